@@ -1,0 +1,58 @@
+/** One condition on a field; all of them must hold. */
+export interface FieldRequirement {
+  /** Path with dots: `metadata.name`. */
+  readonly field: string;
+  readonly operator: '=' | '!=';
+  readonly value: string;
+}
+
+/**
+ * Parses `metadata.name=web,status.phase!=Running`. `\` escapes `\`, `,` and `=` in a value. An
+ * empty string selects everything.
+ *
+ * @throws {SyntaxError} if a term has no operator or a bad escape
+ */
+export function parseFieldSelector(text: string): FieldRequirement[] {
+  return splitTerms(text)
+    .filter((term) => term !== '')
+    .map((term) => {
+      const match = /^([^=!\\]*?)(!=|==|=)(.*)$/s.exec(term);
+      const [, field, operator, value] = match ?? [];
+      if (field === undefined || operator === undefined || value === undefined) {
+        throw new SyntaxError(`invalid selector: '${text}'; can't understand '${term}'`);
+      }
+      return { field, operator: operator === '!=' ? '!=' : '=', value: unescape(value, text) };
+    });
+}
+
+/** True if every requirement holds; `valueOf` gives a field's value, empty if it has none. */
+export function matchesFields(
+  requirements: readonly FieldRequirement[],
+  valueOf: (field: string) => string,
+): boolean {
+  return requirements.every(
+    ({ field, operator, value }) => (valueOf(field) === value) === (operator === '='),
+  );
+}
+
+function splitTerms(text: string): string[] {
+  const terms: string[] = [];
+  let start = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '\\') at++;
+    else if (text[at] === ',') {
+      terms.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  return [...terms, text.slice(start)];
+}
+
+function unescape(value: string, selector: string): string {
+  if (/(?<!\\)(\\\\)*=/.test(value) || /\\(?![\\,=])/.test(value.replaceAll('\\\\', ''))) {
+    throw new SyntaxError(
+      `invalid field selector: ${JSON.stringify(selector)}: bad value ${JSON.stringify(value)}`,
+    );
+  }
+  return value.replaceAll(/\\([\\,=])/g, '$1');
+}

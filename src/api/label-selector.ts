@@ -1,0 +1,205 @@
+/** `meta/v1` LabelSelector, the form it has inside objects. */
+export interface LabelSelector {
+  matchLabels?: Readonly<Record<string, string>>;
+  matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+    readonly values?: readonly string[];
+  }[];
+}
+
+/** One condition of a selector; all of them must hold. */
+export type Requirement =
+  | { readonly operator: 'in' | 'notin'; readonly key: string; readonly values: readonly string[] }
+  | { readonly operator: 'exists' | 'absent'; readonly key: string }
+  | { readonly operator: 'gt' | 'lt'; readonly key: string; readonly value: number };
+
+type Labels = Readonly<Record<string, string>> | undefined;
+
+/**
+ * Parses the form of URLs and of `kubectl -l`: `app=web,tier in (a, b),!legacy`. The grammar is
+ * apimachinery's; an empty string selects everything.
+ *
+ * @throws {SyntaxError} naming what was found and where
+ */
+export function parseLabelSelector(text: string): Requirement[] {
+  const requirements: Requirement[] = [];
+  const scanner = new Scanner(text);
+  if (scanner.peek() === '') return requirements;
+  for (;;) {
+    requirements.push(parseRequirement(scanner));
+    const separator = scanner.next();
+    if (separator === '') return requirements;
+    if (separator !== ',') throw scanner.unexpected(separator, "',' or end of string");
+  }
+}
+
+/** The URL form of the object form. */
+export function formatLabelSelector(selector: LabelSelector): string {
+  const equalities = Object.entries(selector.matchLabels ?? {}).map(
+    ([key, value]) => `${key}=${value}`,
+  );
+  const expressions = (selector.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
+    switch (operator) {
+      case 'In':
+        return `${key} in (${values.join(',')})`;
+      case 'NotIn':
+        return `${key} notin (${values.join(',')})`;
+      case 'Exists':
+        return key;
+      case 'DoesNotExist':
+        return `!${key}`;
+    }
+  });
+  return [...equalities, ...expressions].join(',');
+}
+
+/** True if `labels` meet every requirement. */
+export function matchesLabels(requirements: readonly Requirement[], labels: Labels): boolean {
+  return requirements.every((requirement) => {
+    const has = labels !== undefined && Object.hasOwn(labels, requirement.key);
+    const value = has ? (labels[requirement.key] ?? '') : '';
+    switch (requirement.operator) {
+      case 'in':
+        return has && requirement.values.includes(value);
+      case 'notin':
+        return !has || !requirement.values.includes(value);
+      case 'exists':
+        return has;
+      case 'absent':
+        return !has;
+      case 'gt':
+        return has && /^-?\d+$/.test(value) && Number(value) > requirement.value;
+      case 'lt':
+        return has && /^-?\d+$/.test(value) && Number(value) < requirement.value;
+    }
+  });
+}
+
+function parseRequirement(scanner: Scanner): Requirement {
+  const negated = scanner.peek() === '!';
+  if (negated) scanner.next();
+  const key = scanner.next();
+  if (!isWord(key)) throw scanner.unexpected(key, 'identifier');
+  requireLabelKey(key);
+  if (negated) return { operator: 'absent', key };
+  switch (scanner.peek()) {
+    case '':
+    case ',':
+      return { operator: 'exists', key };
+    default:
+      return parseOperation(scanner, key);
+  }
+}
+
+function parseOperation(scanner: Scanner, key: string): Requirement {
+  const operator = scanner.next();
+  switch (operator) {
+    case '=':
+    case '==':
+      return { operator: 'in', key, values: [parseExactValue(scanner)] };
+    case '!=':
+      return { operator: 'notin', key, values: [parseExactValue(scanner)] };
+    case 'in':
+    case 'notin':
+      return { operator, key, values: parseValues(scanner) };
+    case '>':
+    case '<': {
+      const value = parseExactValue(scanner);
+      if (!/^-?\d+$/.test(value)) {
+        throw new SyntaxError(
+          `for 'Gt', 'Lt' operators, the value must be an integer: ${JSON.stringify(value)}`,
+        );
+      }
+      return { operator: operator === '>' ? 'gt' : 'lt', key, value: Number(value) };
+    }
+    default:
+      throw scanner.unexpected(operator, 'in, notin, =, ==, !=, gt, lt');
+  }
+}
+
+function parseExactValue(scanner: Scanner): string {
+  const ahead = scanner.peek();
+  if (ahead === '' || ahead === ',') return '';
+  const value = scanner.next();
+  if (!isWord(value)) throw scanner.unexpected(value, 'identifier');
+  requireLabelValue(value);
+  return value;
+}
+
+function parseValues(scanner: Scanner): string[] {
+  const open = scanner.next();
+  if (open !== '(') throw scanner.unexpected(open, "'('");
+  const values: string[] = [];
+  let value = '';
+  for (;;) {
+    const token = scanner.next();
+    if (token === ')' || token === ',') {
+      requireLabelValue(value);
+      values.push(value);
+      value = '';
+      if (token === ')') return values;
+    } else if (isWord(token) && value === '') {
+      value = token;
+    } else {
+      throw scanner.unexpected(token, "',' or ')'");
+    }
+  }
+}
+
+const NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+const PREFIX = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/** @throws {SyntaxError} unless `key` is a qualified name: `[prefix/]name` */
+export function requireLabelKey(key: string): void {
+  const parts = key.split('/');
+  const name = parts.at(-1) ?? '';
+  const prefix = parts.length === 2 ? parts[0] : undefined;
+  const prefixed = prefix === undefined || (prefix.length <= 253 && PREFIX.test(prefix));
+  if (parts.length > 2 || name.length > 63 || !NAME.test(name) || !prefixed) {
+    throw new SyntaxError(`key: Invalid value: ${JSON.stringify(key)}: not a qualified label key`);
+  }
+}
+
+/** @throws {SyntaxError} unless `value` is empty or a name of at most 63 characters */
+export function requireLabelValue(value: string): void {
+  if (value !== '' && (value.length > 63 || !NAME.test(value))) {
+    throw new SyntaxError(`values: Invalid value: ${JSON.stringify(value)}: not a label value`);
+  }
+}
+
+function isWord(token: string): boolean {
+  return token !== '' && !/^[!=<>(),]/.test(token);
+}
+
+/** Splits into words and symbols; white space separates and is otherwise ignored. */
+class Scanner {
+  readonly #text: string;
+  #position = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  peek(): string {
+    const position = this.#position;
+    const token = this.next();
+    this.#position = position;
+    return token;
+  }
+
+  /** The next token, or an empty string at the end. */
+  next(): string {
+    const pattern = /\s*(==|!=|[!=<>(),]|[^\s!=<>(),]+)?/y;
+    pattern.lastIndex = this.#position;
+    const match = pattern.exec(this.#text);
+    this.#position = pattern.lastIndex || this.#position;
+    return match?.[1] ?? '';
+  }
+
+  unexpected(found: string, expected: string): SyntaxError {
+    return new SyntaxError(
+      `unable to parse requirement: found '${found}', expected: ${expected} (in ${JSON.stringify(this.#text)})`,
+    );
+  }
+}

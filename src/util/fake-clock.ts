@@ -1,0 +1,96 @@
+import type { Clock } from './clock.ts';
+import { sleepOn } from './clock.ts';
+
+interface Timer {
+  readonly dueMs: number;
+  readonly order: number;
+  readonly callback: () => void;
+}
+
+/**
+ * A clock moved by hand. Timers fire in order of their due time, and in order of registration when
+ * due together; between two timers, everything that became runnable runs to its end, so a chain of
+ * sleeps behaves as it would in real time.
+ */
+export class FakeClock implements Clock {
+  #elapsedMs = 0;
+  #wallOffsetMs: number;
+  #order = 0;
+  readonly #timers = new Set<Timer>();
+
+  /** @param startMs wall-clock time at the start, in milliseconds since the Unix epoch */
+  constructor(startMs: number = Date.UTC(2026, 0, 1)) {
+    this.#wallOffsetMs = startMs;
+  }
+
+  now(): number {
+    return this.#wallOffsetMs + this.#elapsedMs;
+  }
+
+  monotonic(): number {
+    return this.#elapsedMs;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { dueMs: this.#elapsedMs + Math.max(0, ms), order: this.#order++, callback };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return sleepOn(this, ms, signal);
+  }
+
+  /** Number of timers that have not fired and were not cancelled. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  /** Milliseconds until the next timer is due, or undefined when there is none. */
+  get untilNext(): number | undefined {
+    const next = this.#next();
+    return next && next.dueMs - this.#elapsedMs;
+  }
+
+  /** Moves both clocks forward by `ms`, firing what falls due on the way. */
+  async advance(ms: number): Promise<void> {
+    const targetMs = this.#elapsedMs + ms;
+    await settle();
+    for (let next = this.#next(); next && next.dueMs <= targetMs; next = this.#next()) {
+      this.#elapsedMs = Math.max(this.#elapsedMs, next.dueMs);
+      this.#timers.delete(next);
+      next.callback();
+      await settle();
+    }
+    this.#elapsedMs = targetMs;
+  }
+
+  /** Steps the wall clock alone by `ms`, as NTP or an administrator would; timers do not notice. */
+  jump(ms: number): void {
+    this.#wallOffsetMs += ms;
+  }
+
+  #next(): Timer | undefined {
+    let first: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (
+        !first ||
+        timer.dueMs < first.dueMs ||
+        (timer.dueMs === first.dueMs && timer.order < first.order)
+      ) {
+        first = timer;
+      }
+    }
+    return first;
+  }
+}
+
+/**
+ * Lets every promise reaction and `setImmediate` callback that is ready run, including those they
+ * make ready in turn, within a bound that in-process work stays far below.
+ */
+export async function settle(turns: number = 10): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

@@ -1,0 +1,28 @@
+/**
+ * One HTTP exchange as plain data. This is the seam between a client and whatever answers it: a
+ * function of this type sends over TLS, another calls a server in the same process.
+ */
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Absolute path with its query: `/api/v1/pods?limit=500`. */
+  readonly path: string;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** Aborting ends the exchange, also while the answer's body is being read. */
+  readonly signal?: AbortSignal;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * The body as it arrives. It can be iterated once; leaving the iteration early closes the
+   * exchange. Aborting the request's signal makes it throw the signal's reason.
+   */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** Resolves once the answer's headers are there; rejects if there was no answer. */
+export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>;

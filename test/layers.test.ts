@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
+import { test } from 'node:test';
+
+const src = join(import.meta.dirname, '..', 'src');
+
+/** What each folder, and each public edge, may import besides itself. */
+const mayImport: Record<string, readonly string[]> = {
+  util: [],
+  metrics: ['util'],
+  api: ['util'],
+  workqueue: ['util', 'metrics'],
+  client: ['util', 'metrics', 'api'],
+  cache: ['util', 'metrics', 'api', 'client'],
+  record: ['util', 'metrics', 'api', 'client'],
+  leaderelection: ['util', 'metrics', 'api', 'client'],
+  manager: ['util', 'metrics', 'api', 'workqueue', 'client', 'cache', 'record', 'leaderelection'],
+  apiserver: ['util', 'api'],
+  codegen: ['util', 'api'],
+};
+mayImport['index.ts'] = [...mayImport['manager']!, 'manager'];
+mayImport['controllers'] = mayImport['index.ts'];
+mayImport['cluster'] = mayImport['index.ts'];
+mayImport['testing.ts'] = ['util', 'api', 'apiserver', 'cluster', 'client'];
+mayImport['cli'] = [...mayImport['index.ts'], 'controllers', 'cluster', 'apiserver', 'codegen'];
+
+/** Packages have one door each: the folder or file that may import them. */
+const doors: Record<string, readonly string[]> = {
+  '@kubernetes/client-node': ['client/', 'api/'],
+  undici: ['client/'],
+  'p-queue': ['workqueue/worker-pool.ts'],
+  'prom-client': ['metrics/'],
+  yargs: ['cli/'],
+  pino: ['cli/logging.ts'],
+  yaml: ['client/apply', 'codegen/', 'cli/', 'apiserver/'],
+  re2js: ['apiserver/'],
+  '@peculiar/x509': ['util/x509.ts'],
+};
+
+const imports =
+  /(?:^|\n)\s*(?:import|export)\s[^'"`;]*?from\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]|(?:^|\n)\s*import\s+['"]([^'"]+)['"]/g;
+
+interface Import {
+  readonly file: string;
+  readonly specifier: string;
+}
+
+function importsOf(file: string, text: string): Import[] {
+  return [...text.matchAll(imports)].map((match) => ({
+    file,
+    specifier: match[1] ?? match[2] ?? match[3]!,
+  }));
+}
+
+function breaches(all: readonly Import[]): string[] {
+  return all.flatMap(({ file, specifier }) => {
+    const from = roomOf(file);
+    if (specifier.startsWith('.')) {
+      const target = normalize(join(dirname(file), specifier));
+      const to = roomOf(target);
+      if (to === from) {
+        const [, controller] = file.split('/');
+        const [, other] = target.split('/');
+        const strangers =
+          from === 'controllers' &&
+          file.split('/').length > 2 &&
+          target.split('/').length > 2 &&
+          controller !== other;
+        return strangers ? [`${file}: controller ${controller} may not import ${other}`] : [];
+      }
+      return mayImport[from]?.includes(to) ? [] : [`${file}: ${from} may not import ${to}`];
+    }
+    if (specifier.startsWith('node:')) return [];
+    const name = specifier
+      .split('/')
+      .slice(0, specifier.startsWith('@') ? 2 : 1)
+      .join('/');
+    return doors[name]?.some((door) => file.startsWith(door))
+      ? []
+      : [`${file}: ${name} may not be imported here`];
+  });
+}
+
+function roomOf(file: string): string {
+  return file.split('/')[0]!;
+}
+
+test('every import in src obeys the law of layers', () => {
+  const all = globSync('**/*.ts', { cwd: src }).flatMap((file) =>
+    importsOf(relative('.', file), readFileSync(join(src, file), 'utf8')),
+  );
+  assert.ok(all.length > 20, 'the imports were found');
+  assert.deepEqual(breaches(all), []);
+});
+
+test('a planted breach of each kind is found', () => {
+  const planted = [
+    ...importsOf('util/clock.ts', `import { keyOf } from '../api/object-key.ts';`),
+    ...importsOf('cache/indexer.ts', `import pino from 'pino';`),
+    ...importsOf('controllers/foo/sync.ts', `export { x } from '../count/sync.ts';`),
+    ...importsOf('apiserver/router.ts', `const c = await import('../client/client.ts');`),
+  ];
+  assert.deepEqual(breaches(planted), [
+    'util/clock.ts: util may not import api',
+    'cache/indexer.ts: pino may not be imported here',
+    'controllers/foo/sync.ts: controller foo may not import count',
+    'apiserver/router.ts: apiserver may not import client',
+  ]);
+});
