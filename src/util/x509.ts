@@ -1,0 +1,217 @@
+import type { KeyObject } from 'node:crypto';
+import { createHash, generateKeyPair, randomBytes, sign } from 'node:crypto';
+import { isIP, isIPv4 } from 'node:net';
+import { promisify } from 'node:util';
+import type { Clock } from './clock.ts';
+import { systemClock } from './clock.ts';
+import {
+  derBitString,
+  derBoolean,
+  derExplicit,
+  derImplicit,
+  derInteger,
+  derObjectIdentifier,
+  derOctetString,
+  derSequence,
+  derSetOfOne,
+  derTime,
+  derUtf8String,
+} from './der.ts';
+
+export interface CertificateAuthorityOptions {
+  readonly commonName: string;
+  /**
+   * Tells the time from which certificates are valid.
+   * @default the machine's clock
+   */
+  readonly clock?: Pick<Clock, 'now'>;
+  /**
+   * How long the authority and its certificates are valid, in milliseconds.
+   * @default 365 days
+   */
+  readonly validityMs?: number;
+  /**
+   * Source of serial numbers: `size` unpredictable bytes.
+   * @default node:crypto
+   */
+  readonly random?: (size: number) => Uint8Array;
+}
+
+export interface CertificateRequest {
+  /** A user's name, where the certificate is a client's. */
+  readonly commonName: string;
+  /** A user's groups, where the certificate is a client's. */
+  readonly organizations?: readonly string[];
+  readonly dnsNames?: readonly string[];
+  /** IPv4 or IPv6. */
+  readonly ipAddresses?: readonly string[];
+  readonly usages: 'server' | 'client';
+}
+
+export interface Certificate {
+  readonly certificatePem: string;
+  /** PKCS #8. */
+  readonly privateKeyPem: string;
+}
+
+export interface CertificateAuthority {
+  /** What those who shall trust the authority are given. */
+  readonly certificatePem: string;
+
+  /** A new key and its certificate, signed by the authority. */
+  issue(request: CertificateRequest): Promise<Certificate>;
+}
+
+/** Certificates are valid from a while before they are made: peers' clocks differ. */
+const BACKDATED_MS = 60 * 60 * 1000;
+const YEAR_MS = 365 * 24 * 60 * 60 * 1000;
+
+const OID = {
+  ecdsaWithSha256: '1.2.840.10045.4.3.2',
+  commonName: '2.5.4.3',
+  organization: '2.5.4.10',
+  subjectKeyIdentifier: '2.5.29.14',
+  keyUsage: '2.5.29.15',
+  subjectAltName: '2.5.29.17',
+  basicConstraints: '2.5.29.19',
+  authorityKeyIdentifier: '2.5.29.35',
+  extendedKeyUsage: '2.5.29.37',
+  server: '1.3.6.1.5.5.7.3.1',
+  client: '1.3.6.1.5.5.7.3.2',
+} as const;
+
+/** Bits of KeyUsage, the first one highest, with the number of bits that remain unused. */
+const DIGITAL_SIGNATURE = derBitString(Buffer.of(0x80), 7);
+const SIGN_CERTIFICATES_AND_CRLS = derBitString(Buffer.of(0x06), 1);
+
+const SIGNATURE_ALGORITHM = derSequence(derObjectIdentifier(OID.ecdsaWithSha256));
+
+/**
+ * A certificate authority that lives as long as the process: its key is never written anywhere.
+ * Keys are EC P-256, signatures ECDSA with SHA-256, certificates X.509 v3 as RFC 5280 wants them.
+ */
+export async function createCertificateAuthority({
+  commonName,
+  clock = systemClock,
+  validityMs = YEAR_MS,
+  random = randomBytes,
+}: CertificateAuthorityOptions): Promise<CertificateAuthority> {
+  const keys = await newKeyPair();
+  const name = distinguishedName(commonName);
+  const notBefore = clock.now() - BACKDATED_MS;
+
+  const certify = (subject: Uint8Array, publicKey: KeyObject, extensions: readonly Uint8Array[]) =>
+    signedCertificate(
+      derSequence(
+        derExplicit(0, derInteger(Buffer.of(2))),
+        derInteger(serialNumber(random)),
+        SIGNATURE_ALGORITHM,
+        name,
+        derSequence(derTime(notBefore), derTime(clock.now() + validityMs)),
+        subject,
+        publicKey.export({ type: 'spki', format: 'der' }),
+        derExplicit(
+          3,
+          derSequence(
+            extension(OID.subjectKeyIdentifier, derOctetString(keyIdentifier(publicKey))),
+            ...extensions,
+          ),
+        ),
+      ),
+      keys.privateKey,
+    );
+
+  return {
+    certificatePem: certify(name, keys.publicKey, [
+      criticalExtension(OID.basicConstraints, derSequence(derBoolean(true))),
+      criticalExtension(OID.keyUsage, SIGN_CERTIFICATES_AND_CRLS),
+    ]),
+
+    async issue(request) {
+      const { publicKey, privateKey } = await newKeyPair();
+      const subject = distinguishedName(request.commonName, request.organizations);
+      const certificatePem = certify(subject, publicKey, [
+        extension(
+          OID.authorityKeyIdentifier,
+          derSequence(derImplicit(0, keyIdentifier(keys.publicKey))),
+        ),
+        criticalExtension(OID.basicConstraints, derSequence()),
+        criticalExtension(OID.keyUsage, DIGITAL_SIGNATURE),
+        extension(OID.extendedKeyUsage, derSequence(derObjectIdentifier(OID[request.usages]))),
+        ...subjectAltNames(request),
+      ]);
+      return { certificatePem, privateKeyPem: pemOfKey(privateKey) };
+    },
+  };
+}
+
+function newKeyPair(): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> {
+  return promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
+}
+
+/** 127 bits, at least one of them set: positive, and at most 20 bytes long. */
+function serialNumber(random: (size: number) => Uint8Array): Uint8Array {
+  const bytes = Buffer.from(random(16));
+  bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
+  return bytes;
+}
+
+function distinguishedName(commonName: string, organizations: readonly string[] = []): Buffer {
+  const attribute = (oid: string, value: string) =>
+    derSetOfOne(derSequence(derObjectIdentifier(oid), derUtf8String(value)));
+  return derSequence(
+    ...organizations.map((organization) => attribute(OID.organization, organization)),
+    attribute(OID.commonName, commonName),
+  );
+}
+
+function subjectAltNames({ dnsNames = [], ipAddresses = [] }: CertificateRequest): Buffer[] {
+  if (dnsNames.length + ipAddresses.length === 0) return [];
+  const names = [
+    ...dnsNames.map((name) => derImplicit(2, Buffer.from(name, 'ascii'))),
+    ...ipAddresses.map((address) => derImplicit(7, addressBytes(address))),
+  ];
+  return [extension(OID.subjectAltName, derSequence(...names))];
+}
+
+/** @throws {TypeError} if `address` is not an IP address */
+function addressBytes(address: string): Buffer {
+  if (isIP(address) === 0) throw new TypeError(`Not an IP address: ${JSON.stringify(address)}`);
+  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
+  // The URL parser brings every spelling of IPv6 to groups of hexadecimal digits.
+  const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
+  const before = groups(head);
+  const after = groups(tail ?? '');
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => 0);
+  return Buffer.from([...before, ...zeros, ...after].flatMap((group) => [group >> 8, group & 255]));
+}
+
+function groups(text: string): number[] {
+  return text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
+}
+
+function extension(oid: string, value: Uint8Array): Buffer {
+  return derSequence(derObjectIdentifier(oid), derOctetString(value));
+}
+
+/** An extension that a verifier must understand or refuse the certificate. */
+function criticalExtension(oid: string, value: Uint8Array): Buffer {
+  return derSequence(derObjectIdentifier(oid), derBoolean(true), derOctetString(value));
+}
+
+/** SHA-1 over the public point, the customary way to name a key; it protects nothing. */
+function keyIdentifier(publicKey: KeyObject): Buffer {
+  const point = publicKey.export({ type: 'spki', format: 'der' }).subarray(-65);
+  return createHash('sha1').update(point).digest();
+}
+
+function signedCertificate(toBeSigned: Buffer, key: KeyObject): string {
+  const signature = sign('sha256', toBeSigned, key);
+  const der = derSequence(toBeSigned, SIGNATURE_ALGORITHM, derBitString(signature));
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
+}
+
+function pemOfKey(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
+}
