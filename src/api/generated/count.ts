@@ -1,0 +1,61 @@
+// Generated from crds/counts.demo.mark8s.io.yaml by `npm run generate`. Do not edit.
+
+import type { Condition } from '../conditions.ts';
+import type { KubernetesObject } from '../object.ts';
+import type { Resource } from '../resource.ts';
+
+/**
+ * Count keeps a number of equal Pods running. They are called after it, with an ordinal:
+ * test-count-0, test-count-1 and so on. Keep its name within 63 characters, the limit of a label
+ * value and of a host name.
+ */
+export interface Count extends KubernetesObject {
+  /** What is wanted. */
+  spec: CountSpec;
+  /** What the controller has seen. Written by the controller alone. */
+  status?: CountStatus;
+}
+
+/** What is wanted. */
+export interface CountSpec {
+  /**
+   * What to run: the application, which is also the image of the Pods, such as nginx or
+   * registry.example.com/team/web:1.4. Changing it replaces the Pods.
+   */
+  name: string;
+  /**
+   * How many Pods to keep, 0 to 1000. The upper bound is there so that a slip of the hand does not
+   * flood the cluster; beyond it, use several Counts.
+   * @default 1
+   */
+  count: number;
+}
+
+/** What the controller has seen. Written by the controller alone. */
+export interface CountStatus {
+  /** The metadata.generation that this status was computed from. */
+  observedGeneration?: number;
+  /** True while exactly spec.count Pods of this Count exist and are ready. */
+  healthy?: boolean;
+  /** Pods of this Count that exist and are not finished or going away. */
+  replicas?: number;
+  /** Those of the replicas that are ready. */
+  readyReplicas?: number;
+  /**
+   * Label selector of the Pods, in its string form. The scale subresource hands it to autoscalers.
+   */
+  selector?: string;
+  /**
+   * Ready says whether the Pods are as wanted. Reconciling and Stalled appear only while they hold:
+   * work is under way, or cannot go on without a change to the Count.
+   */
+  conditions?: Condition[];
+}
+
+export const COUNTS: Resource<Count> = {
+  group: 'demo.mark8s.io',
+  version: 'v1',
+  plural: 'counts',
+  kind: 'Count',
+  namespaced: true,
+};

@@ -1,0 +1,125 @@
+import { assertNever } from '../util/assert-never.ts';
+import type { CustomResource } from './custom-resource.ts';
+import type { LibraryType } from './declarations.ts';
+import { declarationsOf } from './declarations.ts';
+import type { Declaration, Field } from './type-node.ts';
+import { printType, quote } from './type-node.ts';
+
+export interface GenerateTypesOptions {
+  /** Where the definition comes from, named in the first line: `crds/counts.demo.mark8s.io.yaml`. */
+  readonly source: string;
+  /** How to make it anew, named in the first line. */
+  readonly command: string;
+  /** The module that each type of the library is imported from. */
+  readonly modules: Readonly<Record<LibraryType, string>>;
+}
+
+const WIDTH = 100;
+
+/**
+ * The TypeScript module of a custom resource: its interfaces, and the descriptor that makes
+ * clients, informers and listers typed. Equal input gives equal text, in prettier's format.
+ */
+export function generateTypes(resource: CustomResource, options: GenerateTypesOptions): string {
+  const { all, root, imports } = declarationsOf(resource);
+  return `${[
+    `// Generated from ${options.source} by ${options.command}. Do not edit.`,
+    printImports(imports, options.modules),
+    ...all.map(printDeclaration),
+    printDescriptor(resource, root),
+  ].join('\n\n')}\n`;
+}
+
+/** `Count` → `count`, `WebApp` → `web-app`: what the module's file is called. */
+export function moduleNameOf({ kind }: Pick<CustomResource, 'kind'>): string {
+  return words(kind).join('-').toLowerCase();
+}
+
+function printImports(
+  imports: ReadonlySet<LibraryType>,
+  modules: GenerateTypesOptions['modules'],
+): string {
+  const byModule = Map.groupBy([...imports].toSorted(), (name) => modules[name]);
+  return [...byModule]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([module, names]) => `import type { ${names.join(', ')} } from ${quote(module)};`)
+    .join('\n');
+}
+
+function printDeclaration(declaration: Declaration): string {
+  const head = printDoc(declaration.doc, '');
+  switch (declaration.kind) {
+    case 'alias': {
+      const options = declaration.type.kind === 'union' ? declaration.type.of : [declaration.type];
+      const type = options.map((option) => `\n  | ${printType(option)}`).join('');
+      return `${head}export type ${declaration.name} =${type};`;
+    }
+    case 'interface': {
+      const { name, fields, open } = declaration;
+      const base = declaration.extends ? ` extends ${declaration.extends}` : '';
+      const body = [...fields.map(printField), ...(open ? ['  [field: string]: unknown;\n'] : [])];
+      return `${head}export interface ${name}${base} {\n${body.join('')}}`;
+    }
+    default:
+      return assertNever(declaration);
+  }
+}
+
+function printField({ name, type, optional, doc }: Field): string {
+  const key = /^[A-Za-z_$][A-Za-z0-9_$]*$/.test(name) ? name : quote(name);
+  return `${printDoc(doc, '  ')}  ${key}${optional ? '?' : ''}: ${printType(type)};\n`;
+}
+
+/** The comment with long lines wrapped, ended by a line break; nothing if there are no lines. */
+function printDoc(doc: readonly string[], indent: string): string {
+  const width = WIDTH - indent.length - ' * '.length;
+  // A description must not be able to end the comment it stands in.
+  const text = doc.flatMap((line) => wrap(line.replaceAll('*/', String.raw`*\/`), width));
+  const [first = ''] = text;
+  if (text.length === 0) return '';
+  if (text.length === 1 && first.length <= width - ' */'.length - 1) {
+    return `${indent}/** ${first} */\n`;
+  }
+  const body = text.map((line) => `${indent} * ${line}`.trimEnd()).join('\n');
+  return `${indent}/**\n${body}\n${indent} */\n`;
+}
+
+function wrap(line: string, width: number): string[] {
+  const wrapped: string[] = [];
+  let current = '';
+  for (const word of line.split(/\s+/)) {
+    if (current !== '' && current.length + 1 + word.length > width) {
+      wrapped.push(current);
+      current = word;
+    } else {
+      current = current === '' ? word : `${current} ${word}`;
+    }
+  }
+  return [...wrapped, current];
+}
+
+function printDescriptor(resource: CustomResource, root: string): string {
+  const { group, version, plural, kind, namespaced } = resource;
+  return [
+    `export const ${constantName(resource)}: Resource<${root}> = {`,
+    `  group: ${quote(group)},`,
+    `  version: ${quote(version)},`,
+    `  plural: ${quote(plural)},`,
+    `  kind: ${quote(kind)},`,
+    `  namespaced: ${namespaced},`,
+    '};',
+  ].join('\n');
+}
+
+/** WebApp with plural webapps → WEB_APPS; NetworkPolicy, networkpolicies → NETWORK_POLICIES. */
+function constantName({ kind, plural }: CustomResource): string {
+  let common = 0;
+  while (common < plural.length && kind[common]?.toLowerCase() === plural[common]) common++;
+  const stem = words(kind.slice(0, common)).join('_');
+  const name = `${stem}${plural.slice(common)}`.replaceAll('-', '_').toUpperCase();
+  return /^[0-9]/.test(name) ? `_${name}` : name;
+}
+
+function words(name: string): string[] {
+  return name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+/g) ?? [];
+}

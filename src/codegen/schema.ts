@@ -1,0 +1,78 @@
+/**
+ * The part of a structural schema that has a bearing on types. What it leaves out (patterns,
+ * bounds, CEL rules, `anyOf` and its kin) narrows values, which the server checks.
+ */
+export interface Schema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly enum?: readonly unknown[];
+  readonly nullable?: boolean;
+  readonly default?: unknown;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema | boolean;
+  readonly items?: Schema;
+  readonly 'x-kubernetes-int-or-string'?: boolean;
+  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
+  readonly 'x-kubernetes-embedded-resource'?: boolean;
+}
+
+/** Schemas nest as deep as their author likes; the code that walks them is recursive. */
+const DEEPEST = 64;
+
+/**
+ * Makes sure that `value` has the shape that `Schema` promises, all the way down.
+ *
+ * @param path where `value` stands, for error messages: `.spec.template`
+ * @throws {TypeError} naming the path, what was expected and what was found
+ */
+export function asSchema(value: unknown, path: string, depth: number = 0): Schema {
+  if (depth > DEEPEST) throw new TypeError(`${path}: nested deeper than ${DEEPEST} levels`);
+  const schema = asRecord(value, path);
+  expectType(schema, path, 'string', 'type', 'description');
+  expectType(
+    schema,
+    path,
+    'boolean',
+    'nullable',
+    'x-kubernetes-int-or-string',
+    'x-kubernetes-preserve-unknown-fields',
+    'x-kubernetes-embedded-resource',
+  );
+  for (const member of ['enum', 'required']) {
+    const list = schema[member];
+    if (list !== undefined && !Array.isArray(list)) throw unexpected(path, member, 'a list', list);
+  }
+  for (const [name, property] of Object.entries(asRecord(schema['properties'] ?? {}, path))) {
+    asSchema(property, `${path}.${name}`, depth + 1);
+  }
+  const { items, additionalProperties } = schema;
+  if (items !== undefined) asSchema(items, `${path}[]`, depth + 1);
+  if (additionalProperties !== undefined && typeof additionalProperties !== 'boolean') {
+    asSchema(additionalProperties, `${path}{}`, depth + 1);
+  }
+  return schema;
+}
+
+export function asRecord(value: unknown, path: string): Record<string, unknown> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  throw new TypeError(`${path}: expected a mapping, found ${JSON.stringify(value)}`);
+}
+
+function expectType(
+  schema: Readonly<Record<string, unknown>>,
+  path: string,
+  type: 'string' | 'boolean',
+  ...members: readonly string[]
+): void {
+  for (const member of members) {
+    const value = schema[member];
+    if (value !== undefined && typeof value !== type) {
+      throw unexpected(path, member, `a ${type}`, value);
+    }
+  }
+}
+
+function unexpected(path: string, member: string, expected: string, found: unknown): TypeError {
+  return new TypeError(`${path}: ${member} must be ${expected}, found ${JSON.stringify(found)}`);
+}

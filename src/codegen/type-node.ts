@@ -1,0 +1,69 @@
+import { assertNever } from '../util/assert-never.ts';
+
+/** A TypeScript type as data. */
+export type TypeNode =
+  | { readonly kind: 'named'; readonly name: string }
+  | { readonly kind: 'literal'; readonly value: string | number | boolean | null }
+  | { readonly kind: 'list'; readonly of: TypeNode }
+  | { readonly kind: 'map'; readonly of: TypeNode }
+  | { readonly kind: 'union'; readonly of: readonly TypeNode[] };
+
+/** A member of an interface. */
+export interface Field {
+  readonly name: string;
+  readonly type: TypeNode;
+  readonly optional: boolean;
+  /** Lines of the comment above it; none: no comment. */
+  readonly doc: readonly string[];
+}
+
+/** What stands at the top level of a module. */
+export type Declaration =
+  | {
+      readonly kind: 'interface';
+      readonly name: string;
+      readonly doc: readonly string[];
+      readonly extends?: string;
+      readonly fields: readonly Field[];
+      /** The object may have fields that are not declared. */
+      readonly open: boolean;
+    }
+  | {
+      readonly kind: 'alias';
+      readonly name: string;
+      readonly doc: readonly string[];
+      readonly type: TypeNode;
+    };
+
+export const STRING: TypeNode = { kind: 'named', name: 'string' };
+export const NUMBER: TypeNode = { kind: 'named', name: 'number' };
+export const BOOLEAN: TypeNode = { kind: 'named', name: 'boolean' };
+export const UNKNOWN: TypeNode = { kind: 'named', name: 'unknown' };
+export const NEVER: TypeNode = { kind: 'named', name: 'never' };
+export const NULL: TypeNode = { kind: 'literal', value: null };
+
+/** The type's source text. */
+export function printType(type: TypeNode): string {
+  switch (type.kind) {
+    case 'named':
+      return type.name;
+    case 'literal':
+      return typeof type.value === 'string' ? quote(type.value) : String(type.value);
+    case 'list':
+      return type.of.kind === 'union' ? `(${printType(type.of)})[]` : `${printType(type.of)}[]`;
+    case 'map':
+      return `Record<string, ${printType(type.of)}>`;
+    case 'union':
+      return type.of.map(printType).join(' | ');
+    default:
+      return assertNever(type);
+  }
+}
+
+/** A string literal, in the quotes that need fewer escapes; single ones if that is the same. */
+export function quote(text: string): string {
+  const double = JSON.stringify(text);
+  const inner = double.slice(1, -1).replaceAll(String.raw`\"`, '"');
+  const singles = inner.split("'").length;
+  return singles > inner.split('"').length ? double : `'${inner.replaceAll("'", String.raw`\'`)}'`;
+}
