@@ -1,0 +1,115 @@
+import type { StoredObject, TableCell, TableColumn } from '../resource-definition.ts';
+import { AGE_COLUMN, NAME_COLUMN } from './column.ts';
+import { ageOf } from './human-duration.ts';
+import type { JsonPath } from './json-path.ts';
+import { evaluateJsonPath, parseJsonPath } from './json-path.ts';
+
+/** An entry of `additionalPrinterColumns` in a CRD. */
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly jsonPath: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly priority?: number;
+}
+
+/**
+ * The columns of a custom kind: its name and what its CRD adds, or its age if that is nothing. A
+ * path that does not parse drops its column and those behind it.
+ */
+export function customColumns(
+  printerColumns: readonly PrinterColumn[] = [],
+): readonly TableColumn[] {
+  if (printerColumns.length === 0) return [NAME_COLUMN, CUSTOM_AGE_COLUMN];
+  const firstBad = printerColumns.findIndex(({ jsonPath }) => compiled(jsonPath) === undefined);
+  const usable = firstBad < 0 ? printerColumns : printerColumns.slice(0, firstBad);
+  return [NAME_COLUMN, ...usable.map(customColumn)];
+}
+
+/** The cell of a column that is given as a JSONPath: the first value it leads to. */
+export function customCell(
+  { type }: Pick<TableColumn, 'type'>,
+  jsonPath: string,
+  object: StoredObject,
+  nowMs: number,
+): TableCell {
+  const path = compiled(jsonPath);
+  const values = path && evaluateJsonPath(path, object);
+  if (!values || values.length === 0) return null;
+  const [value] = values;
+  switch (type) {
+    case 'string':
+      return textOf(value);
+    case 'integer':
+      return typeof value === 'number' ? Math.trunc(value) : null;
+    case 'number':
+      return typeof value === 'number' ? value : null;
+    case 'boolean':
+      return typeof value === 'boolean' ? value : null;
+    case 'date':
+      return typeof value === 'string' ? ageOf(value, nowMs) : null;
+  }
+}
+
+/** In a custom kind the age is a date, which clients may format themselves. */
+const CUSTOM_AGE_COLUMN: TableColumn = { ...AGE_COLUMN, type: 'date' };
+
+function customColumn(column: PrinterColumn): TableColumn {
+  const { name, type, jsonPath, format, description, priority } = column;
+  return {
+    name,
+    type: isColumnType(type) ? type : 'string',
+    format,
+    description:
+      description || `Custom resource definition column (in JSONPath format): ${jsonPath}`,
+    priority,
+    value: jsonPath,
+  };
+}
+
+const COLUMN_TYPES: ReadonlySet<string> = new Set([
+  'string',
+  'integer',
+  'number',
+  'boolean',
+  'date',
+] satisfies TableColumn['type'][]);
+
+function isColumnType(type: string): type is TableColumn['type'] {
+  return COLUMN_TYPES.has(type);
+}
+
+/** Bounded: paths come with CRDs, and CRDs come and go. */
+const MAX_COMPILED = 1000;
+const compiledPaths = new Map<string, JsonPath | undefined>();
+
+/** The parsed path; undefined if it does not parse. */
+function compiled(jsonPath: string): JsonPath | undefined {
+  if (compiledPaths.has(jsonPath)) return compiledPaths.get(jsonPath);
+  if (compiledPaths.size >= MAX_COMPILED) compiledPaths.clear();
+  const path = parsed(jsonPath);
+  compiledPaths.set(jsonPath, path);
+  return path;
+}
+
+function parsed(jsonPath: string): JsonPath | undefined {
+  try {
+    return parseJsonPath(jsonPath);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** A value as Go prints it into a text cell: strings bare, anything with members as JSON. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (value === null) return '<nil>';
+  return JSON.stringify(value, sortKeys);
+}
+
+function sortKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

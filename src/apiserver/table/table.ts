@@ -1,0 +1,123 @@
+import type {
+  ResourceDefinition,
+  StoredObject,
+  TableCell,
+  TableColumn,
+} from '../resource-definition.ts';
+import { customCell } from './custom-columns.ts';
+import { podRowConditions } from './pod-columns.ts';
+
+/** `meta.k8s.io/v1` Table: what `kubectl get` prints. */
+export interface Table {
+  readonly kind: 'Table';
+  readonly apiVersion: 'meta.k8s.io/v1';
+  readonly metadata: TableListMeta;
+  readonly columnDefinitions: readonly TableColumnDefinition[];
+  readonly rows: readonly TableRow[];
+}
+
+export interface TableColumnDefinition {
+  readonly name: string;
+  readonly type: string;
+  readonly format: string;
+  readonly description: string;
+  readonly priority: number;
+}
+
+export interface TableRow {
+  readonly cells: readonly TableCell[];
+  readonly conditions?: readonly TableRowCondition[];
+  readonly object: unknown;
+}
+
+export interface TableRowCondition {
+  readonly type: 'Completed';
+  readonly status: 'True';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Metadata of the list, or of the single object, that a table stands for. */
+export interface TableListMeta {
+  readonly resourceVersion?: string;
+  readonly continue?: string;
+  readonly remainingItemCount?: number;
+}
+
+/** What of each object a row carries besides its cells. */
+export type IncludeObject = 'None' | 'Metadata' | 'Object';
+
+export interface TableOptions {
+  readonly listMeta: TableListMeta;
+  /** Wall-clock time that ages are counted from, in milliseconds since the Unix epoch. */
+  readonly now: number;
+  /** @default 'Metadata' */
+  readonly includeObject?: IncludeObject;
+  /**
+   * Leaves the column definitions out, as a watch does from its second event on.
+   * @default false
+   */
+  readonly noHeaders?: boolean;
+}
+
+/** The objects as the table of their kind, in the order given. */
+export function renderTable(
+  definition: Pick<ResourceDefinition, 'group' | 'kind' | 'columns'>,
+  objects: readonly StoredObject[],
+  { listMeta, now, includeObject = 'Metadata', noHeaders = false }: TableOptions,
+): Table {
+  const { group, kind, columns } = definition;
+  const conditionsOf = group === '' && kind === 'Pod' ? podRowConditions : noConditions;
+  return {
+    kind: 'Table',
+    apiVersion: 'meta.k8s.io/v1',
+    metadata: listMeta,
+    columnDefinitions: noHeaders ? [] : columns.map(columnDefinition),
+    rows: objects.map((object) => {
+      const conditions = conditionsOf(object);
+      return {
+        cells: columns.map((column) => cellOf(column, object, now)),
+        ...(conditions.length > 0 ? { conditions } : {}),
+        object: rowObject(object, includeObject),
+      };
+    }),
+  };
+}
+
+/** The object's metadata alone, in the form that clients of metadata ask for. */
+export function partialMetadata(object: StoredObject): {
+  readonly kind: 'PartialObjectMetadata';
+  readonly apiVersion: 'meta.k8s.io/v1';
+  readonly metadata: StoredObject['metadata'];
+} {
+  return {
+    kind: 'PartialObjectMetadata',
+    apiVersion: 'meta.k8s.io/v1',
+    metadata: object.metadata,
+  };
+}
+
+function columnDefinition(column: TableColumn): TableColumnDefinition {
+  const { name, type, format = '', description = '', priority = 0 } = column;
+  return { name, type, format, description, priority };
+}
+
+function cellOf(column: TableColumn, object: StoredObject, now: number): TableCell {
+  const { value } = column;
+  return typeof value === 'function' ? value(object, now) : customCell(column, value, object, now);
+}
+
+function rowObject(object: StoredObject, include: IncludeObject): unknown {
+  switch (include) {
+    case 'None':
+      return null;
+    case 'Metadata':
+      return partialMetadata(object);
+    case 'Object':
+      return object;
+  }
+}
+
+function noConditions(): readonly TableRowCondition[] {
+  return [];
+}
