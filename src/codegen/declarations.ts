@@ -17,7 +17,7 @@ export interface Declarations {
 }
 
 /** The fields of every object, which `KubernetesObject` declares. */
-const INHERITED: readonly string[] = ['apiVersion', 'kind', 'metadata'];
+const INHERITED: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
 /** An enumeration longer than this gets a name of its own instead of standing inline. */
 const LONGEST_INLINE = 72;
@@ -38,7 +38,7 @@ class Module {
   /** `status` is optional whatever the schema says: nobody has written it in a new object. */
   declareRoot({ kind, schema }: CustomResource): string {
     const properties = Object.fromEntries(
-      Object.entries(schema.properties ?? {}).filter(([name]) => !INHERITED.includes(name)),
+      Object.entries(schema.properties ?? {}).filter(([name]) => !INHERITED.has(name)),
     );
     const required = schema.required?.filter((name) => name !== 'status') ?? [];
     return this.#declare({ ...schema, required, properties }, kind, 'KubernetesObject');

@@ -1,0 +1,228 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** The release that tests run against. */
+export const KUBERNETES_VERSION = '1.36.3';
+
+const KWOK_VERSION = '0.8.0';
+
+/** What Kubernetes' go.mod asks for. An older Go that may download toolchains will do as well. */
+const GO_VERSION = [1, 26] as const;
+
+/** The programs of a control plane, and the Go package that each is built from. */
+const PACKAGES = {
+  etcd: 'go.etcd.io/etcd/server/v3',
+  'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
+  'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
+  'kube-scheduler': 'k8s.io/kubernetes/cmd/kube-scheduler',
+  kubectl: 'k8s.io/kubernetes/cmd/kubectl',
+  kwok: 'sigs.k8s.io/kwok/cmd/kwok',
+} as const;
+
+export type Component = keyof typeof PACKAGES;
+
+export const COMPONENTS: readonly string[] = Object.keys(PACKAGES);
+
+export function isComponent(name: string): name is Component {
+  return COMPONENTS.includes(name);
+}
+
+/** There are no binaries, and no way to build them on this machine: nothing is wrong with them. */
+export class BinariesUnavailable extends Error {
+  override readonly name = 'BinariesUnavailable';
+}
+
+/**
+ * Paths of the wanted programs: those in `$KUBEBUILDER_ASSETS` if it is set, else the ones built
+ * here from their Go modules, which takes some minutes the first time. They are kept in a cache
+ * outside the repository. Any number of processes may ask at once: one builds, the others wait.
+ *
+ * @throws {BinariesUnavailable} if they are not there and cannot be built on this machine
+ */
+export async function findOrBuild<C extends Component>(
+  wanted: readonly C[],
+  report: (line: string) => void,
+): Promise<Record<C, string>> {
+  const assets = process.env['KUBEBUILDER_ASSETS'];
+  const folder = assets ?? join(cacheFolder(), 'bin');
+  const missing = () => wanted.filter((component) => !existsSync(join(folder, component)));
+  if (missing().length > 0) {
+    if (assets !== undefined) {
+      throw new BinariesUnavailable(`KUBEBUILDER_ASSETS (${assets}) lacks ${missing().join(', ')}`);
+    }
+    const go = await findGo();
+    await withLock(join(cacheFolder(), 'lock'), report, async () => {
+      const kubernetes = missing().filter((component) => component !== 'kwok');
+      if (kubernetes.length > 0) await build(go, kubernetes, kubernetesModule, report);
+      if (missing().length > 0) await build(go, missing(), kwokModule, report);
+    });
+  }
+  const paths = wanted.map((component) => [component, join(folder, component)]);
+  return Object.fromEntries(paths) as Record<C, string>;
+}
+
+/** `$CRD_CONTROLLER_ENVTEST` or a folder of the user's cache; it names all that its content depends on. */
+function cacheFolder(): string {
+  const root =
+    process.env['CRD_CONTROLLER_ENVTEST'] ??
+    join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'crd-controller', 'envtest');
+  return join(root, `${KUBERNETES_VERSION}-${process.platform}-${process.arch}`);
+}
+
+async function findGo(): Promise<string> {
+  const hint = `set KUBEBUILDER_ASSETS, or install Go ${GO_VERSION.join('.')}`;
+  let found: string;
+  try {
+    found = await output('go', ['env', 'GOVERSION', 'GOTOOLCHAIN'], process.cwd());
+  } catch (cause) {
+    throw new BinariesUnavailable(`no control plane to test against: ${hint}`, { cause });
+  }
+  const [version = '', toolchain] = found.trim().split('\n');
+  const [, major, minor] = /^go(\d+)\.(\d+)/.exec(version) ?? [];
+  const recent = Number(major) > GO_VERSION[0] || Number(minor) >= GO_VERSION[1];
+  if (!recent && toolchain === 'local') {
+    throw new BinariesUnavailable(`${version} is too old to build a control plane: ${hint}`);
+  }
+  return 'go';
+}
+
+/** Writes go.mod into a folder and says how to link what is built there. */
+type PrepareModule = (go: string, folder: string) => Promise<{ readonly ldflags: string }>;
+
+/**
+ * Kubernetes' own go.mod, with the modules of its staging folder replaced by the published ones of
+ * the same release: exactly the dependencies that Kubernetes ships with. etcd is one of them.
+ */
+async function kubernetesModule(go: string, folder: string): Promise<{ ldflags: string }> {
+  const own = await download(go, 'k8s.io/kubernetes', KUBERNETES_VERSION, folder);
+  const published = `v0${KUBERNETES_VERSION.slice(KUBERNETES_VERSION.indexOf('.'))}`;
+  const module = own
+    .replace(/^module .*$/m, 'module envtest')
+    .replaceAll(/(\S+) => \.\/staging\/src\/\S+/g, `$1 => $1 ${published}`);
+  await writeFile(
+    join(folder, 'go.mod'),
+    `${module}\nrequire k8s.io/kubernetes v${KUBERNETES_VERSION}\n`,
+  );
+  const [major, minor] = KUBERNETES_VERSION.split('.');
+  const version = 'k8s.io/component-base/version';
+  return {
+    ldflags: `-X ${version}.gitVersion=v${KUBERNETES_VERSION} -X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`,
+  };
+}
+
+async function kwokModule(go: string, folder: string): Promise<{ ldflags: string }> {
+  const own = await download(go, 'sigs.k8s.io/kwok', KWOK_VERSION, folder);
+  const module = own.replace(/^module .*$/m, 'module envtest');
+  await writeFile(join(folder, 'go.mod'), `${module}\nrequire sigs.k8s.io/kwok v${KWOK_VERSION}\n`);
+  return { ldflags: `-X sigs.k8s.io/kwok/pkg/consts.Version=v${KWOK_VERSION}` };
+}
+
+/** The go.mod of a module that is now in Go's own cache. */
+async function download(
+  go: string,
+  module: string,
+  version: string,
+  folder: string,
+): Promise<string> {
+  try {
+    const answer: unknown = JSON.parse(
+      await output(go, ['mod', 'download', '-json', `${module}@v${version}`], folder),
+    );
+    if (typeof answer === 'object' && answer && 'GoMod' in answer) {
+      return await readFile(String(answer.GoMod), 'utf8');
+    }
+    throw new Error(`go mod download gave no GoMod for ${module}`);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new BinariesUnavailable(`cannot download ${module}: ${reason}`, { cause });
+  }
+}
+
+/** A program appears in the cache by rename, whole or not at all. */
+async function build(
+  go: string,
+  components: readonly Component[],
+  prepare: PrepareModule,
+  report: (line: string) => void,
+): Promise<void> {
+  const bin = join(cacheFolder(), 'bin');
+  await mkdir(bin, { recursive: true });
+  const folder = await mkdtemp(join(cacheFolder(), 'build-'));
+  try {
+    const { ldflags } = await prepare(go, folder);
+    for (const component of components) {
+      report(`building ${component} (${PACKAGES[component]}): this takes minutes, once`);
+      const target = join(folder, component);
+      const flags = ['-mod=mod', '-trimpath', `-ldflags=-s -w ${ldflags}`, '-o', target];
+      await output(go, ['build', ...flags, PACKAGES[component]], folder);
+      await rename(target, join(bin, component));
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Runs `work` while holding a lock file. It saves double work and nothing else: should a lock be
+ * taken over wrongly, two builds run, and the later rename wins.
+ */
+async function withLock(
+  path: string,
+  report: (line: string) => void,
+  work: () => Promise<void>,
+): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  for (let waited = false; ; waited = true) {
+    try {
+      const file = await open(path, 'wx');
+      await file.writeFile(String(process.pid));
+      await file.close();
+      break;
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST')) throw error;
+    }
+    const holder = Number(await readFile(path, 'utf8').catch(() => ''));
+    if (holder > 0 && !isAlive(holder)) await rm(path, { force: true });
+    else if (!waited && holder > 0)
+      report(`waiting for process ${holder}, which builds the control plane`);
+    await sleep(500);
+  }
+  try {
+    await work();
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return hasCode(error, 'EPERM');
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
+
+/** What a command prints on stdout; rejects with the end of what it says on stderr. */
+function output(command: string, args: readonly string[], cwd: string): Promise<string> {
+  const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false', GOWORK: 'off' };
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => {
+      if (code === 0) resolve(stdout);
+      else reject(new Error(`${command} ${args[0]} failed: ${(stderr || stdout).slice(-4000)}`));
+    });
+  });
+}

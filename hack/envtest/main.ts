@@ -1,0 +1,46 @@
+/**
+ * A real control plane for tests and for the desk.
+ *
+ *   node hack/envtest/main.ts [COMPONENT…]   builds what is missing, prints the folder it is in
+ *   node hack/envtest/main.ts start          runs etcd and kube-apiserver until Ctrl-C
+ *
+ * Components are etcd and kube-apiserver (the default), kube-controller-manager, kube-scheduler,
+ * kubectl and kwok. $KUBEBUILDER_ASSETS names a folder that has them already.
+ */
+import { once } from 'node:events';
+import { dirname } from 'node:path';
+import { BinariesUnavailable, COMPONENTS, findOrBuild, isComponent } from './binaries.ts';
+import { startRealControlPlane } from './real-control-plane.ts';
+
+try {
+  const args = process.argv.slice(2);
+  await (args[0] === 'start' ? start() : printFolder(args));
+} catch (error) {
+  if (!(error instanceof BinariesUnavailable)) throw error;
+  console.error(`envtest: ${error.message}`);
+  process.exitCode = 1;
+}
+
+async function printFolder(args: readonly string[]): Promise<void> {
+  const components = args.filter(isComponent);
+  if (components.length < args.length) {
+    console.error(`envtest: expected start, or any of ${COMPONENTS.join(', ')}`);
+    process.exitCode = 2;
+    return;
+  }
+  const wanted = components.length > 0 ? components : (['etcd', 'kube-apiserver'] as const);
+  const [path = ''] = Object.values(await findOrBuild(wanted, report));
+  console.log(dirname(path));
+}
+
+async function start(): Promise<void> {
+  const controlPlane = await startRealControlPlane(report);
+  console.log(`export KUBECONFIG=${controlPlane.kubeconfigPath}`);
+  console.error('Ctrl-C stops it and removes everything');
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  await controlPlane.stop();
+}
+
+function report(line: string): void {
+  console.error(`envtest: ${line}`);
+}

@@ -1,0 +1,194 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { get } from 'node:https';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createCertificateAuthority } from '../../src/util/x509.ts';
+import { findOrBuild } from './binaries.ts';
+import { ChildProcess } from './child-process.ts';
+
+/** A kube-apiserver with an etcd of its own, on this machine. */
+export interface RealControlPlane {
+  /** `https://127.0.0.1:PORT` */
+  readonly url: string;
+  /** PEM of the authority that signed the server's certificate. */
+  readonly ca: string;
+  /** Bearer token of a member of `system:masters`. */
+  readonly token: string;
+  /** A kubeconfig with the above, readable by its owner alone. */
+  readonly kubeconfigPath: string;
+  /** Ends both processes and removes their data. */
+  stop(): Promise<void>;
+}
+
+/** On an idle machine it takes three seconds; a busy one may need many times as long. */
+const READY_TIMEOUT_MS = 120_000;
+
+/** A free port may be taken before its process listens on it: then the whole start is repeated. */
+const ATTEMPTS = 3;
+
+/**
+ * Starts etcd and kube-apiserver and waits until they answer. No controller and no scheduler runs;
+ * admission by ServiceAccount is off, so Pods need none. The processes end with this one, however
+ * it ends.
+ *
+ * @throws {BinariesUnavailable} if this machine has no binaries and cannot build them
+ */
+export async function startRealControlPlane(
+  report: (line: string) => void = () => undefined,
+): Promise<RealControlPlane> {
+  const binaries = await findOrBuild(['etcd', 'kube-apiserver'], report);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start(binaries);
+    } catch (error) {
+      if (attempt === ATTEMPTS) throw error;
+      report(`start failed, trying again: ${error instanceof Error ? error.message : 'unknown'}`);
+    }
+  }
+}
+
+async function start(binaries: Record<'etcd' | 'kube-apiserver', string>) {
+  const folder = mkdtempSync(join(tmpdir(), 'crd-controller-envtest-'));
+  const removeFolder = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  process.once('exit', removeFolder);
+  const children: ChildProcess[] = [];
+  const stop = async () => {
+    await Promise.all(children.map((child) => child.kill()));
+    removeFolder();
+    process.off('exit', removeFolder);
+  };
+  try {
+    const [etcdPort, port] = await freePorts(2);
+    const etcdUrl = `http://127.0.0.1:${etcdPort}`;
+    const url = `https://127.0.0.1:${port}`;
+    const token = randomBytes(24).toString('hex');
+    const { ca, flags } = await writeCredentials(folder, token);
+    children.push(
+      new ChildProcess(binaries.etcd, [
+        `--data-dir=${join(folder, 'etcd')}`,
+        `--listen-client-urls=${etcdUrl}`,
+        `--advertise-client-urls=${etcdUrl}`,
+        '--listen-peer-urls=http://127.0.0.1:0',
+        '--unsafe-no-fsync',
+        '--log-level=warn',
+      ]),
+      new ChildProcess(binaries['kube-apiserver'], [
+        ...flags,
+        `--etcd-servers=${etcdUrl}`,
+        '--bind-address=127.0.0.1',
+        `--secure-port=${port}`,
+        `--cert-dir=${folder}`,
+        '--endpoint-reconciler-type=none',
+        '--service-cluster-ip-range=10.0.0.0/24',
+        '--service-account-issuer=https://kubernetes.default.svc',
+        '--authorization-mode=RBAC',
+        '--disable-admission-plugins=ServiceAccount',
+        '--allow-privileged',
+        '--profiling=false',
+      ]),
+    );
+    await ready(url, ca, token, children);
+    const kubeconfigPath = join(folder, 'kubeconfig');
+    await writeFile(kubeconfigPath, kubeconfig(url, ca, token), { mode: 0o600 });
+    return { url, ca, token, kubeconfigPath, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The files that kube-apiserver proves itself and its users with, and the flags that name them. */
+async function writeCredentials(folder: string, token: string) {
+  const authority = await createCertificateAuthority({ commonName: 'envtest-ca' });
+  const serving = await authority.issue({
+    commonName: 'kube-apiserver',
+    dnsNames: ['localhost', 'kubernetes', 'kubernetes.default.svc'],
+    ipAddresses: ['127.0.0.1', '10.0.0.1'],
+    usages: 'server',
+  });
+  const serviceAccountKey = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    .privateKey.export({ type: 'pkcs1', format: 'pem' })
+    .toString();
+  const files = {
+    'client-ca-file': authority.certificatePem,
+    'tls-cert-file': serving.certificatePem,
+    'tls-private-key-file': serving.privateKeyPem,
+    'service-account-key-file': serviceAccountKey,
+    'service-account-signing-key-file': serviceAccountKey,
+    'token-auth-file': `${token},envtest-admin,envtest-admin,"system:masters"\n`,
+  };
+  const flags = await Promise.all(
+    Object.entries(files).map(async ([flag, content]) => {
+      const path = join(folder, flag);
+      await writeFile(path, content, { mode: 0o600 });
+      return `--${flag}=${path}`;
+    }),
+  );
+  return { ca: authority.certificatePem, flags };
+}
+
+/** JSON, which is YAML too. */
+function kubeconfig(server: string, ca: string, token: string): string {
+  const name = 'envtest';
+  const certificateAuthority = Buffer.from(ca).toString('base64');
+  return JSON.stringify(
+    {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name, cluster: { server, 'certificate-authority-data': certificateAuthority } }],
+      users: [{ name, user: { token } }],
+      contexts: [{ name, context: { cluster: name, user: name } }],
+      'current-context': name,
+    },
+    undefined,
+    2,
+  );
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => {
+    const address = server.address();
+    if (typeof address !== 'object' || !address) throw new Error('A TCP server has no port');
+    return address.port;
+  });
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
+}
+
+async function ready(
+  url: string,
+  ca: string,
+  token: string,
+  children: readonly ChildProcess[],
+): Promise<void> {
+  const deadline = performance.now() + READY_TIMEOUT_MS;
+  let last = 'no answer';
+  while (performance.now() < deadline) {
+    for (const child of children) child.requireRunning();
+    last = await readyz(url, ca, token);
+    if (last === 'ok') return;
+    await sleep(50);
+  }
+  const logs = children.map((child) => child.log).join('\n');
+  throw new Error(`kube-apiserver is not ready after ${READY_TIMEOUT_MS} ms: ${last}\n${logs}`);
+}
+
+function readyz(url: string, ca: string, token: string): Promise<string> {
+  return new Promise((resolve) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const request = get(`${url}/readyz`, { ca, headers, agent: false, timeout: 5000 }, (answer) => {
+      let body = '';
+      answer.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+      answer.once('close', () => resolve(body));
+    });
+    request.once('timeout', () => request.destroy(new Error('no answer within 5 s')));
+    request.once('error', (error) => resolve(error.message));
+  });
+}
