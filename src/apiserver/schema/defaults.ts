@@ -1,0 +1,65 @@
+import type { JsonSchema } from './json-schema.ts';
+import { declaredField, fieldSchema } from './json-schema.ts';
+import { Draft, isObject, mapItems, requireDepth } from './json-value.ts';
+import type { JsonObject } from './json-value.ts';
+
+/**
+ * `value` with the defaults of `schema`: for fields that are absent, and for `null` where the
+ * schema does not allow it. A `null` that is neither allowed nor has a default is dropped.
+ *
+ * Returns `value` itself if nothing is to do; otherwise what did not change is shared with it, and
+ * what was filled in is shared with the schema.
+ *
+ * @throws {NestingError} if the value is nested too deeply
+ */
+export function applyDefaults<T>(value: T, schema: JsonSchema): T {
+  return defaulted(value, schema, 0) as T;
+}
+
+function defaulted(value: unknown, schema: JsonSchema, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  requireDepth(depth);
+  if (isObject(value)) return defaultedObject(value, schema, depth + 1);
+  const { items } = schema;
+  if (!items) return value;
+  return mapItems(value as unknown[], (item) =>
+    defaulted(
+      item === null && !items.nullable && items.default !== undefined ? items.default : item,
+      items,
+      depth + 1,
+    ),
+  );
+}
+
+function defaultedObject(object: JsonObject, schema: JsonSchema, depth: number): JsonObject {
+  const draft = new Draft(object);
+  for (const [key, value] of Object.entries(object)) {
+    const field = fieldSchema(schema, key);
+    if (!field) continue;
+    if (value !== null || field.nullable) draft.set(key, defaulted(value, field, depth));
+    else if (field.default === undefined) draft.delete(key);
+    else draft.set(key, defaulted(field.default, field, depth));
+  }
+  for (const key of fieldsWithDefault(schema)) {
+    const field = declaredField(schema, key);
+    if (!field || Object.hasOwn(object, key)) continue;
+    draft.set(key, defaulted(field.default, field, depth));
+  }
+  return draft.value;
+}
+
+/** Large schemas have few defaults: they are looked up once. Schemas do not change. */
+const withDefault = new WeakMap<object, readonly string[]>();
+
+function fieldsWithDefault(schema: JsonSchema): readonly string[] {
+  const { properties } = schema;
+  if (!properties) return [];
+  let names = withDefault.get(properties);
+  if (!names) {
+    names = Object.entries(properties)
+      .filter(([, field]) => field.default !== undefined && field.default !== null)
+      .map(([name]) => name);
+    withDefault.set(properties, names);
+  }
+  return names;
+}

@@ -1,0 +1,179 @@
+import { isIP, isIPv4 } from 'node:net';
+import type { JsonSchema } from './json-schema.ts';
+
+/**
+ * The format of `schema` that is checked, if any. A format that is unknown, or of another type than
+ * the schema's, is documentation.
+ */
+export function checkedFormat(schema: JsonSchema): string | undefined {
+  const { format, type } = schema;
+  if (!format) return undefined;
+  if (schema['x-kubernetes-int-or-string']) return undefined;
+  switch (type) {
+    case undefined:
+    case '':
+    case 'string':
+      return STRING_FORMATS.has(format.replaceAll('-', '')) ? format : undefined;
+    case 'integer':
+      return format === 'int32' || format === 'int64' ? format : undefined;
+    case 'number':
+      return format === 'float' || format === 'double' ? format : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** True if `text` has `format`, or if there is no such format. */
+export function hasFormat(format: string, text: string): boolean {
+  return STRING_FORMATS.get(format.replaceAll('-', ''))?.(text) ?? true;
+}
+
+const SHORT_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const NAME_SEGMENT = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
+const HEX_UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
+
+/** By name without dashes. Each check takes time linear in the text. */
+const STRING_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
+  ['bsonobjectid', (text) => /^[0-9a-f]{24}$/i.test(text)],
+  ['byte', isBase64],
+  ['cidr', isCidr],
+  ['creditcard', isCreditCard],
+  ['date', isDate],
+  ['datetime', isDateTime],
+  ['duration', isDuration],
+  ['email', isEmail],
+  ['hexcolor', (text) => /^#?(?:[0-9a-f]{3}|[0-9a-f]{6})$/i.test(text)],
+  ['hostname', isHostname],
+  ['ipv4', isIPv4],
+  ['ipv6', (text) => isIP(text) === 6],
+  ['isbn', (text) => isIsbn10(text) || isIsbn13(text)],
+  ['isbn10', isIsbn10],
+  ['isbn13', isIsbn13],
+  [
+    'k8slongname',
+    (text) => text.length <= 253 && text.split('.').every((s) => NAME_SEGMENT.test(s)),
+  ],
+  ['k8sshortname', (text) => SHORT_NAME.test(text)],
+  [
+    'mac',
+    (text) =>
+      /^(?:[0-9a-f]{2}([:-]))(?:[0-9a-f]{2}\1){4}(?:[0-9a-f]{2}\1){0,14}[0-9a-f]{2}$/i.test(text),
+  ],
+  ['password', () => true],
+  ['rgbcolor', isRgbColor],
+  ['ssn', (text) => /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text)],
+  ['uri', isUri],
+  ['uuid', (text) => HEX_UUID.test(text)],
+  ['uuid3', (text) => isUuid(text, '3')],
+  ['uuid4', (text) => isUuid(text, '4') && hasRfcVariant(text)],
+  ['uuid5', (text) => isUuid(text, '5') && hasRfcVariant(text)],
+]);
+
+function isUuid(text: string, version: string): boolean {
+  return HEX_UUID.test(text) && text.replaceAll('-', '')[12] === version;
+}
+
+function hasRfcVariant(text: string): boolean {
+  return /[89ab]/i.test(text.replaceAll('-', '')[16] ?? '');
+}
+
+function isBase64(text: string): boolean {
+  return text !== '' && text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text);
+}
+
+function isCidr(text: string): boolean {
+  const slash = text.indexOf('/');
+  if (slash < 0) return false;
+  const version = isIP(text.slice(0, slash));
+  const bits = text.slice(slash + 1);
+  return version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
+}
+
+function isDate(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
+  const parsed = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
+}
+
+function isDateTime(text: string): boolean {
+  const [date = '', time = ''] = text.toLowerCase().split('t');
+  const match = /^(\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:z|[+-]\d{2}:\d{2})$/.exec(time);
+  if (!match || !isDate(date)) return false;
+  const [, hours = '', minutes = '', seconds = ''] = match;
+  return hours <= '23' && minutes <= '59' && seconds <= '59';
+}
+
+/** Go's durations, and words such as `2 weeks`. */
+function isDuration(text: string): boolean {
+  if (/^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(text)) return true;
+  const units = text.matchAll(/\d+\s{0,20}([A-Za-zµ]+)/g);
+  return [...units].some(([, unit = '']) => DURATION_WORD.test(unit));
+}
+
+const DURATION_WORD =
+  /^(?:ns|us|µs|ms|s|m|h|hr|d|w|wk|nano\w*|micro\w*|milli\w*|sec\w*|min\w*|hour\w*|day\w*|week\w*)$/i;
+
+function isEmail(text: string): boolean {
+  const address = /<([^<>]*)>$/.exec(text)?.[1] ?? text;
+  const at = address.lastIndexOf('@');
+  const local = address.slice(0, Math.max(at, 0));
+  const domain = address.slice(at + 1);
+  return (
+    local.length > 0 &&
+    domain.length > 0 &&
+    /^[^\s"(),:;<>@[\\\]]+$/.test(local) &&
+    !/^\.|\.$|\.\./.test(local) &&
+    /^[^\s"(),:;<>@[\\\]]+$/.test(domain) &&
+    !/^\.|\.$|\.\./.test(domain)
+  );
+}
+
+function isHostname(text: string): boolean {
+  const labels = text.split('.');
+  if (text.length > 255 || labels.some((label) => !HOST_LABEL.test(label))) return false;
+  return labels.length === 1 || /^[A-Za-z\p{L}]{2,63}$/u.test(labels.at(-1) ?? '');
+}
+
+const HOST_LABEL = /^[a-zA-Z0-9\p{S}\p{L}](?:[-a-zA-Z0-9\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?$/u;
+
+function isUri(text: string): boolean {
+  return text.startsWith('/') ? !/[\s\p{Cc}]/u.test(text) : URL.canParse(text) && !/\s/.test(text);
+}
+
+function isRgbColor(text: string): boolean {
+  const match =
+    /^rgb\(\s{0,9}(\d{1,3})\s{0,9},\s{0,9}(\d{1,3})\s{0,9},\s{0,9}(\d{1,3})\s{0,9}\)$/.exec(text);
+  return match !== null && match.slice(1).every((part) => Number(part) <= 255);
+}
+
+function isIsbn10(text: string): boolean {
+  const digits = text.replaceAll(/[\s-]/g, '');
+  if (!/^\d{9}[\dX]$/.test(digits)) return false;
+  const sum = Array.from(digits).reduce(
+    (total, digit, index) => total + (10 - index) * (digit === 'X' ? 10 : Number(digit)),
+    0,
+  );
+  return sum % 11 === 0;
+}
+
+function isIsbn13(text: string): boolean {
+  const digits = text.replaceAll(/[\s-]/g, '');
+  if (!/^\d{13}$/.test(digits)) return false;
+  const sum = Array.from(digits).reduce(
+    (total, digit, index) => total + (index % 2 === 0 ? 1 : 3) * Number(digit),
+    0,
+  );
+  return sum % 10 === 0;
+}
+
+function isCreditCard(text: string): boolean {
+  const digits = text.replaceAll(/\D/g, '');
+  if (!/^\d{13,19}$/.test(digits)) return false;
+  let sum = 0;
+  for (let index = 0; index < digits.length; index++) {
+    const digit = Number(digits[digits.length - 1 - index]);
+    const doubled = index % 2 === 1 ? digit * 2 : digit;
+    sum += doubled > 9 ? doubled - 9 : doubled;
+  }
+  return sum % 10 === 0;
+}

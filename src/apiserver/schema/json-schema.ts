@@ -1,0 +1,80 @@
+/**
+ * An OpenAPI v3 schema as CustomResourceDefinitions carry it and as an API server publishes it.
+ *
+ * The functions of this folder take schemas without `$ref`: those of custom resources have none,
+ * those of built-in kinds are linked by `SchemaLibrary`. A schema may be recursive.
+ */
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly type?: string;
+  readonly format?: string;
+  readonly nullable?: boolean;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: JsonSchema | boolean;
+  readonly required?: readonly string[];
+  readonly minProperties?: number;
+  readonly maxProperties?: number;
+
+  readonly items?: JsonSchema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly uniqueItems?: boolean;
+
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: boolean;
+  readonly exclusiveMaximum?: boolean;
+  readonly multipleOf?: number;
+
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+
+  readonly allOf?: readonly JsonSchema[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly not?: JsonSchema;
+
+  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
+  readonly 'x-kubernetes-embedded-resource'?: boolean;
+  readonly 'x-kubernetes-int-or-string'?: boolean;
+  /** @default 'atomic' */
+  readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map';
+  readonly 'x-kubernetes-list-map-keys'?: readonly string[];
+  /** @default 'granular' */
+  readonly 'x-kubernetes-map-type'?: 'atomic' | 'granular';
+  /** Comma-separated: `merge`, `replace`, `retainKeys`. Built-in kinds only. */
+  readonly 'x-kubernetes-patch-strategy'?: string;
+  readonly 'x-kubernetes-patch-merge-key'?: string;
+  /** CEL rules. They are kept and shown, but not evaluated: see `crd-validation.ts`. */
+  readonly 'x-kubernetes-validations'?: readonly ValidationRule[];
+}
+
+export interface ValidationRule {
+  readonly rule: string;
+  readonly message?: string;
+  readonly messageExpression?: string;
+  readonly reason?: string;
+  readonly fieldPath?: string;
+  readonly optionalOldSelf?: boolean;
+}
+
+/** The schema that `properties` gives a field, if it is declared there. */
+export function declaredField(schema: JsonSchema, name: string): JsonSchema | undefined {
+  const { properties } = schema;
+  return properties && Object.hasOwn(properties, name) ? properties[name] : undefined;
+}
+
+/** The schema of a field: its own, else that of `additionalProperties`. */
+export function fieldSchema(schema: JsonSchema, name: string): JsonSchema | undefined {
+  const { additionalProperties } = schema;
+  return (
+    declaredField(schema, name) ??
+    (typeof additionalProperties === 'object' ? additionalProperties : undefined)
+  );
+}

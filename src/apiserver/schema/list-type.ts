@@ -1,0 +1,109 @@
+import type { FieldError } from './field-error.ts';
+import { fieldError } from './field-error.ts';
+import { goJson } from './go-format.ts';
+import type { JsonSchema } from './json-schema.ts';
+import { declaredField } from './json-schema.ts';
+import type { JsonObject } from './json-value.ts';
+import { isObject, own, requireDepth, setOwn } from './json-value.ts';
+
+/**
+ * What breaks the promise of `x-kubernetes-list-type`: an item twice in a set, a key twice in a
+ * map. Each is reported once, at its second place.
+ */
+export function validateListTypes(
+  value: unknown,
+  schema: JsonSchema,
+  path: string,
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  walk(value, schema, path, errors, 0);
+  return errors;
+}
+
+function walk(
+  value: unknown,
+  schema: JsonSchema,
+  path: string,
+  errors: FieldError[],
+  depth: number,
+): void {
+  if (typeof value !== 'object' || value === null) return;
+  requireDepth(depth);
+  if (Array.isArray(value)) {
+    checkList(value, schema, path, errors);
+    const { items } = schema;
+    if (!items) return;
+    for (let index = 0; index < value.length; index++) {
+      walk(value[index], items, `${path}[${index}]`, errors, depth + 1);
+    }
+    return;
+  }
+  const { additionalProperties } = schema;
+  for (const [key, member] of Object.entries(value)) {
+    if (typeof member !== 'object') continue;
+    if (typeof additionalProperties === 'object') {
+      walk(member, additionalProperties, `${path}[${key}]`, errors, depth + 1);
+    }
+    const field = declaredField(schema, key);
+    if (field) walk(member, field, path === '' ? key : `${path}.${key}`, errors, depth + 1);
+  }
+}
+
+function checkList(
+  list: readonly unknown[],
+  schema: JsonSchema,
+  path: string,
+  errors: FieldError[],
+): void {
+  switch (schema['x-kubernetes-list-type']) {
+    case 'set':
+      for (const index of secondPlaces(list)) {
+        errors.push(fieldError.duplicate(`${path}[${index}]`, list[index]));
+      }
+      return;
+    case 'map':
+      checkListMap(list, schema['x-kubernetes-list-map-keys'] ?? [], path, errors);
+      return;
+    default:
+  }
+}
+
+function checkListMap(
+  list: readonly unknown[],
+  names: readonly string[],
+  path: string,
+  errors: FieldError[],
+): void {
+  const stranger = list.findIndex((item) => item !== null && !isObject(item));
+  if (stranger >= 0) {
+    const detail = 'must be an object for an array of list-type map';
+    errors.push(fieldError.invalid(`${path}[${stranger}]`, list[stranger], detail));
+    return;
+  }
+  const keys = list.map((item) => keyOf(item, names));
+  for (const index of secondPlaces(keys)) {
+    errors.push(fieldError.duplicate(`${path}[${index}]`, keys[index]));
+  }
+}
+
+function keyOf(item: unknown, names: readonly string[]): JsonObject {
+  const key: JsonObject = {};
+  if (!isObject(item)) return key;
+  for (const name of names) {
+    if (Object.hasOwn(item, name)) setOwn(key, name, own(item, name));
+  }
+  return key;
+}
+
+function secondPlaces(values: readonly unknown[]): number[] {
+  if (values.length <= 1) return [];
+  const seen = new Map<string, number>();
+  const places: number[] = [];
+  values.forEach((value, index) => {
+    const text = goJson(value);
+    const times = seen.get(text) ?? 0;
+    if (times === 1) places.push(index);
+    seen.set(text, times + 1);
+  });
+  return places;
+}

@@ -1,0 +1,28 @@
+import { RE2JS } from 're2js';
+
+/** A pattern as Kubernetes reads it: RE2, whose matching time is linear in the text. */
+export type Pattern = { readonly matches: (text: string) => boolean } | { readonly fault: string };
+
+/** Patterns come from schemas, of which a server has few: what does not fit is compiled again. */
+const MAX_COMPILED = 1000;
+const compiled = new Map<string, Pattern>();
+
+/** Compiles `source`, or says why it cannot. */
+export function pattern(source: string): Pattern {
+  let found = compiled.get(source);
+  if (!found) {
+    found = compile(source);
+    if (compiled.size >= MAX_COMPILED) compiled.clear();
+    compiled.set(source, found);
+  }
+  return found;
+}
+
+function compile(source: string): Pattern {
+  try {
+    const expression = RE2JS.compile(source);
+    return { matches: (text) => expression.matcher(text).find() };
+  } catch (error) {
+    return { fault: error instanceof Error ? error.message : String(error) };
+  }
+}

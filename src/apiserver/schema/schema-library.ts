@@ -1,0 +1,126 @@
+import type { JsonSchema } from './json-schema.ts';
+import { isObject } from './json-value.ts';
+
+const PREFIX = '#/components/schemas/';
+
+/**
+ * The schemas of the built-in kinds, with their references followed: what `get` returns holds the
+ * schemas it refers to themselves, in a graph that may have cycles (JSONSchemaProps). A schema is
+ * linked when it is first asked for.
+ *
+ * The documents a server publishes say some things about Go rather than about the API; linking
+ * takes them out:
+ * - `allOf: [{$ref}]` is how a reference gets siblings: it becomes one schema.
+ * - A `default` of `''`, `0`, `false` or `{}` is the zero value of a Go field; nothing is defaulted
+ *   to it, and a required field that lacks it is missing.
+ * - A definition without fields and without type stands for any JSON: it preserves unknown fields.
+ */
+export class SchemaLibrary {
+  readonly #definitions: ReadonlyMap<string, JsonSchema>;
+  readonly #linked = new Map<string, JsonSchema>();
+
+  /** @param definitions schemas by name: `components.schemas` of OpenAPI documents */
+  constructor(definitions: Iterable<readonly [name: string, schema: JsonSchema]>) {
+    this.#definitions = new Map(definitions);
+  }
+
+  has(name: string): boolean {
+    return this.#definitions.has(name);
+  }
+
+  /** @throws {Error} if there is no such schema, or one that it refers to is missing */
+  get(name: string): JsonSchema {
+    const linked = this.#linked.get(name);
+    if (linked) return linked;
+    const wrappers: Wrapper[] = [];
+    const schema = this.#link(name, wrappers);
+    // Inner wrappers come later and refer to definitions only, which are complete by now.
+    for (const { node, target, siblings } of wrappers) Object.assign(node, target, siblings);
+    return schema;
+  }
+
+  /** The definition of this name, entered before it is complete so that cycles end at it. */
+  #link(name: string, wrappers: Wrapper[]): JsonSchema {
+    const known = this.#linked.get(name);
+    if (known) return known;
+    const definition = this.#definitions.get(name);
+    if (!definition) throw new Error(`There is no schema ${JSON.stringify(name)}`);
+    const node: Record<string, unknown> = {};
+    this.#linked.set(name, node);
+    Object.assign(node, this.#members(definition, wrappers));
+    if (isOpen(definition)) node['x-kubernetes-preserve-unknown-fields'] = true;
+    return node;
+  }
+
+  #resolve(schema: JsonSchema, wrappers: Wrapper[]): JsonSchema {
+    const reference = referenceOf(schema);
+    if (reference === undefined) return this.#members(schema, wrappers);
+    const target = this.#link(reference, wrappers);
+    const { $ref: _, allOf: __, ...rest } = schema;
+    const siblings = this.#members(rest, wrappers);
+    if (Object.keys(siblings).length === 0) return target;
+    const node = {};
+    wrappers.push({ node, target, siblings });
+    return node;
+  }
+
+  /** A copy of `schema` in which every schema is resolved. */
+  #members(schema: JsonSchema, wrappers: Wrapper[]): JsonSchema {
+    const node: Record<string, unknown> = {};
+    for (const [key, value] of Object.entries(schema)) {
+      if (key === 'default' && isZero(value)) continue;
+      node[key] = this.#member(key, value, wrappers);
+    }
+    return node;
+  }
+
+  #member(key: string, value: unknown, wrappers: Wrapper[]): unknown {
+    const resolve = (schema: unknown) => this.#resolve(schema as JsonSchema, wrappers);
+    switch (key) {
+      case 'properties':
+        return isObject(value)
+          ? Object.fromEntries(Object.entries(value).map(([name, field]) => [name, resolve(field)]))
+          : value;
+      case 'items':
+      case 'additionalProperties':
+      case 'not':
+        return isObject(value) ? resolve(value) : value;
+      case 'allOf':
+      case 'anyOf':
+      case 'oneOf':
+        return Array.isArray(value) ? value.map(resolve) : value;
+      default:
+        return value;
+    }
+  }
+}
+
+interface Wrapper {
+  readonly node: object;
+  readonly target: JsonSchema;
+  readonly siblings: JsonSchema;
+}
+
+function referenceOf(schema: JsonSchema): string | undefined {
+  const reference = schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined);
+  return reference?.startsWith(PREFIX) ? reference.slice(PREFIX.length) : reference;
+}
+
+function isZero(value: unknown): boolean {
+  return (
+    value === '' ||
+    value === 0 ||
+    value === false ||
+    (isObject(value) && Object.keys(value).length === 0)
+  );
+}
+
+function isOpen(schema: JsonSchema): boolean {
+  return (
+    (schema.type === undefined || schema.type === 'object') &&
+    schema.properties === undefined &&
+    schema.additionalProperties === undefined &&
+    schema.oneOf === undefined &&
+    referenceOf(schema) === undefined
+  );
+}

@@ -1,0 +1,110 @@
+import type { FieldError } from './field-error.ts';
+import { fieldError } from './field-error.ts';
+import { checkedFormat, hasFormat } from './formats.ts';
+import { goNumber, goQuote } from './go-format.ts';
+import type { JsonSchema } from './json-schema.ts';
+import { pattern } from './pattern.ts';
+
+/** The JSON type of a value that is not null, with the format that Go's decoder gives numbers. */
+export function jsonTypeOf(value: unknown): { readonly type: string; readonly format: string } {
+  switch (typeof value) {
+    case 'string':
+      return { type: 'string', format: '' };
+    case 'boolean':
+      return { type: 'boolean', format: '' };
+    case 'number':
+      return Number.isInteger(value) && Math.abs(value) < 2 ** 63
+        ? { type: 'integer', format: 'int64' }
+        : { type: 'number', format: 'float64' };
+    default:
+      return { type: Array.isArray(value) ? 'array' : 'object', format: '' };
+  }
+}
+
+/** The first thing wrong with a string: its length, its pattern or its format. */
+export function validateString(
+  text: string,
+  schema: JsonSchema,
+  path: string,
+): FieldError | undefined {
+  const { minLength, maxLength } = schema;
+  if (maxLength !== undefined && text.length > maxLength && runes(text) > maxLength) {
+    return fieldError.tooLong(path, maxLength);
+  }
+  if (minLength !== undefined && runes(text) < minLength) {
+    const detail = `${path} in body should be at least ${minLength} chars long`;
+    return fieldError.invalid(path, text, detail);
+  }
+  return validatePattern(text, schema, path) ?? validateFormat(text, schema, path);
+}
+
+/** Everything wrong with a number: range of its format, multiple, maximum, minimum. */
+export function validateNumber(value: number, schema: JsonSchema, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const expect = (holds: boolean, expectation: string) => {
+    if (!holds) {
+      errors.push(fieldError.invalid(path, value, `${path} in body should be ${expectation}`));
+    }
+  };
+  const { type, minimum, maximum, multipleOf } = schema;
+  const format = checkedFormat(schema);
+  if (!fitsFormat(value, format)) {
+    const detail = `Checked value must be of type ${type} with format ${format} in ${path}`;
+    errors.push(fieldError.invalid('', '', detail));
+  }
+  if (multipleOf !== undefined) {
+    expect(isMultiple(value, multipleOf), `a multiple of ${goNumber(multipleOf)}`);
+  }
+  if (minimum !== undefined) {
+    if (schema.exclusiveMinimum) expect(value > minimum, `greater than ${goNumber(minimum)}`);
+    else expect(value >= minimum, `greater than or equal to ${goNumber(minimum)}`);
+  }
+  if (maximum !== undefined) {
+    if (schema.exclusiveMaximum) expect(value < maximum, `less than ${goNumber(maximum)}`);
+    else expect(value <= maximum, `less than or equal to ${goNumber(maximum)}`);
+  }
+  return errors;
+}
+
+function validatePattern(text: string, schema: JsonSchema, path: string): FieldError | undefined {
+  const source = schema.pattern;
+  if (!source) return undefined;
+  const compiled = pattern(source);
+  if ('matches' in compiled && compiled.matches(text)) return undefined;
+  const shown =
+    'fault' in compiled ? `${source}, but pattern is invalid: ${compiled.fault}` : source;
+  return fieldError.invalid(path, text, `${path} in body should match '${shown}'`);
+}
+
+function validateFormat(text: string, schema: JsonSchema, path: string): FieldError | undefined {
+  const format = checkedFormat(schema);
+  if (format === undefined || hasFormat(format, text)) return undefined;
+  const detail = `${path} in body must be of type ${format}: ${goQuote(text)}`;
+  return fieldError.typeInvalid(path, text, detail);
+}
+
+function runes(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+function fitsFormat(value: number, format: string | undefined): boolean {
+  switch (format) {
+    case 'int32':
+      return value >= -(2 ** 31) && value < 2 ** 31;
+    case 'int64':
+      return value >= -(2 ** 63) && value < 2 ** 63;
+    case 'float':
+      return Math.abs(value) <= 3.4028234663852886e38;
+    default:
+      return true;
+  }
+}
+
+function isMultiple(value: number, factor: number): boolean {
+  if (factor <= 0) return false;
+  if (Number.isSafeInteger(value) && Number.isSafeInteger(factor)) return value % factor === 0;
+  const quotient = factor < 1 ? (1 / factor) * value : value / factor;
+  return Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.abs(quotient);
+}

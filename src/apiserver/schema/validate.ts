@@ -1,0 +1,255 @@
+import { equalJson } from '../../api/equal.ts';
+import { validateEmbedded } from './embedded.ts';
+import type { FieldError } from './field-error.ts';
+import { fieldError } from './field-error.ts';
+import { checkedFormat } from './formats.ts';
+import { goJson, goQuote } from './go-format.ts';
+import type { JsonSchema } from './json-schema.ts';
+import { declaredField } from './json-schema.ts';
+import type { JsonObject } from './json-value.ts';
+import { isObject, requireDepth } from './json-value.ts';
+import { validateListTypes } from './list-type.ts';
+import { jsonTypeOf, validateNumber, validateString } from './validate-scalar.ts';
+
+/**
+ * What is wrong with `value` by `schema`, in the words of a real API server; empty if nothing is.
+ *
+ * @param path of `value`, put before the paths of the errors; empty for an object
+ * @throws {NestingError} if the value is nested too deeply
+ */
+export function validateStructure(
+  value: unknown,
+  schema: JsonSchema,
+  path: string = '',
+): FieldError[] {
+  const result = new Result();
+  validate(value, schema, '', result, 0);
+  const errors = path === '' ? result.errors : result.errors.map((error) => below(path, error));
+  return [
+    ...errors,
+    ...validateEmbedded(value, schema, path),
+    ...validateListTypes(value, schema, path),
+  ];
+}
+
+/** The errors of one schema, and how much of it was met: a composition reports its best failure. */
+export class Result {
+  readonly errors: FieldError[] = [];
+  matches = 0;
+
+  add(error: FieldError | undefined): void {
+    if (error) this.errors.push(error);
+  }
+
+  merge(other: Result): void {
+    this.errors.push(...other.errors);
+    this.matches += other.matches;
+  }
+}
+
+function below(path: string, error: FieldError): FieldError {
+  return { ...error, field: error.field ? `${path}.${error.field}` : path };
+}
+
+function validate(
+  value: unknown,
+  schema: JsonSchema,
+  path: string,
+  result: Result,
+  depth: number,
+): void {
+  requireDepth(depth);
+  validateType(value, schema, path, result);
+  if (value === null) {
+    validateEnum(value, schema, path, result);
+    return;
+  }
+  // The schema as a whole, its composition, its enum and the validator of the value's own type.
+  result.matches += 4;
+  validateComposition(value, schema, path, result, depth);
+  if (typeof value === 'string') {
+    result.add(validateString(value, schema, path));
+  } else if (typeof value === 'number') {
+    result.matches++;
+    for (const error of validateNumber(value, schema, path)) result.add(error);
+  } else if (Array.isArray(value)) {
+    result.matches++;
+    validateList(value, schema, path, result, depth);
+  }
+  validateEnum(value, schema, path, result);
+  if (isObject(value)) validateObject(value, schema, path, result, depth);
+}
+
+function typesOf(schema: JsonSchema): readonly string[] {
+  if (schema['x-kubernetes-int-or-string']) return ['integer', 'string'];
+  return schema.type ? [schema.type] : [];
+}
+
+function validateType(value: unknown, schema: JsonSchema, path: string, result: Result): void {
+  const types = typesOf(schema);
+  const format = checkedFormat(schema);
+  if (types.length === 0 && format === undefined) return;
+  const error = typeError(value, types, format, schema.nullable ?? false, path);
+  if (error) result.add(error);
+  else result.matches += 2;
+}
+
+function typeError(
+  value: unknown,
+  types: readonly string[],
+  format: string | undefined,
+  nullable: boolean,
+  path: string,
+): FieldError | undefined {
+  if (value === null) {
+    return types.length === 0 || nullable ? undefined : invalidType(path, types.join(','), 'null');
+  }
+  const { type, format: actual } = jsonTypeOf(value);
+  const fits =
+    types.length === 0 || types.includes(type) || (type === 'integer' && types.includes('number'));
+  if (fits && types.length > 0) return undefined;
+  if (format !== undefined && type !== 'string' && type !== 'array') {
+    return invalidType(path, format, actual);
+  }
+  return fits ? undefined : invalidType(path, types.join(','), type);
+}
+
+function invalidType(path: string, expected: string, actual: string): FieldError {
+  const detail = `${path} in body must be of type ${expected}: ${goQuote(actual)}`;
+  return fieldError.typeInvalid(path, actual, detail);
+}
+
+function validateEnum(value: unknown, schema: JsonSchema, path: string, result: Result): void {
+  const allowed = schema.enum;
+  if (!allowed || allowed.length === 0) return;
+  if (allowed.some((member) => equalJson(member, value))) return;
+  const supported = allowed.map((member) => (typeof member === 'string' ? member : goJson(member)));
+  result.add(fieldError.notSupported(path, value, supported));
+}
+
+function validateComposition(
+  value: unknown,
+  schema: JsonSchema,
+  path: string,
+  result: Result,
+  depth: number,
+): void {
+  const { allOf, anyOf, oneOf, not } = schema;
+  const attempt = (branch: JsonSchema): Result => {
+    const outcome = new Result();
+    validate(value, branch, path, outcome, depth + 1);
+    return outcome;
+  };
+  if (anyOf && anyOf.length > 0) {
+    const { passed, best } = attemptAll(anyOf, attempt, 1);
+    if (passed === 0) {
+      result.add(whole(`${goQuote(path)} must validate at least one schema (anyOf)`));
+    }
+    if (best) result.merge(best);
+  }
+  if (oneOf && oneOf.length > 0) {
+    const { passed, best } = attemptAll(oneOf, attempt, oneOf.length);
+    if (passed !== 1) {
+      const found = passed === 0 ? 'Found none valid' : `Found ${passed} valid alternatives`;
+      result.add(whole(`${goQuote(path)} must validate one and only one schema (oneOf). ${found}`));
+    }
+    if (best && passed <= 1) result.merge(best);
+  }
+  if (allOf && allOf.length > 0) {
+    const outcomes = allOf.map(attempt);
+    for (const outcome of outcomes) result.merge(outcome);
+    const passed = outcomes.filter((outcome) => outcome.errors.length === 0).length;
+    if (passed !== allOf.length) {
+      const none = passed === 0 ? '. None validated' : '';
+      result.add(whole(`${goQuote(path)} must validate all the schemas (allOf)${none}`));
+    }
+  }
+  if (not && attempt(not).errors.length === 0) {
+    result.add(whole(`${goQuote(path)} must not validate the schema (not)`));
+  }
+}
+
+/** Tries branches until `enough` have passed; `best` is the first to pass, else the best failure. */
+function attemptAll(
+  branches: readonly JsonSchema[],
+  attempt: (branch: JsonSchema) => Result,
+  enough: number,
+): { readonly passed: number; readonly best: Result | undefined } {
+  let passed = 0;
+  let best: Result | undefined;
+  for (const branch of branches) {
+    const outcome = attempt(branch);
+    if (outcome.errors.length === 0) {
+      if (passed === 0) best = outcome;
+      if (++passed === enough) break;
+    } else if (passed === 0 && (!best || outcome.matches > best.matches)) {
+      best = outcome;
+    }
+  }
+  return { passed, best };
+}
+
+/** Errors of compositions name the field in their text alone, as upstream does. */
+function whole(detail: string): FieldError {
+  return fieldError.invalid('', '', detail);
+}
+
+function validateList(
+  list: readonly unknown[],
+  schema: JsonSchema,
+  path: string,
+  result: Result,
+  depth: number,
+): void {
+  const { items, minItems, maxItems } = schema;
+  if (items) {
+    for (let index = 0; index < list.length; index++) {
+      validate(list[index], items, `${path}[${index}]`, result, depth + 1);
+    }
+  }
+  if (minItems !== undefined && list.length < minItems) {
+    const detail = `${path} in body should have at least ${minItems} items`;
+    result.add(fieldError.invalid(path, list.length, detail));
+  }
+  if (maxItems !== undefined && list.length > maxItems) {
+    result.add(fieldError.tooMany(path, list.length, maxItems));
+  }
+  if (schema.uniqueItems && new Set(list.map(goJson)).size < list.length) {
+    result.add(fieldError.invalid(path, '', `${path} in body shouldn't contain duplicates`));
+  }
+}
+
+function validateObject(
+  object: JsonObject,
+  schema: JsonSchema,
+  path: string,
+  result: Result,
+  depth: number,
+): void {
+  const { additionalProperties, required, minProperties, maxProperties } = schema;
+  const keys = Object.keys(object);
+  if (minProperties !== undefined && keys.length < minProperties) {
+    const detail = `${path} in body should have at least ${minProperties} properties`;
+    result.add(fieldError.invalid(path, keys.length, detail));
+  }
+  if (maxProperties !== undefined && keys.length > maxProperties) {
+    result.add(fieldError.tooMany(path, keys.length, maxProperties));
+  }
+  for (const key of keys) {
+    const at = path === '' ? key : `${path}.${key}`;
+    const field = declaredField(schema, key);
+    if (field) {
+      validate(object[key], field, at, result, depth + 1);
+    } else if (additionalProperties === false) {
+      const detail = `${path}.${key} in body is a forbidden property`;
+      result.add(fieldError.invalid(path, key, detail));
+    } else if (typeof additionalProperties === 'object') {
+      validate(object[key], additionalProperties, at, result, depth + 1);
+    }
+  }
+  for (const key of required ?? []) {
+    if (!Object.hasOwn(object, key)) {
+      result.add(fieldError.required(path === '' ? key : `${path}.${key}`));
+    }
+  }
+}
