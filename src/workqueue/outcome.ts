@@ -1,0 +1,33 @@
+/**
+ * What a handler plans for a key it has dealt with. Returning one means that all went well; a
+ * handler that did not succeed throws, and is called again later.
+ */
+export type Outcome =
+  /** Nothing more until something changes. */
+  | { readonly kind: 'done' }
+  /** Once more after `ms` milliseconds, or earlier if something changes. */
+  | { readonly kind: 'requeueAfter'; readonly ms: number };
+
+const DONE: Outcome = Object.freeze({ kind: 'done' });
+
+export function done(): Outcome {
+  return DONE;
+}
+
+/**
+ * @throws {RangeError} if `ms` is not a finite number; below 0 it means 0
+ */
+export function requeueAfter(ms: number): Outcome {
+  if (!Number.isFinite(ms)) {
+    throw new RangeError(`requeueAfter: ms must be a finite number: got ${ms}`);
+  }
+  return { kind: 'requeueAfter', ms: Math.max(0, ms) };
+}
+
+/**
+ * Thrown by a handler when another try could not help: the object itself is at fault, and someone
+ * must change it. The key is not tried again until it is added again.
+ */
+export class TerminalError extends Error {
+  override readonly name = 'TerminalError';
+}

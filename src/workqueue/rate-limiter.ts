@@ -1,0 +1,106 @@
+import { backoffMs } from '../util/backoff.ts';
+import type { BackoffPolicy } from '../util/backoff.ts';
+import type { Clock } from '../util/clock.ts';
+
+/** Decides how long a key that failed has to wait. */
+export interface RateLimiter<K> {
+  /** Milliseconds until `key` may be tried again; counts one more failure of it. */
+  when(key: K): number;
+  /** `key` has succeeded, or is given up: its failures count no longer. */
+  forget(key: K): void;
+  /** Failures of `key` since it was last forgotten. */
+  retries(key: K): number;
+}
+
+/**
+ * 5 ms doubling to 5 min. The cap is what an object waits for after its cause was mended unnoticed:
+ * client-go's 1000 s is longer than people do.
+ */
+export const DEFAULT_KEY_BACKOFF: BackoffPolicy = { initialMs: 5, maxMs: 300_000 };
+
+/** Each key climbs a ladder of its own. */
+export function exponentialLimiter<K>(policy: BackoffPolicy = DEFAULT_KEY_BACKOFF): RateLimiter<K> {
+  requirePositive('initialMs', policy.initialMs);
+  requirePositive('maxMs', policy.maxMs);
+  return perKey((failures) => backoffMs(policy, failures));
+}
+
+export interface FastSlowPolicy {
+  readonly fastMs: number;
+  readonly slowMs: number;
+  /** How many failures of a key in a row are followed by `fastMs`. */
+  readonly fastAttempts: number;
+}
+
+/** A few quick tries for each key, then slow ones. */
+export function fastSlowLimiter<K>(policy: FastSlowPolicy): RateLimiter<K> {
+  requirePositive('fastMs', policy.fastMs);
+  requirePositive('slowMs', policy.slowMs);
+  return perKey((failures) => (failures < policy.fastAttempts ? policy.fastMs : policy.slowMs));
+}
+
+export interface BucketPolicy {
+  /** Tokens that come back each second. */
+  readonly perSecond: number;
+  /** Tokens the bucket holds; it starts full. */
+  readonly burst: number;
+}
+
+/**
+ * One token bucket for all keys together: each failure takes a token, and waits for it when there
+ * is none left. It knows nothing of single keys.
+ */
+export function bucketLimiter<K>(policy: BucketPolicy, clock: Clock): RateLimiter<K> {
+  const { perSecond, burst } = policy;
+  requirePositive('perSecond', perSecond);
+  requirePositive('burst', burst);
+  let tokens = burst;
+  let countedMs = clock.monotonic();
+  return {
+    when: () => {
+      const now = clock.monotonic();
+      tokens = Math.min(burst, tokens + ((now - countedMs) / 1000) * perSecond) - 1;
+      countedMs = now;
+      return tokens >= 0 ? 0 : (-tokens / perSecond) * 1000;
+    },
+    forget: () => undefined,
+    retries: () => 0,
+  };
+}
+
+/** The longest wait any of `limiters` asks for; all of them count the failure. */
+export function maxOfLimiter<K>(...limiters: readonly RateLimiter<K>[]): RateLimiter<K> {
+  return {
+    when: (key) => Math.max(0, ...limiters.map((limiter) => limiter.when(key))),
+    forget: (key) => limiters.forEach((limiter) => limiter.forget(key)),
+    retries: (key) => Math.max(0, ...limiters.map((limiter) => limiter.retries(key))),
+  };
+}
+
+/** As `limiter`, but never longer than `maxMs`. */
+export function withMaxWait<K>(limiter: RateLimiter<K>, maxMs: number): RateLimiter<K> {
+  requirePositive('maxMs', maxMs);
+  return {
+    when: (key) => Math.min(maxMs, limiter.when(key)),
+    forget: (key) => limiter.forget(key),
+    retries: (key) => limiter.retries(key),
+  };
+}
+
+function perKey<K>(delayMs: (failures: number) => number): RateLimiter<K> {
+  const failures = new Map<K, number>();
+  const retries = (key: K) => failures.get(key) ?? 0;
+  return {
+    when: (key) => {
+      const before = retries(key);
+      failures.set(key, before + 1);
+      return delayMs(before);
+    },
+    forget: (key) => void failures.delete(key),
+    retries,
+  };
+}
+
+function requirePositive(field: string, value: number): void {
+  if (!(value > 0)) throw new RangeError(`${field} must be a positive number: got ${value}`);
+}

@@ -1,0 +1,241 @@
+import PQueue from 'p-queue';
+import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
+import type {
+  ControllerMetrics,
+  ReconcileMetrics,
+  ReconcileResult,
+} from '../metrics/reconcile-metrics.ts';
+import type { Clock } from '../util/clock.ts';
+import { formatDuration } from '../util/duration.ts';
+import type { Logger } from '../util/logger.ts';
+import type { Runnable } from '../util/runnable.ts';
+import { TerminalError } from './outcome.ts';
+import type { Outcome } from './outcome.ts';
+import type { Taken, WorkQueue } from './work-queue.ts';
+
+/** What a handler is given besides its key. */
+export interface HandlerContext {
+  /**
+   * Aborts when the daemon can wait for this run no longer. It does not abort at the beginning of a
+   * shutdown: until the grace is over, the run may finish what it does.
+   */
+  readonly signal: AbortSignal;
+  /** Names the controller and the key on every line. */
+  readonly log: Logger;
+  /** Why the key runs, as far as its additions said. */
+  readonly causes: readonly string[];
+}
+
+/**
+ * Deals with one key. Returns what is planned for it, or throws to be called again with backoff; a
+ * `TerminalError` says that this would not help.
+ */
+export type Handler<K> = (key: K, context: HandlerContext) => Promise<Outcome>;
+
+export interface WorkerPoolDeps<K> {
+  /** The controller it works for. */
+  readonly name: string;
+  readonly queue: WorkQueue<K>;
+  readonly handler: Handler<K>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface WorkerPoolOptions {
+  /**
+   * How many keys are dealt with at once.
+   * @default 1
+   */
+  readonly concurrency?: number | undefined;
+  /**
+   * What the key is called in log lines; the kind of its object, lower camel case.
+   * @default 'key'
+   */
+  readonly keyName?: string | undefined;
+  /**
+   * Milliseconds that runs under way have to finish after a stop, before their signal aborts.
+   * @default 30_000
+   */
+  readonly drainTimeoutMs?: number | undefined;
+  /** @default none */
+  readonly metrics?: ReconcileMetrics | undefined;
+}
+
+/** How a run of the handler ended. */
+type Ending =
+  | Outcome
+  | { readonly kind: 'failed'; readonly error: unknown }
+  /** What came back is no Outcome. */
+  | { readonly kind: 'broken'; readonly got: string };
+
+/**
+ * Takes keys from a queue and has the handler deal with them, a bounded number at once.
+ *
+ * - Keys wait in the work queue, where they merge and keep their order, and never in the pool: one
+ *   is taken only when there is a free slot.
+ * - Whatever a handler does, it costs nothing but its own run: sync throws, rejections and results
+ *   that are no Outcome are errors of its key. `#settle` alone decides what becomes of the key.
+ * - On abort the queue is shut down and nothing is handed out any more; runs under way finish, and
+ *   are told to hurry by their own signal when the grace is over. `run` resolves when the last one
+ *   has ended: one that ignores its signal is waited for, and named in the log.
+ */
+export class WorkerPool<K> implements Runnable {
+  readonly name: string;
+  readonly #queue: WorkQueue<K>;
+  readonly #handler: Handler<K>;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #concurrency: number;
+  readonly #keyName: string;
+  readonly #drainTimeoutMs: number;
+  readonly #metrics: ControllerMetrics;
+  /** The signal of all runs: aborts when the grace is over. */
+  readonly #cutOff = new AbortController();
+
+  constructor(deps: WorkerPoolDeps<K>, options: WorkerPoolOptions = {}) {
+    const {
+      concurrency = 1,
+      keyName = 'key',
+      drainTimeoutMs = 30_000,
+      metrics = noReconcileMetrics,
+    } = options;
+    if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
+      throw new RangeError(`concurrency must be a positive integer: got ${concurrency}`);
+    }
+    if (!(drainTimeoutMs >= 0)) {
+      throw new RangeError(`drainTimeoutMs must not be negative: got ${drainTimeoutMs}`);
+    }
+    this.name = deps.name;
+    this.#queue = deps.queue;
+    this.#handler = deps.handler;
+    this.#clock = deps.clock;
+    this.#log = deps.log.with({ controller: deps.name });
+    this.#concurrency = concurrency;
+    this.#keyName = keyName;
+    this.#drainTimeoutMs = drainTimeoutMs;
+    this.#metrics = metrics.controller(deps.name, concurrency);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#log.info('Starting workers', { count: this.#concurrency });
+    const slots = new PQueue({ concurrency: this.#concurrency });
+    const faults: unknown[] = [];
+    for (;;) {
+      const taken = await this.#queue.take(signal);
+      if (!taken) break;
+      // `#work` deals with every error there may be; one that gets here is a fault of the house.
+      slots
+        .add(() => this.#work(taken))
+        .catch((fault: unknown) => {
+          faults.push(fault);
+          this.#queue.shutDown();
+        });
+      if (slots.pending === this.#concurrency) await freeSlot(slots, signal);
+    }
+    await this.#drain(slots);
+    if (faults.length > 0) throw faults[0];
+  }
+
+  async #drain(slots: PQueue): Promise<void> {
+    this.#queue.shutDown();
+    this.#log.info('Shutting down workers', { inFlight: slots.pending });
+    const cancel = this.#clock.after(this.#drainTimeoutMs, () => {
+      const keys = this.#queue.snapshot().processing.map(({ key }) => key);
+      this.#log.error(undefined, 'Runs did not finish in time; telling them to stop', {
+        after: formatDuration(this.#drainTimeoutMs),
+        keys: keys.slice(0, 10),
+        count: keys.length,
+      });
+      this.#cutOff.abort(new Error('The daemon is stopping and its grace is over'));
+    });
+    await slots.onIdle();
+    cancel();
+  }
+
+  async #work(taken: Taken<K>): Promise<void> {
+    const { key, causes } = taken;
+    const log = this.#log.with({ [this.#keyName]: key });
+    const startedMs = this.#clock.monotonic();
+    this.#metrics.started();
+    const ending = await this.#handle(key, { signal: this.#cutOff.signal, log, causes });
+    const result = this.#settle(taken, ending, log);
+    const tookMs = this.#clock.monotonic() - startedMs;
+    this.#metrics.finished(result, tookMs);
+    this.#queue.done(key);
+    log.v(4).info('Finished syncing', { result, duration: formatDuration(tookMs), causes });
+  }
+
+  async #handle(key: K, context: HandlerContext): Promise<Ending> {
+    try {
+      const result: unknown = await this.#handler(key, context);
+      return isOutcome(result) ? result : { kind: 'broken', got: typeof result };
+    } catch (error) {
+      return { kind: 'failed', error };
+    }
+  }
+
+  /** What becomes of the key; nothing else calls `forget`, or adds a key that has run. */
+  #settle({ key, priority }: Taken<K>, ending: Ending, log: Logger): ReconcileResult {
+    switch (ending.kind) {
+      case 'done':
+        this.#queue.forget(key);
+        return 'done';
+      case 'requeueAfter':
+        this.#queue.forget(key);
+        this.#queue.add(key, { afterMs: ending.ms, priority, cause: 'requeued as planned' });
+        log.v(3).info('Requeued', { requeueAfter: formatDuration(ending.ms) });
+        return 'requeueAfter';
+      case 'broken':
+        this.#retry(
+          key,
+          priority,
+          new TypeError(`The handler gave no Outcome: ${ending.got}`),
+          log,
+        );
+        return 'panic';
+      case 'failed':
+        if (this.#cutOff.signal.aborted) {
+          log.v(2).info('Sync was cut off by the shutdown', { err: ending.error });
+          return 'cutOff';
+        }
+        if (ending.error instanceof TerminalError) {
+          this.#queue.forget(key);
+          log.error(ending.error, 'Error syncing; a retry would not help');
+          return 'terminalError';
+        }
+        this.#retry(key, priority, ending.error, log);
+        return 'error';
+    }
+  }
+
+  #retry(key: K, priority: number, error: unknown, log: Logger): void {
+    const attempt = this.#queue.retries(key) + 1;
+    const delayMs = this.#queue.addRateLimited(key, { priority, cause: 'retry after an error' });
+    if (delayMs === undefined) {
+      log.error(error, 'Error syncing; the daemon is stopping');
+    } else {
+      const requeueAfter = formatDuration(delayMs);
+      log.error(error, 'Error syncing; requeuing for later retry', { attempt, requeueAfter });
+    }
+  }
+}
+
+/** Resolves when a run ends or `signal` aborts; there is a run under way in every slot. */
+function freeSlot(slots: PQueue, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = () => {
+      slots.removeEventListener('next', settle);
+      signal.removeEventListener('abort', settle);
+      resolve();
+    };
+    slots.addEventListener('next', settle);
+    signal.addEventListener('abort', settle);
+    if (signal.aborted) settle();
+  });
+}
+
+function isOutcome(result: unknown): result is Outcome {
+  if (typeof result !== 'object' || result === null || !('kind' in result)) return false;
+  if (result.kind === 'done') return true;
+  return result.kind === 'requeueAfter' && 'ms' in result && Number.isFinite(result.ms);
+}
