@@ -1,0 +1,174 @@
+import { isApiError } from '../api/api-error.ts';
+import { withoutFinalizer } from '../api/finalizer.ts';
+import { objectKey } from '../api/object-key.ts';
+import type { DeepReadonly, KubernetesObject, OwnerReference } from '../api/object.ts';
+import { groupResourceOf } from '../api/resource.ts';
+import type { Resource } from '../api/resource.ts';
+import type { Client } from '../client/client.ts';
+import type { Logger } from '../util/logger.ts';
+import { done } from '../workqueue/outcome.ts';
+import type { Outcome } from '../workqueue/outcome.ts';
+import { OwnerGraph } from './owner-graph.ts';
+import type { GraphNode } from './owner-graph.ts';
+
+const FOREGROUND = 'foregroundDeletion';
+const ORPHAN = 'orphan';
+
+/** Finds the resource that an owner reference speaks of; undefined if the server has none. */
+export type ResolveKind = (
+  reference: Pick<OwnerReference, 'apiVersion' | 'kind'>,
+) => Resource | undefined;
+
+export interface GarbageCollectorDeps {
+  readonly client: Client;
+  readonly log: Logger;
+  readonly resolve: ResolveKind;
+  /** Asks for a run of `collect` for this uid, soon. */
+  readonly wake: (uid: string) => void;
+}
+
+/**
+ * Deletes what nobody owns any more, with the rules of kube-controller-manager's collector: an
+ * object goes once all its owners are gone (by uid), an owner deleted in the foreground waits for
+ * the dependents that block it, an orphaning one lets go of them first.
+ *
+ * Nothing is deleted on the word of a cache: that an owner is absent is confirmed by a live read,
+ * and a deletion names the uid it is meant for.
+ */
+export class GarbageCollector {
+  readonly graph: OwnerGraph = new OwnerGraph();
+  readonly #deps: GarbageCollectorDeps;
+
+  constructor(deps: GarbageCollectorDeps) {
+    this.#deps = deps;
+  }
+
+  /** An object appeared or changed. */
+  observe(resource: Resource, object: DeepReadonly<KubernetesObject>): void {
+    const before = this.graph.get(object.metadata.uid);
+    const node = this.graph.set(resource, object);
+    if (node.owners.length > 0 || node.deleting) this.#deps.wake(node.uid);
+    if (node.deleting && !before?.deleting) this.#wakeAround(node);
+  }
+
+  /** An object is gone. */
+  forget(object: DeepReadonly<KubernetesObject>): void {
+    const node = this.graph.get(object.metadata.uid);
+    this.graph.delete(object.metadata.uid);
+    if (node) this.#wakeAround(node);
+    else this.#wakeAll(this.graph.dependentsOf(object.metadata.uid));
+  }
+
+  /** Does what is due for one object. */
+  async collect(uid: string, signal: AbortSignal): Promise<Outcome> {
+    const node = this.graph.get(uid);
+    if (!node) return done();
+    try {
+      if (node.deleting) await this.#assistDeletion(node, signal);
+      else if (node.owners.length > 0) await this.#judge(node, signal);
+    } catch (error) {
+      // Gone, or changed since the cache saw it: the event of that change comes back here.
+      if (!isApiError(error, 'notFound', 'conflict')) throw error;
+    }
+    return done();
+  }
+
+  /** The object is being deleted and may wait for us. */
+  async #assistDeletion(node: GraphNode, signal: AbortSignal): Promise<void> {
+    const dependents = this.graph.dependentsOf(node.uid);
+    if (node.finalizers.includes(ORPHAN)) {
+      for (const dependent of dependents) await this.#disown(dependent, [node.uid], signal);
+      await this.#removeFinalizer(node, ORPHAN, signal);
+    } else if (node.finalizers.includes(FOREGROUND)) {
+      const blocking = dependents.filter((dependent) => blocks(dependent, node.uid));
+      if (blocking.length === 0) await this.#removeFinalizer(node, FOREGROUND, signal);
+      else this.#wakeAll(blocking.filter((dependent) => !dependent.deleting));
+    }
+  }
+
+  /** The object has owners: does it still have reason to be? */
+  async #judge(node: GraphNode, signal: AbortSignal): Promise<void> {
+    const absent: string[] = [];
+    const leaving: string[] = [];
+    for (const reference of node.owners) {
+      const owner = this.graph.get(reference.uid);
+      if (owner?.deleting && owner.finalizers.includes(FOREGROUND)) leaving.push(reference.uid);
+      else if (!owner && (await this.#isAbsent(node, reference, signal))) absent.push(reference.uid);
+    }
+    if (absent.length + leaving.length < node.owners.length) {
+      if (absent.length > 0) await this.#disown(node, absent, signal);
+      return;
+    }
+    const own = this.graph.dependentsOf(node.uid);
+    const foreground = leaving.length > 0 && own.some((dependent) => blocks(dependent, node.uid));
+    await this.#deps.client.delete(node.resource, node, {
+      uid: node.uid,
+      propagationPolicy: foreground ? 'Foreground' : 'Background',
+      signal,
+    });
+    this.#deps.log.v(2).info('Deleted object without owner', {
+      resource: groupResourceOf(node.resource),
+      object: objectKey(node.namespace, node.name),
+      uid: node.uid,
+    });
+  }
+
+  /** A live read: the cache may not have the owner yet, or not watch its kind. */
+  async #isAbsent(
+    node: GraphNode,
+    reference: DeepReadonly<OwnerReference>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const resource = this.#deps.resolve(reference);
+    // A kind that the server does not know now may be known again; deleting could not be undone.
+    if (!resource) return false;
+    const at = {
+      name: reference.name,
+      ...(resource.namespaced ? { namespace: node.namespace } : {}),
+    };
+    try {
+      const owner = await this.#deps.client.get(resource, at, { signal });
+      return owner.metadata.uid !== reference.uid;
+    } catch (error) {
+      if (isApiError(error, 'notFound')) return true;
+      throw error;
+    }
+  }
+
+  async #disown(node: GraphNode, owners: readonly string[], signal: AbortSignal): Promise<void> {
+    const ownerReferences = node.owners.filter(({ uid }) => !owners.includes(uid));
+    await this.#deps.client.patch(
+      node.resource,
+      node,
+      { type: 'merge', body: { metadata: { uid: node.uid, ownerReferences } } },
+      { signal },
+    );
+  }
+
+  async #removeFinalizer(node: GraphNode, finalizer: string, signal: AbortSignal): Promise<void> {
+    const live = await this.#deps.client.get(node.resource, node, { signal });
+    if (live.metadata.uid !== node.uid) return;
+    const { uid, resourceVersion } = live.metadata;
+    const finalizers = withoutFinalizer(live, finalizer);
+    await this.#deps.client.patch(
+      node.resource,
+      node,
+      { type: 'merge', body: { metadata: { uid, resourceVersion, finalizers } } },
+      { signal },
+    );
+  }
+
+  /** Those whose own case depends on this object. */
+  #wakeAround(node: GraphNode): void {
+    this.#wakeAll(this.graph.dependentsOf(node.uid));
+    for (const { uid } of node.owners) if (this.graph.get(uid)?.deleting) this.#deps.wake(uid);
+  }
+
+  #wakeAll(nodes: readonly GraphNode[]): void {
+    for (const { uid } of nodes) this.#deps.wake(uid);
+  }
+}
+
+function blocks(dependent: GraphNode, owner: string): boolean {
+  return dependent.owners.some((reference) => reference.uid === owner && reference.blockOwnerDeletion);
+}

@@ -1,0 +1,200 @@
+import { isApiError } from '../../api/api-error.ts';
+import { PODS } from '../../api/builtin.ts';
+import type { Pod } from '../../api/builtin.ts';
+import { equalJson } from '../../api/equal.ts';
+import { COUNTS } from '../../api/generated/count.ts';
+import type { Count } from '../../api/generated/count.ts';
+import { objectKey } from '../../api/object-key.ts';
+import type { DeepReadonly } from '../../api/object.ts';
+import { controllerOf, isControlledBy } from '../../api/owner-reference.ts';
+import type { Lister } from '../../cache/lister.ts';
+import { CONTROLLER_INDEX } from '../../manager/enqueue.ts';
+import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
+import type { EventRecorder } from '../../record/event-recorder.ts';
+import type { Clock } from '../../util/clock.ts';
+import { done, TerminalError } from '../../workqueue/outcome.ts';
+import { planPods } from './plan.ts';
+import { buildPod, COMPONENT, LONGEST_POD_NAME, podName } from './pod.ts';
+import { slowStart } from './slow-start.ts';
+import { buildStatus, isReconciled } from './status.ts';
+import type { Obstacle } from './status.ts';
+
+export interface CountSyncDeps {
+  readonly counts: Lister<Count>;
+  /** Indexed by `CONTROLLER_INDEX`. */
+  readonly pods: Lister<Pod>;
+  readonly recorder: EventRecorder;
+  readonly clock: Clock;
+}
+
+/**
+ * Makes the Pods of one Count what its spec says, and its status what they are.
+ *
+ * Each run compares everything anew; nothing is remembered between runs but what the server knows.
+ * It touches only Pods that the Count controls by uid. The `Synced` event precedes the status that
+ * makes it unnecessary, so that a crash in between repeats the event, under the same name, rather
+ * than losing it.
+ */
+export function countSync(deps: CountSyncDeps): SyncHandler {
+  return async (key, context) => {
+    const count = deps.counts.get(key);
+    if (!count) {
+      context.log.v(2).info('Count is gone');
+      return done();
+    }
+    // Its Pods go with it: the garbage collector follows their owner references.
+    if (count.metadata.deletionTimestamp !== undefined) return done();
+    await new CountSync(deps, context, count).run();
+    return done();
+  };
+}
+
+/** One run for one Count. */
+class CountSync {
+  readonly #deps: CountSyncDeps;
+  readonly #context: SyncContext;
+  readonly #count: DeepReadonly<Count>;
+
+  constructor(deps: CountSyncDeps, context: SyncContext, count: DeepReadonly<Count>) {
+    this.#deps = deps;
+    this.#context = context;
+    this.#count = count;
+  }
+
+  async run(): Promise<void> {
+    const count = this.#count;
+    const owned = this.#deps.pods.byIndex(CONTROLLER_INDEX, count.metadata.uid);
+    const longest = podName(count, Math.max(0, count.spec.count - 1));
+    if (longest.length > LONGEST_POD_NAME) {
+      const message = `Pod name ${longest.slice(0, 40)}... would have ${longest.length} characters, ${LONGEST_POD_NAME} are allowed; use a Count with a shorter name`;
+      await this.#writeStatus(owned, { reason: 'NameTooLong', message, stalled: true });
+      throw new TerminalError(message);
+    }
+    const plan = planPods(count, owned);
+    const { obstacle, cause } =
+      (await this.#deletePods(plan.delete)) ?? (await this.#createPods(plan.create)) ?? {};
+    await this.#writeStatus(owned, obstacle);
+    if (obstacle) throw new Error(obstacle.message, { cause });
+  }
+
+  async #deletePods(pods: readonly DeepReadonly<Pod>[]): Promise<Failure | undefined> {
+    const { client, signal, log } = this.#context;
+    const { recorder } = this.#deps;
+    return slowStart(pods, async (pod) => {
+      const { name, namespace, uid } = pod.metadata;
+      try {
+        await client.delete(PODS, { namespace, name }, { uid, signal });
+      } catch (cause) {
+        // Gone already, or another of its name has come: either way ours is no longer there.
+        if (isApiError(cause, 'notFound', 'conflict')) return undefined;
+        const message = `Error deleting: ${describe(cause)}`;
+        recorder.warning(this.#count, 'FailedDelete', message);
+        return { obstacle: { reason: 'FailedDelete', message, stalled: false }, cause };
+      }
+      log.v(2).info('Deleted Pod', { pod: objectKey(namespace, name) });
+      recorder.normal(this.#count, 'SuccessfulDelete', `Deleted pod: ${name}`);
+      return undefined;
+    });
+  }
+
+  async #createPods(ordinals: readonly number[]): Promise<Failure | undefined> {
+    // Names that others hold are known from the cache; the Pods that can be created still are.
+    const foreign = ordinals.map((ordinal) => this.#holderOf(ordinal)).find((pod) => pod);
+    const free = ordinals.filter((ordinal) => !this.#isTaken(ordinal));
+    const failure = await slowStart(free, (ordinal) => this.#createPod(ordinal));
+    return failure ?? (foreign && this.#refuse(foreign.metadata.name));
+  }
+
+  async #createPod(ordinal: number): Promise<Failure | undefined> {
+    const { client, signal, log } = this.#context;
+    const { recorder } = this.#deps;
+    const pod = buildPod(this.#count, ordinal);
+    const name = podName(this.#count, ordinal);
+    const namespace = this.#count.metadata.namespace;
+    try {
+      await client.create(PODS, pod, { fieldManager: COMPONENT, signal });
+    } catch (cause) {
+      if (isApiError(cause, 'alreadyExists')) return this.#explainExisting(name, cause);
+      // The Count goes with its namespace; there is nothing to tell anybody.
+      if (isApiError(cause, 'forbidden') && cause.hasCause('NamespaceTerminating')) return undefined;
+      const message = `Error creating: ${describe(cause)}`;
+      recorder.warning(this.#count, 'FailedCreate', message);
+      return { obstacle: { reason: 'FailedCreate', message, stalled: false }, cause };
+    }
+    log.v(2).info('Created Pod', { pod: objectKey(namespace, name) });
+    recorder.normal(this.#count, 'SuccessfulCreate', `Created pod: ${name}`);
+    return undefined;
+  }
+
+  /** The cache did not know of this Pod: it may be our own, from a create whose answer was lost. */
+  async #explainExisting(name: string, cause: unknown): Promise<Failure | undefined> {
+    const { client, signal } = this.#context;
+    const { namespace } = this.#count.metadata;
+    try {
+      const existing = await client.get(PODS, { namespace, name }, { signal });
+      return this.#mayTake(existing) ? undefined : this.#refuse(name, cause);
+    } catch (error) {
+      if (isApiError(error, 'notFound')) throw new Error(`Pod ${name} went away`, { cause });
+      throw error;
+    }
+  }
+
+  #refuse(name: string, cause?: unknown): Failure {
+    const message = `Resource "${name}" already exists and is not managed by Count`;
+    this.#deps.recorder.warning(this.#count, 'ErrResourceExists', message);
+    return { obstacle: { reason: 'ErrResourceExists', message, stalled: true }, cause };
+  }
+
+  #isTaken(ordinal: number): boolean {
+    const { namespace } = this.#count.metadata;
+    return this.#deps.pods.get(objectKey(namespace, podName(this.#count, ordinal))) !== undefined;
+  }
+
+  /** The Pod of somebody else that has the name of ours. */
+  #holderOf(ordinal: number): DeepReadonly<Pod> | undefined {
+    const { namespace } = this.#count.metadata;
+    const pod = this.#deps.pods.get(objectKey(namespace, podName(this.#count, ordinal)));
+    return pod && !this.#mayTake(pod) ? pod : undefined;
+  }
+
+  /**
+   * The Pod is ours, or was our forerunner's of the same name, and is about to be collected; its
+   * deletion wakes this Count.
+   */
+  #mayTake(pod: DeepReadonly<Pod>): boolean {
+    const controller = controllerOf(pod);
+    return (
+      isControlledBy(pod, this.#count) ||
+      (controller?.kind === COUNTS.kind && controller.name === this.#count.metadata.name)
+    );
+  }
+
+  async #writeStatus(
+    owned: readonly DeepReadonly<Pod>[],
+    obstacle: Obstacle | undefined,
+  ): Promise<void> {
+    const count = this.#count;
+    const { generation, name, namespace, resourceVersion, uid } = count.metadata;
+    const status = buildStatus(count, owned, obstacle, this.#deps.clock.now());
+    if (equalJson(status, count.status)) return;
+    if (isReconciled(status, generation) && !isReconciled(count.status, generation)) {
+      await this.#deps.recorder.normal(count, 'Synced', 'Count synced successfully');
+    }
+    const { client, signal } = this.#context;
+    await client.patch(
+      COUNTS,
+      { namespace, name },
+      { type: 'merge', body: { metadata: { uid, resourceVersion }, status } },
+      { subresource: 'status', fieldManager: COMPONENT, signal },
+    );
+  }
+}
+
+interface Failure {
+  readonly obstacle: Obstacle;
+  readonly cause: unknown;
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,27 @@
+import type { Selection } from '../client/client.ts';
+import type { InformerSet } from '../cache/informer-set.ts';
+import type { Controller, ControllerDeps } from '../manager/controller.ts';
+import type { EventBroadcaster } from '../record/event-broadcaster.ts';
+import { countController } from './count/controller.ts';
+
+/** What every controller of the daemon is built from. */
+export interface ControllerFactoryDeps extends ControllerDeps {
+  readonly informers: InformerSet;
+  readonly events: EventBroadcaster;
+}
+
+export interface ControllerFactoryOptions {
+  /** Which objects the controller is for. */
+  readonly selection: Pick<Selection, 'namespace'>;
+  readonly concurrency: number;
+}
+
+export type ControllerFactory = (
+  deps: ControllerFactoryDeps,
+  options: ControllerFactoryOptions,
+) => Controller;
+
+/** The controllers by the names that `--controllers` knows. */
+export const CONTROLLERS: ReadonlyMap<string, ControllerFactory> = new Map([
+  ['count', countController],
+]);

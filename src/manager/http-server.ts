@@ -1,0 +1,129 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from '../util/logger.ts';
+import type { Runnable } from '../util/runnable.ts';
+
+/** One named check of a probe: returns why it fails, or undefined when all is well. */
+export interface HealthCheck {
+  readonly name: string;
+  check(): string | undefined;
+}
+
+export interface HttpServerRoutes {
+  /** Answered at `/livez` and `/healthz`: the process itself, never what it depends on. */
+  readonly livez?: readonly HealthCheck[];
+  /** Answered at `/readyz`. */
+  readonly readyz?: readonly HealthCheck[];
+  /** Answered at `/metrics`: Prometheus text. */
+  readonly metrics?: { readonly contentType: string; metrics(): Promise<string> };
+}
+
+/**
+ * Probes and metrics over plain HTTP, in the manner of the kube-apiserver: `ok`, or with
+ * `?verbose` a line a check; `?exclude=NAME` and `/readyz/NAME` narrow it; 500 on failure, with
+ * the reasons in the log alone.
+ */
+export class HttpServer implements Runnable {
+  readonly name: string;
+  readonly #address: { readonly host?: string; readonly port: number };
+  readonly #routes: HttpServerRoutes;
+  readonly #log: Logger;
+
+  constructor(
+    deps: { log: Logger },
+    options: {
+      readonly name: string;
+      /** `:8081`, `127.0.0.1:8081` or `[::1]:8081`. */
+      readonly bindAddress: string;
+      readonly routes: HttpServerRoutes;
+    },
+  ) {
+    this.name = options.name;
+    this.#address = parseBindAddress(options.bindAddress);
+    this.#routes = options.routes;
+    this.#log = deps.log;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const server = createServer({ headersTimeout: 32_000, keepAliveTimeout: 90_000 }, (request, response) => {
+      this.#answer(request, response).catch((error: unknown) => {
+        this.#log.error(error, 'Could not answer a request', { server: this.name });
+        response.destroy();
+      });
+    });
+    await new Promise<void>((resolve, reject) => {
+      const close = () => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      };
+      server.once('error', reject);
+      server.listen(this.#address, () => {
+        this.#log.v(1).info('Listening', { server: this.name, address: formatAddress(server.address()) });
+        if (signal.aborted) close();
+        signal.addEventListener('abort', close, { once: true });
+      });
+    });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.writeHead(405).end();
+      return;
+    }
+    const url = new URL(request.url ?? '/', 'http://probe');
+    const [, probe = '', only] = url.pathname.split('/');
+    const { livez, readyz, metrics } = this.#routes;
+    const checks = { livez, healthz: livez, readyz }[probe];
+    if (checks) {
+      const { status, body } = probeAnswer(probe, checks, url.searchParams, only, this.#log);
+      response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body);
+    } else if (metrics && url.pathname === '/metrics') {
+      response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.metrics());
+    } else {
+      response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('404 not found\n');
+    }
+  }
+}
+
+function probeAnswer(
+  probe: string,
+  checks: readonly HealthCheck[],
+  query: URLSearchParams,
+  only: string | undefined,
+  log: Logger,
+): { status: number; body: string } {
+  const excluded = new Set(query.getAll('exclude'));
+  const chosen = checks.filter(({ name }) => (only ? name === only : !excluded.has(name)));
+  if (only && chosen.length === 0) return { status: 404, body: '404 not found\n' };
+  const lines = only ? [] : ['[+]ping ok'];
+  let failed = false;
+  for (const { name, check } of chosen) {
+    const reason = check();
+    if (reason === undefined) {
+      lines.push(`[+]${name} ok`);
+    } else {
+      failed = true;
+      lines.push(`[-]${name} failed: reason withheld`);
+      log.v(1).info('Health check failed', { probe, check: name, reason });
+    }
+  }
+  if (failed) return { status: 500, body: `${lines.join('\n')}\n${probe} check failed\n` };
+  if (query.has('verbose')) return { status: 200, body: `${lines.join('\n')}\n${probe} check passed\n` };
+  return { status: 200, body: 'ok' };
+}
+
+/** @throws {RangeError} naming what is wrong with the address */
+export function parseBindAddress(address: string): { host?: string; port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(address);
+  const port = Number(match?.[3]);
+  if (!match || port > 65_535) {
+    throw new RangeError(`Bind address must be HOST:PORT or :PORT with a port up to 65535: got "${address}"`);
+  }
+  const host = match[1] ?? match[2];
+  return host ? { host, port } : { port };
+}
+
+function formatAddress(address: ReturnType<ReturnType<typeof createServer>['address']>): string {
+  if (!address || typeof address === 'string') return String(address);
+  return address.family === 'IPv6' ? `[${address.address}]:${address.port}` : `${address.address}:${address.port}`;
+}

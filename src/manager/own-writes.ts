@@ -1,0 +1,93 @@
+import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import { objectKey } from '../api/object-key.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+import { groupResourceOf } from '../api/resource.ts';
+import type { Resource } from '../api/resource.ts';
+import type { Client, DeleteOptions } from '../client/client.ts';
+
+/** As much of an informer as it takes to know how far its cache has come. */
+export interface Cache {
+  readonly resource: Resource;
+  hasReached(resourceVersion: string): boolean;
+  readonly lister: { get(key: ObjectKey): DeepReadonly<KubernetesObject> | undefined };
+}
+
+/** A write that its cache has not shown yet. */
+type Write =
+  | { readonly kind: 'stored'; readonly cache: Cache; readonly resourceVersion: string }
+  | { readonly kind: 'deleted'; readonly cache: Cache; readonly key: ObjectKey; readonly uid: string };
+
+/**
+ * Read-your-writes: remembers, for each key, the writes of its last run until the caches have
+ * caught up with them. A run that began earlier would act on a state from before its own writes:
+ * create a child twice, delete one too many, or report a status that is already wrong.
+ *
+ * Only resources with a cache are tracked; what is read live needs no such care. The technique is
+ * KEP-5647's.
+ */
+export class OwnWrites {
+  readonly #caches = new Map<string, Cache>();
+  readonly #pending = new Map<ObjectKey, Write[]>();
+
+  /** Tracks writes to the resource that `cache` mirrors. */
+  track(cache: Cache): void {
+    this.#caches.set(groupResourceOf(cache.resource), cache);
+  }
+
+  /** True once every write entered for `key` can be read from its cache. */
+  visible(key: ObjectKey): boolean {
+    const left = this.#pending.get(key)?.filter((write) => !isVisible(write)) ?? [];
+    if (left.length > 0) this.#pending.set(key, left);
+    else this.#pending.delete(key);
+    return left.length === 0;
+  }
+
+  /** `client`, with every write that succeeds entered under `key`. */
+  clientFor(key: ObjectKey, client: Client): Client {
+    const stored = async <T extends KubernetesObject>(resource: Resource<T>, call: Promise<T>) => {
+      const object = await call;
+      const cache = this.#caches.get(groupResourceOf(resource));
+      const { resourceVersion } = object.metadata;
+      if (cache) this.#enter(key, { kind: 'stored', cache, resourceVersion });
+      return object;
+    };
+    return {
+      get: (resource, at, options) => client.get(resource, at, options),
+      list: (resource, options) => client.list(resource, options),
+      watch: (resource, options) => client.watch(resource, options),
+      raw: (request) => client.raw(request),
+      create: (resource, object, options) =>
+        stored(resource, client.create(resource, object, options)),
+      update: (resource, object, options) =>
+        stored(resource, client.update(resource, object, options)),
+      patch: (resource, at, patch, options) =>
+        stored(resource, client.patch(resource, at, patch, options)),
+      delete: async (resource, at, options: DeleteOptions = {}) => {
+        await client.delete(resource, at, options);
+        const cache = this.#caches.get(groupResourceOf(resource));
+        if (!cache) return;
+        const child = objectKey(at.namespace, at.name);
+        const uid = options.uid ?? cache.lister.get(child)?.metadata.uid;
+        if (uid) this.#enter(key, { kind: 'deleted', cache, key: child, uid });
+      },
+    };
+  }
+
+  #enter(key: ObjectKey, write: Write): void {
+    const writes = this.#pending.get(key);
+    if (writes) writes.push(write);
+    else this.#pending.set(key, [write]);
+  }
+}
+
+function isVisible(write: Write): boolean {
+  switch (write.kind) {
+    case 'stored':
+      return write.cache.hasReached(write.resourceVersion);
+    case 'deleted': {
+      const cached = write.cache.lister.get(write.key);
+      return cached?.metadata.uid !== write.uid || cached.metadata.deletionTimestamp !== undefined;
+    }
+  }
+}
+
