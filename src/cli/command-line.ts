@@ -1,0 +1,123 @@
+import { terminationSignal } from '../manager/signals.ts';
+import type { Logger } from '../util/logger.ts';
+import { normaliseArguments } from './arguments.ts';
+import type { Command, ReadyCommand } from './command.ts';
+import { COMMANDS } from './commands.ts';
+import { versionLine } from './commands/version.ts';
+import { errorText, isProgrammerError } from './error-text.ts';
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from './exit-codes.ts';
+import { flagForms } from './flag-parser.ts';
+import { goQuote } from './go-quote.ts';
+import { helpText } from './help.ts';
+import { logText } from './log-value.ts';
+import { createLogger } from './logging.ts';
+import { KLOG_FLAGS } from './options.ts';
+import { manifest } from './package.ts';
+
+/**
+ * Runs the program: standard output is for what was asked for, standard error for the log and for
+ * one line that says why it could not be done.
+ *
+ * @returns the exit code
+ */
+export async function commandLine(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  let verbosity = 0;
+  try {
+    requireCertificateChecks(environment);
+    const { command, flags, klogFlags } = readCommand(argv);
+    if (flags.includes('--help=true')) {
+      print(await helpText(command, process.stdout.columns));
+      return EXIT_OK;
+    }
+    const ready = command.prepare(flags, environment);
+    verbosity = ready.common.v;
+    if (ready.common.version) {
+      print(versionLine(manifest(), process));
+      return EXIT_OK;
+    }
+    return await run(ready, klogFlags, environment);
+  } catch (error) {
+    complain(error, verbosity);
+    return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILURE;
+  }
+}
+
+/** Node would take any certificate for any server: a way to hand one's token to anybody. */
+function requireCertificateChecks(environment: Readonly<Record<string, string | undefined>>): void {
+  if (environment['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
+    throw new UsageError(
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 switches off all checks of certificates: unset it, and give the CA in the kubeconfig or in NODE_EXTRA_CA_CERTS',
+    );
+  }
+}
+
+interface CommandRequest {
+  readonly command: Command;
+  readonly flags: readonly string[];
+  /** Flags that had a meaning in klog, as they were normalised. */
+  readonly klogFlags: readonly string[];
+}
+
+function readCommand(argv: readonly string[]): CommandRequest {
+  const forms = [...COMMANDS.flatMap(({ options }) => flagForms(options)), ...KLOG_FLAGS];
+  const { positionals, flags } = normaliseArguments(argv, forms);
+  const [name = COMMANDS[0].name, stray] = positionals;
+  const command = COMMANDS.find((each) => each.name === name);
+  if (!command) throw new UsageError(`unknown command: ${goQuote(name)}`);
+  if (stray !== undefined) throw new UsageError(`unexpected argument: ${goQuote(stray)}`);
+  const isKlogs = (flag: string) => KLOG_FLAGS.some(({ name }) => flag.startsWith(`--${name}=`));
+  return {
+    command,
+    flags: flags.filter((flag) => !isKlogs(flag)),
+    klogFlags: flags.filter(isKlogs),
+  };
+}
+
+async function run(
+  command: ReadyCommand,
+  klogFlags: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  const { common, changed } = command;
+  const log = createLogger({
+    format: common['logging-format'],
+    verbosity: common.v,
+    vmodule: common.vmodule,
+    skipHeaders: common['skip-headers'],
+    addDirHeader: common['add-dir-header'],
+  });
+  exitOnUnhandledErrors(log);
+  log.v(1).info('Flags', { ...changed });
+  if (klogFlags.length > 0) {
+    log.v(1).info("Ignored klog's old flags: logs go to standard error", { flags: klogFlags });
+  }
+  const termination = terminationSignal(process, log);
+  try {
+    return await command.run({ log, signal: termination.signal, environment, print });
+  } finally {
+    termination.dispose();
+  }
+}
+
+/** A bug must be seen, and must not leave half a daemon behind. */
+function exitOnUnhandledErrors(log: Logger): void {
+  process.on('uncaughtException', (error, origin) => {
+    log.error(error, 'Unhandled error', { origin });
+    process.exit(EXIT_FAILURE);
+  });
+}
+
+function complain(error: unknown, verbosity: number): void {
+  const hint = error instanceof UsageError ? `Run 'crd-controller --help' for usage.\n` : '';
+  process.stderr.write(`Error: ${logText(errorText(error))}\n${hint}`);
+  if (error instanceof Error && (isProgrammerError(error) || verbosity >= 4)) {
+    process.stderr.write(`${logText(error.stack ?? '')}\n`);
+  }
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

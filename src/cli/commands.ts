@@ -1,0 +1,68 @@
+import type { Command } from './command.ts';
+import { command } from './command.ts';
+import { versionLine } from './commands/version.ts';
+import { EXIT_OK } from './exit-codes.ts';
+import { COMMON_OPTIONS, DEMO_OPTIONS, RUN_OPTIONS, SERVE_OPTIONS } from './options.ts';
+import { manifest } from './package.ts';
+
+/**
+ * The commands, in the order of the help text; the first is the one that runs without a name. What
+ * a command needs is imported when it runs, so that `--help` and a mistyped flag answer at once.
+ */
+export const COMMANDS: readonly [Command, ...Command[]] = [
+  command({
+    name: 'run',
+    summary: 'Run the controllers against a cluster; the command may be left out',
+    description: 'Run the controllers against a cluster until SIGTERM or SIGINT.',
+    options: RUN_OPTIONS,
+    examples: [
+      ['--kubeconfig=$HOME/.kube/config -v=4', 'Run here against a cluster, and say why'],
+      ['--controllers=count --namespaces=dev', 'One controller, one namespace'],
+    ],
+    run: async (flags, world) => {
+      const { CONTROLLERS } = await import('../controllers/registry.ts');
+      const { runConfig } = await import('./run-config.ts');
+      const { runController } = await import('./commands/run.ts');
+      await runController(runConfig(flags, [...CONTROLLERS.keys()]), world);
+      return EXIT_OK;
+    },
+  }),
+  command({
+    name: 'demo',
+    summary: 'Show the controller at work, with nothing installed',
+    description:
+      'Start an API server in this process, run the controller against it, and show what happens to a Count. Checks what it shows; exits with 0 if all of it is so.',
+    options: DEMO_OPTIONS,
+    examples: [
+      ['demo', 'The story, a few seconds long'],
+      ['demo --keep', 'The same, and then stay for kubectl'],
+    ],
+    run: async (flags, world) => {
+      const { demo } = await import('./commands/demo.ts');
+      return demo(flags.values, world);
+    },
+  }),
+  command({
+    name: 'serve',
+    summary: 'Serve a Kubernetes API in this process, for kubectl and for tests',
+    description:
+      'Serve a Kubernetes API over HTTPS, with garbage collection and a kubelet that pretends to run Pods, until SIGTERM or SIGINT.',
+    options: SERVE_OPTIONS,
+    examples: [['serve --port=6444 --write-kubeconfig=dev.kubeconfig', 'A cluster for kubectl']],
+    run: async (flags, world) => {
+      const { serve } = await import('./commands/serve.ts');
+      return serve(flags.values, world);
+    },
+  }),
+  command({
+    name: 'version',
+    summary: 'Print the version',
+    description: 'Print the version of this program, of Node.js and of the machine.',
+    options: COMMON_OPTIONS,
+    examples: [],
+    run: async (_, { print }) => {
+      print(versionLine(manifest(), process));
+      return EXIT_OK;
+    },
+  }),
+];

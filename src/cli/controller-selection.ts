@@ -1,0 +1,29 @@
+import { UsageError } from './exit-codes.ts';
+import { goQuote } from './go-quote.ts';
+
+/**
+ * The controllers that `--controllers` asks for: `*` is all, `name` one, `-name` takes one away,
+ * wherever it stands. Nothing but `-name`s means all without those.
+ *
+ * @returns names in the order of `known`
+ * @throws {UsageError} on a name that is not in `known`, and if none is left
+ */
+export function selectControllers(
+  wishes: readonly string[],
+  known: readonly string[],
+): readonly string[] {
+  const unwanted = new Set(
+    wishes.filter((wish) => wish.startsWith('-')).map((wish) => wish.slice(1)),
+  );
+  const wanted = new Set(wishes.filter((wish) => !wish.startsWith('-')));
+  const unknown = [...wanted, ...unwanted].find((name) => name !== '*' && !known.includes(name));
+  if (unknown !== undefined) {
+    throw new UsageError(
+      `no controller is called ${goQuote(unknown)}: --controllers takes ${known.join(', ')}, each with or without a "-", and *`,
+    );
+  }
+  const all = wanted.has('*') || wanted.size === 0;
+  const selected = known.filter((name) => (all || wanted.has(name)) && !unwanted.has(name));
+  if (selected.length === 0) throw new UsageError('--controllers leaves no controller to run');
+  return selected;
+}

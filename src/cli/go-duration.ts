@@ -1,0 +1,40 @@
+const MS_PER_UNIT: ReadonlyMap<string, number> = new Map([
+  ['ns', 1e-6],
+  ['us', 1e-3],
+  ['µs', 1e-3],
+  ['μs', 1e-3],
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+]);
+
+/** Go's int64 nanoseconds end here, and a longer duration is a slip of the finger anyway. */
+const LONGEST_MS = 2 ** 63 / 1e6;
+
+/**
+ * Milliseconds of a duration as Go writes it: `1h30m`, `500ms`, `-1.5s`. As in Go, a number needs
+ * its unit unless it is `0`.
+ *
+ * @throws {SyntaxError} saying what is wrong with `text`
+ */
+export function parseGoDuration(text: string): number {
+  const sign = text.startsWith('-') ? -1 : 1;
+  const magnitude = /^[-+]/.test(text) ? text.slice(1) : text;
+  if (magnitude === '0') return 0;
+  if (/^(\d+\.?\d*|\.\d+)$/.test(magnitude)) {
+    throw new SyntaxError(`missing unit in duration "${text}": did you mean "${text}s"?`);
+  }
+  const term = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
+  let total = 0;
+  do {
+    const match = term.exec(magnitude);
+    const unit = MS_PER_UNIT.get(match?.[2] ?? '');
+    if (unit === undefined) {
+      throw new SyntaxError(`invalid duration "${text}": use a form like "1h30m" or "500ms"`);
+    }
+    total += Number(match?.[1]) * unit;
+  } while (term.lastIndex < magnitude.length);
+  if (total >= LONGEST_MS) throw new SyntaxError(`invalid duration "${text}": too long`);
+  return total === 0 ? 0 : sign * total;
+}

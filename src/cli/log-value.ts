@@ -1,0 +1,134 @@
+import { errorText } from './error-text.ts';
+import { isSecretName, MASK, redactText } from './redact.ts';
+
+/**
+ * The limits that keep a line bounded, whatever an object from the cluster holds: characters of a
+ * string, members of a value in all, and levels of nesting.
+ */
+const LONGEST_TEXT = 10_240;
+const MOST_MEMBERS = 500;
+const DEEPEST_LEVEL = 8;
+
+/** A Kubernetes object, by name: shown as `namespace/name`, in JSON as an object. */
+export class ObjectReference {
+  readonly name: string;
+  readonly namespace?: string;
+
+  constructor(name: string, namespace?: string) {
+    this.name = name;
+    if (namespace) this.namespace = namespace;
+  }
+
+  toString(): string {
+    return this.namespace ? `${this.namespace}/${this.name}` : this.name;
+  }
+}
+
+/** What can stand in a log line: JSON, and references to objects. */
+export type LogValue =
+  | null
+  | boolean
+  | number
+  | string
+  | ObjectReference
+  | readonly LogValue[]
+  | { readonly [name: string]: LogValue };
+
+/**
+ * `value` as it may be shown under `name`: secrets masked, sizes bounded, errors as text, objects
+ * of Kubernetes as references and never whole. Nothing is left of an absent value.
+ */
+export function logValue(name: string, value: unknown): LogValue | undefined {
+  return shown(name, value, { members: MOST_MEMBERS }, 0);
+}
+
+/** `text` without credentials and within bounds. */
+export function logText(text: string): string {
+  const cut = text.length > LONGEST_TEXT;
+  const kept = redactText(cut ? text.slice(0, LONGEST_TEXT) : text);
+  return cut ? `${kept}… (${text.length - LONGEST_TEXT} more characters)` : kept;
+}
+
+function shown(
+  name: string,
+  value: unknown,
+  left: { members: number },
+  level: number,
+): LogValue | undefined {
+  switch (typeof value) {
+    case 'undefined':
+      return undefined;
+    case 'boolean':
+      return value;
+    case 'number':
+      return isSecretName(name) ? MASK : Number.isFinite(value) ? value : String(value);
+    case 'bigint':
+      return String(value);
+    case 'string':
+      return isSecretName(name) && value !== '' ? MASK : logText(value);
+    case 'symbol':
+    case 'function':
+      return logText(String(value));
+    case 'object':
+      if (value === null) return null;
+      return isSecretName(name) ? MASK : shownObject(value, left, level);
+  }
+}
+
+function shownObject(value: object, left: { members: number }, level: number): LogValue {
+  if (value instanceof Error) return logText(errorText(value));
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'null' : value.toISOString();
+  if (value instanceof URL) return logText(value.href);
+  if (ArrayBuffer.isView(value)) return `(${value.byteLength} bytes)`;
+  const reference = referenceTo(value);
+  if (reference) return reference;
+  if (level >= DEEPEST_LEVEL) return '…';
+  if (value instanceof Map) return shownMembers(value.entries(), left, level);
+  if (Array.isArray(value) || value instanceof Set) {
+    const list: LogValue[] = [];
+    for (const element of value) {
+      if (left.members-- <= 0) return [...list, '…'];
+      list.push(shown('', element, left, level + 1) ?? null);
+    }
+    return list;
+  }
+  return shownMembers(Object.entries(value), left, level);
+}
+
+function shownMembers(
+  entries: Iterable<readonly [unknown, unknown]>,
+  left: { members: number },
+  level: number,
+): LogValue {
+  const members: [string, LogValue][] = [];
+  for (const [key, member] of entries) {
+    if (left.members-- <= 0) {
+      members.push(['…', '…']);
+      break;
+    }
+    const name = logText(String(key));
+    const value = shown(name, member, left, level + 1);
+    if (value !== undefined) members.push([name, value]);
+  }
+  return Object.fromEntries(members);
+}
+
+/** A reference if `value` is an object of Kubernetes, or the name of one and nothing else. */
+function referenceTo(value: object): ObjectReference | undefined {
+  if (value instanceof ObjectReference) return value;
+  if ('metadata' in value && 'kind' in value) {
+    const { metadata } = value;
+    return typeof metadata === 'object' && metadata !== null ? namedReference(metadata) : undefined;
+  }
+  const names = Object.keys(value);
+  const isName =
+    names.includes('name') && names.every((key) => key === 'name' || key === 'namespace');
+  return isName ? namedReference(value) : undefined;
+}
+
+function namedReference(value: object): ObjectReference | undefined {
+  if (!('name' in value) || typeof value.name !== 'string') return undefined;
+  const namespace =
+    'namespace' in value && typeof value.namespace === 'string' ? value.namespace : undefined;
+  return new ObjectReference(logText(value.name), namespace && logText(namespace));
+}

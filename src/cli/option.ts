@@ -1,0 +1,151 @@
+import { parseBindAddress } from '../manager/http-server.ts';
+import { parseGoDuration } from './go-duration.ts';
+import { goQuote } from './go-quote.ts';
+import type { VModulePattern } from './vmodule.ts';
+import { parseVModule } from './vmodule.ts';
+
+/** The headings that flags stand under, in their order. */
+export const GROUPS = [
+  'Cluster access',
+  'Controllers',
+  'API client',
+  'Server',
+  'Endpoints',
+  'Process',
+  'Logging',
+  'Other',
+] as const;
+
+/** One flag: everything that parsing, help, documentation and the log need to know of it. */
+export interface Option<T> {
+  readonly group: (typeof GROUPS)[number];
+  /** What it does, for the reader of `--help`. One or two sentences without a final period. */
+  readonly help: string;
+  /** The value it has when nobody sets it, as a user would write it. */
+  readonly default: string;
+  /** @throws {SyntaxError} saying what was expected, without repeating flag and value */
+  readonly parse: (text: string) => T;
+  readonly aliases?: readonly string[];
+  /** Environment variables that set it, besides `CRD_CONTROLLER_<NAME>`. */
+  readonly environment?: readonly string[];
+  /** No environment variable sets it. */
+  readonly flagOnly?: boolean;
+  readonly isBoolean?: boolean;
+  readonly isList?: boolean;
+  /** Accepted, but left out of help and documentation. */
+  readonly hidden?: boolean;
+}
+
+/** Flags by name. */
+export type Options = Readonly<Record<string, Option<unknown>>>;
+
+/** What parsing `O` gives. */
+export type OptionValues<O extends Options> = {
+  readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never;
+};
+
+/** What most flags have in common; the rest is in the functions below, one for each type. */
+interface About<D> extends Pick<
+  Option<unknown>,
+  'group' | 'help' | 'aliases' | 'environment' | 'flagOnly' | 'hidden'
+> {
+  readonly default: D;
+}
+
+export function textOption(about: About<string>): Option<string> {
+  return { ...about, parse: (text) => text };
+}
+
+export function booleanOption(about: About<boolean>): Option<boolean> {
+  return {
+    ...about,
+    default: String(about.default),
+    isBoolean: true,
+    parse: (text) => {
+      if (text !== 'true' && text !== 'false') throw new SyntaxError('must be true or false');
+      return text === 'true';
+    },
+  };
+}
+
+/** `a,b`, or the flag several times. */
+export function listOption(about: About<string>): Option<readonly string[]> {
+  return {
+    ...about,
+    isList: true,
+    parse: (text) =>
+      text
+        .split(',')
+        .map((element) => element.trim())
+        .filter((element) => element !== ''),
+  };
+}
+
+export function choiceOption<const C extends string>(
+  about: About<C> & { readonly choices: readonly C[] },
+): Option<C> {
+  const { choices, ...rest } = about;
+  return {
+    ...rest,
+    parse: (text) => {
+      const choice = choices.find((each) => each === text);
+      if (choice === undefined) {
+        throw new SyntaxError(`must be ${choices.map((each) => goQuote(each)).join(' or ')}`);
+      }
+      return choice;
+    },
+  };
+}
+
+export function integerOption(
+  about: About<number> & { readonly min: number; readonly max?: number },
+): Option<number> {
+  const { min, max = Number.MAX_SAFE_INTEGER, ...rest } = about;
+  return {
+    ...rest,
+    default: String(about.default),
+    parse: (text) => {
+      const value = /^[-+]?\d+$/.test(text) ? Number(text) : Number.NaN;
+      if (!(value >= min && value <= max)) {
+        throw new SyntaxError(
+          max === Number.MAX_SAFE_INTEGER
+            ? `must be a whole number, ${min} or more`
+            : `must be a whole number from ${min} to ${max}`,
+        );
+      }
+      return value;
+    },
+  };
+}
+
+/** Go's form of a duration; the value is in milliseconds, 0 or more. */
+export function durationOption(about: About<string>): Option<number> {
+  return {
+    ...about,
+    parse: (text) => {
+      const ms = parseGoDuration(text);
+      if (ms < 0) throw new SyntaxError('must not be negative');
+      return ms;
+    },
+  };
+}
+
+/** `:8081`, `127.0.0.1:8081` or `[::1]:8081`; nothing for `0`, which is how a server is off. */
+export function bindAddressOption(about: About<string>): Option<string | undefined> {
+  return {
+    ...about,
+    parse: (text) => {
+      if (text === '0' || text === '') return undefined;
+      try {
+        parseBindAddress(text);
+      } catch {
+        throw new SyntaxError('must be HOST:PORT or :PORT, or 0 for off');
+      }
+      return text;
+    },
+  };
+}
+
+export function vmoduleOption(about: About<string>): Option<readonly VModulePattern[]> {
+  return { ...about, parse: parseVModule };
+}

@@ -1,0 +1,202 @@
+import type { FlagForm } from './arguments.ts';
+import {
+  bindAddressOption,
+  booleanOption,
+  choiceOption,
+  durationOption,
+  integerOption,
+  listOption,
+  textOption,
+  vmoduleOption,
+} from './option.ts';
+
+/**
+ * Every flag there is, once: its name, default, meaning and place. Help texts and the README's
+ * table are printed from here.
+ */
+
+/** Flags of every command. */
+export const COMMON_OPTIONS = {
+  help: booleanOption({
+    group: 'Other',
+    help: 'Print this help and exit',
+    default: false,
+    aliases: ['h'],
+    flagOnly: true,
+  }),
+  version: booleanOption({
+    group: 'Other',
+    help: 'Print the version and exit',
+    default: false,
+    flagOnly: true,
+  }),
+  v: integerOption({
+    group: 'Logging',
+    help: 'Verbosity: 0 starts, stops and failures; 2 changes to objects; 4 decisions; 6 requests to the API server',
+    default: 0,
+    min: 0,
+  }),
+  vmodule: vmoduleOption({
+    group: 'Logging',
+    help: 'Verbosity of single source files, as in reflector=6,work-*=4 (text format only)',
+    default: '',
+  }),
+  'logging-format': choiceOption({
+    group: 'Logging',
+    help: 'Form of log lines: "text" as klog writes them, or "json"',
+    default: 'text',
+    choices: ['text', 'json'],
+  }),
+  'skip-headers': booleanOption({
+    group: 'Logging',
+    help: 'Leave time, process id and source line out of log lines',
+    default: false,
+    hidden: true,
+  }),
+  'add-dir-header': booleanOption({
+    group: 'Logging',
+    help: 'Show the folder of the source file in log lines',
+    default: false,
+    hidden: true,
+  }),
+} as const;
+
+/** Flags of `run`. */
+export const RUN_OPTIONS = {
+  ...COMMON_OPTIONS,
+  kubeconfig: textOption({
+    group: 'Cluster access',
+    help: 'Path to a kubeconfig file. Without it: the files in $KUBECONFIG, the service account of the Pod, ~/.kube/config',
+    default: '',
+  }),
+  context: textOption({
+    group: 'Cluster access',
+    help: 'Context of the kubeconfig to use',
+    default: '',
+  }),
+  master: textOption({
+    group: 'Cluster access',
+    help: 'URL of the API server, instead of the one in the kubeconfig',
+    default: '',
+  }),
+  as: textOption({ group: 'Cluster access', help: 'User to impersonate', default: '' }),
+  'as-group': listOption({
+    group: 'Cluster access',
+    help: 'Groups to impersonate; needs --as',
+    default: '',
+  }),
+  controllers: listOption({
+    group: 'Controllers',
+    help: 'Controllers to run: "*" is all that are on by default, "name" turns one on, "-name" turns one off',
+    default: '*',
+  }),
+  namespaces: listOption({
+    group: 'Controllers',
+    help: 'Namespaces to look after; empty means all',
+    default: '',
+    aliases: ['namespace'],
+    environment: ['WATCH_NAMESPACE'],
+  }),
+  'concurrent-count-syncs': integerOption({
+    group: 'Controllers',
+    help: 'Counts that are reconciled at the same time',
+    default: 2,
+    min: 1,
+    max: 1000,
+  }),
+  'resync-period': durationOption({
+    group: 'Controllers',
+    help: 'How often every object is looked at again although nothing happened; 0 is never',
+    default: '10h',
+  }),
+  'kube-api-qps': integerOption({
+    group: 'API client',
+    help: "Requests a second to the API server; -1 leaves the rate to the server's own priority and fairness",
+    default: -1,
+    min: -1,
+  }),
+  'kube-api-burst': integerOption({
+    group: 'API client',
+    help: 'Requests that may exceed --kube-api-qps for a moment',
+    default: 30,
+    min: 1,
+  }),
+  'kube-api-request-timeout': durationOption({
+    group: 'API client',
+    help: 'How long a request other than a watch may take; 0 is for ever',
+    default: '30s',
+  }),
+  'graceful-shutdown-timeout': durationOption({
+    group: 'Process',
+    help: 'How long work in flight may take to finish after SIGTERM or SIGINT',
+    default: '30s',
+  }),
+  'health-probe-bind-address': bindAddressOption({
+    group: 'Endpoints',
+    help: 'Where /livez, /readyz and /healthz are served, as in ":8081"; "0" is off',
+    default: '0',
+  }),
+  'metrics-bind-address': bindAddressOption({
+    group: 'Endpoints',
+    help: 'Where /metrics is served, as in "127.0.0.1:8080"; "0" is off',
+    default: '0',
+  }),
+} as const;
+
+/** Flags of `serve`. */
+export const SERVE_OPTIONS = {
+  ...COMMON_OPTIONS,
+  host: textOption({ group: 'Server', help: 'Address to listen on', default: '127.0.0.1' }),
+  port: integerOption({
+    group: 'Server',
+    help: 'Port to listen on; 0 takes a free one',
+    default: 0,
+    min: 0,
+    max: 65_535,
+    // Kubernetes sets CRD_CONTROLLER_PORT=tcp://… in Pods beside a Service called crd-controller.
+    flagOnly: true,
+  }),
+  'write-kubeconfig': textOption({
+    group: 'Server',
+    help: 'File to write the kubeconfig to. Without it: a temporary file, removed at the end',
+    default: '',
+  }),
+  'no-cluster-controllers': booleanOption({
+    group: 'Server',
+    help: 'Serve the API alone, without garbage collection and without the kubelet that pretends to run Pods',
+    default: false,
+  }),
+} as const;
+
+/** Flags of `demo`. */
+export const DEMO_OPTIONS = {
+  ...COMMON_OPTIONS,
+  keep: booleanOption({
+    group: 'Other',
+    help: 'Stay up at the end, with a kubeconfig for kubectl',
+    default: false,
+  }),
+} as const;
+
+/**
+ * What klog once had and many a script still sets. Each asks for something that holds here anyway,
+ * or for log files, which this program does not write: accepted, without effect.
+ */
+export const KLOG_FLAGS: readonly FlagForm[] = [
+  ...[
+    'logtostderr',
+    'alsologtostderr',
+    'one-output',
+    'skip-log-headers',
+    'legacy-stderr-threshold-behavior',
+  ].map((name) => ({ name, isBoolean: true, isList: false })),
+  ...[
+    'stderrthreshold',
+    'alsologtostderrthreshold',
+    'log-dir',
+    'log-file',
+    'log-file-max-size',
+    'log-backtrace-at',
+    'log-flush-frequency',
+  ].map((name) => ({ name, isBoolean: false, isList: false })),
+];

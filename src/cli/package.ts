@@ -1,0 +1,30 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+export interface Manifest {
+  readonly version: string;
+  /** Commit that was built, where the build noted it. */
+  readonly gitHead?: string;
+}
+
+/**
+ * The folder that holds this package's `package.json`, `crds` and `examples`, ending in a slash:
+ * the same whether this file runs from `src`, from `dist` or bundled.
+ *
+ * @throws {Error} if there is none: the installation is broken
+ */
+export function packageRoot(from: string = import.meta.url): URL {
+  for (let folder = new URL('.', from); ; folder = new URL('..', folder)) {
+    if (existsSync(new URL('package.json', folder))) return folder;
+    if (folder.pathname === new URL('..', folder).pathname) {
+      throw new Error(`No package.json above ${fileURLToPath(from)}: install crd-controller again`);
+    }
+  }
+}
+
+export function manifest(root: URL = packageRoot()): Manifest {
+  const { version, gitHead }: Manifest = JSON.parse(
+    readFileSync(new URL('package.json', root), 'utf8'),
+  );
+  return gitHead === undefined ? { version } : { version, gitHead };
+}

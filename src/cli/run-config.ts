@@ -1,0 +1,121 @@
+import { selectControllers } from './controller-selection.ts';
+import { UsageError } from './exit-codes.ts';
+import type { ParsedFlags } from './flag-parser.ts';
+import { goQuote } from './go-quote.ts';
+import type { RUN_OPTIONS } from './options.ts';
+
+/** What the daemon runs on: every flag checked, in the units of the program, and frozen. */
+export interface RunConfig {
+  readonly cluster: ClusterAccess;
+  /** Names of the controllers to run, in the order of the registry. */
+  readonly controllers: readonly string[];
+  /** Empty: all namespaces. */
+  readonly namespaces: readonly string[];
+  /** How many keys of a controller are worked on at the same time, by its name. */
+  readonly concurrentSyncs: ReadonlyMap<string, number>;
+  /** 0: never. */
+  readonly resyncPeriodMs: number;
+  readonly requests: RequestLimits;
+  readonly gracefulShutdownTimeoutMs: number;
+  /** `HOST:PORT` or `:PORT`; absent: no server. */
+  readonly healthProbeBindAddress: string | undefined;
+  /** `HOST:PORT` or `:PORT`; absent: no server. */
+  readonly metricsBindAddress: string | undefined;
+  /** The flags that are not at their default, as text, secrets masked: for the log. */
+  readonly changedFlags: Readonly<Record<string, string>>;
+}
+
+/** Which cluster, and as whom. */
+export interface ClusterAccess {
+  /** Path of a kubeconfig file; absent: found as kubectl finds it, or in the Pod. */
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+  /** URL that replaces the one of the kubeconfig. */
+  readonly master: string | undefined;
+  readonly impersonate: { readonly user: string; readonly groups: readonly string[] } | undefined;
+}
+
+export interface RequestLimits {
+  /** Requests a second; absent: no limit on our side. */
+  readonly qps: number | undefined;
+  readonly burst: number;
+  /** How long a request other than a watch may take; absent: for ever. */
+  readonly timeoutMs: number | undefined;
+}
+
+/**
+ * @param known names of the controllers there are
+ * @throws {UsageError} if flags contradict each other or name what is not there
+ */
+export function runConfig(
+  { values, changed }: ParsedFlags<typeof RUN_OPTIONS>,
+  known: readonly string[],
+): RunConfig {
+  const config: RunConfig = {
+    cluster: {
+      kubeconfig: values.kubeconfig || undefined,
+      context: values.context || undefined,
+      master: values.master ? serverUrl(values.master) : undefined,
+      impersonate: impersonation(values.as, values['as-group']),
+    },
+    controllers: selectControllers(values.controllers, known),
+    namespaces: [...new Set(values.namespaces.map(namespaceName))],
+    concurrentSyncs: new Map([['count', values['concurrent-count-syncs']]]),
+    resyncPeriodMs: values['resync-period'],
+    requests: {
+      qps: queriesPerSecond(values['kube-api-qps']),
+      burst: values['kube-api-burst'],
+      timeoutMs: values['kube-api-request-timeout'] || undefined,
+    },
+    gracefulShutdownTimeoutMs: values['graceful-shutdown-timeout'],
+    healthProbeBindAddress: values['health-probe-bind-address'],
+    metricsBindAddress: values['metrics-bind-address'],
+    changedFlags: changed,
+  };
+  for (const part of [config.cluster, config.requests, config.controllers, config.namespaces]) {
+    Object.freeze(part);
+  }
+  return Object.freeze(config);
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/** Credentials do not travel in the clear: plain HTTP is for a proxy on this very machine. */
+function serverUrl(text: string): string {
+  const url = URL.parse(text);
+  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.hostname === '') {
+    throw new UsageError(
+      `invalid value ${goQuote(text)} for --master: must be a URL, as in https://10.0.0.1:6443`,
+    );
+  }
+  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
+    throw new UsageError(
+      `invalid value ${goQuote(text)} for --master: must be https, unless it is on this machine`,
+    );
+  }
+  return text;
+}
+
+function impersonation(user: string, groups: readonly string[]): ClusterAccess['impersonate'] {
+  if (user) return Object.freeze({ user, groups: Object.freeze([...groups]) });
+  if (groups.length > 0) throw new UsageError('--as-group needs --as: a group alone is nobody');
+  return undefined;
+}
+
+function namespaceName(name: string): string {
+  if (name.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name)) {
+    throw new UsageError(
+      `invalid value ${goQuote(name)} for --namespaces: a namespace has lower-case letters, digits and dashes, 63 at most`,
+    );
+  }
+  return name;
+}
+
+function queriesPerSecond(qps: number): number | undefined {
+  if (qps === 0) {
+    throw new UsageError(
+      'invalid value "0" for --kube-api-qps: must be 1 or more, or -1 for no limit',
+    );
+  }
+  return qps < 0 ? undefined : qps;
+}

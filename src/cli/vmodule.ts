@@ -1,0 +1,46 @@
+import type { Caller } from './caller.ts';
+
+/** One `pattern=N` of `--vmodule`: files whose base name matches log at verbosity N. */
+export interface VModulePattern {
+  readonly pattern: RegExp;
+  readonly verbosity: number;
+}
+
+/**
+ * Parses `reflector=6,work-*=4`. A pattern matches the base name of a source file without its
+ * extension; `*` stands for any characters, `?` for one.
+ *
+ * @throws {SyntaxError} naming the part that is wrong
+ */
+export function parseVModule(text: string): VModulePattern[] {
+  return text
+    .split(',')
+    .filter((part) => part !== '')
+    .map((part) => {
+      const match = /^([^=]+)=(\d{1,9})$/.exec(part);
+      const [, glob, verbosity] = match ?? [];
+      if (glob === undefined || glob.length > 128) {
+        throw new SyntaxError(`"${part}" is not of the form pattern=N, as in reflector=6`);
+      }
+      return { pattern: globPattern(glob), verbosity: Number(verbosity) };
+    });
+}
+
+/** The verbosity that the first matching pattern gives to the caller's file. */
+export function verbosityOf(
+  caller: Caller,
+  patterns: readonly VModulePattern[],
+): number | undefined {
+  const module = caller.file.replace(/\.[^.]*$/, '');
+  return patterns.find(({ pattern }) => pattern.test(module))?.verbosity;
+}
+
+/** Runs of `*` become one, so that matching a short name stays cheap whatever the pattern. */
+function globPattern(glob: string): RegExp {
+  const source = glob
+    .replaceAll(/\*+/g, '*')
+    .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
+  return new RegExp(`^${source}$`, 's');
+}
