@@ -35,7 +35,6 @@ const doors: Record<string, readonly string[]> = {
   pino: ['cli/logging.ts'],
   yaml: ['client/apply', 'codegen/', 'cli/', 'apiserver/'],
   re2js: ['apiserver/'],
-  '@peculiar/x509': ['util/x509.ts'],
 };
 
 const imports =

@@ -35,7 +35,11 @@ export const systemClock: Clock = {
 };
 
 /** `Clock.sleep` in terms of `Clock.after`, for every implementation. */
-export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal) {
+export function sleepOn(
+  clock: Pick<Clock, 'after'>,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<void> {
   return new Promise<void>((resolve) => {
     if (signal?.aborted) {
       resolve();

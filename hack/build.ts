@@ -1,0 +1,11 @@
+/** Compiles src/ to dist/, as it is published. */
+import { spawnSync } from 'node:child_process';
+import { chmodSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+
+rmSync(join(root, 'dist'), { recursive: true, force: true });
+const tsc = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', root], { stdio: 'inherit' });
+if (tsc.status === 0) chmodSync(join(root, 'dist/cli/main.js'), 0o755);
+else process.exitCode = 1;

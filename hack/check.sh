@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# The one gate: all that a change must pass. Stops at the first step that fails and shows its output.
+#
+#   hack/check.sh          every step
+#   hack/check.sh STEP...  those of format, types, lint, generated, tests, package
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+PATH="$PWD/node_modules/.bin:$PATH"
+
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+
+format() { prettier --check --log-level warn .; }
+types() { npm run --silent types; }
+lint() { npm run --silent lint; }
+generated() { node hack/generate-types.ts --check; }
+tests() { npm test; }
+package() { npm run build && publint --strict; }
+
+steps=("$@")
+[ ${#steps[@]} -gt 0 ] || steps=(format types lint generated tests package)
+
+for step in "${steps[@]}"; do
+  case $step in
+    format | types | lint | generated | tests | package) ;;
+    *)
+      echo "check: no step is called $step" >&2
+      exit 2
+      ;;
+  esac
+  started=$SECONDS
+  # Not in an if: there, set -e would be off inside the step.
+  set +e
+  (
+    set -e
+    "$step"
+  ) >"$output" 2>&1
+  status=$?
+  set -e
+  if [ "$status" -ne 0 ]; then
+    cat "$output"
+    echo "check: $step failed"
+    exit 1
+  fi
+  echo "check: $step ok ($((SECONDS - started)) s)"
+  # A test that did not run is not a test that passed.
+  if [ "$step" = tests ]; then grep -E '^ℹ (tests|pass|skipped) |# SKIP' "$output" || true; fi
+done
