@@ -1,0 +1,94 @@
+// Generated from wild.yaml by hand. Do not edit.
+
+import type { Condition } from '../../../src/api/conditions.ts';
+import type { KubernetesObject, ObjectMeta } from '../../../src/api/object.ts';
+import type { Resource } from '../../../src/api/resource.ts';
+
+/** Ends *\/ its comment early. */
+export interface NetworkPolicy extends KubernetesObject {
+  spec?: NetworkPolicySpec;
+  status?: NetworkPolicyStatus;
+}
+
+export interface NetworkPolicySpec {
+  /** A number or a name. */
+  port: number | string;
+  "it's": string;
+  nested: (number | string)[][];
+  /** @default "On" */
+  mode: 'On' | 'Off' | "don't";
+  /** More values than a line holds. */
+  verbose?: NetworkPolicySpecVerbose;
+  level?: 1 | 2 | null;
+  modes?: ('a' | 'b')[];
+  labels?: Record<string, string>;
+  policies?: NetworkPolicySpecPolicy[] | null;
+  byName?: Record<string, NetworkPolicySpecByNameItem>;
+  anything?: unknown;
+  free?: Record<string, unknown>;
+  half?: NetworkPolicySpecHalf;
+  template?: NetworkPolicySpecTemplate;
+  nothing?: Record<string, never>;
+  record?: NetworkPolicySpecRecord;
+  __proto__?: string;
+  resource?: NetworkPolicySpecResource;
+}
+
+/** More values than a line holds. */
+export type NetworkPolicySpecVerbose =
+  | 'aaaaaaaaaaaaaaaaaaaaaaa'
+  | 'bbbbbbbbbbbbbbbbbbbbbbb'
+  | 'ccccccccccccccccccccccc'
+  | 'ddddddddddddddddddddddd';
+
+/** One of them. */
+export interface NetworkPolicySpecPolicy {
+  'max-size'?: number;
+}
+
+export interface NetworkPolicySpecByNameItem {
+  on?: boolean;
+}
+
+export interface NetworkPolicySpecHalf {
+  known?: string;
+  [field: string]: unknown;
+}
+
+export interface NetworkPolicySpecTemplate {
+  apiVersion: string;
+  kind: string;
+  metadata?: Partial<ObjectMeta>;
+  [field: string]: unknown;
+}
+
+export interface NetworkPolicySpecRecord {
+  a?: number;
+}
+
+export interface NetworkPolicySpecResource {
+  b?: boolean;
+}
+
+export interface NetworkPolicyStatus {
+  conditions?: Condition[];
+  /** Almost conditions, yet not quite. */
+  steps?: NetworkPolicyStatusStep[];
+}
+
+export interface NetworkPolicyStatusStep {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  lastTransitionTime: string;
+  reason: string;
+  message: string;
+  phase?: string;
+}
+
+export const NETWORK_POLICIES: Resource<NetworkPolicy> = {
+  group: 'wild.example.com',
+  version: 'v1alpha1',
+  plural: 'networkpolicies',
+  kind: 'NetworkPolicy',
+  namespaced: false,
+};
