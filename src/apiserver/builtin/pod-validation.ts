@@ -1,0 +1,98 @@
+import type { StoredObject } from '../resource-definition.ts';
+import type { FieldError } from '../schema/field-error.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { isObject } from '../schema/json-value.ts';
+import { validateContainer } from './container-validation.ts';
+import { isSet, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
+import { Findings } from './findings.ts';
+
+const MAX_INT32 = 2 ** 31 - 1;
+
+export function validatePod(pod: StoredObject): readonly FieldError[] {
+  const findings = new Findings();
+  validatePodSpec(objectIn(pod, 'spec') ?? {}, 'spec', findings);
+  return findings.errors;
+}
+
+/** What is wrong with the spec of a Pod, or of a template; `path` is where it is. */
+export function validatePodSpec(spec: JsonObject, path: string, findings: Findings): void {
+  const volumes = validateVolumes(spec, `${path}.volumes`, findings);
+  validateContainers(spec, volumes, `${path}.containers`, findings);
+  validateInitContainers(spec, volumes, `${path}.initContainers`, findings);
+  findings.requireOneOf(spec, 'restartPolicy', ['Always', 'OnFailure', 'Never'], path);
+  findings.requireOneOf(
+    spec,
+    'dnsPolicy',
+    ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'],
+    path,
+  );
+  findings.requireFormat(spec, 'serviceAccountName', 'dns1123Subdomain', path);
+  findings.requireFormat(spec, 'nodeName', 'dns1123Subdomain', path);
+  findings.requireNonNegative(spec, 'terminationGracePeriodSeconds', path);
+  const deadline = numberIn(spec, 'activeDeadlineSeconds') ?? 1;
+  if (deadline < 1 || deadline > MAX_INT32) {
+    findings.invalid(
+      `${path}.activeDeadlineSeconds`,
+      deadline,
+      `must be between 1 and ${MAX_INT32}, inclusive`,
+    );
+  }
+  findings.requireFormat(spec, 'hostname', 'dns1123Label', path);
+  findings.requireFormat(spec, 'subdomain', 'dns1123Label', path);
+}
+
+function validateContainers(
+  spec: JsonObject,
+  volumes: ReadonlySet<string>,
+  path: string,
+  findings: Findings,
+): void {
+  const containers = objectsIn(spec, 'containers');
+  if (containers.length === 0) findings.required(path);
+  const names = new Set<string>();
+  for (const [index, container] of containers.entries()) {
+    validateContainer(container, volumes, `${path}[${index}]`, findings);
+    findings.requireUnique(container, 'name', names, `${path}[${index}]`);
+  }
+}
+
+/** Names are unique among the init containers and the containers together. */
+function validateInitContainers(
+  spec: JsonObject,
+  volumes: ReadonlySet<string>,
+  path: string,
+  findings: Findings,
+): void {
+  const names = new Set(
+    objectsIn(spec, 'containers').map((container) => textIn(container, 'name')),
+  );
+  for (const [index, container] of objectsIn(spec, 'initContainers').entries()) {
+    const at = `${path}[${index}]`;
+    validateContainer(container, volumes, at, findings);
+    findings.requireUnique(container, 'name', names, at);
+    if (textIn(container, 'restartPolicy') === 'Always') continue;
+    for (const field of ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe']) {
+      if (!isSet(container, field)) continue;
+      findings.forbidden(
+        `${at}.${field}`,
+        'may not be set for init containers without restartPolicy=Always',
+      );
+    }
+  }
+}
+
+/** @returns the names that containers may mount */
+function validateVolumes(spec: JsonObject, path: string, findings: Findings): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const [index, volume] of objectsIn(spec, 'volumes').entries()) {
+    const at = `${path}[${index}]`;
+    findings.requireText(volume, 'name', at);
+    findings.requireFormat(volume, 'name', 'dns1123Label', at);
+    findings.requireUnique(volume, 'name', names, at);
+    const [, ...superfluous] = Object.keys(volume).filter((key) => isObject(volume[key]));
+    for (const source of superfluous) {
+      findings.forbidden(`${at}.${source}`, 'may not specify more than 1 volume type');
+    }
+  }
+  return names;
+}

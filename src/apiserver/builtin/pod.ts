@@ -1,0 +1,80 @@
+import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { POD_COLUMNS } from '../table/pod-columns.ts';
+import { builtin } from './definition.ts';
+import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
+import { admitPod } from './pod-admission.ts';
+import { applyPodDefaults } from './pod-defaults.ts';
+import { qosClassOf } from './pod-qos.ts';
+import { validatePodUpdate } from './pod-update.ts';
+import { validatePod } from './pod-validation.ts';
+
+export const POD: ResourceDefinition = builtin({
+  kind: 'Pod',
+  plural: 'pods',
+  shortNames: ['po'],
+  categories: ['all'],
+  columns: POD_COLUMNS,
+  subresources: { status: true, binding: true, eviction: true },
+  tracksGeneration: true,
+  returnsDeleted: true,
+  selectableFields: {
+    'spec.nodeName': inSpec('nodeName'),
+    'spec.restartPolicy': inSpec('restartPolicy'),
+    'spec.schedulerName': inSpec('schedulerName'),
+    'spec.serviceAccountName': inSpec('serviceAccountName'),
+    'spec.hostNetwork': (pod) => String(objectIn(pod, 'spec')?.['hostNetwork'] === true),
+    'status.phase': inStatus('phase'),
+    'status.podIP': (pod) => textIn(objectsIn(objectIn(pod, 'status'), 'podIPs')[0], 'ip'),
+    'status.nominatedNodeName': inStatus('nominatedNodeName'),
+  },
+  hooks: {
+    applyDefaults: applyPodDefaults,
+    prepareForCreate,
+    prepareForUpdate,
+    validate: validatePod,
+    validateUpdate: validatePodUpdate,
+    gracePeriodSeconds,
+  },
+});
+
+function inSpec(field: string): (pod: StoredObject) => string {
+  return (pod) => textIn(objectIn(pod, 'spec'), field);
+}
+
+function inStatus(field: string): (pod: StoredObject) => string {
+  return (pod) => textIn(objectIn(pod, 'status'), field);
+}
+
+function prepareForCreate(pod: ApiObject): void {
+  const spec = objectIn(pod, 'spec');
+  if (!spec) return;
+  admitPod(spec);
+  pod['status'] = {
+    phase: 'Pending',
+    qosClass: qosClassOf(spec),
+    ...(listIn(spec, 'schedulingGates').length > 0 ? { conditions: [GATED] } : {}),
+  };
+}
+
+const GATED = {
+  type: 'PodScheduled',
+  status: 'False',
+  reason: 'SchedulingGated',
+  message: 'Scheduling is blocked due to non-empty scheduling gates',
+} as const;
+
+/** The class of a Pod is settled when it is created; who writes a status without it keeps it. */
+function prepareForUpdate(pod: ApiObject, previous: StoredObject): void {
+  const status = objectIn(pod, 'status');
+  const qosClass = textIn(objectIn(previous, 'status'), 'qosClass');
+  if (status && qosClass && !isSet(status, 'qosClass')) pod['status'] = { ...status, qosClass };
+}
+
+/** A Pod that runs nowhere, or has ended, goes at once; a negative wish is one second. */
+function gracePeriodSeconds(pod: StoredObject, requested: number | undefined): number {
+  const spec = objectIn(pod, 'spec');
+  const phase = textIn(objectIn(pod, 'status'), 'phase');
+  if (textIn(spec, 'nodeName') === '' || phase === 'Failed' || phase === 'Succeeded') return 0;
+  const seconds = requested ?? numberIn(spec, 'terminationGracePeriodSeconds') ?? 0;
+  return seconds < 0 ? 1 : seconds;
+}
