@@ -1,0 +1,272 @@
+import { isApiError } from '../api/api-error.ts';
+import { objectKey } from '../api/object-key.ts';
+import type { Client } from '../client/client.ts';
+import { noEventMetrics } from '../metrics/event-metrics.ts';
+import type { EventDropReason, EventMetrics } from '../metrics/event-metrics.ts';
+import type { Clock } from '../util/clock.ts';
+import { Deferred } from '../util/deferred.ts';
+import { formatDuration } from '../util/duration.ts';
+import type { LogFields, Logger } from '../util/logger.ts';
+import { runAll } from '../util/run-all.ts';
+import type { Runnable } from '../util/runnable.ts';
+import { EventBuffer } from './event-buffer.ts';
+import type { PendingEvent } from './event-buffer.ts';
+import { EventCorrelator } from './event-correlator.ts';
+import type { EventCorrelatorOptions } from './event-correlator.ts';
+import { EventNames } from './event-names.ts';
+import { eventRecorder, NOT_SENT } from './event-recorder.ts';
+import type { EventRecorder, Recorded } from './event-recorder.ts';
+import { classifyFailure, EventWriter } from './event-writer.ts';
+import { objectIdentity } from './recorded-event.ts';
+import type { RecordedEvent } from './recorded-event.ts';
+import { ThrottledLog } from './throttled-log.ts';
+
+export interface EventBroadcasterDeps {
+  /** Events need no fence: they change nothing, and the last ones are written after the lease is gone. */
+  readonly client: Pick<Client, 'create' | 'patch'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface EventBroadcasterOptions {
+  /**
+   * The machine or Pod that the events come from.
+   * @default none
+   */
+  readonly host?: string | undefined;
+  /**
+   * How many different events may wait to be written.
+   * @default 10_000
+   */
+  readonly capacity?: number | undefined;
+  /**
+   * How many are written at once: few, so that they never crowd out other requests.
+   * @default 4
+   */
+  readonly concurrency?: number | undefined;
+  /**
+   * Milliseconds that `run`, once aborted, takes to write what is buffered.
+   * @default 5000
+   */
+  readonly flushTimeoutMs?: number | undefined;
+  /** @default client-go's numbers */
+  readonly correlation?: EventCorrelatorOptions | undefined;
+  /** @default none */
+  readonly metrics?: EventMetrics | undefined;
+  /**
+   * Numbers in [0, 1).
+   * @default Math.random
+   */
+  readonly random?: (() => number) | undefined;
+}
+
+/** How often an event is sent before it is given up. */
+const MAX_ATTEMPTS = 12;
+/** Between two attempts; the first time it is random up to this, so that clients spread. */
+const RETRY_MS = 10_000;
+/** As long as a server may ask to wait. */
+const LONGEST_RETRY_MS = 60_000;
+/** Between two log lines of one kind. */
+const LOG_PERIOD_MS = 60_000;
+
+/**
+ * Takes the events of all recorders and brings them to the server in the background.
+ *
+ * - **Nothing waits for it.** Events are correlated when recorded and buffered; writing has a lane
+ *   of its own. Recorded before `run`, they wait for it.
+ * - **Nothing is lost in a burst** of up to `capacity` different events (one that is waiting already
+ *   just counts up). What does not fit is dropped, counted, and logged once a minute.
+ * - **Order is kept for each object.** One whose event must be retried waits alone.
+ * - **Retries**: 12 attempts, 10 s apart, while the server cannot be reached or is overloaded. What
+ *   the server refuses is given up at once.
+ * - **On abort** it takes nothing more in, writes what is buffered within `flushTimeoutMs`, each
+ *   event once more at most, and says how many were lost.
+ *
+ * Each event is also a log line at V(3): at V(2) the changes themselves are logged already.
+ */
+export class EventBroadcaster implements Runnable {
+  readonly name = 'events';
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #complaints: ThrottledLog;
+  readonly #host: string | undefined;
+  readonly #concurrency: number;
+  readonly #flushTimeoutMs: number;
+  readonly #metrics: EventMetrics;
+  readonly #random: () => number;
+  readonly #names: EventNames;
+  readonly #correlator: EventCorrelator;
+  readonly #buffer: EventBuffer;
+  readonly #writer: EventWriter;
+  /** Aborts requests that are still under way when the time to flush is over. */
+  readonly #cutOff = new AbortController();
+  #isStopping = false;
+  /** Events whose last attempt failed after the stop. */
+  #lostAtStop = 0;
+
+  constructor(deps: EventBroadcasterDeps, options: EventBroadcasterOptions = {}) {
+    const { client, clock, log } = deps;
+    const {
+      host,
+      capacity = 10_000,
+      concurrency = 4,
+      flushTimeoutMs = 5000,
+      correlation = {},
+      metrics = noEventMetrics,
+      random = Math.random,
+    } = options;
+    requirePositive('capacity', capacity);
+    requirePositive('concurrency', concurrency);
+    this.#clock = clock;
+    this.#log = log;
+    this.#complaints = new ThrottledLog(clock, log, LOG_PERIOD_MS);
+    this.#host = host;
+    this.#concurrency = concurrency;
+    this.#flushTimeoutMs = flushTimeoutMs;
+    this.#metrics = metrics;
+    this.#random = random;
+    this.#names = new EventNames(clock, random);
+    this.#correlator = new EventCorrelator({ clock, names: this.#names }, correlation);
+    this.#buffer = new EventBuffer(clock, capacity);
+    this.#writer = new EventWriter(client);
+  }
+
+  /** A recorder of what `component` (a controller) has to say. */
+  recorder(component: string): EventRecorder {
+    return eventRecorder({
+      source: { component, ...(this.#host && { host: this.#host }) },
+      sink: (event) => this.#record(event),
+      names: this.#names,
+      clock: this.#clock,
+      log: this.#log,
+    });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const writers = Array.from({ length: this.#concurrency }, () => () => this.#write());
+    await runAll([...writers, (end) => this.#stop(end)], signal);
+  }
+
+  /**
+   * Waits until nothing is left to write, at most `timeoutMs` milliseconds.
+   * @returns how many events are left
+   */
+  async flush(timeoutMs: number): Promise<number> {
+    if (this.#buffer.size === 0) return 0;
+    const waited = new Deferred();
+    const wake = () => waited.resolve();
+    const cancel = this.#clock.after(timeoutMs, wake);
+    const unsubscribe = this.#buffer.onEmpty(wake);
+    await waited.promise;
+    cancel();
+    unsubscribe();
+    return this.#buffer.size;
+  }
+
+  #record(event: RecordedEvent): Recorded {
+    this.#log.v(3).info('Event occurred', describe(event));
+    if (this.#isStopping) {
+      this.#drop('shutdown', event, 'Dropped event: the daemon is stopping');
+      return NOT_SENT;
+    }
+    const correlated = this.#correlator.correlate(event);
+    if (!correlated) {
+      this.#metrics.dropped('spam');
+      return NOT_SENT;
+    }
+    const pending = this.#buffer.put(correlated.key, objectIdentity(event), correlated.event);
+    if (!pending) {
+      this.#drop('buffer_full', event, 'Dropped event: too many are waiting to be written');
+      return NOT_SENT;
+    }
+    const { promise } = pending.attempted;
+    return { attempted: () => promise };
+  }
+
+  async #write(): Promise<void> {
+    for (;;) {
+      const pending = await this.#buffer.take();
+      if (!pending) return;
+      try {
+        await this.#writer.write(pending.event, this.#cutOff.signal);
+        this.#buffer.done(pending);
+      } catch (error) {
+        this.#settle(pending, error);
+      }
+    }
+  }
+
+  /** What becomes of an event that could not be written; one that was cut off is counted already. */
+  #settle(pending: PendingEvent, error: unknown): void {
+    if (this.#cutOff.signal.aborted) return;
+    const { event, attempts } = pending;
+    const failure = classifyFailure(error);
+    if (failure === 'retry' && !this.#isStopping && attempts < MAX_ATTEMPTS) {
+      const delayMs = this.#retryDelay(attempts, error);
+      this.#buffer.retry(pending, delayMs);
+      this.#complaints.error(error, 'Could not write event; retrying', {
+        ...describe(event),
+        attempt: attempts,
+        retryAfter: formatDuration(delayMs),
+        waiting: this.#buffer.size,
+      });
+      return;
+    }
+    this.#buffer.done(pending);
+    if (failure === 'retry' && this.#isStopping) {
+      this.#lostAtStop++;
+    } else if (failure === 'pointless') {
+      this.#log.v(5).info('Event is not wanted', { ...describe(event), err: error });
+    } else if (failure === 'rejected') {
+      this.#drop('rejected', event, 'Dropped event: the server refused it', error);
+    } else {
+      this.#drop('retries_exhausted', event, 'Dropped event: every attempt failed', error);
+    }
+  }
+
+  #retryDelay(attempts: number, error: unknown): number {
+    const delayMs = attempts === 1 ? this.#random() * RETRY_MS : RETRY_MS;
+    const asked = isApiError(error) ? (error.retryAfterMs ?? 0) : 0;
+    return Math.max(delayMs, Math.min(asked, LONGEST_RETRY_MS));
+  }
+
+  #drop(reason: EventDropReason, event: RecordedEvent, message: string, error?: unknown): void {
+    this.#metrics.dropped(reason);
+    this.#complaints.error(error, message, describe(event));
+  }
+
+  async #stop(end: AbortSignal): Promise<void> {
+    await aborted(end);
+    this.#isStopping = true;
+    this.#buffer.hurry();
+    const waiting = this.#buffer.size;
+    await this.flush(this.#flushTimeoutMs);
+    const lost = this.#lostAtStop + this.#buffer.close();
+    this.#cutOff.abort(new Error('The time to write the last events is over'));
+    if (lost > 0) {
+      this.#metrics.dropped('shutdown', lost);
+      this.#log.error(undefined, 'Events were lost at the stop', { lost, waiting });
+    } else {
+      this.#log.v(2).info('Wrote the last events', { waiting });
+    }
+  }
+}
+
+function describe({ involvedObject, type, reason, message }: RecordedEvent): LogFields {
+  const { namespace, name, fieldPath, kind, apiVersion } = involvedObject;
+  const object = objectKey(namespace, name);
+  return { object, fieldPath: fieldPath ?? '', kind, apiVersion, type, reason, message };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+function requirePositive(field: string, value: number): void {
+  if (!Number.isSafeInteger(value) || value < 1) {
+    throw new RangeError(`${field} must be a positive integer: got ${value}`);
+  }
+}

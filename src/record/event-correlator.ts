@@ -1,0 +1,187 @@
+import type { Clock } from '../util/clock.ts';
+import { LruMap } from '../util/lru-map.ts';
+import type { EventNames } from './event-names.ts';
+import { joinKey, objectIdentity } from './recorded-event.ts';
+import type { RecordedEvent } from './recorded-event.ts';
+
+export interface EventCorrelatorDeps {
+  readonly clock: Clock;
+  /** Names the combined events. */
+  readonly names: EventNames;
+}
+
+/** The defaults are client-go's. */
+export interface EventCorrelatorOptions {
+  /**
+   * From how many different messages of one (object, type, reason) on they are combined.
+   * @default 10
+   */
+  readonly maxSimilar?: number | undefined;
+  /**
+   * After how long without one, in milliseconds, similar events start anew.
+   * @default 600_000
+   */
+  readonly similarIntervalMs?: number | undefined;
+  /**
+   * How many events of one (object, type) may come at once.
+   * @default 25
+   */
+  readonly burst?: number | undefined;
+  /**
+   * Milliseconds after which one more may come.
+   * @default 300_000
+   */
+  readonly refillMs?: number | undefined;
+  /**
+   * How many objects, and how many events, are remembered.
+   * @default 4096
+   */
+  readonly cacheSize?: number | undefined;
+}
+
+/** What to write. */
+export interface Correlated {
+  /** Equal for all states of one event on the server, so the latest is all that needs writing. */
+  readonly key: string;
+  /** Under the name of its first occurrence, with the count so far. */
+  readonly event: RecordedEvent;
+}
+
+/** Events that differ by message only. */
+interface Group {
+  /** Messages that have events of their own; one fewer than `maxSimilar` at most. */
+  readonly messages: Set<string>;
+  lastMs: number;
+}
+
+/** An event on the server, as far as this process knows. */
+interface Series {
+  readonly name: string;
+  readonly firstTimestamp: string;
+  readonly count: number;
+}
+
+interface Bucket {
+  readonly tokens: number;
+  readonly countedMs: number;
+}
+
+/**
+ * Turns what happened into what is worth writing, as client-go's does, in this order:
+ *
+ * 1. **Combine.** The tenth different message of one (object, type, reason), and all new ones after
+ *    it, go into one event: `(combined from similar events): ` and the latest message.
+ * 2. **Count.** What was seen before becomes the same event with a higher count.
+ * 3. **Filter.** Each (object, type) has 25 tokens and gets one more every 5 min; without a token an
+ *    event counts but is not written. Our one deviation: the first event of an (object, type, reason)
+ *    is always written, for it is news, and one noisy reason must not hide the others.
+ *
+ * What it remembers is bounded; what it forgets starts anew. The source is part of every key.
+ */
+export class EventCorrelator {
+  readonly #clock: Clock;
+  readonly #names: EventNames;
+  readonly #options: { readonly [K in keyof EventCorrelatorOptions]-?: number };
+  readonly #groups: LruMap<string, Group>;
+  readonly #series: LruMap<string, Series>;
+  readonly #buckets: LruMap<string, Bucket>;
+  /** The (object, type, reason) that had their first event. */
+  readonly #known: LruMap<string, true>;
+
+  constructor(deps: EventCorrelatorDeps, options: EventCorrelatorOptions = {}) {
+    const {
+      maxSimilar = 10,
+      similarIntervalMs = 600_000,
+      burst = 25,
+      refillMs = 300_000,
+      cacheSize = 4096,
+    } = options;
+    this.#clock = deps.clock;
+    this.#names = deps.names;
+    this.#options = { maxSimilar, similarIntervalMs, burst, refillMs, cacheSize };
+    this.#groups = new LruMap(cacheSize);
+    this.#series = new LruMap(cacheSize);
+    this.#buckets = new LruMap(cacheSize);
+    this.#known = new LruMap(cacheSize);
+  }
+
+  /** @returns undefined if the event is not worth writing */
+  correlate(event: RecordedEvent): Correlated | undefined {
+    const counted = this.#count(this.#combine(event));
+    return this.#isSpam(event) ? undefined : counted;
+  }
+
+  #combine(event: RecordedEvent): Correlated {
+    const { maxSimilar, similarIntervalMs } = this.#options;
+    const key = joinKey([
+      objectIdentity(event),
+      event.type,
+      event.reason,
+      event.reportingComponent,
+      event.reportingInstance,
+    ]);
+    const now = this.#clock.monotonic();
+    let group = this.#groups.get(key);
+    if (!group || now - group.lastMs > similarIntervalMs) {
+      group = { messages: new Set(), lastMs: now };
+      this.#groups.set(key, group);
+    }
+    group.lastMs = now;
+    if (!group.messages.has(event.message)) {
+      if (group.messages.size + 1 >= maxSimilar) return { key, event: this.#combined(event) };
+      group.messages.add(event.message);
+    }
+    return { key: seriesKey(event), event };
+  }
+
+  /** Annotations are those of one occurrence, and are left out. */
+  #combined(event: RecordedEvent): RecordedEvent {
+    return {
+      ...event,
+      metadata: {
+        name: this.#names.next(event.involvedObject.name),
+        namespace: event.metadata.namespace,
+      },
+      message: `(combined from similar events): ${event.message}`,
+    };
+  }
+
+  #count({ key, event }: Correlated): Correlated {
+    const series = this.#series.get(key);
+    const { metadata, firstTimestamp, count } = event;
+    const next: Series = series
+      ? { ...series, count: series.count + count }
+      : { name: metadata.name, firstTimestamp, count };
+    this.#series.set(key, next);
+    return {
+      key,
+      event: {
+        ...event,
+        metadata: { ...metadata, name: next.name },
+        firstTimestamp: next.firstTimestamp,
+        count: next.count,
+      },
+    };
+  }
+
+  #isSpam(event: RecordedEvent): boolean {
+    const { burst, refillMs } = this.#options;
+    const object = objectIdentity(event);
+    const key = joinKey([object, event.type]);
+    const now = this.#clock.monotonic();
+    const { tokens, countedMs } = this.#buckets.get(key) ?? { tokens: burst, countedMs: now };
+    const available = Math.min(burst, tokens + (now - countedMs) / refillMs);
+    const accepted = available >= 1;
+    this.#buckets.set(key, { tokens: accepted ? available - 1 : available, countedMs: now });
+
+    const kind = joinKey([object, event.type, event.reason]);
+    const isFirst = !this.#known.get(kind);
+    if (isFirst) this.#known.set(kind, true);
+    return !accepted && !isFirst;
+  }
+}
+
+function seriesKey(event: RecordedEvent): string {
+  const { type, reason, message, involvedObject } = event;
+  return joinKey([objectIdentity(event), involvedObject.fieldPath, type, reason, message]);
+}
