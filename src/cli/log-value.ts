@@ -3,7 +3,7 @@ import { isSecretName, MASK, redactText } from './redact.ts';
 
 /**
  * The limits that keep a line bounded, whatever an object from the cluster holds: characters of a
- * string, members of a value in all, and levels of nesting.
+ * string unless a reader wants them all, members of a value in all, and levels of nesting.
  */
 const LONGEST_TEXT = 10_240;
 const MOST_MEMBERS = 500;
@@ -38,23 +38,27 @@ export type LogValue =
  * `value` as it may be shown under `name`: secrets masked, sizes bounded, errors as text, objects
  * of Kubernetes as references and never whole. Nothing is left of an absent value.
  */
-export function logValue(name: string, value: unknown): LogValue | undefined {
-  return shown(name, value, { members: MOST_MEMBERS }, 0);
-}
-
-/** `text` without credentials and within bounds. */
-export function logText(text: string): string {
-  const cut = text.length > LONGEST_TEXT;
-  const kept = redactText(cut ? text.slice(0, LONGEST_TEXT) : text);
-  return cut ? `${kept}… (${text.length - LONGEST_TEXT} more characters)` : kept;
-}
-
-function shown(
+export function logValue(
   name: string,
   value: unknown,
-  left: { members: number },
-  level: number,
+  longest: number = LONGEST_TEXT,
 ): LogValue | undefined {
+  return shown(name, value, { longest, members: MOST_MEMBERS }, 0);
+}
+
+/** `text` without credentials, its end cut off if it has more than `longest` characters. */
+export function logText(text: string, longest: number = LONGEST_TEXT): string {
+  if (text.length <= longest) return redactText(text);
+  return `${redactText(text.slice(0, longest))}… (${text.length - longest} more characters)`;
+}
+
+interface Bounds {
+  readonly longest: number;
+  /** How many more may be shown. */
+  members: number;
+}
+
+function shown(name: string, value: unknown, bounds: Bounds, level: number): LogValue | undefined {
   switch (typeof value) {
     case 'undefined':
       return undefined;
@@ -65,49 +69,49 @@ function shown(
     case 'bigint':
       return String(value);
     case 'string':
-      return isSecretName(name) && value !== '' ? MASK : logText(value);
+      return isSecretName(name) && value !== '' ? MASK : logText(value, bounds.longest);
     case 'symbol':
     case 'function':
       return logText(String(value));
     case 'object':
       if (value === null) return null;
-      return isSecretName(name) ? MASK : shownObject(value, left, level);
+      return isSecretName(name) ? MASK : shownObject(value, bounds, level);
   }
 }
 
-function shownObject(value: object, left: { members: number }, level: number): LogValue {
-  if (value instanceof Error) return logText(errorText(value));
+function shownObject(value: object, bounds: Bounds, level: number): LogValue {
+  if (value instanceof Error) return logText(errorText(value), bounds.longest);
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'null' : value.toISOString();
   if (value instanceof URL) return logText(value.href);
   if (ArrayBuffer.isView(value)) return `(${value.byteLength} bytes)`;
   const reference = referenceTo(value);
   if (reference) return reference;
   if (level >= DEEPEST_LEVEL) return '…';
-  if (value instanceof Map) return shownMembers(value.entries(), left, level);
+  if (value instanceof Map) return shownMembers(value.entries(), bounds, level);
   if (Array.isArray(value) || value instanceof Set) {
     const list: LogValue[] = [];
     for (const element of value) {
-      if (left.members-- <= 0) return [...list, '…'];
-      list.push(shown('', element, left, level + 1) ?? null);
+      if (bounds.members-- <= 0) return [...list, '…'];
+      list.push(shown('', element, bounds, level + 1) ?? null);
     }
     return list;
   }
-  return shownMembers(Object.entries(value), left, level);
+  return shownMembers(Object.entries(value), bounds, level);
 }
 
 function shownMembers(
   entries: Iterable<readonly [unknown, unknown]>,
-  left: { members: number },
+  bounds: Bounds,
   level: number,
 ): LogValue {
   const members: [string, LogValue][] = [];
   for (const [key, member] of entries) {
-    if (left.members-- <= 0) {
+    if (bounds.members-- <= 0) {
       members.push(['…', '…']);
       break;
     }
     const name = logText(String(key));
-    const value = shown(name, member, left, level + 1);
+    const value = shown(name, member, bounds, level + 1);
     if (value !== undefined) members.push([name, value]);
   }
   return Object.fromEntries(members);

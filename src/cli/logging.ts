@@ -40,7 +40,13 @@ export function createLogger(
     options.format === 'json' ? jsonWriter(environment) : textWriter(options, environment);
   const vmodule = options.format === 'json' ? [] : options.vmodule;
   return new KlogLogger(
-    { write, now: environment.now, verbosity: options.verbosity, vmodule },
+    {
+      write,
+      now: environment.now,
+      verbosity: options.verbosity,
+      vmodule,
+      ...(options.verbosity >= 10 ? { longest: Number.POSITIVE_INFINITY } : {}),
+    },
     { verbosity: 0, name: '', fields: new Map() },
   );
 }
@@ -79,6 +85,8 @@ interface Core {
   readonly now: () => number;
   readonly verbosity: number;
   readonly vmodule: readonly VModulePattern[];
+  /** Characters of a text; at verbosity 10 and above people want them all. */
+  readonly longest?: number;
 }
 
 /** What one logger adds to its lines. */
@@ -124,7 +132,7 @@ class KlogLogger implements Logger {
   }
 
   with(fields: LogFields): Logger {
-    const merged = merge(new Map(this.#scope.fields), fields);
+    const merged = merge(new Map(this.#scope.fields), fields, this.#core.longest);
     return new KlogLogger(this.#core, { ...this.#scope, fields: merged });
   }
 
@@ -145,13 +153,14 @@ class KlogLogger implements Logger {
     fields: LogFields = {},
     about: LogFields = {},
   ): void {
-    const merged = merge(new Map(), about);
+    const { longest } = this.#core;
+    const merged = merge(new Map(), about, longest);
     if (this.#scope.name) merged.set('logger', this.#scope.name);
     for (const [key, value] of this.#scope.fields) merged.set(key, value);
     this.#core.write({
       severity,
-      message: logText(message),
-      fields: merge(merged, fields),
+      message: logText(message, longest),
+      fields: merge(merged, fields, longest),
       verbosity: this.#scope.verbosity,
       caller,
       timeMs: this.#core.now(),
@@ -165,9 +174,13 @@ function stackOf(error: unknown): string | undefined {
 }
 
 /** Sets `fields` in `target`. A key that is there already moves to the place of its last mention. */
-function merge(target: Map<string, LogValue>, fields: LogFields): Map<string, LogValue> {
+function merge(
+  target: Map<string, LogValue>,
+  fields: LogFields,
+  longest?: number,
+): Map<string, LogValue> {
   for (const [key, field] of Object.entries(fields)) {
-    const value = logValue(key, field);
+    const value = logValue(key, field, longest);
     target.delete(key);
     if (value !== undefined) target.set(key, value);
   }

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { selectControllers } from '../../../src/cli/controller-selection.ts';
+
+const known = ['count', 'webapp', 'foo'];
+
+test('names are selected in the order of the registry', () => {
+  assert.deepEqual(selectControllers(['*'], known), known);
+  assert.deepEqual(selectControllers([], known), known);
+  assert.deepEqual(selectControllers(['foo', 'count'], known), ['count', 'foo']);
+  assert.deepEqual(selectControllers(['*', '-foo'], known), ['count', 'webapp']);
+  assert.deepEqual(selectControllers(['-foo'], known), ['count', 'webapp']);
+  assert.deepEqual(selectControllers(['-foo', '*', 'foo'], known), ['count', 'webapp']);
+});
+
+test('a name that does not exist is refused, with the ones that do', () => {
+  assert.throws(() => selectControllers(['*', '-counts'], known), {
+    name: 'UsageError',
+    message:
+      'no controller is called "counts": --controllers takes count, webapp, foo, each with or without a "-", and *',
+  });
+});
+
+test('a selection of nothing is refused', () => {
+  assert.throws(() => selectControllers(['count', '-count'], known), /no controller to run/);
+});

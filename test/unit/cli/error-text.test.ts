@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { errorText, isProgrammerError } from '../../../src/cli/error-text.ts';
+
+test('causes follow the message, outermost first', () => {
+  const error = new Error('Failed to list Pods', {
+    cause: new Error('no route', { cause: new Error('EHOSTUNREACH') }),
+  });
+  assert.equal(errorText(error), 'Failed to list Pods: no route: EHOSTUNREACH');
+});
+
+test('a cause that the message quotes already is not repeated', () => {
+  const error = new Error('Could not read x: ENOENT', { cause: new Error('ENOENT') });
+  assert.equal(errorText(error), 'Could not read x: ENOENT');
+});
+
+test('a chain of causes that is a circle ends', () => {
+  const error = new Error('a');
+  const other = new Error('b', { cause: error });
+  error.cause = other;
+  assert.match(errorText(error), /^a: b/);
+});
+
+test('several errors are listed once each', () => {
+  const refused = new Error('connect ECONNREFUSED ::1:1');
+  const both = new AggregateError([
+    refused,
+    refused,
+    new Error('connect ECONNREFUSED 127.0.0.1:1'),
+  ]);
+  assert.equal(
+    errorText(new Error('No connection', { cause: both })),
+    'No connection: [connect ECONNREFUSED ::1:1, connect ECONNREFUSED 127.0.0.1:1]',
+  );
+  assert.equal(errorText(new AggregateError([refused])), 'connect ECONNREFUSED ::1:1');
+  assert.equal(
+    errorText(new AggregateError([refused], 'Dial')),
+    'Dial: connect ECONNREFUSED ::1:1',
+  );
+});
+
+test('an error of the program carries its name, one without message its code', () => {
+  assert.equal(errorText(new TypeError('x is not a function')), 'TypeError: x is not a function');
+  assert.equal(errorText(Object.assign(new Error(''), { code: 'ECONNRESET' })), 'ECONNRESET');
+  assert.equal(errorText(new Error('')), 'Error');
+});
+
+test('whatever was thrown has a text', () => {
+  const circle: { self?: unknown } = {};
+  circle.self = circle;
+  assert.equal(errorText('plain'), 'plain');
+  assert.equal(errorText(undefined), 'undefined');
+  assert.equal(errorText({ code: 7 }), '{"code":7}');
+  assert.equal(errorText(7n), '[object BigInt]');
+  assert.equal(errorText(circle), '[object Object]');
+});
+
+test('only errors that JavaScript raises for bugs are errors of the program', () => {
+  assert.ok(isProgrammerError(new ReferenceError('x')));
+  assert.ok(!isProgrammerError(new Error('x')));
+  assert.ok(!isProgrammerError(new SyntaxError('Malformed resourceVersion')));
+});

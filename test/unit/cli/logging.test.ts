@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import type { LoggingOptions } from '../../../src/cli/logging.ts';
+import { createLogger, preciseNow } from '../../../src/cli/logging.ts';
+import { parseVModule } from '../../../src/cli/vmodule.ts';
+import type { Logger } from '../../../src/util/logger.ts';
+
+function logTo(lines: string[], options: Partial<LoggingOptions> = {}): Logger {
+  return createLogger(
+    {
+      format: 'text',
+      verbosity: 0,
+      vmodule: [],
+      skipHeaders: true,
+      addDirHeader: false,
+      ...options,
+    },
+    { write: (line) => lines.push(line), now: () => 1_580_306_777_047.28, pid: 7 },
+  );
+}
+
+describe('verbosity', () => {
+  test('info shows at its level and below, errors always', () => {
+    const lines: string[] = [];
+    const log = logTo(lines, { verbosity: 2 });
+    log.info('zero');
+    log.v(2).info('two');
+    log.v(3).info('three');
+    log.v(9).error(undefined, 'failed');
+    assert.deepEqual(lines, ['"zero"\n', '"two"\n', '"failed"\n']);
+    assert.ok(log.v(2).enabled);
+    assert.ok(!log.v(3).enabled);
+  });
+
+  test('is absolute, not relative to the logger it is asked from', () => {
+    assert.ok(logTo([], { verbosity: 2 }).v(2).v(1).enabled);
+  });
+
+  test('of single files comes from vmodule', () => {
+    const lines: string[] = [];
+    const here = logTo(lines, { vmodule: parseVModule('logging.test=4') });
+    const elsewhere = logTo(lines, { vmodule: parseVModule('reflector=4') });
+    here.v(4).info('shown');
+    here.v(5).info('hidden');
+    elsewhere.v(1).info('hidden');
+    assert.deepEqual(lines, ['"shown"\n']);
+    assert.ok(here.v(4).enabled);
+    assert.ok(!here.v(5).enabled);
+    assert.ok(!elsewhere.v(1).enabled);
+  });
+});
+
+describe('fields', () => {
+  test('come in the order: error, name, those of the logger, those of the line', () => {
+    const lines: string[] = [];
+    logTo(lines)
+      .with({ controller: 'count' })
+      .named('a')
+      .named('b')
+      .error(new Error('outer', { cause: new Error('inner') }), 'Error syncing', { attempt: 7 });
+    assert.deepEqual(lines, [
+      '"Error syncing" err="outer: inner" logger="a.b" controller="count" attempt=7\n',
+    ]);
+  });
+
+  test('of the same key: the last one wins', () => {
+    const lines: string[] = [];
+    const log = logTo(lines).with({ a: 1, b: 2 });
+    log.with({ a: 3 }).info('m', { b: 4 });
+    log.info('m');
+    assert.deepEqual(lines, ['"m" a=3 b=4\n', '"m" a=1 b=2\n']);
+  });
+
+  test('without value are left out', () => {
+    const lines: string[] = [];
+    logTo(lines).info('m', { a: undefined, b: null });
+    assert.deepEqual(lines, ['"m" b=null\n']);
+  });
+
+  test('may be called like members of Object', () => {
+    const lines: string[] = [];
+    logTo(lines).info('m', { ['__proto__']: 1, constructor: 2 });
+    logTo(lines, { format: 'json' }).info('m', { ['__proto__']: 1 });
+    assert.equal(lines[0], '"m" __proto__=1 constructor=2\n');
+    assert.match(lines[1] ?? '', /"__proto__":1/);
+  });
+});
+
+test('an error of the program brings its stack, any other does not', () => {
+  const lines: string[] = [];
+  logTo(lines).error(new TypeError('x is not a function'), 'Bug');
+  logTo(lines).error(new Error('refused'), 'World');
+  assert.match(
+    lines[0] ?? '',
+    /^"Bug" err="TypeError: x is not a function" stack=<\n\tTypeError: x/,
+  );
+  assert.equal(lines[1], '"World" err="refused"\n');
+});
+
+test('the header names the line that logged', () => {
+  const lines: string[] = [];
+  const log = logTo(lines, { skipHeaders: false, verbosity: 1 }).v(1);
+  log.info('m');
+  log.error(undefined, 'm');
+  const [first, second] = lines.map((line) => Number(/logging\.test\.ts:(\d+)\]/.exec(line)?.[1]));
+  assert.ok(first && second && second === first + 1, lines.join(''));
+  assert.match(lines[0] ?? '', /^I0129 \d\d:06:17\.047280       7 logging\.test\.ts:\d+\] "m"\n$/);
+});
+
+test('a compiled file is traced back to its source', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'caller-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(
+    join(folder, 'sync.js'),
+    'export function sync(log) { log.info("m"); }\n//# sourceMappingURL=sync.js.map\n',
+  );
+  const map = { version: 3, sources: ['../src/sync.ts'], names: [], mappings: 'AAoCA' };
+  writeFileSync(join(folder, 'sync.js.map'), JSON.stringify(map));
+  const compiled: unknown = await import(pathToFileURL(join(folder, 'sync.js')).href);
+  assert.ok(typeof compiled === 'object' && compiled && 'sync' in compiled);
+  const lines: string[] = [];
+  const { sync } = compiled;
+  assert.ok(typeof sync === 'function');
+  Reflect.apply(sync, undefined, [logTo(lines, { skipHeaders: false, addDirHeader: true })]);
+  assert.match(lines[0] ?? '', / src\/sync\.ts:37\] "m"\n$/);
+});
+
+describe('JSON', () => {
+  test('is one object a line, in the order of Kubernetes', () => {
+    const lines: string[] = [];
+    const log = logTo(lines, { format: 'json', verbosity: 2 });
+    log
+      .named('foo')
+      .v(2)
+      .info('Updated', { foo: { name: 'a', namespace: 'b' }, text: 'x\ny' });
+    log.error(new Error('no'), 'Failed', { foo: 'b/a' });
+    assert.deepEqual(
+      lines.map((line) => line.replace(/logging\.test\.ts:\d+/, 'logging.test.ts:1')),
+      [
+        '{"ts":1580306777.04728,"caller":"logging.test.ts:1","logger":"foo","v":2,"msg":"Updated","foo":{"name":"a","namespace":"b"},"text":"x\\ny"}\n',
+        '{"ts":1580306777.04728,"caller":"logging.test.ts:1","msg":"Failed","err":"no","foo":"b/a"}\n',
+      ],
+    );
+  });
+
+  test('keeps a field whose name the line needs for itself', () => {
+    const lines: string[] = [];
+    logTo(lines, { format: 'json' }).info('real', { msg: 'field', v: 9 });
+    const line: unknown = JSON.parse(lines[0] ?? '');
+    assert.ok(typeof line === 'object' && line && 'msg' in line && '_msg' in line && 'v' in line);
+    assert.equal(line.msg, 'real');
+    assert.equal(line._msg, 'field');
+    assert.equal(line.v, 0);
+  });
+});
+
+test('no secret comes through, at any level and in any form', () => {
+  const canary = 'c4n4ry-value';
+  for (const format of ['text', 'json'] as const) {
+    const lines: string[] = [];
+    const log = logTo(lines, { format, verbosity: 10 });
+    log
+      .with({ token: canary })
+      .v(10)
+      .info(`Authorization: Bearer ${canary}`, {
+        headers: { Authorization: `Bearer ${canary}`, cookie: [canary] },
+        secret: { kind: 'Secret', metadata: { name: 'x' }, data: { key: canary } },
+        nested: [{ clientSecret: canary }],
+      });
+    log.error(new Error(`GET https://u:${canary}@host failed`), 'Failed', { password: canary });
+    assert.equal(lines.length, 2);
+    assert.ok(!lines.join('').includes(canary), lines.join(''));
+  }
+});
+
+describe('the time', () => {
+  test('has microseconds between two ticks of the wall clock', () => {
+    let elapsed = 0;
+    const now = preciseNow(
+      () => 1000 + Math.floor(elapsed),
+      () => elapsed,
+    );
+    assert.equal(now(), 1000);
+    elapsed = 0.25;
+    assert.equal(now(), 1000.25);
+  });
+
+  test('follows the wall clock when that is set or the machine slept', () => {
+    let wall = 1000;
+    const now = preciseNow(
+      () => wall,
+      () => 5,
+    );
+    wall = 3_600_000;
+    assert.equal(now(), 3_600_000);
+    wall = 2000;
+    assert.equal(now(), 2000);
+  });
+});

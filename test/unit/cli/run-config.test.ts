@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { normaliseArguments } from '../../../src/cli/arguments.ts';
+import { flagForms, parseFlags } from '../../../src/cli/flag-parser.ts';
+import { RUN_OPTIONS } from '../../../src/cli/options.ts';
+import { runConfig } from '../../../src/cli/run-config.ts';
+
+function configOf(argv: readonly string[], environment: Record<string, string> = {}) {
+  const { flags } = normaliseArguments(argv, flagForms(RUN_OPTIONS));
+  return runConfig(parseFlags(RUN_OPTIONS, flags, environment), ['count', 'webapp']);
+}
+
+test('without any flag, the defaults suit a laptop', () => {
+  assert.deepEqual(configOf([]), {
+    cluster: {
+      kubeconfig: undefined,
+      context: undefined,
+      master: undefined,
+      impersonate: undefined,
+    },
+    controllers: ['count', 'webapp'],
+    namespaces: [],
+    concurrentSyncs: new Map([['count', 2]]),
+    resyncPeriodMs: 36_000_000,
+    requests: { qps: undefined, burst: 30, timeoutMs: 30_000 },
+    gracefulShutdownTimeoutMs: 30_000,
+    healthProbeBindAddress: undefined,
+    metricsBindAddress: undefined,
+    changedFlags: {},
+  });
+});
+
+test('flags arrive in the units of the program, and as text for the log', () => {
+  const config = configOf([
+    '-kubeconfig=/tmp/k',
+    '--context=dev',
+    '--master=https://10.0.0.1:6443',
+    '--as=jane',
+    '--as-group=a',
+    '--as-group=b',
+    '--controllers=-webapp',
+    '--namespace=dev,test,dev',
+    '--concurrent_count_syncs=7',
+    '--resync-period=1h30m',
+    '--kube-api-qps=50',
+    '--kube-api-burst=60',
+    '--kube-api-request-timeout=0',
+    '--graceful-shutdown-timeout=500ms',
+    '--health-probe-bind-address=:8081',
+    '--metrics-bind-address=[::1]:8080',
+  ]);
+  const { changedFlags, ...rest } = config;
+  assert.deepEqual(rest, {
+    cluster: {
+      kubeconfig: '/tmp/k',
+      context: 'dev',
+      master: 'https://10.0.0.1:6443',
+      impersonate: { user: 'jane', groups: ['a', 'b'] },
+    },
+    controllers: ['count'],
+    namespaces: ['dev', 'test'],
+    concurrentSyncs: new Map([['count', 7]]),
+    resyncPeriodMs: 5_400_000,
+    requests: { qps: 50, burst: 60, timeoutMs: undefined },
+    gracefulShutdownTimeoutMs: 500,
+    healthProbeBindAddress: ':8081',
+    metricsBindAddress: '[::1]:8080',
+  });
+  assert.equal(changedFlags['resync-period'], '1h30m');
+  assert.equal(changedFlags['as-group'], 'a,b');
+  assert.equal(Object.keys(changedFlags).length, 15);
+});
+
+test('it cannot be changed', () => {
+  const config = configOf([]);
+  assert.ok(Object.isFrozen(config));
+  assert.ok(Object.isFrozen(config.cluster));
+  assert.ok(Object.isFrozen(config.requests));
+});
+
+describe('a flag', () => {
+  test('comes before its environment variable, and that before the default', () => {
+    const environment = { CRD_CONTROLLER_RESYNC_PERIOD: '5m', WATCH_NAMESPACE: 'dev' };
+    assert.equal(configOf([], environment).resyncPeriodMs, 300_000);
+    assert.equal(configOf(['--resync-period=1s'], environment).resyncPeriodMs, 1000);
+    assert.deepEqual(configOf([], environment).namespaces, ['dev']);
+    assert.equal(configOf([], environment).changedFlags['resync-period'], '5m');
+  });
+
+  test('that is a list is replaced by the command line, not added to', () => {
+    const environment = { CRD_CONTROLLER_NAMESPACES: 'a,b' };
+    assert.deepEqual(configOf(['--namespaces=c'], environment).namespaces, ['c']);
+  });
+
+  test('is not set by an empty variable, nor help and version by any', () => {
+    const environment = { CRD_CONTROLLER_RESYNC_PERIOD: '', CRD_CONTROLLER_VERSION: '1.2.3' };
+    assert.equal(configOf([], environment).resyncPeriodMs, 36_000_000);
+  });
+
+  test('masks the credentials in its value for the log', () => {
+    const { changedFlags } = configOf(['--master=https://me:pass@host:1']);
+    assert.equal(changedFlags['master'], 'https://[redacted]@host:1');
+  });
+});
+
+const refused: readonly (readonly [argv: string, message: string])[] = [
+  ['--no-such=1', 'unknown flag: --no-such'],
+  ['--constructor=1', 'unknown flag: --constructor'],
+  ['-x', 'unknown flag: -x'],
+  ['-v=high', 'invalid value "high" for -v: must be a whole number, 0 or more'],
+  ['-v=-1', 'invalid value "-1" for -v: must be a whole number, 0 or more'],
+  [
+    '--concurrent-count-syncs=0',
+    'invalid value "0" for --concurrent-count-syncs: must be a whole number from 1 to 1000',
+  ],
+  [
+    '--resync-period=30',
+    'invalid value "30" for --resync-period: missing unit in duration "30": did you mean "30s"?',
+  ],
+  ['--resync-period=-1s', 'invalid value "-1s" for --resync-period: must not be negative'],
+  [
+    '--kube-api-qps=0',
+    'invalid value "0" for --kube-api-qps: must be 1 or more, or -1 for no limit',
+  ],
+  [
+    '--metrics-bind-address=8080',
+    'invalid value "8080" for --metrics-bind-address: must be HOST:PORT or :PORT, or 0 for off',
+  ],
+  ['--logging-format=xml', 'invalid value "xml" for --logging-format: must be "text" or "json"'],
+  [
+    '--master=10.0.0.1:6443',
+    'invalid value "10.0.0.1:6443" for --master: must be a URL, as in https://10.0.0.1:6443',
+  ],
+  [
+    '--master=http://10.0.0.1:8080',
+    'invalid value "http://10.0.0.1:8080" for --master: must be https, unless it is on this machine',
+  ],
+  ['--as-group=admins', '--as-group needs --as: a group alone is nobody'],
+  [
+    '--namespaces=Dev',
+    'invalid value "Dev" for --namespaces: a namespace has lower-case letters, digits and dashes, 63 at most',
+  ],
+];
+
+for (const [argument, message] of refused) {
+  test(`${argument} is refused`, () => {
+    assert.throws(() => configOf([argument]), { name: 'UsageError', message });
+  });
+}
+
+test('a bad value in the environment is blamed on its variable', () => {
+  assert.throws(() => configOf([], { CRD_CONTROLLER_V: 'x' }), {
+    name: 'UsageError',
+    message: 'invalid value "x" for CRD_CONTROLLER_V: must be a whole number, 0 or more',
+  });
+});
+
+test('plain HTTP is for this machine', () => {
+  for (const master of ['http://127.0.0.1:8001', 'http://localhost:8001', 'http://[::1]:8001']) {
+    assert.equal(configOf([`--master=${master}`]).cluster.master, master);
+  }
+});
