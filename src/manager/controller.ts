@@ -46,6 +46,11 @@ export interface ControllerDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Logger;
+  /**
+   * Milliseconds that runs in flight have to finish when the controller is stopped.
+   * @default 30_000
+   */
+  readonly drainTimeoutMs?: number | undefined;
   /** @default none */
   readonly metrics?: ControllerMetrics | undefined;
 }
@@ -103,7 +108,12 @@ export class Controller implements Runnable {
     );
     this.#pool = new WorkerPool(
       { name, queue: this.queue, clock: deps.clock, log: deps.log, handler: this.#sync },
-      { concurrency, keyName: lowerFirst(kind), metrics: deps.metrics?.reconcile },
+      {
+        concurrency,
+        keyName: lowerFirst(kind),
+        drainTimeoutMs: deps.drainTimeoutMs,
+        metrics: deps.metrics?.reconcile,
+      },
     );
   }
 

@@ -3,8 +3,8 @@ import { keyOf, objectKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { controllerOf } from '../api/owner-reference.ts';
 import type { Resource } from '../api/resource.ts';
-import type { Indexers } from '../cache/indexer.ts';
-import type { InformerHandler } from '../cache/informer.ts';
+import type { IndexFunctions } from '../cache/indexer.ts';
+import type { InformerHandler } from '../cache/handler.ts';
 import { LOW_PRIORITY } from '../workqueue/work-queue.ts';
 
 /** As much of a work queue as an event handler needs. */
@@ -69,7 +69,7 @@ export function toController(owner: Resource): ToKeys<KubernetesObject> {
 export const CONTROLLER_INDEX = 'controllerUid';
 
 /** The index itself, to be added to an informer of children. */
-export const byController: Indexers<KubernetesObject> = {
+export const byController: IndexFunctions<KubernetesObject> = {
   [CONTROLLER_INDEX]: (object) => {
     const uid = controllerOf(object)?.uid;
     return uid === undefined ? [] : [uid];

@@ -45,12 +45,15 @@ export class HttpServer implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const server = createServer({ headersTimeout: 32_000, keepAliveTimeout: 90_000 }, (request, response) => {
-      this.#answer(request, response).catch((error: unknown) => {
-        this.#log.error(error, 'Could not answer a request', { server: this.name });
-        response.destroy();
-      });
-    });
+    const server = createServer(
+      { headersTimeout: 32_000, keepAliveTimeout: 90_000 },
+      (request, response) => {
+        this.#answer(request, response).catch((error: unknown) => {
+          this.#log.error(error, 'Could not answer a request', { server: this.name });
+          response.destroy();
+        });
+      },
+    );
     await new Promise<void>((resolve, reject) => {
       const close = () => {
         server.close(() => resolve());
@@ -58,7 +61,9 @@ export class HttpServer implements Runnable {
       };
       server.once('error', reject);
       server.listen(this.#address, () => {
-        this.#log.v(1).info('Listening', { server: this.name, address: formatAddress(server.address()) });
+        this.#log
+          .v(1)
+          .info('Listening', { server: this.name, address: formatAddress(server.address()) });
         if (signal.aborted) close();
         signal.addEventListener('abort', close, { once: true });
       });
@@ -80,7 +85,9 @@ export class HttpServer implements Runnable {
     } else if (metrics && url.pathname === '/metrics') {
       response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.metrics());
     } else {
-      response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('404 not found\n');
+      response
+        .writeHead(404, { 'content-type': 'text/plain; charset=utf-8' })
+        .end('404 not found\n');
     }
   }
 }
@@ -108,7 +115,8 @@ function probeAnswer(
     }
   }
   if (failed) return { status: 500, body: `${lines.join('\n')}\n${probe} check failed\n` };
-  if (query.has('verbose')) return { status: 200, body: `${lines.join('\n')}\n${probe} check passed\n` };
+  if (query.has('verbose'))
+    return { status: 200, body: `${lines.join('\n')}\n${probe} check passed\n` };
   return { status: 200, body: 'ok' };
 }
 
@@ -117,7 +125,9 @@ export function parseBindAddress(address: string): { host?: string; port: number
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(address);
   const port = Number(match?.[3]);
   if (!match || port > 65_535) {
-    throw new RangeError(`Bind address must be HOST:PORT or :PORT with a port up to 65535: got "${address}"`);
+    throw new RangeError(
+      `Bind address must be HOST:PORT or :PORT with a port up to 65535: got "${address}"`,
+    );
   }
   const host = match[1] ?? match[2];
   return host ? { host, port } : { port };
@@ -125,5 +135,7 @@ export function parseBindAddress(address: string): { host?: string; port: number
 
 function formatAddress(address: ReturnType<ReturnType<typeof createServer>['address']>): string {
   if (!address || typeof address === 'string') return String(address);
-  return address.family === 'IPv6' ? `[${address.address}]:${address.port}` : `${address.address}:${address.port}`;
+  return address.family === 'IPv6'
+    ? `[${address.address}]:${address.port}`
+    : `${address.address}:${address.port}`;
 }

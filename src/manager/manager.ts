@@ -45,9 +45,9 @@ export class Manager implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
     const stop = new AbortController();
     const onAbort = () => stop.abort(signal.reason);
-    if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
     const faults: unknown[] = [];
     const fail = (cause: unknown) => {

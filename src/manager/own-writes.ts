@@ -15,7 +15,12 @@ export interface Cache {
 /** A write that its cache has not shown yet. */
 type Write =
   | { readonly kind: 'stored'; readonly cache: Cache; readonly resourceVersion: string }
-  | { readonly kind: 'deleted'; readonly cache: Cache; readonly key: ObjectKey; readonly uid: string };
+  | {
+      readonly kind: 'deleted';
+      readonly cache: Cache;
+      readonly key: ObjectKey;
+      readonly uid: string;
+    };
 
 /**
  * Read-your-writes: remembers, for each key, the writes of its last run until the caches have
@@ -90,4 +95,3 @@ function isVisible(write: Write): boolean {
     }
   }
 }
-

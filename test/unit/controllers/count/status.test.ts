@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { buildStatus, isReconciled } from '../../../../src/controllers/count/status.ts';
+import type { Pod } from '../../../../src/api/builtin.ts';
+import type { Count, CountStatus } from '../../../../src/api/generated/count.ts';
+import { aCount, aPodOf } from '../../../support/objects.ts';
+
+const now = Date.UTC(2026, 0, 1);
+
+function conditionsOf(status: CountStatus): Record<string, string> {
+  return Object.fromEntries(
+    (status.conditions ?? []).map(({ type, status: value, reason }) => [
+      type,
+      `${value} ${reason}`,
+    ]),
+  );
+}
+
+function statusOf(count: Count, pods: readonly Pod[]): CountStatus {
+  return buildStatus(count, pods, undefined, now);
+}
+
+describe('the status of a Count', () => {
+  it('is healthy and ready when exactly the wanted Pods are ready', () => {
+    const count = aCount({ spec: { count: 2 } });
+    const status = statusOf(count, [aPodOf(count, 0), aPodOf(count, 1)]);
+    assert.equal(status.healthy, true);
+    assert.equal(status.replicas, 2);
+    assert.equal(status.readyReplicas, 2);
+    assert.equal(status.observedGeneration, 1);
+    assert.deepEqual(conditionsOf(status), { Ready: 'True PodsReady' });
+    assert.equal(status.conditions?.[0]?.message, '2 of 2 Pods are ready');
+  });
+
+  it('is reconciling while Pods are missing or not ready', () => {
+    const count = aCount({ spec: { count: 2 } });
+    const status = statusOf(count, [aPodOf(count, 0, { ready: false })]);
+    assert.equal(status.healthy, false);
+    assert.deepEqual([status.replicas, status.readyReplicas], [1, 0]);
+    assert.deepEqual(conditionsOf(status), {
+      Ready: 'False PodsNotReady',
+      Reconciling: 'True Progressing',
+    });
+  });
+
+  it('counts neither finished Pods nor those that are going away', () => {
+    const count = aCount({ spec: { count: 1 } });
+    const status = statusOf(count, [
+      aPodOf(count, 0),
+      aPodOf(count, 1, { deleting: true }),
+      aPodOf(count, 2, { phase: 'Failed' }),
+    ]);
+    assert.deepEqual([status.replicas, status.readyReplicas, status.healthy], [1, 1, true]);
+  });
+
+  it('is not healthy with one ready Pod too many', () => {
+    const count = aCount({ spec: { count: 1 } });
+    assert.equal(statusOf(count, [aPodOf(count, 0), aPodOf(count, 1)]).healthy, false);
+  });
+
+  it('is healthy but not Ready while ready Pods run another image', () => {
+    const count = aCount({ spec: { count: 1, name: 'nginx:2' } });
+    const status = statusOf(count, [aPodOf(count, 0, { image: 'nginx:1' })]);
+    assert.equal(status.healthy, true);
+    assert.equal(conditionsOf(status)['Ready'], 'False PodsNotReady');
+  });
+
+  it('is stalled by an obstacle that only the user can remove', () => {
+    const count = aCount({ spec: { count: 1 } });
+    const obstacle = { reason: 'ErrResourceExists', message: 'taken', stalled: true };
+    const stalled = buildStatus(count, [], obstacle, now);
+    assert.deepEqual(conditionsOf(stalled), {
+      Ready: 'False ErrResourceExists',
+      Stalled: 'True ErrResourceExists',
+    });
+    const freed = statusOf({ ...count, status: stalled }, [aPodOf(count, 0)]);
+    assert.deepEqual(conditionsOf(freed), { Ready: 'True PodsReady' });
+  });
+
+  it('keeps trying at an obstacle that may pass', () => {
+    const count = aCount({ spec: { count: 1 } });
+    const obstacle = { reason: 'FailedCreate', message: 'quota', stalled: false };
+    assert.deepEqual(conditionsOf(buildStatus(count, [], obstacle, now)), {
+      Ready: 'False FailedCreate',
+      Reconciling: 'True Progressing',
+    });
+  });
+
+  it('says the same again, to the letter, when nothing changed later', () => {
+    const count = aCount({ spec: { count: 1 } });
+    const pods = [aPodOf(count, 0)];
+    const status = statusOf(count, pods);
+    assert.deepEqual(buildStatus({ ...count, status }, pods, undefined, now + 60_000), status);
+  });
+
+  it('moves lastTransitionTime only when the condition flips', () => {
+    const count = aCount({ spec: { count: 1 } });
+    const first = buildStatus(count, [], undefined, now);
+    const second = buildStatus(
+      { ...count, status: first },
+      [aPodOf(count, 0)],
+      undefined,
+      now + 5000,
+    );
+    assert.equal(first.conditions?.[0]?.lastTransitionTime, '2026-01-01T00:00:00Z');
+    assert.equal(second.conditions?.[0]?.lastTransitionTime, '2026-01-01T00:00:05Z');
+  });
+
+  it('selects the Pods of a Count with a long name by a value that fits a label', () => {
+    const name = 'n'.repeat(100);
+    const { selector = '' } = statusOf(aCount({ name }), []);
+    const value = /instance=([^,]+)/.exec(selector)?.[1] ?? '';
+    assert.equal(value.length, 63);
+    assert.notEqual(selector, statusOf(aCount({ name: `${name}x` }), []).selector);
+  });
+
+  it('is reconciled only for the generation that it observed', () => {
+    const count = aCount({ spec: { count: 0 } });
+    const status = statusOf(count, []);
+    assert.equal(isReconciled(status, 1), true);
+    assert.equal(isReconciled(status, 2), false);
+    assert.equal(isReconciled(undefined, 1), false);
+  });
+});

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { describe, it } from 'node:test';
+import { HttpServer, parseBindAddress } from '../../../src/manager/http-server.ts';
+import type { HttpServerRoutes } from '../../../src/manager/http-server.ts';
+import { Deferred } from '../../../src/util/deferred.ts';
+import { silentLogger } from '../../../src/util/logger.ts';
+
+/** Serves `routes` while `work` asks. */
+async function serving(
+  routes: HttpServerRoutes,
+  work: (get: (path: string, init?: RequestInit) => Promise<[number, string]>) => Promise<void>,
+): Promise<void> {
+  const listening = new Deferred<string>();
+  const log = {
+    ...silentLogger,
+    v: () => log,
+    info: (_: string, fields: { address?: unknown } = {}) =>
+      listening.resolve(String(fields.address)),
+  };
+  const server = new HttpServer({ log }, { name: 'probes', bindAddress: '127.0.0.1:0', routes });
+  const stop = new AbortController();
+  const run = server.run(stop.signal);
+  const address = await listening.promise;
+  try {
+    await work(async (path, init) => {
+      const response = await fetch(`http://${address}${path}`, init);
+      return [response.status, await response.text()];
+    });
+  } finally {
+    stop.abort();
+    await run;
+  }
+}
+
+describe('the HTTP server of probes and metrics', () => {
+  it('answers ok, or with ?verbose a line a check', async () => {
+    const cache = { name: 'informer-sync', check: () => undefined };
+    await serving({ livez: [], readyz: [cache] }, async (get) => {
+      assert.deepEqual(await get('/livez'), [200, 'ok']);
+      assert.deepEqual(await get('/healthz'), [200, 'ok']);
+      assert.deepEqual(await get('/readyz?verbose'), [
+        200,
+        '[+]ping ok\n[+]informer-sync ok\nreadyz check passed\n',
+      ]);
+      assert.deepEqual(await get('/readyz/informer-sync'), [200, 'ok']);
+      assert.deepEqual(await get('/readyz/nonsense'), [404, '404 not found\n']);
+    });
+  });
+
+  it('fails with 500, and keeps the reason to the log', async () => {
+    const cache = { name: 'cache', check: () => 'counts: secret detail' };
+    await serving({ readyz: [cache] }, async (get) => {
+      assert.deepEqual(await get('/readyz'), [
+        500,
+        '[+]ping ok\n[-]cache failed: reason withheld\nreadyz check failed\n',
+      ]);
+      assert.deepEqual(await get('/readyz?exclude=cache'), [200, 'ok']);
+    });
+  });
+
+  it('serves metrics, knows no other path and no other method', async () => {
+    const metrics = { contentType: 'text/plain', metrics: () => Promise.resolve('up 1\n') };
+    await serving({ metrics }, async (get) => {
+      assert.deepEqual(await get('/metrics'), [200, 'up 1\n']);
+      assert.equal((await get('/livez'))[0], 404);
+      assert.equal((await get('/metrics', { method: 'POST', body: 'x' }))[0], 405);
+    });
+  });
+
+  it('rejects when the port is in use', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    const server = new HttpServer(
+      { log: silentLogger },
+      { name: 'probes', bindAddress: `127.0.0.1:${port}`, routes: {} },
+    );
+    await assert.rejects(server.run(new AbortController().signal), /EADDRINUSE/);
+    other.close();
+  });
+
+  it('reads bind addresses, and says what is wrong with one', () => {
+    assert.deepEqual(parseBindAddress(':8081'), { port: 8081 });
+    assert.deepEqual(parseBindAddress('127.0.0.1:80'), { host: '127.0.0.1', port: 80 });
+    assert.deepEqual(parseBindAddress('[::1]:80'), { host: '::1', port: 80 });
+    assert.throws(() => parseBindAddress('8081'), /HOST:PORT or :PORT.*got "8081"/);
+    assert.throws(() => parseBindAddress(':70000'), RangeError);
+  });
+});

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Manager } from '../../../src/manager/manager.ts';
+import type { Runnable } from '../../../src/util/runnable.ts';
+import { Deferred } from '../../../src/util/deferred.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { silentLogger } from '../../../src/util/logger.ts';
+
+/** Writes its life into `journal`; ends only when `release` is resolved, if it is given. */
+function member(name: string, journal: string[], release?: Promise<void>): Runnable {
+  return {
+    name,
+    run: async (signal) => {
+      journal.push(`${name} runs`);
+      await new Promise<void>((resolve) =>
+        signal.addEventListener('abort', () => resolve(), { once: true }),
+      );
+      journal.push(`${name} stops`);
+      await release;
+      journal.push(`${name} ended`);
+    },
+  };
+}
+
+function fixture() {
+  const clock = new FakeClock();
+  const errors: string[] = [];
+  const log = {
+    ...silentLogger,
+    error: (_: unknown, message: string, fields: object = {}) =>
+      void errors.push(`${message} ${JSON.stringify(fields)}`),
+  };
+  return { clock, errors, manager: new Manager({ clock, log }), journal: new Array<string>() };
+}
+
+describe('the manager', () => {
+  it('stops in the reverse order of its stages, each only after the one behind it has ended', async () => {
+    const { manager, journal } = fixture();
+    const draining = new Deferred();
+    manager
+      .add('controllers', member('controller', journal, draining.promise))
+      .add('caches', member('cache', journal))
+      .add('servers', member('server', journal))
+      .add('events', member('events', journal));
+    const stop = new AbortController();
+    const run = manager.run(stop.signal);
+    await settle();
+    assert.deepEqual(journal.splice(0).toSorted(), [
+      'cache runs',
+      'controller runs',
+      'events runs',
+      'server runs',
+    ]);
+    stop.abort();
+    await settle();
+    assert.deepEqual(journal.splice(0), ['controller stops'], 'the rest lives while syncs finish');
+    draining.resolve();
+    await run;
+    assert.deepEqual(journal, [
+      'controller ended',
+      'events stops',
+      'events ended',
+      'cache stops',
+      'cache ended',
+      'server stops',
+      'server ended',
+    ]);
+  });
+
+  it('stops everything in order and rejects when a member fails', async () => {
+    const { manager, journal, errors } = fixture();
+    const fault = new Deferred();
+    manager.add('caches', member('cache', journal)).add('controllers', member('good', journal), {
+      name: 'bad',
+      run: () => fault.promise,
+    });
+    const run = manager.run(new AbortController().signal);
+    await settle();
+    fault.reject(new Error('broken'));
+    await assert.rejects(run, /broken/);
+    assert.deepEqual(journal.slice(-4), ['good stops', 'good ended', 'cache stops', 'cache ended']);
+    assert.deepEqual(errors, ['Runnable failed {"stage":"controllers","runnable":"bad"}']);
+  });
+
+  it('leaves behind, and names, what does not stop in time', async () => {
+    const { manager, journal, errors, clock } = fixture();
+    manager
+      .add('controllers', member('stuck', journal, new Promise(() => undefined)))
+      .add('caches', member('cache', journal));
+    const stop = new AbortController();
+    const run = manager.run(stop.signal);
+    stop.abort();
+    await clock.advance(29_999);
+    assert.ok(!journal.includes('cache stops'));
+    await clock.advance(1);
+    await run;
+    assert.ok(journal.includes('cache stops'));
+    assert.equal(errors[0], 'Could not stop in time {"stage":"controllers","running":["stuck"]}');
+  });
+
+  it('ends at once when it is told to stop before it began', async () => {
+    const { manager, journal } = fixture();
+    await manager.add('caches', member('cache', journal)).run(AbortSignal.abort());
+    assert.deepEqual(journal, []);
+  });
+
+  it('leaves no timer behind', async () => {
+    const { manager, clock } = fixture();
+    await manager.run(AbortSignal.abort());
+    assert.equal(clock.pending, 0);
+  });
+});

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import { PODS } from '../../../src/api/builtin.ts';
+import { COUNTS } from '../../../src/api/generated/count.ts';
+import { objectKey } from '../../../src/api/object-key.ts';
+import type { ObjectKey } from '../../../src/api/object-key.ts';
+import type { KubernetesObject } from '../../../src/api/object.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { OwnWrites } from '../../../src/manager/own-writes.ts';
+import { aCount, aPodOf } from '../../support/objects.ts';
+
+const key = objectKey('default', 'test-count');
+
+/** A cache that has come as far as it is told. */
+class CacheOf {
+  readonly resource = PODS;
+  reached = 0;
+  readonly objects = new Map<ObjectKey, KubernetesObject>();
+  readonly lister = { get: (at: ObjectKey) => this.objects.get(at) };
+  hasReached(resourceVersion: string): boolean {
+    return this.reached >= Number(resourceVersion);
+  }
+}
+
+describe('the ledger of own writes', () => {
+  const pod = aPodOf(aCount(), 0);
+  const child = objectKey('default', pod.metadata.name);
+  let cache: CacheOf;
+  let writes: OwnWrites;
+  let client: Client;
+
+  beforeEach(() => {
+    cache = new CacheOf();
+    writes = new OwnWrites();
+    writes.track(cache);
+    const answer = (resourceVersion: string) =>
+      Promise.resolve({ ...pod, metadata: { ...pod.metadata, resourceVersion } } as never);
+    const server: Partial<Client> = {
+      create: () => answer('10'),
+      update: () => answer('11'),
+      patch: () => answer('12'),
+      delete: () => Promise.resolve(),
+      get: () => answer('99'),
+    };
+    client = writes.clientFor(key, server as Client);
+  });
+
+  it('lets a key run that has written nothing', () => {
+    assert.equal(writes.visible(key), true);
+  });
+
+  it('holds a key until the cache has reached the last of its writes', async () => {
+    await client.create(PODS, pod);
+    await client.patch(PODS, pod.metadata, { type: 'merge', body: {} });
+    cache.reached = 10;
+    assert.equal(writes.visible(key), false);
+    cache.reached = 12;
+    assert.equal(writes.visible(key), true);
+  });
+
+  it('holds only the key that wrote', async () => {
+    await client.update(PODS, pod);
+    assert.equal(writes.visible(key), false);
+    assert.equal(writes.visible(objectKey('default', 'other')), true);
+  });
+
+  it('forgets a write once it was visible, whatever the cache does later', async () => {
+    await client.create(PODS, pod);
+    cache.reached = 10;
+    assert.equal(writes.visible(key), true);
+    cache.reached = 0;
+    assert.equal(writes.visible(key), true);
+  });
+
+  it('holds a key until an object that it deleted is gone from the cache', async () => {
+    cache.objects.set(child, pod);
+    await client.delete(PODS, pod.metadata, { uid: pod.metadata.uid });
+    assert.equal(writes.visible(key), false);
+    cache.objects.delete(child);
+    assert.equal(writes.visible(key), true);
+  });
+
+  it('takes an object that is going away, or a successor of its name, for deleted', async () => {
+    cache.objects.set(child, pod);
+    await client.delete(PODS, pod.metadata);
+    const { metadata } = pod;
+    cache.objects.set(child, { ...pod, metadata: { ...metadata, deletionTimestamp: 'now' } });
+    assert.equal(writes.visible(key), true);
+    cache.objects.set(child, pod);
+    await client.delete(PODS, pod.metadata);
+    cache.objects.set(child, { ...pod, metadata: { ...metadata, uid: 'successor' } });
+    assert.equal(writes.visible(key), true);
+  });
+
+  it('does not wait for resources that have no cache, nor for reads', async () => {
+    await client.create(COUNTS, aCount());
+    await client.get(PODS, pod.metadata);
+    assert.equal(writes.visible(key), true);
+  });
+
+  it('enters nothing for a write that failed', async () => {
+    const failing = { create: () => Promise.reject(new Error('refused')) } as unknown as Client;
+    await assert.rejects(writes.clientFor(key, failing).create(PODS, pod), /refused/);
+    assert.equal(writes.visible(key), true);
+  });
+});

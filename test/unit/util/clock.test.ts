@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { describe, it, mock } from 'node:test';
+import { systemClock } from '../../../src/util/clock.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+
+const DAY_MS = 86_400_000;
+
+describe('the system clock', () => {
+  it('waits longer than a timer of the platform can', async (context) => {
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    let elapsed = 0;
+    context.mock.method(performance, 'now', () => elapsed);
+    const fired = mock.fn();
+    systemClock.after(30 * DAY_MS, fired);
+    for (let day = 0; day < 29; day++) {
+      elapsed += DAY_MS;
+      context.mock.timers.tick(DAY_MS);
+    }
+    assert.equal(fired.mock.callCount(), 0);
+    elapsed += DAY_MS;
+    context.mock.timers.tick(DAY_MS);
+    assert.equal(fired.mock.callCount(), 1);
+  });
+
+  it('wakes a sleeper at once when its signal aborts, and lets go of the signal', async () => {
+    const stop = new AbortController();
+    const sleep = systemClock.sleep(DAY_MS, stop.signal);
+    stop.abort();
+    await sleep;
+    await systemClock.sleep(DAY_MS, stop.signal);
+  });
+});
+
+describe('the fake clock', () => {
+  it('fires what falls due in order, with the time of each', async () => {
+    const clock = new FakeClock(1000);
+    const fired: [string, number][] = [];
+    for (const [name, ms] of [
+      ['b', 20],
+      ['a', 10],
+      ['c', 20],
+      ['late', 31],
+    ] as const) {
+      clock.after(ms, () => fired.push([name, clock.now()]));
+    }
+    await clock.advance(30);
+    assert.deepEqual(fired, [
+      ['a', 1010],
+      ['b', 1020],
+      ['c', 1020],
+    ]);
+    assert.equal(clock.monotonic(), 30);
+    assert.equal(clock.untilNext, 1);
+  });
+
+  it('lets a chain of sleeps run as it would in real time', async () => {
+    const clock = new FakeClock(0);
+    const woken: number[] = [];
+    const chain = (async () => {
+      for (let turn = 0; turn < 5; turn++) {
+        await clock.sleep(10);
+        woken.push(clock.monotonic());
+      }
+    })();
+    await clock.advance(100);
+    await chain;
+    assert.deepEqual(woken, [10, 20, 30, 40, 50]);
+  });
+
+  it('forgets a cancelled timer and an aborted sleep', async () => {
+    const clock = new FakeClock();
+    clock.after(10, () => assert.fail('cancelled'))();
+    const stop = new AbortController();
+    const sleep = clock.sleep(10, stop.signal);
+    stop.abort();
+    await sleep;
+    assert.equal(clock.pending, 0);
+  });
+
+  it('jumps the wall clock without firing timers', async () => {
+    const clock = new FakeClock(0);
+    clock.after(10, () => assert.fail('too early'));
+    clock.jump(DAY_MS);
+    await settle();
+    assert.deepEqual([clock.now(), clock.monotonic()], [DAY_MS, 0]);
+  });
+});
