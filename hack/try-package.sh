@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs a packed tarball the way a user does, and tries what the user would: the bin, both exports
+# and their types, and the bin on a Node.js that is too old, if this machine's own is.
+#
+#   hack/try-package.sh TARBALL EMPTY_FOLDER
+set -euo pipefail
+
+tools=$(cd "$(dirname "${BASH_SOURCE[0]}")/../node_modules/.bin" && pwd)
+tarball=$(realpath "$1")
+mkdir -p "$2"
+cd "$2"
+
+echo '{ "name": "user", "private": true, "type": "module" }' >package.json
+npm install --no-audit --no-fund --loglevel=error "$tarball" >/dev/null
+
+echo "bin: $(PATH="$tools:$PATH" ./node_modules/.bin/crd-controller version)"
+
+cat >user.ts <<'USER'
+import * as library from 'crd-controller';
+import * as testing from 'crd-controller/testing';
+
+for (const [name, names] of Object.entries({ library, testing })) {
+  const count = Object.keys(names).length;
+  if (count === 0) throw new Error(`${name} exports nothing`);
+  console.log(`${name}: ${count} names`);
+}
+USER
+"$tools/node" user.ts
+"$tools/tsc" --noEmit --strict --module nodenext --target es2024 --types '' user.ts
+echo "types: ok"
+
+old=$(node --version)
+if node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 19) ? 1 : 0)'; then
+  status=0
+  said=$(./node_modules/.bin/crd-controller version 2>&1) || status=$?
+  echo "bin on Node.js $old: $said (exit $status)"
+  [ "$status" -eq 1 ]
+  [ "$(wc -l <<<"$said")" -eq 1 ]
+else
+  echo "bin on an old Node.js: SKIPPED, this machine has $old"
+fi
