@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AGEING_TURNS, ReadyKeys } from '../../../src/workqueue/ready-keys.ts';
+
+function drain(keys: ReadyKeys<string>): string[] {
+  const order: string[] = [];
+  for (let key = keys.next(); key !== undefined; key = keys.next()) order.push(key);
+  return order;
+}
+
+test('keys of one priority and tenant leave in the order in which they came', () => {
+  const keys = new ReadyKeys<string>();
+  for (const key of ['c', 'a', 'b']) keys.add(key, 0, '');
+  assert.equal(keys.size, 3);
+  assert.deepEqual(drain(keys), ['c', 'a', 'b']);
+  assert.equal(keys.size, 0);
+});
+
+test('higher priority leaves first', () => {
+  const keys = new ReadyKeys<string>();
+  keys.add('low', -100, '');
+  keys.add('normal', 0, '');
+  keys.add('high', 5, '');
+  keys.add('normal too', 0, '');
+  assert.deepEqual(drain(keys), ['high', 'normal', 'normal too', 'low']);
+});
+
+test('tenants take turns, so a flood of one delays another by one key per key', () => {
+  const keys = new ReadyKeys<string>();
+  for (let i = 0; i < 5; i++) keys.add(`flood ${i}`, 0, 'flood');
+  keys.add('b0', 0, 'b');
+  keys.add('c0', 0, 'c');
+  keys.add('b1', 0, 'b');
+  const order = ['flood 0', 'b0', 'c0', 'flood 1', 'b1', 'flood 2', 'flood 3', 'flood 4'];
+  assert.deepEqual(drain(keys), order);
+});
+
+test('a tenant that comes again goes to the end of the round', () => {
+  const keys = new ReadyKeys<string>();
+  keys.add('a0', 0, 'a');
+  keys.add('b0', 0, 'b');
+  keys.add('c0', 0, 'c');
+  assert.equal(keys.next(), 'a0');
+  keys.add('a1', 0, 'a');
+  assert.deepEqual(drain(keys), ['b0', 'c0', 'a1']);
+});
+
+test('a key can be taken out, and leaves nothing behind', () => {
+  const keys = new ReadyKeys<string>();
+  keys.add('a', 0, 'x');
+  keys.add('b', 0, 'x');
+  keys.remove('a', 0, 'x');
+  keys.remove('a', 0, 'x');
+  keys.remove('b', 7, 'x');
+  assert.equal(keys.size, 1);
+  assert.deepEqual(drain(keys), ['b']);
+});
+
+test('low priority gets a turn at a fixed interval however much of high priority comes', () => {
+  const keys = new ReadyKeys<string>();
+  for (let i = 0; i < 3; i++) keys.add(`low ${i}`, -100, '');
+  const order: string[] = [];
+  for (let turn = 0; turn < 40; turn++) {
+    keys.add(`high ${turn}`, 0, '');
+    order.push(keys.next() ?? '');
+  }
+  const turnsOfLow = order.flatMap((key, turn) => (key.startsWith('low') ? [turn] : []));
+  assert.deepEqual(turnsOfLow, [AGEING_TURNS, 2 * AGEING_TURNS + 1, 3 * AGEING_TURNS + 2]);
+});
+
+test('each of many priorities gets a turn within the stated bound', () => {
+  const keys = new ReadyKeys<string>();
+  const levels = 20;
+  const lastTurn = new Map<string, number>();
+  for (let level = 0; level < levels; level++) keys.add(`level ${level}`, level, '');
+  for (let turn = 0; turn < 500; turn++) {
+    const key = keys.next() ?? '';
+    assert.ok(turn - (lastTurn.get(key) ?? 0) <= AGEING_TURNS + levels, `${key} at ${turn}`);
+    lastTurn.set(key, turn);
+    keys.add(key, Number(key.split(' ')[1]), '');
+  }
+  assert.equal(lastTurn.size, levels);
+});
