@@ -1,22 +1,31 @@
 /**
  * A patch that cannot be applied, and how a server answers it:
  *
- * | kind          | answer | when                                                         |
- * | ------------- | ------ | ------------------------------------------------------------ |
- * | `malformed`   | 400    | the patch is no patch of its kind, whatever it is applied to |
- * | `invalid`     | 422    | it does not fit the object: a failed test, a missing path    |
+ * | kind        | code | when                                                           |
+ * | ----------- | ---- | -------------------------------------------------------------- |
+ * | `malformed` | 400  | the patch is no patch of its kind, whatever it is applied to   |
+ * | `invalid`   | 422  | it does not fit the object: a failed test, a missing path      |
+ * | `untyped`   | 500  | an applied object does not fit its schema, as upstream answers |
  */
 export class PatchError extends Error {
   override readonly name = 'PatchError';
-  readonly kind: 'malformed' | 'invalid';
+  readonly kind: PatchErrorKind;
 
-  constructor(kind: PatchError['kind'], message: string) {
+  constructor(kind: PatchErrorKind, message: string) {
     super(message);
     this.kind = kind;
   }
 
   /** HTTP status of the answer. */
-  get code(): 400 | 422 {
-    return this.kind === 'malformed' ? 400 : 422;
+  get code(): number {
+    return CODES[this.kind];
   }
 }
+
+export type PatchErrorKind = 'malformed' | 'invalid' | 'untyped';
+
+const CODES: Readonly<Record<PatchErrorKind, number>> = {
+  malformed: 400,
+  invalid: 422,
+  untyped: 500,
+};

@@ -1,0 +1,146 @@
+import { timestamp } from '../../api/conditions.ts';
+import type { JsonSchema } from '../schema/json-schema.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { Draft, isObject, own } from '../schema/json-value.ts';
+import type { Conflict } from './apply-conflict.ts';
+import { compareFields } from './compare-fields.ts';
+import { FieldSet, displayPath } from './field-set.ts';
+import { fieldsOf, reconciled, withDeclaredParents } from './fields-of.ts';
+import { Managers, managedFieldsOf, withManagers } from './managed-fields.ts';
+import { mergeFields, removeFields } from './merge-fields.ts';
+import { UNMANAGED, withObjectMeta } from './object-meta.ts';
+import { PatchError } from './patch-error.ts';
+import type { WriteContext } from './track-update.ts';
+import { managerOf, resetSet, tracked, withoutReset } from './track-update.ts';
+import { requireTyped } from './typed-check.ts';
+
+export interface ApplyPatch extends WriteContext {
+  /** The stored object; absent if the apply creates it. */
+  readonly live?: Readonly<JsonObject> | undefined;
+  /** What the manager wants: all the fields it has an opinion about, and no others. */
+  readonly applied: Readonly<JsonObject>;
+  /**
+   * Take over fields that other managers own.
+   * @default false
+   */
+  readonly force?: boolean | undefined;
+}
+
+export type ApplyResult =
+  | { readonly kind: 'applied'; readonly object: JsonObject }
+  | { readonly kind: 'conflicts'; readonly conflicts: readonly Conflict[] };
+
+/**
+ * Server-side apply. The object gets what `applied` says; what the manager applied before and has
+ * left out now is removed unless somebody else owns it; a field that another manager owns and that
+ * would change is a conflict unless `force` is set. Who applies the value a field has already
+ * becomes one of its owners.
+ *
+ * Returns `live` itself if neither the object nor its owners change. `metadata.uid` and
+ * `metadata.resourceVersion` of `applied` are in the result, for the server to check; defaults are
+ * the server's to fill in.
+ *
+ * @throws {PatchError} if `applied` is for another version, has managedFields, or does not fit the
+ *   schema; or if the managedFields of `live` are invalid
+ */
+export function applyPatch(patch: ApplyPatch): ApplyResult {
+  const schema = withObjectMeta(patch.schema);
+  const applied = requireApplicable(patch, schema);
+  const live: Readonly<JsonObject> = patch.live ?? {};
+  const managers = managersOf(patch, schema);
+
+  const self = managerOf(patch, 'Apply');
+  const last = managers.find(self)?.fields;
+  const fields = fieldsOf(applied, schema).recursiveDifference(resetSet(patch));
+  const wanting = managers.with({ ...self, fields });
+  const merged = mergeFields(live, applied, schema);
+  const object = last ? withoutAbandoned(merged, last, wanting, schema) : merged;
+
+  const changes = withoutReset(compareFields(live, object, schema), patch);
+  const touched = changes.modified.union(changes.added);
+  const others = managers.without(self);
+  const conflicts = conflictsOf(others, touched);
+  if (conflicts.length > 0 && !patch.force) return { kind: 'conflicts', conflicts };
+
+  const left = others.map((manager) =>
+    manager.fields.difference(touched).difference(changes.removed),
+  );
+  const owned = fields.difference(UNMANAGED);
+  const unchanged = object === live && last?.equals(owned) === true;
+  const time = unchanged ? managers.find(self)?.time : timestamp(patch.now);
+  const result = left.with({ ...self, time, fields: owned });
+  if (object === live && result.areThoseOf(live)) return { kind: 'applied', object: live };
+  return { kind: 'applied', object: withManagers(object, result) };
+}
+
+/** Fields of `applied` that only the server writes: what is sent back from an export is ignored. */
+const SERVER_OWNED = ['creationTimestamp', 'generation', 'selfLink'];
+
+function requireApplicable(patch: ApplyPatch, schema: JsonSchema): JsonObject {
+  const { applied, apiVersion } = patch;
+  if (applied['apiVersion'] !== apiVersion) {
+    throw new PatchError(
+      'malformed',
+      `Incorrect version specified in apply patch. Specified patch version: ${String(applied['apiVersion'])}, expected: ${apiVersion}`,
+    );
+  }
+  if (managedFieldsOf(applied) !== undefined && managedFieldsOf(applied) !== null) {
+    throw new PatchError('malformed', 'metadata.managedFields must be nil');
+  }
+  requireTyped(applied, schema);
+  const metadata = own(applied, 'metadata');
+  if (!isObject(metadata)) return applied;
+  const draft = new Draft(metadata);
+  for (const name of [...SERVER_OWNED, 'managedFields']) draft.delete(name);
+  return draft.value === metadata ? applied : { ...applied, metadata: draft.value };
+}
+
+/**
+ * The managers of the live object. If there are none, what is there was written before anybody
+ * kept record: it is nobody's in particular, but not free for the taking.
+ */
+function managersOf(patch: ApplyPatch, schema: JsonSchema): Managers {
+  const { live } = patch;
+  const managers = Managers.of(live);
+  if (!managers) {
+    throw new PatchError('untyped', 'failed to decode managed fields of the live object');
+  }
+  if (!live || !managers.isEmpty) {
+    return managers.map((manager) => reconciled(manager.fields, schema));
+  }
+  const before: WriteContext = { ...patch, manager: 'before-first-apply' };
+  return tracked(managers, compareFields({}, live, schema), schema, before);
+}
+
+/** `merged` without what the manager had applied last, applies no more, and nobody else owns. */
+function withoutAbandoned(
+  merged: JsonObject,
+  last: FieldSet,
+  managers: Managers,
+  schema: JsonSchema,
+): JsonObject {
+  const kept = [...managers].reduce((all, { fields }) => all.union(fields), FieldSet.EMPTY);
+  const parents = (fields: FieldSet) => withDeclaredParents(fields, schema);
+  const abandoned = parents(last);
+  const owned = parents(kept);
+  if (abandoned.difference(owned).isEmpty) return merged;
+  const fieldsIn = (object: JsonObject) => parents(fieldsOf(object, schema));
+  const present = fieldsIn(merged);
+  // First all that was applied last goes; what anybody owns comes back, with what leads to it.
+  const bare = fieldsIn(removeFields(merged, abandoned, schema));
+  const surplus = present.difference(bare.union(owned));
+  // What nobody owns, but the manager had not applied either, comes back too.
+  const pruned = fieldsIn(removeFields(merged, surplus, schema));
+  return removeFields(merged, present.difference(pruned).intersection(abandoned), schema);
+}
+
+function conflictsOf(managers: Managers, touched: FieldSet): Conflict[] {
+  const conflicts: Conflict[] = [];
+  for (const { name, operation, apiVersion, subresource, fields } of managers) {
+    for (const path of fields.intersection(touched).paths()) {
+      const field = displayPath(path);
+      conflicts.push({ manager: name, operation, apiVersion, subresource, field });
+    }
+  }
+  return conflicts;
+}

@@ -1,0 +1,173 @@
+import { equalJson } from '../../api/equal.ts';
+import type { JsonSchema } from '../schema/json-schema.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { isObject, own, requireDepth } from '../schema/json-value.ts';
+import type { FieldSet } from './field-set.ts';
+import { FieldSetBuilder } from './field-set.ts';
+import type { PathElement } from './path-element.ts';
+import { fieldElement } from './path-element.ts';
+import type { Shape } from './typed-value.ts';
+import { itemElement, itemSchema, memberSchema, shapeOf } from './typed-value.ts';
+
+/** What became of fields; no field is in two of the sets. */
+export interface Comparison {
+  readonly removed: FieldSet;
+  readonly modified: FieldSet;
+  readonly added: FieldSet;
+}
+
+/**
+ * Compares an object with what has become of it. Parts that are the same object are not looked
+ * into.
+ *
+ * @throws {NestingError} if either is nested too deeply
+ */
+export function compareFields(
+  before: JsonObject,
+  after: JsonObject,
+  schema: JsonSchema,
+): Comparison {
+  const changes = new Changes();
+  compareMembers(before, after, schema, changes, 0);
+  return {
+    removed: changes.removed.build(),
+    modified: changes.modified.build(),
+    added: changes.added.build(),
+  };
+}
+
+class Changes {
+  readonly removed: FieldSetBuilder;
+  readonly modified: FieldSetBuilder;
+  readonly added: FieldSetBuilder;
+
+  constructor(above?: Changes, element?: PathElement) {
+    const at = (builder?: FieldSetBuilder) =>
+      builder && element !== undefined ? builder.at(element) : new FieldSetBuilder();
+    this.removed = at(above?.removed);
+    this.modified = at(above?.modified);
+    this.added = at(above?.added);
+  }
+
+  /** Enters a part as a whole; undefined is absent. */
+  enter(before: unknown, after: unknown, element: PathElement): void {
+    if (before === undefined) this.added.add(element);
+    else if (after === undefined) this.removed.add(element);
+    else if (!equalJson(before, after)) this.modified.add(element);
+  }
+}
+
+function compareMembers(
+  before: JsonObject,
+  after: JsonObject,
+  schema: JsonSchema,
+  changes: Changes,
+  depth: number,
+): void {
+  requireDepth(depth);
+  const compareMember = (name: string) => {
+    const at = fieldElement(name);
+    compare(own(before, name), own(after, name), memberSchema(schema, name), changes, at, depth);
+  };
+  for (const name of Object.keys(before)) compareMember(name);
+  for (const name of Object.keys(after)) {
+    if (!Object.hasOwn(before, name)) compareMember(name);
+  }
+}
+
+function compare(
+  before: unknown,
+  after: unknown,
+  schema: JsonSchema,
+  changes: Changes,
+  element: PathElement,
+  depth: number,
+): void {
+  if (before === after) return;
+  const shape = shapeOf(after === undefined ? before : after, schema);
+  if (before !== undefined && after !== undefined) {
+    const former = shapeOf(before, schema);
+    if (former.kind !== shape.kind) {
+      compareAs(former, before, after, schema, changes, element, depth);
+    }
+  }
+  compareAs(shape, before, after, schema, changes, element, depth);
+}
+
+function compareAs(
+  shape: Shape,
+  before: unknown,
+  after: unknown,
+  schema: JsonSchema,
+  changes: Changes,
+  element: PathElement,
+  depth: number,
+): void {
+  if (shape.kind === 'leaf' || (isEmpty(shape, before) && isEmpty(shape, after))) {
+    changes.enter(before, after, element);
+    return;
+  }
+  const below = new Changes(changes, element);
+  if (shape.kind === 'map') {
+    const [left, right] = [isObject(before) ? before : {}, isObject(after) ? after : {}];
+    compareMembers(left, right, schema, below, depth + 1);
+  } else {
+    const left = Array.isArray(before) ? (before as unknown[]) : [];
+    const right = Array.isArray(after) ? (after as unknown[]) : [];
+    compareItems(left, right, schema, shape, below, depth + 1);
+  }
+  if (before === undefined || after === undefined) changes.enter(before, after, element);
+}
+
+function isEmpty(shape: Shape, value: unknown): boolean {
+  return shape.kind === 'map'
+    ? !isObject(value) || Object.keys(value).length === 0
+    : !Array.isArray(value) || value.length === 0;
+}
+
+function compareItems(
+  before: readonly unknown[],
+  after: readonly unknown[],
+  schema: JsonSchema,
+  shape: Shape,
+  changes: Changes,
+  depth: number,
+): void {
+  requireDepth(depth);
+  const left = byElement(before, schema, shape);
+  const right = byElement(after, schema, shape);
+  for (const element of left.keys()) if (!right.has(element)) right.set(element, []);
+  for (const [element, now] of right) {
+    const then = left.get(element) ?? [];
+    if (then.length <= 1 && now.length <= 1) {
+      compare(then[0], now[0], itemSchema(schema), changes, element, depth);
+    } else if (then.length >= 2 && now.length >= 2) {
+      if (!equalJson(then, now)) changes.modified.add(element);
+    } else if (then.length >= 2) {
+      // Items that could not be told apart were owned as a whole; the one that is left is new.
+      if (now.length === 1) compare(undefined, now[0], itemSchema(schema), changes, element, depth);
+      changes.removed.add(element);
+    } else {
+      if (then.length === 1) {
+        compare(then[0], undefined, itemSchema(schema), changes, element, depth);
+      }
+      changes.added.add(element);
+    }
+  }
+}
+
+function byElement(
+  list: readonly unknown[],
+  schema: JsonSchema,
+  shape: Shape,
+): Map<PathElement, unknown[]> {
+  const items = new Map<PathElement, unknown[]>();
+  for (const item of list) {
+    const element = itemElement(item, schema, shape);
+    if (element === undefined) continue;
+    const others = items.get(element);
+    if (others) others.push(item);
+    else items.set(element, [item]);
+  }
+  return items;
+}

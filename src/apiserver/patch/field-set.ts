@@ -1,0 +1,216 @@
+import type { JsonObject } from '../schema/json-value.ts';
+import { isObject, requireDepth } from '../schema/json-value.ts';
+import type { PathElement } from './path-element.ts';
+import { compareElements, displayElement, parseElement } from './path-element.ts';
+
+/** A field: the steps from the object to it. */
+export type FieldPath = readonly PathElement[];
+
+/**
+ * An immutable set of fields, as a trie of path elements: what `managedFields` record. An element
+ * may be in the set, lead to fields that are, or both. Operations share what they do not change.
+ *
+ * Two elements of the same text are the same, so `f:__proto__` is a field like any other.
+ */
+export class FieldSet {
+  static readonly EMPTY: FieldSet = new FieldSet(new Set(), new Map());
+
+  readonly #members: ReadonlySet<PathElement>;
+  /** Never empty ones. */
+  readonly #children: ReadonlyMap<PathElement, FieldSet>;
+
+  private constructor(
+    members: ReadonlySet<PathElement>,
+    children: ReadonlyMap<PathElement, FieldSet>,
+  ) {
+    this.#members = members;
+    this.#children = children;
+  }
+
+  /** The set of these members and of what is below these elements. */
+  static of(
+    members: Iterable<PathElement>,
+    children: Iterable<readonly [PathElement, FieldSet]> = [],
+  ): FieldSet {
+    const below = new Map<PathElement, FieldSet>();
+    for (const [element, set] of children) {
+      if (!set.isEmpty) below.set(element, set);
+    }
+    const own = new Set(members);
+    return own.size === 0 && below.size === 0 ? FieldSet.EMPTY : new FieldSet(own, below);
+  }
+
+  static ofPaths(paths: Iterable<FieldPath>): FieldSet {
+    const builder = new FieldSetBuilder();
+    for (const path of paths) {
+      const last = path.at(-1);
+      if (last === undefined) continue;
+      path
+        .slice(0, -1)
+        .reduce((at, element) => at.at(element), builder)
+        .add(last);
+    }
+    return builder.build();
+  }
+
+  /**
+   * Reads `fieldsV1`. Elements of unknown kinds are skipped.
+   *
+   * @throws {SyntaxError} if it is malformed
+   * @throws {NestingError} if it is nested too deeply
+   */
+  static fromJson(fields: unknown, depth: number = 0): FieldSet {
+    requireDepth(depth);
+    if (!isObject(fields)) throw new SyntaxError('fieldsV1 must consist of objects');
+    const members: PathElement[] = [];
+    const children: [PathElement, FieldSet][] = [];
+    for (const [key, value] of Object.entries(fields)) {
+      if (key === '.') continue;
+      const element = parseElement(key);
+      if (element === undefined) continue;
+      const child = FieldSet.fromJson(value, depth + 1);
+      if (child.isEmpty || Object.hasOwn(value as object, '.')) members.push(element);
+      if (!child.isEmpty) children.push([element, child]);
+    }
+    return FieldSet.of(members, children);
+  }
+
+  /** `fieldsV1`, its keys in order. */
+  toJson(): JsonObject {
+    const fields: JsonObject = {};
+    for (const element of this.#elements()) {
+      const child = this.#children.get(element);
+      if (!child) fields[element] = {};
+      else if (this.#members.has(element)) fields[element] = { '.': {}, ...child.toJson() };
+      else fields[element] = child.toJson();
+    }
+    return fields;
+  }
+
+  get isEmpty(): boolean {
+    return this.#members.size === 0 && this.#children.size === 0;
+  }
+
+  has(path: FieldPath): boolean {
+    const [element, ...rest] = path;
+    if (element === undefined) return false;
+    if (rest.length === 0) return this.#members.has(element);
+    return this.#children.get(element)?.has(rest) ?? false;
+  }
+
+  hasMember(element: PathElement): boolean {
+    return this.#members.has(element);
+  }
+
+  get members(): ReadonlySet<PathElement> {
+    return this.#members;
+  }
+
+  get children(): ReadonlyMap<PathElement, FieldSet> {
+    return this.#children;
+  }
+
+  union(other: FieldSet): FieldSet {
+    if (other.isEmpty || this === other) return this;
+    if (this.isEmpty) return other;
+    const children = new Map(this.#children);
+    for (const [element, set] of other.#children) {
+      children.set(element, children.get(element)?.union(set) ?? set);
+    }
+    return new FieldSet(this.#members.union(other.#members), children);
+  }
+
+  intersection(other: FieldSet): FieldSet {
+    if (this === other) return this;
+    if (this.isEmpty || other.isEmpty) return FieldSet.EMPTY;
+    const children: [PathElement, FieldSet][] = [];
+    for (const [element, set] of this.#children) {
+      const counterpart = other.#children.get(element);
+      if (counterpart) children.push([element, set.intersection(counterpart)]);
+    }
+    return FieldSet.of(this.#members.intersection(other.#members), children);
+  }
+
+  /** Without the fields of `other`; what is below them stays. */
+  difference(other: FieldSet): FieldSet {
+    if (this.isEmpty || other.isEmpty) return this;
+    return this.#without(other, (set, counterpart) => set.difference(counterpart));
+  }
+
+  /** Without the fields of `other` and everything below them. */
+  recursiveDifference(other: FieldSet): FieldSet {
+    if (this.isEmpty || other.isEmpty) return this;
+    return this.#without(other, (set, counterpart, isMember) =>
+      isMember ? FieldSet.EMPTY : set.recursiveDifference(counterpart),
+    );
+  }
+
+  equals(other: FieldSet): boolean {
+    if (this === other) return true;
+    if (this.#members.size !== other.#members.size) return false;
+    if (this.#children.size !== other.#children.size) return false;
+    if (!this.#members.isSubsetOf(other.#members)) return false;
+    for (const [element, set] of this.#children) {
+      const counterpart = other.#children.get(element);
+      if (!counterpart || !set.equals(counterpart)) return false;
+    }
+    return true;
+  }
+
+  /** Every field, in order. */
+  *paths(prefix: FieldPath = []): Generator<FieldPath> {
+    for (const element of this.#elements()) {
+      const path = [...prefix, element];
+      if (this.#members.has(element)) yield path;
+      const child = this.#children.get(element);
+      if (child) yield* child.paths(path);
+    }
+  }
+
+  #without(
+    other: FieldSet,
+    below: (set: FieldSet, counterpart: FieldSet, isMember: boolean) => FieldSet,
+  ): FieldSet {
+    const children: [PathElement, FieldSet][] = [];
+    for (const [element, set] of this.#children) {
+      const counterpart = other.#children.get(element) ?? FieldSet.EMPTY;
+      children.push([element, below(set, counterpart, other.#members.has(element))]);
+    }
+    return FieldSet.of(this.#members.difference(other.#members), children);
+  }
+
+  #elements(): PathElement[] {
+    return [...new Set([...this.#members, ...this.#children.keys()])].sort(compareElements);
+  }
+}
+
+/** `.spec.containers[name="web"].image` */
+export function displayPath(path: FieldPath): string {
+  return path.map(displayElement).join('');
+}
+
+/** Collects the fields of a set. */
+export class FieldSetBuilder {
+  readonly #members = new Set<PathElement>();
+  readonly #children = new Map<PathElement, FieldSetBuilder>();
+
+  add(element: PathElement): void {
+    this.#members.add(element);
+  }
+
+  /** The builder for what is below `element`. */
+  at(element: PathElement): FieldSetBuilder {
+    let child = this.#children.get(element);
+    if (!child) {
+      child = new FieldSetBuilder();
+      this.#children.set(element, child);
+    }
+    return child;
+  }
+
+  build(): FieldSet {
+    const children: [PathElement, FieldSet][] = [];
+    for (const [element, builder] of this.#children) children.push([element, builder.build()]);
+    return FieldSet.of(this.#members, children);
+  }
+}

@@ -1,0 +1,230 @@
+import type { ManagedFieldsEntry } from '../../api/object.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { NestingError, isObject, own } from '../schema/json-value.ts';
+import { FieldSet } from './field-set.ts';
+
+/** A manager of fields, and the fields. */
+export interface FieldManager {
+  readonly name: string;
+  readonly operation: 'Apply' | 'Update';
+  readonly apiVersion: string;
+  readonly subresource?: string | undefined;
+  /** When its fields last changed. */
+  readonly time?: string | undefined;
+  readonly fields: FieldSet;
+}
+
+/** Entries of Update that an object may have; older ones beyond that are merged. */
+const MAX_UPDATE_MANAGERS = 10;
+
+/** Who owns what nobody has written since it got too long ago to tell. */
+const OLD_UPDATES = 'ancient-changes';
+
+/**
+ * The managers of an object: what `metadata.managedFields` says. Immutable. An entry that does not
+ * change is written back as the same object.
+ */
+export class Managers {
+  static readonly NONE: Managers = new Managers(new Map(), new Map());
+
+  readonly #byId: ReadonlyMap<string, FieldManager>;
+  /** What the managers were read from. */
+  readonly #entries: ReadonlyMap<FieldManager, ManagedFieldsEntry>;
+
+  private constructor(
+    byId: ReadonlyMap<string, FieldManager>,
+    entries: ReadonlyMap<FieldManager, ManagedFieldsEntry>,
+  ) {
+    this.#byId = byId;
+    this.#entries = entries;
+  }
+
+  /** Reads `metadata.managedFields`; undefined if anything in it is invalid. */
+  static parse(managedFields: unknown): Managers | undefined {
+    if (managedFields === undefined || managedFields === null) return Managers.NONE;
+    if (!Array.isArray(managedFields)) return undefined;
+    const byId = new Map<string, FieldManager>();
+    const entries = new Map<FieldManager, ManagedFieldsEntry>();
+    for (const entry of managedFields as readonly unknown[]) {
+      const manager = parseEntry(entry);
+      if (!manager) return undefined;
+      byId.set(idOf(manager), manager);
+      entries.set(manager, entry as ManagedFieldsEntry);
+    }
+    return new Managers(byId, entries);
+  }
+
+  /** Reads the managers of an object, as `parse` does. */
+  static of(object: Readonly<JsonObject> | undefined): Managers | undefined {
+    return Managers.parse(managedFieldsOf(object));
+  }
+
+  get isEmpty(): boolean {
+    return this.#byId.size === 0;
+  }
+
+  [Symbol.iterator](): Iterator<FieldManager> {
+    return this.#byId.values();
+  }
+
+  /** The entry that `manager` would be written to: the same name, operation and subresource. */
+  find(manager: Omit<FieldManager, 'fields'>): FieldManager | undefined {
+    return this.#byId.get(idOf(manager));
+  }
+
+  /** With this manager, in place of one with the same id; without it if it has no fields. */
+  with(manager: FieldManager): Managers {
+    const id = idOf(manager);
+    const present = this.#byId.get(id);
+    if (present && isSame(present, manager)) return this;
+    const byId = new Map(this.#byId);
+    if (manager.fields.isEmpty) byId.delete(id);
+    else byId.set(id, manager);
+    return new Managers(byId, this.#entries);
+  }
+
+  without(manager: Omit<FieldManager, 'fields'>): Managers {
+    return this.with({ ...manager, fields: FieldSet.EMPTY });
+  }
+
+  /** With the fields of each manager mapped; managers that have none left are gone. */
+  map(fields: (manager: FieldManager) => FieldSet): Managers {
+    let changed = false;
+    const byId = new Map<string, FieldManager>();
+    for (const [id, manager] of this.#byId) {
+      const next = fields(manager);
+      if (next !== manager.fields) changed = true;
+      if (!next.isEmpty)
+        byId.set(id, next === manager.fields ? manager : { ...manager, fields: next });
+    }
+    return changed ? new Managers(byId, this.#entries) : this;
+  }
+
+  /** With at most ten managers of updates: the oldest of an API version become one. */
+  capped(): Managers {
+    const updaters = [...this.#byId]
+      .filter(([, manager]) => manager.operation === 'Update')
+      .sort(([a, left], [b, right]) => secondsOf(left) - secondsOf(right) || (a < b ? -1 : 1));
+    let surplus = updaters.length - MAX_UPDATE_MANAGERS;
+    if (surplus <= 0) return this;
+    const byId = new Map(this.#byId);
+    const oldest = new Map<string, readonly [id: string, manager: FieldManager]>();
+    for (const [id, manager] of updaters) {
+      if (surplus <= 0) break;
+      const { apiVersion } = manager;
+      const first = oldest.get(apiVersion);
+      if (!first) {
+        oldest.set(apiVersion, [id, manager]);
+        continue;
+      }
+      const bucket = { name: OLD_UPDATES, operation: 'Update', apiVersion } as const;
+      const into = byId.get(idOf(bucket)) ?? first[1];
+      byId.delete(first[0]);
+      byId.delete(id);
+      byId.set(idOf(bucket), {
+        ...bucket,
+        time: manager.time,
+        fields: manager.fields.union(into.fields),
+      });
+      surplus--;
+    }
+    return new Managers(byId, this.#entries);
+  }
+
+  /** `metadata.managedFields`: applies before updates, older before newer. */
+  toEntries(): ManagedFieldsEntry[] {
+    return [...this.#byId.values()]
+      .sort(compareManagers)
+      .map((manager) => this.#entries.get(manager) ?? toEntry(manager));
+  }
+
+  /** True if `object` says just this, in this order. */
+  areThoseOf(object: Readonly<JsonObject>): boolean {
+    const written = managedFieldsOf(object);
+    const entries = this.toEntries();
+    if (!Array.isArray(written)) return entries.length === 0;
+    return (
+      entries.length === written.length && entries.every((entry, index) => entry === written[index])
+    );
+  }
+}
+
+/** `object` with these managers in its metadata; without any, the field is absent. */
+export function withManagers(object: Readonly<JsonObject>, managers: Managers): JsonObject {
+  const metadata = own(object, 'metadata');
+  const { managedFields: _, ...rest } = isObject(metadata) ? metadata : {};
+  const entries = managers.toEntries();
+  return {
+    ...object,
+    metadata: entries.length === 0 ? rest : { ...rest, managedFields: entries },
+  };
+}
+
+export function managedFieldsOf(object: Readonly<JsonObject> | undefined): unknown {
+  const metadata = object && own(object, 'metadata');
+  return isObject(metadata) ? own(metadata, 'managedFields') : undefined;
+}
+
+function parseEntry(entry: unknown): FieldManager | undefined {
+  if (!isObject(entry)) return undefined;
+  const { manager: name = '', operation, apiVersion, time, fieldsType, subresource } = entry;
+  if (operation !== 'Apply' && operation !== 'Update') return undefined;
+  if (typeof name !== 'string' || typeof apiVersion !== 'string' || apiVersion === '') {
+    return undefined;
+  }
+  if (fieldsType !== 'FieldsV1') return undefined;
+  if (!isOptionalString(time) || !isOptionalString(subresource)) return undefined;
+  try {
+    const fields = FieldSet.fromJson(entry['fieldsV1'] ?? {});
+    return { name, operation, apiVersion, subresource: subresource || undefined, time, fields };
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof NestingError) return undefined;
+    throw error;
+  }
+}
+
+function isOptionalString(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string';
+}
+
+/** An applier is the same whatever version it applies; an updater has one entry for each. */
+function idOf(manager: Omit<FieldManager, 'fields'>): string {
+  const { name, operation, subresource = '', apiVersion } = manager;
+  return JSON.stringify([operation, name, subresource, operation === 'Update' ? apiVersion : '']);
+}
+
+function toEntry(manager: FieldManager): ManagedFieldsEntry {
+  const { name, operation, apiVersion, time, subresource, fields } = manager;
+  return {
+    manager: name,
+    operation,
+    apiVersion,
+    ...(time === undefined ? {} : { time }),
+    fieldsType: 'FieldsV1',
+    fieldsV1: fields.toJson(),
+    ...(subresource === undefined ? {} : { subresource }),
+  };
+}
+
+function isSame(a: FieldManager, b: FieldManager): boolean {
+  return a.time === b.time && a.apiVersion === b.apiVersion && a.fields.equals(b.fields);
+}
+
+function compareManagers(a: FieldManager, b: FieldManager): number {
+  return (
+    compareText(a.operation, b.operation) ||
+    secondsOf(a) - secondsOf(b) ||
+    compareText(a.name, b.name) ||
+    compareText(a.apiVersion, b.apiVersion) ||
+    compareText(a.subresource ?? '', b.subresource ?? '')
+  );
+}
+
+function compareText(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+function secondsOf(manager: FieldManager): number {
+  const ms = manager.time === undefined ? Number.NaN : Date.parse(manager.time);
+  return Number.isNaN(ms) ? 0 : Math.floor(ms / 1000);
+}

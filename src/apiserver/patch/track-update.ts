@@ -1,0 +1,122 @@
+import { timestamp } from '../../api/conditions.ts';
+import type { JsonSchema } from '../schema/json-schema.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { isObject } from '../schema/json-value.ts';
+import type { Comparison } from './compare-fields.ts';
+import { compareFields } from './compare-fields.ts';
+import { FieldSet } from './field-set.ts';
+import { reconciled } from './fields-of.ts';
+import type { FieldManager } from './managed-fields.ts';
+import { Managers, managedFieldsOf, withManagers } from './managed-fields.ts';
+import { UNMANAGED, withObjectMeta } from './object-meta.ts';
+import { fieldElement } from './path-element.ts';
+
+/** What tracking and applying need to know of a request. */
+export interface WriteContext {
+  /** The field manager; an empty name becomes `unknown`. */
+  readonly manager: string;
+  /** The API version of the request: `demo.mark8s.io/v1`. */
+  readonly apiVersion: string;
+  /** `status`, `scale`; absent on the object itself. */
+  readonly subresource?: string | undefined;
+  /** Schema of the kind. It need not declare `apiVersion`, `kind` and `metadata`. */
+  readonly schema: JsonSchema;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /**
+   * Top-level fields that this endpoint does not write, and whose ownership it does not touch:
+   * `['status']` on an object whose kind has a status subresource, `['metadata', 'spec']` on that
+   * subresource.
+   * @default none
+   */
+  readonly resetFields?: readonly string[] | undefined;
+}
+
+export interface Update extends WriteContext {
+  /** The stored object; absent on create. */
+  readonly before?: Readonly<JsonObject> | undefined;
+  /** The object that is to be stored, defaults applied. */
+  readonly after: Readonly<JsonObject>;
+}
+
+/**
+ * Writes down who owns what after a create, an update or a patch that is not an apply: returns
+ * `after` with `metadata.managedFields`. The writer owns what it changed and added; who owned what
+ * was changed or removed owns it no more.
+ *
+ * `managedFields` that the request carries count if they are valid: an empty list, or one with an
+ * empty entry, resets them, and an object without managers is not tracked until it is applied.
+ * Invalid ones are ignored, as are all on a subresource.
+ */
+export function trackUpdate(update: Update): JsonObject {
+  const schema = withObjectMeta(update.schema);
+  const { before, after } = update;
+  const managers = managersOfUpdate(update);
+  if (managers.isEmpty && before !== undefined) return withManagers(after, managers);
+  const changes = compareFields(before ?? {}, after, schema);
+  return withManagers(after, tracked(managers, changes, schema, update).capped());
+}
+
+/** The managers after `changes` by an update. */
+export function tracked(
+  managers: Managers,
+  changes: Comparison,
+  schema: JsonSchema,
+  context: WriteContext,
+): Managers {
+  const { removed, modified, added } = withoutReset(changes, context);
+  const touched = modified.union(added);
+  const others = managers.map((manager) =>
+    reconciled(manager.fields, schema).difference(touched).difference(removed),
+  );
+  const written = touched.difference(UNMANAGED);
+  if (written.isEmpty) return others;
+  const self = managerOf(context, 'Update');
+  const previous = others.find(self)?.fields ?? FieldSet.EMPTY;
+  const time = timestamp(context.now);
+  return others.with({ ...self, time, fields: written.union(previous) });
+}
+
+/** Who writes, without fields and time. */
+export function managerOf(
+  context: WriteContext,
+  operation: FieldManager['operation'],
+): Omit<FieldManager, 'fields'> {
+  const { manager, apiVersion, subresource } = context;
+  return {
+    name: manager || 'unknown',
+    operation,
+    apiVersion,
+    subresource: subresource || undefined,
+  };
+}
+
+/** The fields that an endpoint does not write. */
+export function resetSet(context: WriteContext): FieldSet {
+  return FieldSet.of((context.resetFields ?? []).map(fieldElement));
+}
+
+export function withoutReset(changes: Comparison, context: WriteContext): Comparison {
+  const reset = resetSet(context);
+  if (reset.isEmpty) return changes;
+  return {
+    removed: changes.removed.recursiveDifference(reset),
+    modified: changes.modified.recursiveDifference(reset),
+    added: changes.added.recursiveDifference(reset),
+  };
+}
+
+function managersOfUpdate(update: Update): Managers {
+  const stored = () => Managers.of(update.before) ?? Managers.NONE;
+  if (update.subresource) return stored();
+  const sent = managedFieldsOf(update.after);
+  if (isReset(sent)) return Managers.NONE;
+  const managers = Managers.parse(sent);
+  return managers === undefined || managers.isEmpty ? stored() : managers;
+}
+
+function isReset(managedFields: unknown): boolean {
+  if (!Array.isArray(managedFields) || managedFields.length > 1) return false;
+  const entry: unknown = managedFields[0];
+  return entry === undefined || (isObject(entry) && Object.keys(entry).length === 0);
+}
