@@ -1,0 +1,127 @@
+import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import { keyOf } from '../api/object-key.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+import type { Delta, Turn } from './delta-queue.ts';
+import type { Indexer } from './indexer.ts';
+import type { Listener } from './listener.ts';
+
+/** What an informer's queue holds: deltas, and handlers that came while it ran. */
+export type Entry<T extends KubernetesObject> =
+  Delta<DeepReadonly<T>> | { readonly type: 'joined'; readonly listener: Listener<T> };
+
+/**
+ * Applies entries: the store first, listeners second, always. It is alone in changing the store and
+ * in calling listeners, and does one entry at a time, so that none sees two things at once.
+ *
+ * What listeners hear follows from the store, not from the event: what the store did not have is an
+ * addition, what it had is an update, unless the resourceVersion is the same.
+ */
+export class DeltaProcessor<T extends KubernetesObject> {
+  readonly #indexer: Indexer<T>;
+  readonly #listeners: ReadonlySet<Listener<T>>;
+  readonly #onSynced: () => void;
+  #synced = false;
+
+  /** @param onSynced the first whole state is in the store, and listeners have heard of it */
+  constructor(indexer: Indexer<T>, listeners: ReadonlySet<Listener<T>>, onSynced: () => void) {
+    this.#indexer = indexer;
+    this.#listeners = listeners;
+    this.#onSynced = onSynced;
+  }
+
+  /** Returns a promise for what may take long; when `signal` aborts, the rest is left undone. */
+  process(entry: Entry<T>, turn: Turn, signal: AbortSignal): Promise<void> | undefined {
+    switch (entry.type) {
+      case 'changed':
+        this.#change(entry.key, entry.object);
+        if (!entry.unordered) this.#indexer.reached(entry.object.metadata.resourceVersion);
+        return undefined;
+      case 'deleted':
+        this.#delete(entry.key, entry.lastKnown);
+        return undefined;
+      case 'synced':
+        this.#indexer.reached(entry.resourceVersion);
+        return undefined;
+      case 'replaced':
+        return this.#replace(entry.objects, entry.resourceVersion, turn, signal);
+      case 'resync':
+        return this.#resync(turn, signal);
+      case 'joined':
+        return this.#join(entry.listener, turn, signal);
+    }
+  }
+
+  #change(key: ObjectKey, object: DeepReadonly<T>): void {
+    const old = this.#indexer.get(key);
+    this.#indexer.set(key, object);
+    this.#tell(old, object, false);
+  }
+
+  #delete(key: ObjectKey, lastKnown: DeepReadonly<T>): void {
+    const known = this.#indexer.delete(key) !== undefined;
+    this.#indexer.reached(lastKnown.metadata.resourceVersion);
+    if (!known) return;
+    for (const listener of this.#listeners) listener.delete(lastKnown, true);
+  }
+
+  async #replace(
+    objects: readonly DeepReadonly<T>[],
+    resourceVersion: string,
+    turn: Turn,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const next = new Map<ObjectKey, DeepReadonly<T>>();
+    for (const object of objects) next.set(keyOf(object), object);
+    const previous = this.#indexer.replace(next, resourceVersion);
+    for (const [key, lastKnown] of previous) {
+      if (next.has(key)) continue;
+      for (const listener of this.#listeners) listener.delete(lastKnown, false);
+      const rest = turn.spend();
+      if (rest) await rest;
+      if (signal.aborted) return;
+    }
+    for (const [key, object] of next) {
+      this.#tell(previous.get(key), object, !this.#synced);
+      const rest = turn.spend();
+      if (rest) await rest;
+      if (signal.aborted) return;
+    }
+    if (this.#synced) return;
+    this.#synced = true;
+    this.#onSynced();
+    for (const listener of this.#listeners) listener.markSynced();
+  }
+
+  async #resync(turn: Turn, signal: AbortSignal): Promise<void> {
+    const due: Listener<T>[] = [];
+    for (const listener of this.#listeners) {
+      if (listener.resyncDue) due.push(listener);
+      listener.resyncDue = false;
+    }
+    for (const object of this.#indexer.values()) {
+      for (const listener of due) listener.update(object, object);
+      const rest = turn.spend();
+      if (rest) await rest;
+      if (signal.aborted) return;
+    }
+  }
+
+  async #join(listener: Listener<T>, turn: Turn, signal: AbortSignal): Promise<void> {
+    listener.activate();
+    for (const object of this.#indexer.values()) {
+      listener.add(object, true);
+      const rest = turn.spend();
+      if (rest) await rest;
+      if (signal.aborted || listener.removed) return;
+    }
+    if (this.#synced) listener.markSynced();
+  }
+
+  #tell(old: DeepReadonly<T> | undefined, object: DeepReadonly<T>, initial: boolean): void {
+    if (old === undefined) {
+      for (const listener of this.#listeners) listener.add(object, initial);
+    } else if (old.metadata.resourceVersion !== object.metadata.resourceVersion) {
+      for (const listener of this.#listeners) listener.update(old, object);
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import { matchesLabels, parseLabelSelector } from '../api/label-selector.ts';
+import type { Requirement } from '../api/label-selector.ts';
+import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+import { NAMESPACE_INDEX } from './indexer.ts';
+import type { Indexer } from './indexer.ts';
+
+/** Which objects of a cache. */
+export interface ListerQuery {
+  /** Absent: all namespaces. */
+  readonly namespace?: string | undefined;
+  /** Absent or empty: whatever the labels. */
+  readonly selector?: string | readonly Requirement[] | undefined;
+}
+
+/**
+ * The reading side of a cache. What it hands out is shared by all readers: copy before changing.
+ * Lists are in no particular order.
+ */
+export class Lister<T extends KubernetesObject> {
+  readonly #indexer: Indexer<T>;
+
+  constructor(indexer: Indexer<T>) {
+    this.#indexer = indexer;
+  }
+
+  get size(): number {
+    return this.#indexer.size;
+  }
+
+  get(key: ObjectKey): DeepReadonly<T> | undefined {
+    return this.#indexer.get(key);
+  }
+
+  /** @throws {SyntaxError} if the selector does not parse */
+  list({ namespace, selector = [] }: ListerQuery = {}): DeepReadonly<T>[] {
+    const requirements = typeof selector === 'string' ? parseLabelSelector(selector) : selector;
+    const candidates = namespace ? this.#inNamespace(namespace) : [...this.#indexer.values()];
+    if (requirements.length === 0) return candidates;
+    return candidates.filter((object) => matchesLabels(requirements, object.metadata.labels));
+  }
+
+  /** @throws {Error} if there is no index of this name */
+  byIndex(name: string, value: string): DeepReadonly<T>[] {
+    return this.#indexer.byIndex(name, value);
+  }
+
+  /**
+   * Keys of the objects under `value`, sorted.
+   *
+   * @throws {Error} if there is no index of this name
+   */
+  indexKeys(name: string, value: string): ObjectKey[] {
+    return this.#indexer.indexKeys(name, value);
+  }
+
+  #inNamespace(namespace: string): DeepReadonly<T>[] {
+    if (this.#indexer.hasIndex(NAMESPACE_INDEX)) {
+      return this.#indexer.byIndex(NAMESPACE_INDEX, namespace);
+    }
+    return [...this.#indexer.values()].filter((object) => object.metadata.namespace === namespace);
+  }
+}

@@ -1,0 +1,35 @@
+export interface ReflectorOptions {
+  /**
+   * How long a watch may be silent, in milliseconds. Servers send a bookmark about once a minute
+   * even when nothing changes; a minute and a half leaves room for one that is late. On a server
+   * that sends none, a quiet watch is merely begun anew this often.
+   * @default 90_000
+   */
+  readonly stallMs?: number;
+  /**
+   * How long one page of a list may take, in milliseconds. Servers give up after a minute.
+   * @default 120_000
+   */
+  readonly listTimeoutMs?: number;
+  /**
+   * How long a stream of the initial state may pause without having told its end, in milliseconds.
+   * @default 10_000
+   */
+  readonly streamPauseMs?: number;
+  /**
+   * How long a stream of the initial state may take, in milliseconds.
+   * @default 120_000
+   */
+  readonly streamTimeoutMs?: number;
+}
+
+export type ReflectorLimits = Required<ReflectorOptions>;
+
+export function limitsOf(options: ReflectorOptions): ReflectorLimits {
+  return {
+    stallMs: options.stallMs ?? 90_000,
+    listTimeoutMs: options.listTimeoutMs ?? 120_000,
+    streamPauseMs: options.streamPauseMs ?? 10_000,
+    streamTimeoutMs: options.streamTimeoutMs ?? 120_000,
+  };
+}

@@ -1,0 +1,336 @@
+import { isApiError } from '../api/api-error.ts';
+import type { ApiError } from '../api/api-error.ts';
+import type { KubernetesObject } from '../api/object.ts';
+import { noInformerMetrics } from '../metrics/reflector-metrics.ts';
+import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
+import type { Runnable } from '../util/runnable.ts';
+import { answerWithin } from './answer-within.ts';
+import type { DeltaSink } from './delta-queue.ts';
+import {
+  isLostVersion,
+  isPointInTime,
+  listResourceVersion,
+  notOlderThan,
+  streamResourceVersion,
+} from './freshness.ts';
+import type { Freshness } from './freshness.ts';
+import { readInitialState } from './initial-stream.ts';
+import type { ListerWatcher, WatchRequest } from './lister-watcher.ts';
+import { ObjectGuard } from './object-guard.ts';
+import { listAll } from './pager.ts';
+import { ProgressClock } from './progress.ts';
+import type { Progress } from './progress.ts';
+import { limitsOf } from './reflector-options.ts';
+import type { ReflectorLimits, ReflectorOptions } from './reflector-options.ts';
+import type { ReflectorState, Waiting, Watching, Working } from './reflector-state.ts';
+import { RetryPace } from './retry-pace.ts';
+import { Trouble } from './trouble.ts';
+import { WatchConnection } from './watch-connection.ts';
+import { WatchListSupport } from './watch-list-support.ts';
+import { isVeryShort, reactionTo } from './watch-outcome.ts';
+import type { WatchEnd } from './watch-outcome.ts';
+import { WatchReader } from './watch-reader.ts';
+
+export interface ReflectorDeps<T extends KubernetesObject> {
+  readonly source: ListerWatcher<T>;
+  readonly sink: DeltaSink<T>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /**
+   * Numbers in [0, 1), for jitter.
+   * @default Math.random
+   */
+  readonly random?: (() => number) | undefined;
+  readonly metrics?: InformerMetrics | undefined;
+  /**
+   * Shared by the reflectors of one server.
+   * @default one of its own
+   */
+  readonly watchList?: WatchListSupport | undefined;
+}
+
+/** Objects on a page. */
+const PAGE_SIZE = 500;
+
+/** After how long the server is asked to end a watch, in seconds. */
+const WATCH_SECONDS = { min: 300, max: 600 };
+
+/** A watch that has stood for so long, in milliseconds, shows that the server is back. */
+const STANDING_MS = 1000;
+
+/**
+ * Mirrors a resource into a sink: the whole state first, then every change, in the server's order.
+ *
+ * A step function over a union of states; each step is one stream of the initial state, one list,
+ * one whole watch, or one wait. Whatever fails, the next state follows from the failure, and there
+ * is no state without a way on: a reflector ends only with its signal.
+ *
+ * It owns the resourceVersion. The mirror never goes back in time while the server keeps its
+ * history; when a server has lost it, the mirror follows the server.
+ */
+export class Reflector<T extends KubernetesObject> implements Runnable {
+  readonly name: string;
+  readonly #source: ListerWatcher<T>;
+  readonly #sink: DeltaSink<T>;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #random: () => number;
+  readonly #metrics: InformerMetrics;
+  readonly #watchList: WatchListSupport;
+  readonly #limits: ReflectorLimits;
+  readonly #guard: ObjectGuard;
+  readonly #progress: ProgressClock;
+  readonly #pace: RetryPace;
+  readonly #trouble: Trouble;
+  readonly #reader: WatchReader<T>;
+  /** The sink has objects that the server may have deleted. */
+  #populated = false;
+  /** A list from the watch cache came in pages: the server has no watch cache for the resource. */
+  #alwaysPaginate = false;
+
+  constructor(name: string, deps: ReflectorDeps<T>, options: ReflectorOptions = {}) {
+    const { clock, random = Math.random, metrics = noInformerMetrics } = deps;
+    this.name = name;
+    this.#source = deps.source;
+    this.#sink = deps.sink;
+    this.#clock = clock;
+    this.#log = deps.log.with({ resource: name });
+    this.#random = random;
+    this.#metrics = metrics;
+    this.#watchList = deps.watchList ?? new WatchListSupport(clock);
+    this.#limits = limitsOf(options);
+    this.#guard = new ObjectGuard(clock, this.#log, metrics);
+    this.#progress = new ProgressClock(clock);
+    this.#pace = new RetryPace(clock, random);
+    this.#trouble = new Trouble(clock, this.#log);
+    this.#reader = new WatchReader({
+      sink: deps.sink,
+      guard: this.#guard,
+      progress: this.#progress,
+      clock,
+      onFirstEvent: () => this.#trouble.over(),
+    });
+  }
+
+  get progress(): Progress {
+    return this.#progress;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    let state: ReflectorState<T> = { phase: 'streaming', freshness: 'any' };
+    while (!signal.aborted) {
+      this.#enter(state);
+      state = await this.step(state, signal);
+    }
+    this.#progress.enter('idle');
+  }
+
+  /** What follows from `state`. When `signal` aborts it returns soon; the answer is then of no use. */
+  async step(state: ReflectorState<T>, signal: AbortSignal): Promise<ReflectorState<T>> {
+    switch (state.phase) {
+      case 'streaming':
+        return this.#stream(state.freshness, signal);
+      case 'listing':
+        return this.#list(state.freshness, signal);
+      case 'watching':
+        return this.#watch(state, signal);
+      case 'waiting':
+        await this.#clock.sleep(state.delayMs, signal);
+        return state.next;
+    }
+  }
+
+  #enter(state: ReflectorState<T>): void {
+    if (this.#progress.enter(state.phase, state.phase === 'waiting' ? state.reason : undefined)) {
+      this.#log.v(3).info('Reflector goes on', { phase: state.phase });
+    }
+  }
+
+  /** Any failure but a lost resourceVersion or a busy server leads to a list in the same round. */
+  async #stream(freshness: Freshness, signal: AbortSignal): Promise<ReflectorState<T>> {
+    const byPages: Working<T> = { phase: 'listing', freshness };
+    if (!this.#watchList.usable) return byPages;
+    const startedMs = this.#clock.monotonic();
+    let connection: WatchConnection<T> | undefined;
+    try {
+      connection = await this.#open(
+        {
+          resourceVersion: streamResourceVersion(freshness),
+          resourceVersionMatch: 'NotOlderThan',
+          sendInitialEvents: true,
+        },
+        signal,
+      );
+      const { streamPauseMs: pauseMs, streamTimeoutMs: timeoutMs } = this.#limits;
+      const limits = { pauseMs, timeoutMs };
+      const state = await readInitialState(connection, this.#guard, this.#clock, limits);
+      if (state) {
+        await this.#replace(state.objects, state.resourceVersion, startedMs);
+        return { phase: 'watching', resourceVersion: state.resourceVersion, connection };
+      }
+      if (signal.aborted) return byPages;
+      this.#watchList.refused();
+      this.#log.v(2).info('The stream of the initial state was not completed; listing instead');
+    } catch (error) {
+      connection?.close();
+      if (signal.aborted) return byPages;
+      if (isLostVersion(error) && freshness !== 'latest') {
+        return { phase: 'streaming', freshness: 'latest' };
+      }
+      if (isApiError(error, 'tooManyRequests')) {
+        return this.#retry(error, 'watch', { phase: 'streaming', freshness });
+      }
+      if (isApiError(error, 'invalid', 'badRequest', 'methodNotAllowed', 'notAcceptable')) {
+        this.#watchList.refused();
+      }
+      this.#log.v(4).info('Could not stream the initial state; listing instead', {
+        err: textOf(error),
+      });
+    }
+    connection?.close();
+    return byPages;
+  }
+
+  async #list(freshness: Freshness, signal: AbortSignal): Promise<ReflectorState<T>> {
+    const startedMs = this.#clock.monotonic();
+    const paginate = this.#alwaysPaginate || typeof freshness === 'string';
+    const source: Pick<ListerWatcher<T>, 'list'> = {
+      list: (request) =>
+        answerWithin(this.#clock, this.#limits.listTimeoutMs, request.signal, (signal) =>
+          this.#source.list({ ...request, signal }),
+        ),
+    };
+    try {
+      const list = await listAll(source, {
+        resourceVersion: listResourceVersion(freshness),
+        limit: paginate ? PAGE_SIZE : undefined,
+        signal,
+      });
+      if (freshness === 'any' && list.paginated) this.#alwaysPaginate = true;
+      const objects = list.items.filter((item) => this.#guard.admits(item));
+      await this.#replace(objects, list.resourceVersion, startedMs);
+      return { phase: 'watching', resourceVersion: list.resourceVersion };
+    } catch (error) {
+      if (signal.aborted) return { phase: 'listing', freshness };
+      if (isApiError(error, 'notFound')) return this.#missing(error);
+      const lost = isLostVersion(error);
+      if (lost && freshness !== 'latest') return { phase: 'listing', freshness: 'latest' };
+      return this.#retry(error, 'list', { phase: 'streaming', freshness });
+    }
+  }
+
+  /**
+   * The server answers that there is no such resource. Where there was one, its objects went with
+   * it; where there was none yet, nothing is known to be empty. What appears later under this name
+   * may be another resource: none of the old resourceVersions is asked for.
+   */
+  async #missing(error: ApiError): Promise<ReflectorState<T>> {
+    if (this.#populated) {
+      this.#populated = false;
+      const { resourceVersion } = this.#progress;
+      await this.#sink.push({ type: 'replaced', objects: [], resourceVersion });
+    }
+    this.#progress.missing = true;
+    return this.#retry(error, 'list', { phase: 'streaming', freshness: 'latest' });
+  }
+
+  async #watch(state: Watching<T>, signal: AbortSignal): Promise<ReflectorState<T>> {
+    const end = await this.#read(state, signal);
+    if (signal.aborted) return state;
+    const { resourceVersion } = this.#progress;
+    const { wait, next, trouble } = reactionTo(end);
+    const then: Working<T> =
+      next === 'watch' && isPointInTime(resourceVersion)
+        ? { phase: 'watching', resourceVersion }
+        : {
+            phase: 'streaming',
+            freshness: next === 'relistLatest' ? 'latest' : notOlderThan(resourceVersion),
+          };
+    if (!wait) return then;
+    if (trouble !== undefined) return this.#retry(trouble, 'watch', then);
+    const error = 'error' in end ? end.error : undefined;
+    this.#log.v(isApiError(error, 'tooManyRequests') ? 2 : 4).info('Watch closed', {
+      how: end.how,
+      ...(error === undefined ? {} : { err: textOf(error) }),
+    });
+    return this.#wait(error, then);
+  }
+
+  /** One watch, from its beginning to its end. */
+  async #read(state: Watching<T>, signal: AbortSignal): Promise<WatchEnd> {
+    const { resourceVersion } = state;
+    let { connection } = state;
+    try {
+      connection ??= await this.#open({ resourceVersion }, signal);
+    } catch (error) {
+      return { how: 'refused', error };
+    }
+    this.#pace.succeeded();
+    this.#progress.lastError = undefined;
+    const cancelStanding = this.#trouble.present
+      ? this.#clock.after(STANDING_MS, () => this.#trouble.over())
+      : undefined;
+    const end = await this.#reader.read(connection, isPointInTime(resourceVersion));
+    cancelStanding?.();
+    connection.close();
+    this.#progress.listenTo(undefined);
+    this.#metrics.watchEnded(end.lastedMs, end.events, isVeryShort(end));
+    if (connection.stalled) {
+      this.#progress.stalls++;
+      this.#metrics.watchStalled();
+      this.#log.v(2).info('The watch was silent; beginning it anew', {
+        silentMs: this.#limits.stallMs,
+      });
+      return { how: 'stalled' };
+    }
+    return end;
+  }
+
+  async #open(
+    request: Omit<WatchRequest, 'signal'>,
+    signal: AbortSignal,
+  ): Promise<WatchConnection<T>> {
+    const { min, max } = WATCH_SECONDS;
+    this.#metrics.watchStarted();
+    const connection = await WatchConnection.open(
+      this.#source,
+      {
+        ...request,
+        allowWatchBookmarks: true,
+        timeoutSeconds: Math.floor(min + this.#random() * (max - min)),
+      },
+      { clock: this.#clock, stallMs: this.#limits.stallMs, signal },
+    );
+    this.#progress.listenTo(connection);
+    return connection;
+  }
+
+  async #replace(objects: readonly T[], resourceVersion: string, startedMs: number): Promise<void> {
+    this.#progress.listed();
+    this.#progress.resourceVersion = resourceVersion;
+    this.#pace.succeeded();
+    this.#populated = true;
+    const tookMs = Math.round(this.#clock.monotonic() - startedMs);
+    this.#metrics.listed(tookMs, objects.length);
+    this.#log.v(3).info('Fetched the state', { count: objects.length, tookMs, resourceVersion });
+    await this.#sink.push({ type: 'replaced', objects, resourceVersion });
+  }
+
+  #retry(error: unknown, action: 'list' | 'watch', next: Working<T>): Waiting<T> {
+    const waiting = this.#wait(error, next);
+    this.#progress.lastError = error;
+    this.#trouble.failed(error, action, waiting.delayMs);
+    return waiting;
+  }
+
+  #wait(error: unknown, next: Working<T>): Waiting<T> {
+    const reason = error === undefined ? 'The watch was closed' : textOf(error);
+    return { phase: 'waiting', delayMs: this.#pace.next(error), reason, next };
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,74 @@
+import { ApiError, isApiError } from '../api/api-error.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
+
+/** Trouble that lasts is mentioned again after so long, in milliseconds. */
+const REMINDER_MS = 5 * 60_000;
+
+/**
+ * Tells people about a reflector's failures: one line when trouble begins or changes its kind, a
+ * reminder every five minutes, one line when it is over. What lies between is shown at `-v=4`.
+ */
+export class Trouble {
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  #kind: string | undefined;
+  #sinceMs = 0;
+  #toldMs = 0;
+  #failures = 0;
+
+  constructor(clock: Clock, log: Logger) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** True from the first failure until `over`. */
+  get present(): boolean {
+    return this.#kind !== undefined;
+  }
+
+  /** @param action what could not be done: `list` */
+  failed(error: unknown, action: string, retryInMs: number): void {
+    const kind = kindOf(error);
+    const nowMs = this.#clock.monotonic();
+    if (this.#kind === undefined) {
+      this.#sinceMs = nowMs;
+      this.#failures = 0;
+    }
+    this.#failures++;
+    if (kind === this.#kind && nowMs - this.#toldMs < REMINDER_MS) {
+      this.#log.v(4).info('Failed again', { action, err: messageOf(error), retryInMs });
+      return;
+    }
+    this.#kind = kind;
+    this.#toldMs = nowMs;
+    if (isApiError(error, 'notFound')) {
+      this.#log.info('The server does not have the resource; waiting for it to appear', {
+        fix: 'install its CustomResourceDefinition, for example with: kubectl apply -f crds/',
+      });
+      return;
+    }
+    this.#log.error(error, `Failed to ${action}`, {
+      retryInMs,
+      ...(this.#failures > 1 ? { failures: this.#failures, forMs: nowMs - this.#sinceMs } : {}),
+    });
+  }
+
+  /** It works again. */
+  over(): void {
+    if (this.#kind === undefined) return;
+    const afterMs = this.#clock.monotonic() - this.#sinceMs;
+    this.#log.info('Recovered', { after: this.#kind, failures: this.#failures, afterMs });
+    this.#kind = undefined;
+  }
+}
+
+/** For people: the same kind of trouble is not told twice. */
+function kindOf(error: unknown): string {
+  if (error instanceof ApiError) return error.kind;
+  return error instanceof Error ? error.name : typeof error;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
