@@ -1,0 +1,46 @@
+import type { ApiObject, ResourceDefinition } from '../resource-definition.ts';
+import { CRD_COLUMNS } from '../table/other-columns.ts';
+import { builtin } from './definition.ts';
+import { objectIn, objectsIn, setDefault, textIn } from './fields.ts';
+
+/** The kind that defines kinds. What it validates and establishes is added by who serves them. */
+export const CUSTOM_RESOURCE_DEFINITION: ResourceDefinition = builtin({
+  group: 'apiextensions.k8s.io',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+  shortNames: ['crd', 'crds'],
+  categories: ['api-extensions'],
+  columns: CRD_COLUMNS,
+  subresources: { status: true },
+  tracksGeneration: true,
+  unconditionalUpdate: false,
+  hooks: { applyDefaults, prepareForCreate },
+});
+
+function applyDefaults(definition: ApiObject): void {
+  const spec = objectIn(definition, 'spec');
+  if (!spec) return;
+  const names = objectIn(spec, 'names');
+  if (names) {
+    const kind = textIn(names, 'kind');
+    setDefault(names, 'singular', kind.toLowerCase());
+    if (kind !== '') setDefault(names, 'listKind', `${kind}List`);
+  }
+  setDefault(spec, 'conversion', { strategy: 'None' });
+  const service = objectIn(
+    objectIn(objectIn(objectIn(spec, 'conversion'), 'webhook'), 'clientConfig'),
+    'service',
+  );
+  if (service) setDefault(service, 'port', 443);
+}
+
+function prepareForCreate(definition: ApiObject): void {
+  const versions = objectsIn(objectIn(definition, 'spec'), 'versions');
+  const stored = versions.find(({ storage }) => storage === true);
+  definition['status'] = {
+    conditions: [],
+    acceptedNames: { plural: '', kind: '' },
+    storedVersions: stored ? [textIn(stored, 'name')] : [],
+  };
+}

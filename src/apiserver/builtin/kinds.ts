@@ -1,0 +1,27 @@
+import type { ResourceDefinition } from '../resource-definition.ts';
+import { CONFIG_MAP, SECRET, SERVICE_ACCOUNT } from './config.ts';
+import { CUSTOM_RESOURCE_DEFINITION } from './custom-resource-definition.ts';
+import { DEPLOYMENT } from './deployment.ts';
+import { EVENT } from './event.ts';
+import { LEASE } from './lease.ts';
+import { NAMESPACE } from './namespace.ts';
+import { NODE } from './node.ts';
+import { POD } from './pod.ts';
+import { REPLICA_SET } from './replica-set.ts';
+import { SERVICE } from './service.ts';
+
+/** Every kind the server has without a CRD. */
+export const BUILTIN_KINDS: readonly ResourceDefinition[] = [
+  CONFIG_MAP,
+  EVENT,
+  NAMESPACE,
+  NODE,
+  POD,
+  SECRET,
+  SERVICE,
+  SERVICE_ACCOUNT,
+  DEPLOYMENT,
+  REPLICA_SET,
+  LEASE,
+  CUSTOM_RESOURCE_DEFINITION,
+];

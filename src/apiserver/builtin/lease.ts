@@ -1,0 +1,30 @@
+import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { FieldError } from '../schema/field-error.ts';
+import { LEASE_COLUMNS } from '../table/other-columns.ts';
+import { builtin } from './definition.ts';
+import { numberIn, objectIn, textIn } from './fields.ts';
+import { Findings } from './findings.ts';
+
+export const LEASE: ResourceDefinition = builtin({
+  group: 'coordination.k8s.io',
+  kind: 'Lease',
+  plural: 'leases',
+  columns: LEASE_COLUMNS,
+  unconditionalUpdate: false,
+  createOnUpdate: true,
+  hooks: { validate },
+});
+
+function validate(lease: StoredObject): readonly FieldError[] {
+  const findings = new Findings();
+  const spec = objectIn(lease, 'spec') ?? {};
+  const duration = numberIn(spec, 'leaseDurationSeconds');
+  if (duration !== undefined && duration <= 0) {
+    findings.invalid('spec.leaseDurationSeconds', duration, 'must be greater than 0');
+  }
+  findings.requireNonNegative(spec, 'leaseTransitions', 'spec');
+  if (textIn(spec, 'preferredHolder') !== '' && textIn(spec, 'strategy') === '') {
+    findings.forbidden('spec.preferredHolder', 'may only be specified if `strategy` is defined');
+  }
+  return findings.errors;
+}

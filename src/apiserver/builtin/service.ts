@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto';
+import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { FieldError } from '../schema/field-error.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { SERVICE_COLUMNS } from '../table/service-columns.ts';
+import { builtin } from './definition.ts';
+import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
+import { Findings } from './findings.ts';
+
+const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'] as const;
+
+export const SERVICE: ResourceDefinition = builtin({
+  kind: 'Service',
+  plural: 'services',
+  shortNames: ['svc'],
+  categories: ['all'],
+  columns: SERVICE_COLUMNS,
+  subresources: { status: true },
+  nameFormat: 'dns1035Label',
+  createOnUpdate: true,
+  returnsDeleted: true,
+  selectableFields: {
+    'spec.clusterIP': (service) => textIn(objectIn(service, 'spec'), 'clusterIP'),
+    'spec.type': (service) => textIn(objectIn(service, 'spec'), 'type'),
+  },
+  hooks: { applyDefaults, prepareForCreate, prepareForUpdate, validate, validateUpdate },
+});
+
+function applyDefaults(service: ApiObject): void {
+  const spec = objectIn(service, 'spec');
+  if (!spec) return;
+  setDefault(spec, 'sessionAffinity', 'None');
+  if (spec['sessionAffinity'] === 'ClientIP') {
+    setDefault(spec, 'sessionAffinityConfig', { clientIP: { timeoutSeconds: 10_800 } });
+  } else delete spec['sessionAffinityConfig'];
+  setDefault(spec, 'type', 'ClusterIP');
+  for (const port of objectsIn(spec, 'ports')) {
+    setDefault(port, 'protocol', 'TCP');
+    if (!isSet(port, 'targetPort') || port['targetPort'] === 0 || port['targetPort'] === '') {
+      port['targetPort'] = port['port'];
+    }
+  }
+  const type = textIn(spec, 'type');
+  if (type === 'NodePort' || type === 'LoadBalancer') {
+    setDefault(spec, 'externalTrafficPolicy', 'Cluster');
+  }
+  if (type !== 'ExternalName') setDefault(spec, 'internalTrafficPolicy', 'Cluster');
+  if (type === 'LoadBalancer') setDefault(spec, 'allocateLoadBalancerNodePorts', true);
+}
+
+function prepareForCreate(service: ApiObject): void {
+  service['status'] = { loadBalancer: {} };
+  const spec = objectIn(service, 'spec');
+  if (spec) allocate(service, spec);
+}
+
+/** What was allocated stays with the service, also when the client leaves it out. */
+function prepareForUpdate(service: ApiObject, previous: StoredObject): void {
+  const spec = objectIn(service, 'spec');
+  const before = objectIn(previous, 'spec');
+  if (!spec || !before) return;
+  for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const) {
+    if (textIn(spec, 'type') !== 'ExternalName' && isSet(before, field)) {
+      setDefault(spec, field, before[field]);
+    }
+  }
+  const known = objectsIn(before, 'ports');
+  for (const port of objectsIn(spec, 'ports')) {
+    const same = known.find(
+      (other) => other['port'] === port['port'] && other['protocol'] === port['protocol'],
+    );
+    if (same && isSet(same, 'nodePort') && takesNodePorts(spec)) {
+      setDefault(port, 'nodePort', same['nodePort']);
+    }
+  }
+  allocate(service, spec);
+}
+
+/**
+ * Gives the service an address and, where its type asks for them, ports on the nodes. They follow
+ * from its name, so that each run of a test sees the same; that two services come to share one is
+ * unlikely, and nothing routes to them.
+ */
+function allocate({ metadata }: ApiObject, spec: JsonObject): void {
+  if (textIn(spec, 'type') === 'ExternalName') return;
+  const name = `${metadata.namespace}/${metadata.name}`;
+  if (!isSet(spec, 'clusterIP') || spec['clusterIP'] === '') {
+    const [given] = listIn(spec, 'clusterIPs');
+    spec['clusterIP'] = typeof given === 'string' ? given : addressOf(name);
+  }
+  if (listIn(spec, 'clusterIPs').length === 0) spec['clusterIPs'] = [spec['clusterIP']];
+  if (listIn(spec, 'ipFamilies').length === 0) spec['ipFamilies'] = ['IPv4'];
+  setDefault(spec, 'ipFamilyPolicy', 'SingleStack');
+  if (!takesNodePorts(spec)) return;
+  for (const port of objectsIn(spec, 'ports')) {
+    if (!numberIn(port, 'nodePort')) {
+      port['nodePort'] = 30_000 + (hash(`${name}:${String(port['port'])}`) % 2768);
+    }
+  }
+}
+
+function takesNodePorts(spec: JsonObject): boolean {
+  const type = textIn(spec, 'type');
+  return type === 'NodePort' || type === 'LoadBalancer';
+}
+
+/** An address in 10.96.0.0/12; its first ones belong to the cluster itself. */
+function addressOf(name: string): string {
+  const offset = 256 + (hash(name) % (2 ** 20 - 512));
+  return `10.${96 + (offset >> 16)}.${(offset >> 8) & 255}.${offset & 255}`;
+}
+
+function hash(text: string): number {
+  return createHash('sha256').update(text).digest().readUInt32BE(0);
+}
+
+function validate(service: StoredObject): readonly FieldError[] {
+  const findings = new Findings();
+  const spec = objectIn(service, 'spec') ?? {};
+  const ports = objectsIn(spec, 'ports');
+  const type = textIn(spec, 'type');
+  findings.requireOneOf(spec, 'type', TYPES, 'spec');
+  findings.requireOneOf(spec, 'sessionAffinity', ['ClientIP', 'None'], 'spec');
+  if (type === 'ExternalName') findings.requireText(spec, 'externalName', 'spec');
+  else if (ports.length === 0 && spec['clusterIP'] !== 'None') findings.required('spec.ports');
+  const names = new Set<string>();
+  const places = new Set<string>();
+  for (const [index, port] of ports.entries()) {
+    const path = `spec.ports[${index}]`;
+    if (ports.length > 1) findings.requireText(port, 'name', path);
+    findings.requireFormat(port, 'name', 'dns1123Label', path);
+    findings.requireUnique(port, 'name', names, path);
+    findings.requirePort(numberIn(port, 'port') ?? 0, `${path}.port`);
+    findings.requireOneOf(port, 'protocol', ['SCTP', 'TCP', 'UDP'], path);
+    const target = numberIn(port, 'targetPort');
+    if (target !== undefined) findings.requirePort(target, `${path}.targetPort`);
+    const place = `${textIn(port, 'protocol')}/${numberIn(port, 'port')}`;
+    if (places.has(place)) {
+      const { protocol, port: number } = port;
+      findings.duplicate(path, { protocol, port: number });
+    }
+    places.add(place);
+  }
+  return findings.errors;
+}
+
+function validateUpdate(service: StoredObject, previous: StoredObject): readonly FieldError[] {
+  const findings = new Findings();
+  const next = objectIn(service, 'spec') ?? {};
+  const was = textIn(objectIn(previous, 'spec'), 'clusterIP');
+  const wasExternal = textIn(objectIn(previous, 'spec'), 'type') === 'ExternalName';
+  const isExternal = textIn(next, 'type') === 'ExternalName';
+  if (was === '' || wasExternal || isExternal || textIn(next, 'clusterIP') === was) {
+    return findings.errors;
+  }
+  findings.invalid('spec.clusterIPs[0]', listIn(next, 'clusterIPs'), 'may not change once set');
+  return findings.errors;
+}
