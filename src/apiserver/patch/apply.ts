@@ -6,6 +6,7 @@ import type { Conflict } from './apply-conflict.ts';
 import { compareFields } from './compare-fields.ts';
 import { FieldSet, displayPath } from './field-set.ts';
 import { fieldsOf, reconciled, withDeclaredParents } from './fields-of.ts';
+import type { FieldManager } from './managed-fields.ts';
 import { Managers, managedFieldsOf, withManagers } from './managed-fields.ts';
 import { mergeFields, removeFields } from './merge-fields.ts';
 import { UNMANAGED, withObjectMeta } from './object-meta.ts';
@@ -50,24 +51,25 @@ export function applyPatch(patch: ApplyPatch): ApplyResult {
   const managers = managersOf(patch, schema);
 
   const self = managerOf(patch, 'Apply');
-  const last = managers.find(self)?.fields;
+  const mine = managers.find(self);
   const fields = fieldsOf(applied, schema).recursiveDifference(resetSet(patch));
   const wanting = managers.with({ ...self, fields });
   const merged = mergeFields(live, applied, schema);
-  const object = last ? withoutAbandoned(merged, last, wanting, schema) : merged;
+  const object = mine ? withoutAbandoned(merged, mine.fields, wanting, schema) : merged;
 
   const changes = withoutReset(compareFields(live, object, schema), patch);
   const touched = changes.modified.union(changes.added);
-  const others = managers.without(self);
-  const conflicts = conflictsOf(others, touched);
+  const conflicts = conflictsOf(managers, mine, touched);
   if (conflicts.length > 0 && !patch.force) return { kind: 'conflicts', conflicts };
 
-  const left = others.map((manager) =>
-    manager.fields.difference(touched).difference(changes.removed),
+  const left = managers.map((manager) =>
+    manager === mine
+      ? manager.fields
+      : manager.fields.difference(touched).difference(changes.removed),
   );
   const owned = fields.difference(UNMANAGED);
-  const unchanged = object === live && last?.equals(owned) === true;
-  const time = unchanged ? managers.find(self)?.time : timestamp(patch.now);
+  const unchanged = object === live && mine?.fields.equals(owned) === true;
+  const time = unchanged ? mine?.time : timestamp(patch.now);
   const result = left.with({ ...self, time, fields: owned });
   if (object === live && result.areThoseOf(live)) return { kind: 'applied', object: live };
   return { kind: 'applied', object: withManagers(object, result) };
@@ -134,9 +136,15 @@ function withoutAbandoned(
   return removeFields(merged, present.difference(pruned).intersection(abandoned), schema);
 }
 
-function conflictsOf(managers: Managers, touched: FieldSet): Conflict[] {
+function conflictsOf(
+  managers: Managers,
+  mine: FieldManager | undefined,
+  touched: FieldSet,
+): Conflict[] {
   const conflicts: Conflict[] = [];
-  for (const { name, operation, apiVersion, subresource, fields } of managers) {
+  for (const manager of managers) {
+    if (manager === mine) continue;
+    const { name, operation, apiVersion, subresource, fields } = manager;
     for (const path of fields.intersection(touched).paths()) {
       const field = displayPath(path);
       conflicts.push({ manager: name, operation, apiVersion, subresource, field });

@@ -8,7 +8,8 @@ export type FieldPath = readonly PathElement[];
 
 /**
  * An immutable set of fields, as a trie of path elements: what `managedFields` record. An element
- * may be in the set, lead to fields that are, or both. Operations share what they do not change.
+ * may be in the set, lead to fields that are, or both. Operations share what they do not change: a
+ * set from which nothing is taken is returned itself.
  *
  * Two elements of the same text are the same, so `f:__proto__` is a field like any other.
  */
@@ -171,11 +172,15 @@ export class FieldSet {
     other: FieldSet,
     below: (set: FieldSet, counterpart: FieldSet, isMember: boolean) => FieldSet,
   ): FieldSet {
+    let changed = false;
     const children: [PathElement, FieldSet][] = [];
     for (const [element, set] of this.#children) {
       const counterpart = other.#children.get(element) ?? FieldSet.EMPTY;
-      children.push([element, below(set, counterpart, other.#members.has(element))]);
+      const left = below(set, counterpart, other.#members.has(element));
+      changed ||= left !== set;
+      children.push([element, left]);
     }
+    if (!changed && this.#members.isDisjointFrom(other.#members)) return this;
     return FieldSet.of(this.#members.difference(other.#members), children);
   }
 

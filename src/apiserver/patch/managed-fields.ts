@@ -83,10 +83,6 @@ export class Managers {
     return new Managers(byId, this.#entries);
   }
 
-  without(manager: Omit<FieldManager, 'fields'>): Managers {
-    return this.with({ ...manager, fields: FieldSet.EMPTY });
-  }
-
   /** With the fields of each manager mapped; managers that have none left are gone. */
   map(fields: (manager: FieldManager) => FieldSet): Managers {
     let changed = false;
@@ -108,24 +104,24 @@ export class Managers {
     let surplus = updaters.length - MAX_UPDATE_MANAGERS;
     if (surplus <= 0) return this;
     const byId = new Map(this.#byId);
-    const oldest = new Map<string, readonly [id: string, manager: FieldManager]>();
+    const oldest = new Map<string, string>();
     for (const [id, manager] of updaters) {
       if (surplus <= 0) break;
-      const { apiVersion } = manager;
+      const { apiVersion, time } = manager;
       const first = oldest.get(apiVersion);
-      if (!first) {
-        oldest.set(apiVersion, [id, manager]);
+      if (first === undefined) {
+        oldest.set(apiVersion, id);
         continue;
       }
       const bucket = { name: OLD_UPDATES, operation: 'Update', apiVersion } as const;
-      const into = byId.get(idOf(bucket)) ?? first[1];
-      byId.delete(first[0]);
+      const bucketId = idOf(bucket);
+      if (id === bucketId) continue;
+      // The first of a version becomes the bucket, unless there is one already.
+      const into = byId.get(bucketId) ?? byId.get(first);
+      if (!byId.has(bucketId)) byId.delete(first);
       byId.delete(id);
-      byId.set(idOf(bucket), {
-        ...bucket,
-        time: manager.time,
-        fields: manager.fields.union(into.fields),
-      });
+      const fields = manager.fields.union(into?.fields ?? FieldSet.EMPTY);
+      byId.set(bucketId, { ...bucket, time, fields });
       surplus--;
     }
     return new Managers(byId, this.#entries);
