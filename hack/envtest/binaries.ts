@@ -52,7 +52,7 @@ export async function findOrBuild<C extends Component>(
   const missing = () => wanted.filter((component) => !existsSync(join(folder, component)));
   if (missing().length > 0) {
     if (assets !== undefined) {
-      throw new BinariesUnavailable(`KUBEBUILDER_ASSETS (${assets}) lacks ${missing().join(', ')}`);
+      throw new Error(`KUBEBUILDER_ASSETS (${assets}) lacks ${missing().join(', ')}`);
     }
     const go = await findGo();
     await withLock(join(cacheFolder(), 'lock'), report, async () => {
@@ -138,7 +138,8 @@ async function download(
     throw new Error(`go mod download gave no GoMod for ${module}`);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new BinariesUnavailable(`cannot download ${module}: ${reason}`, { cause });
+    const line = `cannot download ${module}: ${reason}`.replaceAll(/\s+/g, ' ');
+    throw new BinariesUnavailable(line, { cause });
   }
 }
 

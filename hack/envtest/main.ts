@@ -9,15 +9,14 @@
  */
 import { once } from 'node:events';
 import { dirname } from 'node:path';
-import { BinariesUnavailable, COMPONENTS, findOrBuild, isComponent } from './binaries.ts';
+import { COMPONENTS, findOrBuild, isComponent } from './binaries.ts';
 import { startRealControlPlane } from './real-control-plane.ts';
 
 try {
   const args = process.argv.slice(2);
   await (args[0] === 'start' ? start() : printFolder(args));
 } catch (error) {
-  if (!(error instanceof BinariesUnavailable)) throw error;
-  console.error(`envtest: ${error.message}`);
+  console.error('envtest:', error instanceof Error ? error.message : error);
   process.exitCode = 1;
 }
 
