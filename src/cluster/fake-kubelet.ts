@@ -2,8 +2,8 @@ import { isApiError } from '../api/api-error.ts';
 import { NODES, PODS } from '../api/builtin.ts';
 import type { Node, Pod } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
+import { objectKey } from '../api/object-key.ts';
 import type { DeepReadonly, Draft } from '../api/object.ts';
-import type { Client } from '../client/client.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller.ts';
 import type { Clock } from '../util/clock.ts';
@@ -60,8 +60,13 @@ class FakeKubelet {
   }
 
   async #terminate(pod: DeepReadonly<Pod>, { client, signal }: SyncContext): Promise<Outcome> {
-    const { name, namespace, uid, deletionTimestamp = '', deletionGracePeriodSeconds = 0 } =
-      pod.metadata;
+    const {
+      name,
+      namespace,
+      uid,
+      deletionTimestamp = '',
+      deletionGracePeriodSeconds = 0,
+    } = pod.metadata;
     // The timestamp says when the grace is over, so the deletion was asked for that much earlier.
     const deletedAt = Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
     const graceMs = Math.min(this.#options.terminationMs ?? 0, deletionGracePeriodSeconds * 1000);
@@ -100,18 +105,33 @@ class FakeKubelet {
   }
 }
 
-/** The node that the Pods run on; created unless it is there. */
-export async function registerNode(
-  client: Client,
-  nodeName: string,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<void> {
-  const now = timestamp(clock.now());
-  const node: Draft<Node> = {
+/** The node that the Pods run on: created unless it is there, and put back if it is deleted. */
+export function fakeNode(deps: ClusterDeps, nodeName: string): Controller {
+  const nodes = deps.informers.for(NODES, { fieldSelector: `metadata.name=${nodeName}` });
+  const key = objectKey(undefined, nodeName);
+  const controller = new Controller(deps, {
+    name: 'fake-node',
+    kind: NODES.kind,
+    sync: async (_, { client, signal }) => {
+      if (nodes.lister.get(key)) return done();
+      try {
+        const node = buildNode(nodeName, timestamp(deps.clock.now()));
+        await client.create(NODES, node, { fieldManager: 'kubelet', signal });
+      } catch (error) {
+        if (!isApiError(error, 'alreadyExists')) throw error;
+      }
+      return done();
+    },
+  }).for(nodes);
+  controller.queue.add(key, { cause: 'The node registers itself' });
+  return controller;
+}
+
+function buildNode(name: string, now: string): Draft<Node> {
+  return {
     apiVersion: 'v1',
     kind: 'Node',
-    metadata: { name: nodeName, labels: { 'kubernetes.io/hostname': nodeName } },
+    metadata: { name, labels: { 'kubernetes.io/hostname': name } },
     spec: {},
     status: {
       capacity: { cpu: '32', memory: '64Gi', pods: '10000' },
@@ -126,13 +146,20 @@ export async function registerNode(
           lastTransitionTime: now,
         },
       ],
+      nodeInfo: {
+        architecture: 'amd64',
+        bootID: '',
+        containerRuntimeVersion: 'fake://1',
+        kernelVersion: '',
+        kubeProxyVersion: '',
+        kubeletVersion: 'fake',
+        machineID: '',
+        operatingSystem: 'linux',
+        osImage: '',
+        systemUUID: '',
+      },
     },
   };
-  try {
-    await client.create(NODES, node, { fieldManager: 'kubelet', signal });
-  } catch (error) {
-    if (!isApiError(error, 'alreadyExists')) throw error;
-  }
 }
 
 function runningStatus(pod: DeepReadonly<Pod>, address: string, now: string): object {

@@ -93,7 +93,8 @@ export class GarbageCollector {
     for (const reference of node.owners) {
       const owner = this.graph.get(reference.uid);
       if (owner?.deleting && owner.finalizers.includes(FOREGROUND)) leaving.push(reference.uid);
-      else if (!owner && (await this.#isAbsent(node, reference, signal))) absent.push(reference.uid);
+      else if (!owner && (await this.#isAbsent(node, reference, signal)))
+        absent.push(reference.uid);
     }
     if (absent.length + leaving.length < node.owners.length) {
       if (absent.length > 0) await this.#disown(node, absent, signal);
@@ -170,5 +171,7 @@ export class GarbageCollector {
 }
 
 function blocks(dependent: GraphNode, owner: string): boolean {
-  return dependent.owners.some((reference) => reference.uid === owner && reference.blockOwnerDeletion);
+  return dependent.owners.some(
+    (reference) => reference.uid === owner && reference.blockOwnerDeletion,
+  );
 }

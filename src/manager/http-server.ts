@@ -6,7 +6,7 @@ import type { Runnable } from '../util/runnable.ts';
 /** One named check of a probe: returns why it fails, or undefined when all is well. */
 export interface HealthCheck {
   readonly name: string;
-  check(): string | undefined;
+  readonly check: () => string | undefined;
 }
 
 export interface HttpServerRoutes {

@@ -1,6 +1,7 @@
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
+import { untilAborted } from '../util/until-aborted.ts';
 
 /**
  * What the manager runs, in the order it starts; it stops in the reverse order. Servers answer
@@ -55,7 +56,7 @@ export class Manager implements Runnable {
       stop.abort(cause);
     };
     const stages = STAGES.map((stage) => this.#start(stage, fail));
-    await aborted(stop.signal);
+    await untilAborted(stop.signal);
     signal.removeEventListener('abort', onAbort);
     await this.#stop(stages.toReversed());
     if (faults.length > 0) throw faults[0];
@@ -103,13 +104,6 @@ interface RunningStage {
   /** Names of what has not ended. */
   readonly running: ReadonlySet<string>;
   readonly ended: Promise<void>;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 function firstOf(ended: Promise<void>, signal: AbortSignal): Promise<void> {

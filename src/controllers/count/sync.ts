@@ -116,7 +116,8 @@ class CountSync {
     } catch (cause) {
       if (isApiError(cause, 'alreadyExists')) return this.#explainExisting(name, cause);
       // The Count goes with its namespace; there is nothing to tell anybody.
-      if (isApiError(cause, 'forbidden') && cause.hasCause('NamespaceTerminating')) return undefined;
+      if (isApiError(cause, 'forbidden') && cause.hasCause('NamespaceTerminating'))
+        return undefined;
       const message = `Error creating: ${describe(cause)}`;
       recorder.warning(this.#count, 'FailedCreate', message);
       return { obstacle: { reason: 'FailedCreate', message, stalled: false }, cause };
@@ -134,7 +135,8 @@ class CountSync {
       const existing = await client.get(PODS, { namespace, name }, { signal });
       return this.#mayTake(existing) ? undefined : this.#refuse(name, cause);
     } catch (error) {
-      if (isApiError(error, 'notFound')) throw new Error(`Pod ${name} went away`, { cause });
+      // Gone again: the next run creates it.
+      if (isApiError(error, 'notFound')) throw cause;
       throw error;
     }
   }
@@ -178,7 +180,7 @@ class CountSync {
     const status = buildStatus(count, owned, obstacle, this.#deps.clock.now());
     if (equalJson(status, count.status)) return;
     if (isReconciled(status, generation) && !isReconciled(count.status, generation)) {
-      await this.#deps.recorder.normal(count, 'Synced', 'Count synced successfully');
+      await this.#deps.recorder.normal(count, 'Synced', 'Count synced successfully').attempted();
     }
     const { client, signal } = this.#context;
     await client.patch(

@@ -1,0 +1,82 @@
+import { InformerSet } from '../cache/informer-set.ts';
+import type { ControllerDeps } from '../manager/controller.ts';
+import { Manager } from '../manager/manager.ts';
+import type { Runnable } from '../util/runnable.ts';
+import { fakeKubelet, fakeNode } from './fake-kubelet.ts';
+import { fakeScheduler } from './fake-scheduler.ts';
+import { garbageCollection } from './garbage-collection.ts';
+import { namespaceDeletion } from './namespace-deletion.ts';
+
+/** What the controllers of a cluster are built from. */
+export interface ClusterDeps extends ControllerDeps {
+  readonly informers: InformerSet;
+}
+
+export interface ClusterOptions {
+  /**
+   * Delete what has lost its owners.
+   * @default true
+   */
+  readonly garbageCollection?: boolean;
+  /**
+   * Empty namespaces that are being deleted.
+   * @default true
+   */
+  readonly namespaceDeletion?: boolean;
+  /**
+   * Bind Pods to one node and pretend to run them there. `false` leaves Pods alone.
+   * @default {}
+   */
+  readonly kubelet?: false | ClusterKubeletOptions;
+}
+
+export interface ClusterKubeletOptions {
+  /** @default 'node-1' */
+  readonly nodeName?: string;
+  /**
+   * From a Pod's creation until its containers run, in milliseconds.
+   * @default 0
+   */
+  readonly startupMs?: number;
+  /**
+   * From a Pod's deletion until it is gone, in milliseconds; its own grace period if that is less.
+   * @default 0
+   */
+  readonly terminationMs?: number;
+}
+
+/**
+ * The controllers that a cluster has and a bare API server lacks. They reach it through a `Client`
+ * like anyone else, so they complete the embedded server as well as a kube-apiserver without a
+ * controller manager.
+ */
+export class Cluster implements Runnable {
+  readonly name = 'cluster';
+  readonly #manager: Manager;
+
+  constructor(deps: ControllerDeps, options: ClusterOptions = {}) {
+    const { kubelet = {} } = options;
+    const log = deps.log.named('cluster');
+    const informers = new InformerSet(deps.client, { clock: deps.clock, log });
+    const own: ClusterDeps = { ...deps, log, informers };
+    this.#manager = new Manager(own).add('caches', informers);
+    if (options.garbageCollection ?? true) {
+      const { monitors, controller } = garbageCollection(own);
+      this.#manager.add('caches', monitors).add('controllers', controller);
+    }
+    if (options.namespaceDeletion ?? true) this.#manager.add('controllers', namespaceDeletion(own));
+    if (kubelet) {
+      const { nodeName = 'node-1' } = kubelet;
+      this.#manager.add(
+        'controllers',
+        fakeNode(own, nodeName),
+        fakeScheduler(own, nodeName),
+        fakeKubelet(own, { ...kubelet, nodeName }),
+      );
+    }
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#manager.run(signal);
+  }
+}

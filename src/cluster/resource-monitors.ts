@@ -1,0 +1,137 @@
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../api/builtin.ts';
+import type { CustomResourceDefinition } from '../api/builtin.ts';
+import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
+import type { Resource } from '../api/resource.ts';
+import type { InformerHandler, Registration } from '../cache/informer.ts';
+import { Informer } from '../cache/informer.ts';
+import { listerWatcher } from '../cache/lister-watcher.ts';
+import { discover } from '../client/discovery.ts';
+import type { Runnable } from '../util/runnable.ts';
+import { untilAborted } from '../util/until-aborted.ts';
+import type { ClusterDeps } from './cluster.ts';
+
+/** Events come and go by themselves and own nothing. */
+const IGNORED: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io']);
+
+/** Between two attempts to discover, in milliseconds. */
+const DISCOVERY_RETRY_MS = 1000;
+
+interface Monitor {
+  readonly resource: Resource;
+  readonly registration: Registration;
+  readonly stop: AbortController;
+  readonly ended: Promise<void>;
+}
+
+/**
+ * A metadata-only informer for every resource that the server can list, watch and delete. Those of
+ * built-in kinds are discovered at the start; those of CRDs come and go with them.
+ */
+export class ResourceMonitors implements Runnable {
+  readonly name = 'resource-monitors';
+  readonly #deps: ClusterDeps;
+  readonly #handlerFor: (resource: Resource) => InformerHandler<KubernetesObject>;
+  readonly #monitors = new Map<string, Monitor>();
+  #onFault: (cause: unknown) => void = () => undefined;
+
+  constructor(
+    deps: ClusterDeps,
+    handlerFor: (resource: Resource) => InformerHandler<KubernetesObject>,
+  ) {
+    this.#deps = deps;
+    this.#handlerFor = handlerFor;
+  }
+
+  /** True if every monitored resource has been listed. */
+  get hasSynced(): boolean {
+    const monitors = [...this.#monitors.values()];
+    return monitors.length > 0 && monitors.every(({ registration }) => registration.hasSynced);
+  }
+
+  /** The resource of a kind, if it is monitored. */
+  resolve(apiVersion: string, kind: string): Resource | undefined {
+    for (const { resource } of this.#monitors.values()) {
+      if (resource.kind === kind && apiVersionOf(resource) === apiVersion) return resource;
+    }
+    return undefined;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const fault = new AbortController();
+    const life = AbortSignal.any([signal, fault.signal]);
+    this.#onFault = (cause) => fault.abort(cause);
+    const crds = this.#deps.informers.for(CUSTOM_RESOURCE_DEFINITIONS);
+    const registration = crds.addHandler({
+      onAdd: (crd) => this.#follow(crd),
+      onUpdate: (_, crd) => this.#follow(crd),
+      onDelete: (crd) => this.#monitors.get(crd.metadata.name)?.stop.abort(),
+    });
+    await this.#discover(life);
+    await untilAborted(life);
+    registration.remove();
+    const monitors = [...this.#monitors.values()];
+    for (const { stop } of monitors) stop.abort();
+    await Promise.all(monitors.map(({ ended }) => ended));
+    if (fault.signal.aborted) throw fault.signal.reason;
+  }
+
+  /** Finds what there is from the start, however long the server takes to come up. */
+  async #discover(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const { resources } = await discover(this.#deps.client, signal);
+        for (const resource of resources) {
+          if (['list', 'watch', 'delete'].every((verb) => resource.verbs.includes(verb))) {
+            this.#monitor(resource);
+          }
+        }
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#deps.log.v(1).info('Could not discover the resources of the server', {
+          err: error instanceof Error ? error.message : String(error),
+        });
+        await this.#deps.clock.sleep(DISCOVERY_RETRY_MS, signal);
+      }
+    }
+  }
+
+  #follow(crd: DeepReadonly<CustomResourceDefinition>): void {
+    const version = crd.spec.versions.find(({ storage }) => storage);
+    const established = crd.status?.conditions?.some(
+      ({ type, status }) => type === 'Established' && status === 'True',
+    );
+    if (!version || !established) return;
+    this.#monitor({
+      group: crd.spec.group,
+      version: version.name,
+      plural: crd.spec.names.plural,
+      kind: crd.spec.names.kind,
+      namespaced: crd.spec.scope === 'Namespaced',
+    });
+  }
+
+  #monitor(resource: Resource): void {
+    const id = groupResourceOf(resource);
+    if (IGNORED.has(id) || this.#monitors.has(id)) return;
+    const { client, clock, log } = this.#deps;
+    const source = listerWatcher(client, resource, {}, { metadataOnly: true });
+    const informer = new Informer(resource, source, { name: `${id} as metadata`, clock, log });
+    const handler = this.#handlerFor(resource);
+    const registration = informer.addHandler(handler);
+    const stop = new AbortController();
+    const run = async () => {
+      try {
+        await informer.run(stop.signal);
+      } catch (cause) {
+        this.#onFault(cause);
+      }
+      this.#monitors.delete(id);
+      // Its CRD is gone, and everything of its kind with it.
+      for (const object of informer.lister.list()) handler.onDelete?.(object, false);
+    };
+    registration.synced.catch(() => undefined);
+    this.#monitors.set(id, { resource, registration, stop, ended: run() });
+  }
+}
