@@ -1,0 +1,125 @@
+import type { HttpResponse } from '../util/http.ts';
+import type { Logger } from '../util/logger.ts';
+import { isRecord } from './json.ts';
+
+/** One HTTP exchange, for the log. */
+export interface LoggedCall {
+  readonly verb: string;
+  readonly url: string;
+  /** Path of the request, without query. */
+  readonly path: string;
+}
+
+/** How much of a body is shown, by verbosity; from 10 on, all of it. */
+const BODY_CHARACTERS: readonly (readonly [level: number, most: number])[] = [
+  [10, Number.POSITIVE_INFINITY],
+  [9, 10_240],
+  [8, 1024],
+];
+
+const MASKED = '<masked>';
+
+/**
+ * What `-v=6` to `-v=10` show of each call: one line (6), headers (7), bodies cut (8, 9) or whole
+ * (10). Never shown, at any level: credentials in headers, Secrets, tokens that the server issues
+ * or reviews, values of environment variables, and copies of whole objects in annotations.
+ */
+export class CallLog {
+  readonly #log: Logger;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  request(call: LoggedCall, headers: Readonly<Record<string, string>>, body?: string): void {
+    const log = this.#log.v(7);
+    if (log.enabled) {
+      log.info('Request', { verb: call.verb, url: call.url, headers: maskHeaders(headers) });
+    }
+    if (body !== undefined) this.#body('Request Body', call, body);
+  }
+
+  response(call: LoggedCall, response: HttpResponse, milliseconds: number): void {
+    const { verb, url } = call;
+    const { status, headers } = response;
+    const log = this.#log.v(6);
+    if (log.enabled) {
+      const shown = this.#log.v(7).enabled ? { headers: maskHeaders(headers) } : {};
+      log.info('Response', { verb, url, status, ...shown, milliseconds });
+    }
+  }
+
+  responseBody(call: LoggedCall, body: Buffer): void {
+    this.#body('Response Body', call, body);
+  }
+
+  failure(call: LoggedCall, error: unknown, milliseconds: number): void {
+    const { verb, url } = call;
+    const err = error instanceof Error ? error.message : String(error);
+    this.#log.v(6).info('Request failed', { verb, url, err, milliseconds });
+  }
+
+  #body(message: string, call: LoggedCall, body: string | Buffer): void {
+    const level = BODY_CHARACTERS.find(([level]) => this.#log.v(level).enabled);
+    if (!level) return;
+    this.#log.v(8).info(message, { body: presentBody(call, body.toString(), level[1]) });
+  }
+}
+
+function maskHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      /authorization|cookie|token|secret|key/.test(name) ? maskCredential(value) : value,
+    ]),
+  );
+}
+
+/** Keeps the scheme, which tells what kind of credential was used. */
+function maskCredential(value: string): string {
+  const scheme = /^(Bearer|Basic|Negotiate) /.exec(value)?.[1];
+  return scheme ? `${scheme} ${MASKED}` : MASKED;
+}
+
+function presentBody(call: LoggedCall, body: string, most: number): string {
+  if (isConfidential(call.path)) return `${MASKED} (${body.length} characters)`;
+  const shown = redact(body);
+  return shown.length > most
+    ? `${shown.slice(0, most)} [truncated ${shown.length - most} chars]`
+    : shown;
+}
+
+/** Secrets, and what carries tokens: TokenRequest, TokenReview. */
+function isConfidential(path: string): boolean {
+  return /\/(secrets|token|tokenreviews)(\/|$)/.test(path);
+}
+
+function redact(body: string): string {
+  try {
+    return JSON.stringify(JSON.parse(body), redactMember);
+  } catch {
+    // Not JSON, or too deep to write: nobody can tell what is in it.
+    return `not shown (${body.length} characters that are not JSON)`;
+  }
+}
+
+function redactMember(key: string, value: unknown): unknown {
+  if (key === 'kubectl.kubernetes.io/last-applied-configuration') return MASKED;
+  if ((key === 'token' || key === 'password') && typeof value === 'string') return MASKED;
+  if (key === 'env' && Array.isArray(value)) return value.map(redactVariable);
+  if (!isRecord(value)) return value;
+  return value['kind'] === 'Secret' ? withoutData(value) : value;
+}
+
+function redactVariable(variable: unknown): unknown {
+  return isRecord(variable) && 'value' in variable ? { ...variable, value: MASKED } : variable;
+}
+
+function withoutData(secret: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(secret).map(([key, value]) => [
+      key,
+      key === 'data' || key === 'stringData' ? MASKED : value,
+    ]),
+  );
+}

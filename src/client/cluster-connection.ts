@@ -1,0 +1,60 @@
+import type { Clock } from '../util/clock.ts';
+import type { HttpHandler } from '../util/http.ts';
+import type { ClusterConfig } from './cluster-config.ts';
+import { impersonationHeaders } from './cluster-config.ts';
+import type { CredentialsOptions } from './credentials.ts';
+import { credentialsOf } from './credentials.ts';
+import type { HttpClientOptions } from './http-client.ts';
+import { HttpClient } from './http-client.ts';
+import type { TransportOptions } from './transport.ts';
+import { undiciTransport } from './transport.ts';
+
+export interface ClusterConnectionOptions
+  extends
+    CredentialsOptions,
+    Pick<TransportOptions, 'headersTimeoutMs'>,
+    Omit<HttpClientOptions, 'handler' | 'server' | 'credentials' | 'clock' | 'log' | 'metrics'> {
+  readonly clock?: Clock | undefined;
+  /**
+   * Put around the transport: what every request passes last, a write fence for example.
+   * @default nothing
+   */
+  readonly around?: ((handler: HttpHandler) => HttpHandler) | undefined;
+}
+
+/** A client, and the connections under it. */
+export interface ClusterConnection {
+  readonly client: HttpClient;
+  /** Without user and password. */
+  readonly server: string;
+  /** Ends all connections; what is in flight fails. */
+  close(): Promise<void>;
+}
+
+/**
+ * A client to the cluster `config` describes, with connections and credentials of its own: a lease's
+ * client that shares neither with the rest is one more call. Nothing is sent before it is used.
+ */
+export function connectCluster(
+  config: ClusterConfig,
+  options: ClusterConnectionOptions = {},
+): ClusterConnection {
+  const { around = (handler) => handler, headersTimeoutMs } = options;
+  const credentials = credentialsOf(config, options);
+  const transport = undiciTransport({
+    server: config.server,
+    tls: () => credentials.tls(),
+    serverName: config.tlsServerName,
+    insecure: config.insecureSkipTlsVerify,
+    proxyUrl: config.proxyUrl,
+    headers: impersonationHeaders(config.impersonation),
+    ...(headersTimeoutMs === undefined ? {} : { headersTimeoutMs }),
+  });
+  const client = new HttpClient({
+    ...options,
+    handler: around(transport.handle),
+    server: config.server,
+    credentials,
+  });
+  return { client, server: config.server, close: () => transport.close() };
+}

@@ -1,0 +1,90 @@
+import type { KubernetesObject, ObjectList } from '../api/object.ts';
+import type { Resource } from '../api/resource.ts';
+import { apiVersionOf } from '../api/resource.ts';
+import { isRecord, malformed } from './json.ts';
+import { StringPool } from './string-pool.ts';
+
+export interface DecoderOptions {
+  /**
+   * Keep `metadata.managedFields`: half of an object's size, and of interest to few.
+   * @default false
+   */
+  readonly keepManagedFields?: boolean | undefined;
+}
+
+/** Which objects are expected, and in which form. */
+export interface Expected<T extends KubernetesObject> {
+  readonly resource: Resource<T>;
+  /** They come as `PartialObjectMetadata`, and get the kind they are of. */
+  readonly metadataOnly?: boolean | undefined;
+}
+
+/**
+ * From parsed JSON to the objects a caller may rely on: an object has metadata, an item of a list
+ * has `apiVersion` and `kind` like any other object, and what would only fill memory is gone.
+ */
+export class Decoder {
+  readonly #keepManagedFields: boolean;
+  readonly #strings = new StringPool();
+
+  constructor({ keepManagedFields = false }: DecoderOptions = {}) {
+    this.#keepManagedFields = keepManagedFields;
+  }
+
+  /** @throws {ApiError} of kind `malformed` if `value` is no object of Kubernetes */
+  object<T extends KubernetesObject>(value: unknown, expected: Expected<T>): T {
+    if (!isRecord(value) || !isRecord(value['metadata'])) {
+      throw malformed(`Expected an object of kind ${expected.resource.kind}, got something else`);
+    }
+    this.#identify(value, expected);
+    this.#trim(value['metadata']);
+    const object: unknown = value;
+    return object as T;
+  }
+
+  /** @throws {ApiError} of kind `malformed` if `value` is no list */
+  list<T extends KubernetesObject>(value: unknown, expected: Expected<T>): ObjectList<T> {
+    // Go writes an empty slice as null.
+    const items = isRecord(value) ? (value['items'] ?? []) : undefined;
+    if (!isRecord(value) || !isRecord(value['metadata']) || !Array.isArray(items)) {
+      throw malformed(`Expected a list of ${expected.resource.plural}, got something else`);
+    }
+    const { resourceVersion, remainingItemCount, continue: token } = value['metadata'];
+    return {
+      items: items.map((item: unknown) => this.object(item, expected)),
+      resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : '',
+      ...(typeof token === 'string' && token !== '' ? { continueToken: token } : {}),
+      ...(typeof remainingItemCount === 'number' ? { remainingItemCount } : {}),
+    };
+  }
+
+  #identify(
+    object: Record<string, unknown>,
+    { resource, metadataOnly }: Expected<KubernetesObject>,
+  ): void {
+    if (metadataOnly || typeof object['kind'] !== 'string' || object['kind'] === '') {
+      object['apiVersion'] = apiVersionOf(resource);
+      object['kind'] = resource.kind;
+    }
+  }
+
+  #trim(metadata: Record<string, unknown>): void {
+    if (!this.#keepManagedFields) delete metadata['managedFields'];
+    this.#shareValue(metadata, 'namespace');
+    const { labels, ownerReferences } = metadata;
+    if (isRecord(labels)) {
+      for (const key of Object.keys(labels)) this.#shareValue(labels, key);
+    }
+    if (Array.isArray(ownerReferences)) {
+      for (const reference of ownerReferences as unknown[]) {
+        if (!isRecord(reference)) continue;
+        for (const key of ['apiVersion', 'kind', 'name', 'uid']) this.#shareValue(reference, key);
+      }
+    }
+  }
+
+  #shareValue(holder: Record<string, unknown>, key: string): void {
+    const value = holder[key];
+    if (typeof value === 'string') holder[key] = this.#strings.share(value);
+  }
+}

@@ -1,0 +1,199 @@
+import type { Resource } from '../api/resource.ts';
+import { isApiError } from '../api/api-error.ts';
+import type { Client } from './client.ts';
+import { isRecord, malformed } from './json.ts';
+
+/** A resource as the server describes it. */
+export interface DiscoveredResource extends Resource {
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly verbs: readonly string[];
+  /** Names of its subresources: `status`, `scale`. */
+  readonly subresources: readonly string[];
+}
+
+/** What a server serves, as it was when asked. */
+export interface Discovery {
+  /** Preferred versions first, groups in the server's order. */
+  readonly resources: readonly DiscoveredResource[];
+  /** Group versions the server lists and cannot describe now: an aggregated API that is down. */
+  readonly failed: readonly string[];
+  /**
+   * The resource a person means by `counts`, `count`, `Count`, a short name, or either with its
+   * group (`counts.demo.mark8s.io`) or version and group (`deployments.v1.apps`); undefined if there
+   * is none. Case counts for nothing; where several match, the first does.
+   */
+  resolve(name: string): DiscoveredResource | undefined;
+}
+
+export interface ServerVersion {
+  readonly major: string;
+  readonly minor: string;
+  /** `v1.36.1` */
+  readonly gitVersion: string;
+  readonly platform: string;
+}
+
+const AGGREGATED =
+  'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
+
+/** Two requests where the server aggregates its discovery, one per group version elsewhere. */
+export async function discover(client: Client, signal?: AbortSignal): Promise<Discovery> {
+  const parts = await Promise.all(
+    ['/api', '/apis'].map(async (path): Promise<Part> => {
+      const answer = await client.raw({ path, accept: AGGREGATED, signal });
+      return isRecord(answer) && answer['kind'] === 'APIGroupDiscoveryList'
+        ? aggregated(answer)
+        : legacy(client, path, answer, signal);
+    }),
+  );
+  const resources = parts.flatMap((part) => part.resources);
+  return {
+    resources,
+    failed: parts.flatMap((part) => part.failed),
+    resolve: (name) => resolve(resources, name.toLowerCase()),
+  };
+}
+
+export async function serverVersion(client: Client, signal?: AbortSignal): Promise<ServerVersion> {
+  const answer = await client.raw({ path: '/version', signal });
+  if (!isRecord(answer) || typeof answer['gitVersion'] !== 'string') {
+    throw malformed('The answer to GET /version is no version. Is this a Kubernetes API server?');
+  }
+  return {
+    major: text(answer['major']),
+    minor: text(answer['minor']),
+    gitVersion: answer['gitVersion'],
+    platform: text(answer['platform']),
+  };
+}
+
+interface Part {
+  readonly resources: readonly DiscoveredResource[];
+  readonly failed: readonly string[];
+}
+
+function resolve(
+  resources: readonly DiscoveredResource[],
+  name: string,
+): DiscoveredResource | undefined {
+  const [first = '', ...rest] = name.split('.');
+  const [version, ...versionedGroup] = rest;
+  return resources.find((resource) => {
+    if (!namesOf(resource).includes(first)) return false;
+    if (rest.length === 0) return true;
+    return (
+      resource.group === rest.join('.') ||
+      (resource.version === version && resource.group === versionedGroup.join('.'))
+    );
+  });
+}
+
+function namesOf({ plural, singular, kind, shortNames }: DiscoveredResource): string[] {
+  return [plural, singular, kind.toLowerCase(), ...shortNames];
+}
+
+/** `apidiscovery.k8s.io/v2`: everything in one answer. */
+function aggregated(list: Record<string, unknown>): Part {
+  const versions = records(list['items']).flatMap((group) => {
+    const name = isRecord(group['metadata']) ? text(group['metadata']['name']) : '';
+    return records(group['versions']).map((version) => ({ group: name, version }));
+  });
+  return {
+    resources: versions.flatMap(({ group, version }) =>
+      records(version['resources']).map((resource) => ({
+        group,
+        version: text(version['version']),
+        plural: text(resource['resource']),
+        kind: isRecord(resource['responseKind']) ? text(resource['responseKind']['kind']) : '',
+        namespaced: resource['scope'] === 'Namespaced',
+        singular: text(resource['singularResource']),
+        shortNames: texts(resource['shortNames']),
+        categories: texts(resource['categories']),
+        verbs: texts(resource['verbs']),
+        subresources: records(resource['subresources']).map((each) => text(each['subresource'])),
+      })),
+    ),
+    failed: versions
+      .filter(({ version }) => version['freshness'] === 'Stale')
+      .map(({ group, version }) => `${group}/${text(version['version'])}`),
+  };
+}
+
+async function legacy(
+  client: Client,
+  root: string,
+  answer: unknown,
+  signal: AbortSignal | undefined,
+): Promise<Part> {
+  if (!isRecord(answer)) throw malformed(`The answer to GET ${root} is no discovery document`);
+  const groupVersions =
+    answer['kind'] === 'APIVersions'
+      ? texts(answer['versions'])
+      : records(answer['groups']).flatMap(groupVersionsOf);
+  const parts = await Promise.all(
+    groupVersions.map(async (groupVersion): Promise<Part> => {
+      try {
+        const list = await client.raw({ path: `${root}/${groupVersion}`, signal });
+        return { resources: legacyResources(groupVersion, list), failed: [] };
+      } catch (error) {
+        // One broken aggregated API must not hide all others.
+        if (!isApiError(error, 'unavailable', 'internal', 'notFound', 'timeout')) throw error;
+        return { resources: [], failed: [groupVersion] };
+      }
+    }),
+  );
+  return {
+    resources: parts.flatMap((part) => part.resources),
+    failed: parts.flatMap((part) => part.failed),
+  };
+}
+
+/** The preferred version first. */
+function groupVersionsOf(group: Record<string, unknown>): string[] {
+  const preferred = isRecord(group['preferredVersion']) ? group['preferredVersion'] : {};
+  const all = [preferred, ...records(group['versions'])].map((each) => text(each['groupVersion']));
+  return [...new Set(all)].filter((groupVersion) => groupVersion !== '');
+}
+
+function legacyResources(groupVersion: string, list: unknown): DiscoveredResource[] {
+  const [group, version] = groupVersion.includes('/')
+    ? [groupVersion.split('/')[0] ?? '', groupVersion.split('/')[1] ?? '']
+    : ['', groupVersion];
+  const entries = isRecord(list) ? records(list['resources']) : [];
+  const namesAndParents = entries.map((entry) => text(entry['name']));
+  return entries
+    .filter((entry) => !text(entry['name']).includes('/'))
+    .map((entry) => {
+      const plural = text(entry['name']);
+      return {
+        group,
+        version,
+        plural,
+        kind: text(entry['kind']),
+        namespaced: entry['namespaced'] === true,
+        singular: text(entry['singularName']) || text(entry['kind']).toLowerCase(),
+        shortNames: texts(entry['shortNames']),
+        categories: texts(entry['categories']),
+        verbs: texts(entry['verbs']),
+        subresources: namesAndParents
+          .filter((name) => name.startsWith(`${plural}/`))
+          .map((name) => name.slice(plural.length + 1)),
+      };
+    });
+}
+
+function records(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? (value as unknown[]).filter(isRecord) : [];
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value)
+    ? (value as unknown[]).filter((item): item is string => typeof item === 'string')
+    : [];
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,276 @@
+import { ApiError, isApiError } from '../api/api-error.ts';
+import type { RestClientMetrics } from '../metrics/rest-client-metrics.ts';
+import { noRestClientMetrics } from '../metrics/rest-client-metrics.ts';
+import type { Clock } from '../util/clock.ts';
+import { systemClock } from '../util/clock.ts';
+import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
+import type { Logger } from '../util/logger.ts';
+import { silentLogger } from '../util/logger.ts';
+import { errorOf, isSuccess, readBody, retryAfterOf } from './answer.ts';
+import type { LoggedCall } from './call-log.ts';
+import { CallLog } from './call-log.ts';
+import { isConnectionReset, unreachable } from './connection-error.ts';
+import { logWarningsOnce, parseWarnings } from './server-warnings.ts';
+import { Throttle } from './throttle.ts';
+import { TimeUpError, withinTimeout } from './within-timeout.ts';
+
+/** What authenticates requests by a header. `Credentials` of credentials.ts is one. */
+export interface RequestCredentials {
+  /** Headers that authenticate the next request. */
+  headers(): Promise<Readonly<Record<string, string>>>;
+  /**
+   * The server refused what `headers` gave. Returns whether others may be had: then the next call
+   * of `headers` gets them.
+   */
+  invalidate(refused: Readonly<Record<string, string>>): boolean;
+}
+
+export interface ExchangerOptions {
+  readonly handler: HttpHandler;
+  /** What messages call the server: `https://10.0.0.1:6443`. */
+  readonly server: string;
+  /** @default none */
+  readonly credentials?: RequestCredentials | undefined;
+  /** @default `crd-controller` */
+  readonly userAgent?: string | undefined;
+  /**
+   * Bound on one exchange that is not a watch, in milliseconds; 0 is none. A repetition has a bound
+   * of its own.
+   * @default 30000
+   */
+  readonly requestTimeoutMs?: number | undefined;
+  /**
+   * Client-side rate limit in requests a second; watches are exempt.
+   * @default none: the server's priority and fairness decides
+   */
+  readonly qps?: number | undefined;
+  /**
+   * Requests at once, where there is a rate limit.
+   * @default 2 * qps
+   */
+  readonly burst?: number | undefined;
+  /**
+   * Called with each warning the server attaches to an answer.
+   * @default logs each distinct one once
+   */
+  readonly onWarning?: ((warning: string) => void) | undefined;
+  /** @default the machine's clock */
+  readonly clock?: Clock | undefined;
+  /** @default silent */
+  readonly log?: Logger | undefined;
+  /** @default none */
+  readonly metrics?: RestClientMetrics | undefined;
+}
+
+export type Call = Omit<HttpRequest, 'body'> & { readonly body?: string };
+
+/** How often one call is repeated. */
+const MOST_RETRIES = 10;
+/** Pause before a repetition where the server named none, in milliseconds. */
+const RETRY_PAUSE_MS = 1000;
+/** A server that asks for more gets an error passed on: its caller has a backoff of its own. */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+type Attempt<R> =
+  | { readonly kind: 'done'; readonly result: R }
+  | {
+      readonly kind: 'failed';
+      readonly error: unknown;
+      readonly retryAfterMs?: number | undefined;
+      /** What the request was authenticated with. */
+      readonly credentials: Readonly<Record<string, string>>;
+    };
+
+/**
+ * Carries calls to the server until one answer is final. A call is repeated, at most ten times, when
+ * the answer is 429 or 5xx and says in whole seconds when to come back, and when the connection of a
+ * GET broke; and once, with fresh credentials, on 401. Every repetition is throttled and bounded
+ * like the first attempt. Rejects with `ApiError`, or with the signal's reason.
+ */
+export class Exchanger {
+  readonly #handler: HttpHandler;
+  readonly #server: string;
+  readonly #host: string;
+  readonly #credentials: RequestCredentials | undefined;
+  readonly #userAgent: string;
+  readonly #requestTimeoutMs: number;
+  readonly #throttle: Throttle | undefined;
+  readonly #onWarning: (warning: string) => void;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #callLog: CallLog;
+  readonly #metrics: RestClientMetrics;
+
+  constructor(options: ExchangerOptions) {
+    const { clock = systemClock, log = silentLogger, qps } = options;
+    this.#handler = options.handler;
+    this.#server = options.server;
+    this.#host = URL.parse(options.server)?.host ?? options.server;
+    this.#credentials = options.credentials;
+    this.#userAgent = options.userAgent ?? 'crd-controller';
+    this.#requestTimeoutMs = options.requestTimeoutMs ?? 30_000;
+    this.#throttle =
+      qps === undefined
+        ? undefined
+        : new Throttle({ qps, burst: options.burst ?? Math.max(1, 2 * qps), clock });
+    this.#onWarning = options.onWarning ?? logWarningsOnce(log);
+    this.#clock = clock;
+    this.#log = log;
+    this.#callLog = new CallLog(log);
+    this.#metrics = options.metrics ?? noRestClientMetrics;
+  }
+
+  /** The answer with its body, once that is complete; an unsuccessful one is an error. */
+  async send(call: Call): Promise<{ readonly response: HttpResponse; readonly body: Buffer }> {
+    return this.#repeat(call, async () => {
+      await this.#waitForThrottle(call);
+      const attempt = (signal: AbortSignal | undefined) =>
+        this.#attempt({ ...call, ...(signal && { signal }) }, async (response) => {
+          const body = await readBody(response);
+          this.#callLog.responseBody(this.#logged(call), body);
+          return { result: { response, body }, bytes: body.length };
+        });
+      const { signal } = call;
+      const timeoutMs = this.#requestTimeoutMs;
+      return timeoutMs === 0
+        ? attempt(signal)
+        : withinTimeout({ clock: this.#clock, timeoutMs, signal }, attempt);
+    });
+  }
+
+  /** The answer as soon as its headers are there; an unsuccessful one is an error. */
+  async open(call: Call): Promise<HttpResponse> {
+    return this.#repeat(call, () =>
+      this.#attempt(call, async (response) => ({ result: response })),
+    );
+  }
+
+  /** How messages name a call: `GET https://10.0.0.1:6443/api/v1/pods?limit=500`. */
+  describe(call: Pick<Call, 'method' | 'path'>): string {
+    return `${call.method} ${this.#server}${call.path}`;
+  }
+
+  async #repeat<R>(call: Call, attempt: () => Promise<Attempt<R>>): Promise<R> {
+    let mayRenew = true;
+    for (let retries = 0; ; retries++) {
+      const outcome = await attempt();
+      if (outcome.kind === 'done') return outcome.result;
+      const { error, retryAfterMs, credentials } = outcome;
+      if (mayRenew && isApiError(error, 'unauthorized')) {
+        mayRenew = false;
+        if (this.#credentials?.invalidate(credentials)) continue;
+      }
+      const pauseMs = retryAfterMs ?? (isRepeatable(call, error) ? RETRY_PAUSE_MS : undefined);
+      if (pauseMs === undefined || pauseMs > LONGEST_RETRY_AFTER_MS || retries >= MOST_RETRIES) {
+        throw error;
+      }
+      await this.#pause(call, error, pauseMs, retries + 1);
+    }
+  }
+
+  async #pause(call: Call, error: unknown, pauseMs: number, attempt: number): Promise<void> {
+    const code = isApiError(error) && error.code !== 0 ? String(error.code) : '<error>';
+    this.#metrics.retried({ code, verb: call.method, host: this.#host });
+    const url = this.#server + call.path;
+    this.#log.v(4).info('Repeating a request', {
+      verb: call.method,
+      url,
+      code,
+      delay: `${pauseMs / 1000}s`,
+      attempt,
+    });
+    await this.#clock.sleep(pauseMs, call.signal);
+    call.signal?.throwIfAborted();
+  }
+
+  async #attempt<R>(
+    call: Call,
+    read: (response: HttpResponse) => Promise<{ readonly result: R; readonly bytes?: number }>,
+  ): Promise<Attempt<R>> {
+    call.signal?.throwIfAborted();
+    const credentials = (await this.#credentials?.headers()) ?? {};
+    const headers = { ...call.headers, 'user-agent': this.#userAgent, ...credentials };
+    const logged = this.#logged(call);
+    this.#callLog.request(logged, headers, call.body);
+    const startedMs = this.#clock.monotonic();
+    const elapsedMs = () => this.#clock.monotonic() - startedMs;
+    const measured = (code: string, responseBytes?: number) =>
+      this.#metrics.exchanged({
+        verb: call.method,
+        host: this.#host,
+        code,
+        seconds: elapsedMs() / 1000,
+        requestBytes: call.body === undefined ? 0 : Buffer.byteLength(call.body),
+        ...(responseBytes === undefined ? {} : { responseBytes }),
+      });
+    try {
+      const response = await this.#handler({ ...call, headers });
+      this.#callLog.response(logged, response, Math.round(elapsedMs()));
+      this.#warn(response);
+      if (isSuccess(response)) {
+        const { result, bytes } = await read(response);
+        measured(String(response.status), bytes);
+        return { kind: 'done', result };
+      }
+      const body = await readBody(response);
+      this.#callLog.responseBody(logged, body);
+      measured(String(response.status), body.length);
+      return {
+        kind: 'failed',
+        error: errorOf(response, body, this.describe(call)),
+        retryAfterMs: repeatAfter(response),
+        credentials,
+      };
+    } catch (thrown) {
+      measured('<error>');
+      const timeUp = call.signal?.reason instanceof TimeUpError;
+      if (!timeUp) call.signal?.throwIfAborted();
+      const error = timeUp ? this.#timeoutError(call) : unreachable(thrown, this.#server);
+      this.#callLog.failure(logged, error, Math.round(elapsedMs()));
+      return { kind: 'failed', error, credentials };
+    }
+  }
+
+  async #waitForThrottle(call: Call): Promise<void> {
+    if (!this.#throttle) return;
+    const waitedMs = await this.#throttle.wait(call.signal);
+    call.signal?.throwIfAborted();
+    this.#metrics.throttled({ verb: call.method, host: this.#host, seconds: waitedMs / 1000 });
+    if (waitedMs <= 50) return;
+    const { method: verb, path } = call;
+    this.#log.v(waitedMs > 1000 ? 2 : 3).info('Waited before sending request', {
+      delay: `${waitedMs / 1000}s`,
+      reason: 'client-side throttling, not priority and fairness',
+      verb,
+      URL: this.#server + path,
+    });
+  }
+
+  #timeoutError(call: Call): ApiError {
+    return new ApiError({
+      kind: 'unreachable',
+      message:
+        `No complete answer to ${this.describe(call)} within ${this.#requestTimeoutMs / 1000} s. ` +
+        'Check the health and load of the API server, or allow more time.',
+      cause: call.signal?.reason,
+    });
+  }
+
+  #warn(response: HttpResponse): void {
+    const header = response.headers['warning'];
+    if (header !== undefined) parseWarnings(header).forEach(this.#onWarning);
+  }
+
+  #logged({ method: verb, path }: Call): LoggedCall {
+    return { verb, url: this.#server + path, path: path.split('?', 1)[0] ?? path };
+  }
+}
+
+/** Only what changes nothing is sent again without the server's leave. */
+function isRepeatable(call: Call, error: unknown): boolean {
+  return call.method === 'GET' && isConnectionReset(error);
+}
+
+function repeatAfter(response: HttpResponse): number | undefined {
+  return response.status === 429 || response.status >= 500 ? retryAfterOf(response) : undefined;
+}

@@ -1,0 +1,248 @@
+import type { ObjectName } from '../api/object-key.ts';
+import type { Draft, KubernetesObject, ObjectList } from '../api/object.ts';
+import type { Resource } from '../api/resource.ts';
+import { collectionPath, groupResourceOf, objectPath } from '../api/resource.ts';
+import { systemClock } from '../util/clock.ts';
+import type { Clock } from '../util/clock.ts';
+import type { HttpRequest } from '../util/http.ts';
+import { parseAnswer } from './answer.ts';
+import type {
+  Client,
+  DeleteOptions,
+  GetOptions,
+  ListOptions,
+  Patch,
+  RawRequest,
+  WatchOptions,
+  WatchStream,
+  WriteOptions,
+} from './client.ts';
+import { Decoder } from './decoder.ts';
+import type { DecoderOptions, Expected } from './decoder.ts';
+import type { ExchangerOptions } from './exchanger.ts';
+import { Exchanger } from './exchanger.ts';
+import { isRecord, malformed } from './json.ts';
+import { watchStream } from './watch-stream.ts';
+
+export interface HttpClientOptions extends ExchangerOptions, DecoderOptions {
+  /** Bound on an event of a watch; as in `WatchStreamOptions`. */
+  readonly maxLineBytes?: number | undefined;
+}
+
+const JSON_TYPE = 'application/json';
+
+const PATCH_TYPES: Readonly<Record<Patch['type'], string>> = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  // JSON is YAML.
+  apply: 'application/apply-patch+yaml',
+};
+
+/**
+ * The `Client` that speaks HTTP through any `HttpHandler`: a transport, or a server in the same
+ * process. Answers are asked for uncompressed: on a cluster's network that costs less than gzip.
+ */
+export class HttpClient implements Client {
+  readonly #exchanger: Exchanger;
+  readonly #decoder: Decoder;
+  readonly #clock: Clock;
+  readonly #maxLineBytes: number | undefined;
+
+  constructor(options: HttpClientOptions) {
+    this.#exchanger = new Exchanger(options);
+    this.#decoder = new Decoder(options);
+    this.#clock = options.clock ?? systemClock;
+    this.#maxLineBytes = options.maxLineBytes;
+  }
+
+  async get<T extends KubernetesObject>(
+    resource: Resource<T>,
+    at: ObjectName,
+    { signal, resourceVersion }: GetOptions = {},
+  ): Promise<T> {
+    const path = withQuery(pathOf(resource, at), { resourceVersion });
+    return this.#decoder.object(await this.#json({ method: 'GET', path, signal }), { resource });
+  }
+
+  async list<T extends KubernetesObject>(
+    resource: Resource<T>,
+    options: ListOptions = {},
+  ): Promise<ObjectList<T>> {
+    const { signal, namespace, metadataOnly, continueToken, limit, ...query } = options;
+    if (namespace) requireNamespace(resource, namespace);
+    const path = withQuery(collectionPath(resource, namespace), {
+      ...query,
+      limit: limit || undefined,
+      continue: continueToken,
+    });
+    const accept = metadataOnly ? metadataType('PartialObjectMetadataList') : JSON_TYPE;
+    const answer = await this.#json({ method: 'GET', path, accept, signal });
+    return this.#decoder.list(answer, { resource, metadataOnly });
+  }
+
+  async watch<T extends KubernetesObject>(
+    resource: Resource<T>,
+    options: WatchOptions = {},
+  ): Promise<WatchStream<T>> {
+    const { signal, namespace, metadataOnly, ...query } = options;
+    if (namespace) requireNamespace(resource, namespace);
+    const path = withQuery(collectionPath(resource, namespace), { watch: true, ...query });
+    const accept = metadataOnly ? metadataType('PartialObjectMetadata') : JSON_TYPE;
+    const call = httpCall({ method: 'GET', path, accept, signal });
+    const { body } = await this.#exchanger.open(call);
+    const expected: Expected<T> = { resource, metadataOnly };
+    return watchStream({
+      ...expected,
+      body,
+      signal,
+      decoder: this.#decoder,
+      clock: this.#clock,
+      call: this.#exchanger.describe(call),
+      maxLineBytes: this.#maxLineBytes,
+    });
+  }
+
+  async create<T extends KubernetesObject>(
+    resource: Resource<T>,
+    object: Draft<T>,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    requireNamespace(resource, object.metadata.namespace);
+    const path = withQuery(
+      collectionPath(resource, object.metadata.namespace),
+      writeQuery(options),
+    );
+    return this.#write(resource, { method: 'POST', path, body: object, signal: options.signal });
+  }
+
+  async update<T extends KubernetesObject>(
+    resource: Resource<T>,
+    object: T,
+    options: WriteOptions & { readonly subresource?: string } = {},
+  ): Promise<T> {
+    const at = pathOf(resource, object.metadata, options.subresource);
+    const path = withQuery(at, writeQuery(options));
+    return this.#write(resource, { method: 'PUT', path, body: object, signal: options.signal });
+  }
+
+  async patch<T extends KubernetesObject>(
+    resource: Resource<T>,
+    at: ObjectName,
+    patch: Patch,
+    options: WriteOptions & { readonly subresource?: string } = {},
+  ): Promise<T> {
+    if (patch.type === 'apply' && !options.fieldManager) {
+      throw new TypeError('patch: fieldManager is required by apply; expected a name, got none');
+    }
+    const path = withQuery(pathOf(resource, at, options.subresource), {
+      ...writeQuery(options),
+      force: (patch.type === 'apply' && patch.force) || undefined,
+    });
+    return this.#write(resource, {
+      method: 'PATCH',
+      path,
+      body: patch.body,
+      contentType: PATCH_TYPES[patch.type],
+      signal: options.signal,
+    });
+  }
+
+  async delete(resource: Resource, at: ObjectName, options: DeleteOptions = {}): Promise<void> {
+    const { signal, uid, resourceVersion, dryRun, ...rest } = options;
+    const preconditions =
+      uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
+    const answer = await this.#json({
+      method: 'DELETE',
+      path: pathOf(resource, at),
+      body: {
+        kind: 'DeleteOptions',
+        apiVersion: 'v1',
+        preconditions,
+        ...(dryRun ? { dryRun: ['All'] } : {}),
+        ...rest,
+      },
+      signal,
+    });
+    // The object or a Status: anything else did not come from an API server.
+    if (!isRecord(answer) || typeof answer['kind'] !== 'string') {
+      throw malformed(`The answer to the deletion of ${groupResourceOf(resource)} is no object`);
+    }
+  }
+
+  async raw({ method = 'GET', path, accept, body, signal }: RawRequest): Promise<unknown> {
+    return this.#json({ method, path, accept, body, signal });
+  }
+
+  async #write<T extends KubernetesObject>(resource: Resource<T>, write: JsonCall): Promise<T> {
+    return this.#decoder.object(await this.#json(write), { resource });
+  }
+
+  async #json(json: JsonCall): Promise<unknown> {
+    const call = httpCall(json);
+    const { response, body } = await this.#exchanger.send(call);
+    return parseAnswer(response, body, this.#exchanger.describe(call));
+  }
+}
+
+interface JsonCall {
+  readonly method: HttpRequest['method'];
+  readonly path: string;
+  readonly accept?: string | undefined;
+  readonly contentType?: string | undefined;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+}
+
+function httpCall({ method, path, accept = JSON_TYPE, contentType, body, signal }: JsonCall) {
+  const type = body === undefined ? {} : { 'content-type': contentType ?? JSON_TYPE };
+  return {
+    method,
+    path,
+    headers: { accept, ...type },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+}
+
+/** Servers that cannot do it answer with whole objects. */
+function metadataType(kind: 'PartialObjectMetadata' | 'PartialObjectMetadataList'): string {
+  return `${JSON_TYPE};as=${kind};g=meta.k8s.io;v=v1,${JSON_TYPE}`;
+}
+
+function writeQuery({ fieldManager, dryRun, fieldValidation }: WriteOptions): Query {
+  return { fieldManager, dryRun: dryRun ? 'All' : undefined, fieldValidation };
+}
+
+type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+function withQuery(path: string, query: Query): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== '') given.set(name, String(value));
+  }
+  return given.size === 0 ? path : `${path}?${given.toString()}`;
+}
+
+/** @throws {TypeError} naming what is wrong with `at` */
+function pathOf(resource: Resource, at: ObjectName, subresource?: string): string {
+  requireNamespace(resource, at.namespace);
+  requireSegment(resource, 'name', at.name);
+  return objectPath(resource, at, subresource);
+}
+
+function requireNamespace(resource: Resource, namespace: string | undefined): void {
+  if (resource.namespaced) requireSegment(resource, 'namespace', namespace);
+}
+
+/**
+ * A name that is empty, or a path of its own, would turn a request for one object into one for the
+ * whole collection, or for something else.
+ */
+function requireSegment(resource: Resource, field: string, value: string | undefined): void {
+  if (value === undefined || !/^(?!\.\.?$)[^/%]+$/.test(value)) {
+    throw new TypeError(
+      `${groupResourceOf(resource)}: ${field} must be that of one object, got ${JSON.stringify(value)}`,
+    );
+  }
+}

@@ -1,0 +1,45 @@
+import { isApiError } from '../api/api-error.ts';
+import { jittered } from '../util/backoff.ts';
+import type { Clock } from '../util/clock.ts';
+import { systemClock } from '../util/clock.ts';
+
+export interface RetryOnConflictOptions {
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * How often the callback is called at most.
+   * @default 5
+   */
+  readonly steps?: number | undefined;
+  /**
+   * Pause between two calls, in milliseconds, plus up to a tenth at random.
+   * @default 10
+   */
+  readonly pauseMs?: number | undefined;
+  /** @default the machine's clock */
+  readonly clock?: Pick<Clock, 'sleep'> | undefined;
+  /** @default Math.random */
+  readonly random?: (() => number) | undefined;
+}
+
+const JITTER = 0.1;
+
+/**
+ * Calls `change` until it does not fail with a `conflict`. The callback reads the object anew, from
+ * the server and not from a cache, or the next attempt conflicts like the last. Any other error,
+ * and the last conflict, are passed on.
+ */
+export async function retryOnConflict<T>(
+  change: () => Promise<T>,
+  options: RetryOnConflictOptions = {},
+): Promise<T> {
+  const { signal, steps = 5, pauseMs = 10, clock = systemClock, random = Math.random } = options;
+  for (let step = 1; ; step++) {
+    signal?.throwIfAborted();
+    try {
+      return await change();
+    } catch (error) {
+      if (!isApiError(error, 'conflict') || step >= steps) throw error;
+    }
+    await clock.sleep(jittered(pauseMs, JITTER, random), signal);
+  }
+}

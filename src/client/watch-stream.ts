@@ -1,0 +1,168 @@
+import { ApiError } from '../api/api-error.ts';
+import type { KubernetesObject } from '../api/object.ts';
+import type { WatchEvent } from '../api/watch-event.ts';
+import type { Clock } from '../util/clock.ts';
+import type { WatchStream } from './client.ts';
+import { unreachable } from './connection-error.ts';
+import type { Decoder, Expected } from './decoder.ts';
+import { isRecord, malformed, parseJson } from './json.ts';
+
+export interface WatchStreamOptions<T extends KubernetesObject> extends Expected<T> {
+  readonly body: AsyncIterable<Uint8Array>;
+  readonly decoder: Decoder;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** What messages call the watch: `GET https://…`. */
+  readonly call: string;
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * Longest line accepted, in bytes. The server refuses objects above 3 MiB; JSON may double that.
+   * @default 16 MiB
+   */
+  readonly maxLineBytes?: number | undefined;
+}
+
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const NEWLINE = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+/**
+ * The events of a watch, from its bytes: one JSON object a line. Nothing vanishes: a line that is no
+ * event, or that was cut, ends the iteration with an `ApiError`. Each byte is copied at most once
+ * before it is parsed, however the network cuts the stream.
+ */
+export function watchStream<T extends KubernetesObject>(
+  options: WatchStreamOptions<T>,
+): WatchStream<T> {
+  const { body, clock, call, signal, maxLineBytes = MAX_LINE_BYTES } = options;
+  let lastByteMs = clock.monotonic();
+
+  async function* events(): AsyncGenerator<WatchEvent<T>, void, undefined> {
+    const lines = new LineSplitter(maxLineBytes, call);
+    try {
+      for await (const chunk of body) {
+        lastByteMs = clock.monotonic();
+        for (const line of lines.push(chunk)) yield decodeEvent(line, options);
+      }
+      const rest = lines.rest();
+      if (rest.length > 0) yield decodeLast(rest, options);
+    } catch (error) {
+      if (signal?.aborted) return;
+      throw unreachable(error, call);
+    }
+  }
+
+  return {
+    get lastByteMs() {
+      return lastByteMs;
+    },
+    [Symbol.asyncIterator]: events,
+  };
+}
+
+/** Cuts a stream of chunks at newlines. Blank lines count for nothing. */
+class LineSplitter {
+  readonly #maxBytes: number;
+  readonly #call: string;
+  /** Chunks of the line that has begun and not ended. */
+  #begun: Buffer[] = [];
+  #begunBytes = 0;
+
+  constructor(maxBytes: number, call: string) {
+    this.#maxBytes = maxBytes;
+    this.#call = call;
+  }
+
+  *push(bytes: Uint8Array): Generator<Buffer, void, undefined> {
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      const line = trimmed(this.#finish(chunk.subarray(start, end)));
+      start = end + 1;
+      if (line.length > 0) yield line;
+    }
+    if (start < chunk.length) this.#keep(chunk.subarray(start));
+  }
+
+  /** What came after the last newline. */
+  rest(): Buffer {
+    return trimmed(this.#finish(Buffer.of()));
+  }
+
+  #finish(end: Buffer): Buffer {
+    this.#keep(end);
+    const line = this.#begun.length === 1 ? end : Buffer.concat(this.#begun, this.#begunBytes);
+    this.#begun = [];
+    this.#begunBytes = 0;
+    return line;
+  }
+
+  #keep(part: Buffer): void {
+    this.#begun.push(part);
+    this.#begunBytes += part.length;
+    if (this.#begunBytes > this.#maxBytes) {
+      throw malformed(`${this.#call}: an event is longer than ${this.#maxBytes} bytes`);
+    }
+  }
+}
+
+function trimmed(line: Buffer): Buffer {
+  return line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
+}
+
+/** A last line without newline is an event if it is whole, and else the sign of a broken stream. */
+function decodeLast<T extends KubernetesObject>(
+  line: Buffer,
+  options: WatchStreamOptions<T>,
+): WatchEvent<T> {
+  try {
+    return decodeEvent(line, options);
+  } catch (cause) {
+    const message = `${options.call}: the stream ended in the middle of an event (${line.length} bytes)`;
+    throw new ApiError({ kind: 'unreachable', message, cause });
+  }
+}
+
+function decodeEvent<T extends KubernetesObject>(
+  line: Buffer,
+  options: WatchStreamOptions<T>,
+): WatchEvent<T> {
+  const event = parseJson(line, `An event of ${options.call}`);
+  const object = isRecord(event) ? event['object'] : undefined;
+  if (!isRecord(event) || !isRecord(object)) {
+    throw malformed(`${options.call}: a line of ${line.length} bytes is no watch event`);
+  }
+  const { type } = event;
+  switch (type) {
+    case 'ADDED':
+      return { type: 'added', object: options.decoder.object(object, options) };
+    case 'MODIFIED':
+      return { type: 'modified', object: options.decoder.object(object, options) };
+    case 'DELETED':
+      return { type: 'deleted', object: options.decoder.object(object, options) };
+    case 'BOOKMARK':
+      return decodeBookmark(object, options.call);
+    case 'ERROR':
+      return { type: 'error', error: ApiError.fromStatus(object) };
+    default:
+      throw malformed(
+        `${options.call}: unknown type of event ${JSON.stringify(type)?.slice(0, 40)}`,
+      );
+  }
+}
+
+function decodeBookmark(
+  object: Record<string, unknown>,
+  call: string,
+): Extract<WatchEvent<never>, { type: 'bookmark' }> {
+  const metadata = isRecord(object['metadata']) ? object['metadata'] : {};
+  const { resourceVersion, annotations } = metadata;
+  if (typeof resourceVersion !== 'string' || resourceVersion === '') {
+    throw malformed(`${call}: a bookmark has no resourceVersion`);
+  }
+  const initialEventsEnd =
+    isRecord(annotations) &&
+    Object.hasOwn(annotations, INITIAL_EVENTS_END) &&
+    annotations[INITIAL_EVENTS_END] === 'true';
+  return { type: 'bookmark', resourceVersion, initialEventsEnd };
+}

@@ -1,0 +1,35 @@
+import type { Clock } from '../util/clock.ts';
+
+/** Time was up before the work had ended. */
+export class TimeUpError extends Error {
+  override readonly name = 'TimeUpError';
+}
+
+/**
+ * Runs `work` under a signal that aborts with the caller's, or after `timeoutMs` with a
+ * `TimeUpError`. Rejects with the reason of whichever came first; leaves no timer and no listener.
+ */
+export async function withinTimeout<R>(
+  { clock, timeoutMs, signal }: TimeLimit,
+  work: (signal: AbortSignal) => Promise<R>,
+): Promise<R> {
+  const limit = new AbortController();
+  const abort = () => limit.abort(signal?.reason);
+  const cancel = clock.after(timeoutMs, () =>
+    limit.abort(new TimeUpError(`not done within ${timeoutMs / 1000} s`)),
+  );
+  signal?.addEventListener('abort', abort, { once: true });
+  if (signal?.aborted) abort();
+  try {
+    return await work(limit.signal);
+  } finally {
+    cancel();
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+export interface TimeLimit {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}

@@ -1,0 +1,110 @@
+import type { Registry } from 'prom-client';
+import { Counter, Gauge, Histogram } from 'prom-client';
+
+/** What a client tells of its calls. Every member may be called at any rate. */
+export interface RestClientMetrics {
+  /** One HTTP exchange has ended: answered, or (code `<error>`) not. */
+  exchanged(exchange: RestExchange): void;
+  /** An exchange is about to be repeated, because of the answer `code`. */
+  retried(retry: { readonly code: string; readonly verb: string; readonly host: string }): void;
+  /** A request has waited for the client-side rate limiter. */
+  throttled(wait: { readonly verb: string; readonly host: string; readonly seconds: number }): void;
+  /** An exec credential plugin has run. */
+  execPluginCalled(call: { readonly code: number; readonly status: ExecPluginStatus }): void;
+  /** Until when exec credentials hold, in milliseconds since the Unix epoch. */
+  execPluginExpiry(expiresAtMs: number): void;
+}
+
+export interface RestExchange {
+  readonly verb: string;
+  readonly host: string;
+  /** HTTP status, or `<error>` if there was no answer. */
+  readonly code: string;
+  readonly seconds: number;
+  readonly requestBytes: number;
+  /** Absent where the body is a stream, or there was no answer. */
+  readonly responseBytes?: number;
+}
+
+export type ExecPluginStatus =
+  'no_error' | 'plugin_execution_error' | 'plugin_not_found_error' | 'client_internal_error';
+
+const SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
+const BYTES = [64, 256, 512, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216];
+
+/** client-go's `rest_client_*` series. Labels are verbs, hosts and codes: never a path. */
+export function restClientMetrics(registry: Registry): RestClientMetrics {
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'rest_client_requests_total',
+    help: 'Number of HTTP requests, partitioned by status code, method, and host.',
+    labelNames: ['code', 'method', 'host'] as const,
+    registers,
+  });
+  const retries = new Counter({
+    name: 'rest_client_request_retries_total',
+    help: 'Number of request retries, partitioned by status code, verb, and host.',
+    labelNames: ['code', 'verb', 'host'] as const,
+    registers,
+  });
+  const byVerbAndHost = (name: string, help: string, buckets: number[]) =>
+    new Histogram({ name, help, buckets, labelNames: ['verb', 'host'] as const, registers });
+  const duration = byVerbAndHost(
+    'rest_client_request_duration_seconds',
+    'Request latency in seconds. Broken down by verb, and host.',
+    SECONDS,
+  );
+  const limiter = byVerbAndHost(
+    'rest_client_rate_limiter_duration_seconds',
+    'Client side rate limiter latency in seconds. Broken down by verb, and host.',
+    SECONDS,
+  );
+  const requestSize = byVerbAndHost(
+    'rest_client_request_size_bytes',
+    'Request size in bytes. Broken down by verb and host.',
+    BYTES,
+  );
+  const responseSize = byVerbAndHost(
+    'rest_client_response_size_bytes',
+    'Response size in bytes. Broken down by verb and host.',
+    BYTES,
+  );
+  const execCalls = new Counter({
+    name: 'rest_client_exec_plugin_call_total',
+    help: 'Number of calls to an exec plugin, partitioned by exit code and call status.',
+    labelNames: ['code', 'call_status'] as const,
+    registers,
+  });
+  let execExpiresAtMs = Number.POSITIVE_INFINITY;
+  const execTtl: Gauge = new Gauge({
+    name: 'rest_client_exec_plugin_ttl_seconds',
+    help: 'Seconds until the exec plugin credentials expire; +Inf if they do not.',
+    registers,
+    collect: (): void => execTtl.set((execExpiresAtMs - Date.now()) / 1000),
+  });
+
+  return {
+    exchanged({ verb, host, code, seconds, requestBytes, responseBytes }) {
+      requests.inc({ code, method: verb, host });
+      duration.observe({ verb, host }, seconds);
+      requestSize.observe({ verb, host }, requestBytes);
+      if (responseBytes !== undefined) responseSize.observe({ verb, host }, responseBytes);
+    },
+    retried: (labels) => retries.inc(labels),
+    throttled: ({ verb, host, seconds }) => limiter.observe({ verb, host }, seconds),
+    execPluginCalled: ({ code, status }) =>
+      execCalls.inc({ code: String(code), call_status: status }),
+    execPluginExpiry(expiresAtMs) {
+      execExpiresAtMs = expiresAtMs;
+    },
+  };
+}
+
+/** For a client that is not measured. */
+export const noRestClientMetrics: RestClientMetrics = {
+  exchanged: () => undefined,
+  retried: () => undefined,
+  throttled: () => undefined,
+  execPluginCalled: () => undefined,
+  execPluginExpiry: () => undefined,
+};
