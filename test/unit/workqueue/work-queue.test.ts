@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { LOW_PRIORITY, WorkQueue } from '../../../src/workqueue/work-queue.ts';
@@ -222,6 +223,18 @@ test('a taker that gives up takes nothing', async () => {
   assert.deepEqual(drain(queue), ['a']);
 });
 
+test('a signal that outlives its takers gathers no listeners', async () => {
+  const { queue } = newQueue();
+  const { signal } = new AbortController();
+  for (let i = 0; i < 3; i++) {
+    const taking = queue.take(signal);
+    queue.add('a');
+    await taking;
+    queue.done('a');
+  }
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
+});
+
 test('after shutdown nothing is handed out and nothing is taken in', async () => {
   const { clock, queue } = newQueue();
   queue.add('in flight');
@@ -231,6 +244,7 @@ test('after shutdown nothing is handed out and nothing is taken in', async () =>
   queue.add('delayed', { afterMs: 10 });
   queue.shutDown();
   queue.shutDown();
+  assert.equal(clock.pending, 0);
   queue.add('late');
   queue.add('in flight');
   assert.equal(queue.addRateLimited('late'), undefined);
@@ -240,7 +254,6 @@ test('after shutdown nothing is handed out and nothing is taken in', async () =>
   assert.equal(queue.tryTake(), undefined);
   assert.equal(await queue.take(), undefined);
   assert.equal(queue.length, 0);
-  assert.equal(clock.pending, 0);
 });
 
 test('shutdown ends the wait of takers', async () => {

@@ -1,0 +1,334 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createRegistry } from '../../../src/metrics/registry.ts';
+import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
+import { Deferred } from '../../../src/util/deferred.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { done, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
+import type { Outcome } from '../../../src/workqueue/outcome.ts';
+import { LOW_PRIORITY, WorkQueue } from '../../../src/workqueue/work-queue.ts';
+import { WorkerPool } from '../../../src/workqueue/worker-pool.ts';
+import type { Handler, WorkerPoolOptions } from '../../../src/workqueue/worker-pool.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+
+/** A pool that runs; `stop` ends it. */
+function startPool(handler: Handler<string>, options: WorkerPoolOptions = {}) {
+  const clock = new FakeClock();
+  const { log, lines } = recordingLogger();
+  const queue = new WorkQueue<string>({ name: 'count', clock });
+  const registry = createRegistry();
+  const pool = new WorkerPool(
+    { name: 'count', queue, handler, clock, log },
+    { keyName: 'count', metrics: reconcileMetrics(registry), ...options },
+  );
+  const abort = new AbortController();
+  const running = pool.run(abort.signal);
+  let hasEnded = false;
+  const ended = running.finally(() => (hasEnded = true));
+  return {
+    clock,
+    queue,
+    errors: () => lines.filter((line) => line.level === 'error'),
+    lines,
+    hasEnded: () => hasEnded,
+    abort: () => abort.abort(),
+    stop: async () => {
+      abort.abort();
+      await ended;
+    },
+    metric: async (name: string) => {
+      const metric = await registry.getSingleMetric(`controller_runtime_${name}`)?.get();
+      return Object.fromEntries(
+        metric?.values.map(({ labels, value }) => [labels['result'] ?? 'value', value]) ?? [],
+      );
+    },
+  };
+}
+
+test('a key is handed to the handler, with its causes and a logger that names it', async () => {
+  const seen: unknown[] = [];
+  const pool = startPool(async (key, { causes, log, signal }) => {
+    seen.push({ key, causes, aborted: signal.aborted });
+    log.info('Syncing');
+    return done();
+  });
+  pool.queue.add('default/web', { cause: 'Count changed' });
+  await settle();
+  assert.deepEqual(seen, [{ key: 'default/web', causes: ['Count changed'], aborted: false }]);
+  const line = pool.lines.find(({ message }) => message === 'Syncing');
+  assert.deepEqual(line?.fields, { controller: 'count', count: 'default/web' });
+  await pool.stop();
+});
+
+test('as many keys as there are slots run at once, and the others wait in the queue', async () => {
+  const gate = new Deferred();
+  const running: string[] = [];
+  const pool = startPool(
+    async (key) => {
+      running.push(key);
+      await gate.promise;
+      return done();
+    },
+    { concurrency: 2 },
+  );
+  for (const key of ['a', 'b', 'c', 'd']) pool.queue.add(key);
+  await settle();
+  assert.deepEqual(running, ['a', 'b']);
+  assert.equal(pool.queue.length, 2);
+  pool.queue.add('d', { priority: 1 });
+  gate.resolve();
+  await settle();
+  assert.deepEqual(running, ['a', 'b', 'd', 'c']);
+  await pool.stop();
+});
+
+test('a key never runs twice at once, however many slots there are', async () => {
+  let atOnce = 0;
+  let most = 0;
+  const pool = startPool(
+    async () => {
+      most = Math.max(most, ++atOnce);
+      await settle(2);
+      atOnce--;
+      return done();
+    },
+    { concurrency: 5 },
+  );
+  for (let i = 0; i < 20; i++) {
+    pool.queue.add('a');
+    await settle(1);
+  }
+  await pool.stop();
+  assert.equal(most, 1);
+});
+
+test('an error is logged once, counted, and retried with backoff until a success ends it', async () => {
+  let failures = 3;
+  const runs: number[] = [];
+  const pool = startPool(async () => {
+    runs.push(pool.clock.monotonic());
+    if (failures-- > 0) throw new Error('no such image');
+    return done();
+  });
+  pool.queue.add('default/web');
+  await pool.clock.advance(1000);
+  assert.deepEqual(runs, [0, 5, 15, 35]);
+  assert.equal(pool.queue.retries('default/web'), 0);
+  assert.deepEqual(
+    pool.errors().map(({ message, fields, error }) => ({ message, fields, error: String(error) })),
+    [
+      ['5ms', 1],
+      ['10ms', 2],
+      ['20ms', 3],
+    ].map(([requeueAfter, attempt]) => ({
+      message: 'Error syncing; requeuing for later retry',
+      fields: { controller: 'count', count: 'default/web', attempt, requeueAfter },
+      error: 'Error: no such image',
+    })),
+  );
+  assert.deepEqual(await pool.metric('reconcile_total'), {
+    success: 1,
+    error: 3,
+    requeue: 0,
+    requeue_after: 0,
+  });
+  assert.deepEqual(await pool.metric('reconcile_errors_total'), { value: 3 });
+  await pool.stop();
+});
+
+test('a terminal error is logged and counted, and neither retried nor held against the key', async () => {
+  let runs = 0;
+  const pool = startPool(async () => {
+    runs++;
+    if (runs === 1) throw new Error('for now');
+    throw new TerminalError('schedule is not a time');
+  });
+  pool.queue.add('default/web');
+  await pool.clock.advance(600_000);
+  assert.equal(runs, 2);
+  assert.equal(pool.queue.retries('default/web'), 0);
+  assert.deepEqual(
+    pool.errors().map(({ message }) => message),
+    ['Error syncing; requeuing for later retry', 'Error syncing; a retry would not help'],
+  );
+  assert.deepEqual(await pool.metric('terminal_reconcile_errors_total'), { value: 1 });
+  assert.deepEqual(await pool.metric('reconcile_errors_total'), { value: 2 });
+  pool.queue.add('default/web');
+  await settle();
+  assert.equal(runs, 3);
+  await pool.stop();
+});
+
+test('a planned run comes when planned, ends the backoff, and keeps the priority', async () => {
+  const outcomes: (Outcome | Error)[] = [new Error('once'), requeueAfter(60_000), done()];
+  const runs: [at: number, causes: readonly string[]][] = [];
+  const pool = startPool(async (_key, { causes }) => {
+    runs.push([pool.clock.monotonic(), causes]);
+    const outcome = outcomes.shift() ?? done();
+    if (outcome instanceof Error) throw outcome;
+    return outcome;
+  });
+  pool.queue.add('default/web', { priority: LOW_PRIORITY, cause: 'Count listed' });
+  await pool.clock.advance(5);
+  assert.equal(pool.queue.retries('default/web'), 0);
+  assert.equal(pool.queue.snapshot().delayed[0]?.priority, LOW_PRIORITY);
+  await pool.clock.advance(100_000);
+  assert.deepEqual(runs, [
+    [0, ['Count listed']],
+    [5, ['retry after an error']],
+    [60_005, ['requeued as planned']],
+  ]);
+  assert.equal((await pool.metric('reconcile_total'))['requeue_after'], 1);
+  await pool.stop();
+});
+
+test('a handler that throws at once, or returns no outcome, is an error of its key alone', async () => {
+  // What an untyped caller may do.
+  const bad: (() => unknown)[] = [
+    () => {
+      throw new Error('thrown before any promise');
+    },
+    () => undefined,
+    async () => ({ kind: 'requeueAfter', ms: 'soon' }),
+    async () => null,
+    () => new Promise((_resolve, reject) => reject()),
+  ];
+  const handler = () => (bad.shift() ?? (async () => done()))();
+  const pool = startPool(handler as Handler<string>);
+  pool.queue.add('bad');
+  await pool.clock.advance(1000);
+  pool.queue.add('good');
+  await settle();
+  assert.equal(pool.errors().length, 5);
+  assert.match(String(pool.errors()[1]?.error), /gave no Outcome: undefined/);
+  assert.deepEqual(await pool.metric('reconcile_panics_total'), { value: 3 });
+  assert.deepEqual(await pool.metric('reconcile_total'), {
+    success: 2,
+    error: 5,
+    requeue: 0,
+    requeue_after: 0,
+  });
+  await pool.stop();
+});
+
+test('a stop hands out nothing more, and lets what is under way finish undisturbed', async () => {
+  const gate = new Deferred();
+  const finished: string[] = [];
+  const pool = startPool(
+    async (key, { signal }) => {
+      await gate.promise;
+      finished.push(`${key} ${signal.aborted}`);
+      return requeueAfter(5);
+    },
+    { concurrency: 2 },
+  );
+  for (const key of ['a', 'b', 'c']) pool.queue.add(key);
+  await settle();
+  pool.abort();
+  pool.queue.add('d');
+  await pool.clock.advance(29_999);
+  assert.equal(pool.hasEnded(), false);
+  gate.resolve();
+  await pool.stop();
+  assert.deepEqual(finished, ['a false', 'b false']);
+  assert.equal(pool.clock.pending, 0);
+  assert.deepEqual(pool.errors(), []);
+});
+
+test('a run that outlasts the grace is told to stop, and its abort is no error', async () => {
+  const pool = startPool(
+    async (_key, { signal }) => {
+      await new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error));
+      });
+      return done();
+    },
+    { drainTimeoutMs: 2000 },
+  );
+  pool.queue.add('stuck');
+  await settle();
+  pool.abort();
+  await pool.clock.advance(1999);
+  assert.equal(pool.hasEnded(), false);
+  await pool.clock.advance(1);
+  await pool.stop();
+  assert.deepEqual(
+    pool.errors().map(({ message, fields }) => ({ message, keys: fields['keys'] })),
+    [{ message: 'Runs did not finish in time; telling them to stop', keys: ['stuck'] }],
+  );
+  assert.equal((await pool.metric('reconcile_total'))['error'], 0);
+  assert.deepEqual(await pool.metric('active_workers'), { value: 0 });
+});
+
+test('an error during the grace is still an error, but promises no retry', async () => {
+  const gate = new Deferred();
+  const pool = startPool(async () => {
+    await gate.promise;
+    throw new Error('conflict');
+  });
+  pool.queue.add('a');
+  await settle();
+  pool.abort();
+  gate.resolve();
+  await pool.stop();
+  assert.deepEqual(
+    pool.errors().map(({ message }) => message),
+    ['Error syncing; the daemon is stopping'],
+  );
+});
+
+test('a pool that is stopped before it runs takes nothing', async () => {
+  const clock = new FakeClock();
+  const { log } = recordingLogger();
+  const queue = new WorkQueue<string>({ name: 'count', clock });
+  queue.add('a');
+  const handler = () => assert.fail('nothing may run');
+  const pool = new WorkerPool<string>({ name: 'count', queue, handler, clock, log });
+  await pool.run(AbortSignal.abort());
+});
+
+test('a fault of the house ends the pool with its cause, after the runs under way', async () => {
+  const clock = new FakeClock();
+  const queue = new WorkQueue<string>({ name: 'count', clock });
+  const { log } = recordingLogger();
+  const pool = new WorkerPool<string>({
+    name: 'count',
+    queue,
+    clock,
+    log,
+    handler: async (key) => {
+      queue.done(key);
+      return done();
+    },
+  });
+  queue.add('a');
+  await assert.rejects(pool.run(new AbortController().signal), /was not in flight/);
+});
+
+test('the series of a controller are there before its first run', async () => {
+  const pool = startPool(async () => done(), { concurrency: 3 });
+  assert.deepEqual(await pool.metric('reconcile_total'), {
+    success: 0,
+    error: 0,
+    requeue: 0,
+    requeue_after: 0,
+  });
+  assert.deepEqual(await pool.metric('max_concurrent_reconciles'), { value: 3 });
+  assert.deepEqual(await pool.metric('active_workers'), { value: 0 });
+  for (const name of [
+    'reconcile_errors_total',
+    'terminal_reconcile_errors_total',
+    'reconcile_panics_total',
+  ]) {
+    assert.deepEqual(await pool.metric(name), { value: 0 });
+  }
+  await pool.stop();
+});
+
+test('options that make no sense are refused, and named', () => {
+  assert.throws(() => startPool(async () => done(), { concurrency: 0 }), /concurrency.*got 0/);
+  assert.throws(
+    () => startPool(async () => done(), { drainTimeoutMs: Number.NaN }),
+    /drainTimeoutMs.*got NaN/,
+  );
+});
