@@ -1,0 +1,272 @@
+import { goJson } from '../schema/go-format.ts';
+import { fieldSchema } from '../schema/json-schema.ts';
+import type { JsonSchema } from '../schema/json-schema.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { Draft, isObject, mapItems, own, requireDepth } from '../schema/json-value.ts';
+import { orderItems } from './element-order.ts';
+import { PatchError } from './patch-error.ts';
+import { UNDECLARED, itemSchema } from './typed-value.ts';
+
+/**
+ * Strategic merge patch: as a merge patch, but lists are merged where the schema says so
+ * (`x-kubernetes-patch-strategy: merge`), objects by `x-kubernetes-patch-merge-key`, scalars by
+ * value. Directives in the patch say what cannot be said by example:
+ *
+ * | directive                          | meaning                                               |
+ * | ---------------------------------- | ----------------------------------------------------- |
+ * | `$patch: replace`                  | this object, or the list it is an item of, is all     |
+ * | `$patch: delete`                   | the object becomes empty; of a list, the item goes    |
+ * | `$deleteFromPrimitiveList/field`   | values to take out of a list of scalars               |
+ * | `$setElementOrder/field`           | the order of a merged list                            |
+ * | `$retainKeys`                      | all other members of the object go                    |
+ *
+ * Returns `target` itself if nothing changes; what does not change is shared with it.
+ *
+ * @throws {PatchError} if the patch is malformed or does not fit
+ * @throws {NestingError} if the patch is nested too deeply
+ */
+export function strategicMergePatch(
+  target: JsonObject,
+  patch: unknown,
+  schema: JsonSchema,
+): JsonObject {
+  if (!isObject(patch)) throw new PatchError('malformed', 'the patch is not an object');
+  return mergeObject(target, patch, schema, 0);
+}
+
+const PATCH = '$patch';
+const RETAIN_KEYS = '$retainKeys';
+const DELETE_FROM_LIST = '$deleteFromPrimitiveList/';
+const SET_ORDER = '$setElementOrder/';
+
+function mergeObject(
+  original: JsonObject,
+  patch: JsonObject,
+  schema: JsonSchema,
+  depth: number,
+): JsonObject {
+  requireDepth(depth);
+  const directive = own(patch, PATCH);
+  if (directive !== undefined) {
+    if (directive === 'delete') return {};
+    if (directive !== 'replace') throw unknownDirective(directive, patch);
+    const { [PATCH]: _, ...content } = patch;
+    return content;
+  }
+  const draft = new Draft(original);
+  retainKeys(draft, patch);
+  const orders = ordersOf(patch);
+  for (const [key, value] of Object.entries(patch)) {
+    if (key === RETAIN_KEYS || key.startsWith(SET_ORDER)) continue;
+    if (key.startsWith(DELETE_FROM_LIST)) {
+      deleteFromList(draft, key.slice(DELETE_FROM_LIST.length), value);
+    } else if (value === null) {
+      draft.delete(key);
+    } else {
+      const current = own(draft.value, key);
+      const field = fieldSchema(schema, key) ?? UNDECLARED;
+      const next = mergeValue(current, value, orders.get(key), field, depth + 1);
+      if (next === undefined) draft.delete(key);
+      else draft.set(key, next);
+    }
+  }
+  for (const [key, order] of orders) {
+    const list = own(draft.value, key);
+    const field = fieldSchema(schema, key) ?? UNDECLARED;
+    if (!Object.hasOwn(patch, key) && Array.isArray(list)) {
+      draft.set(key, orderItems(list, order, list, mergeKeyOf(field)));
+    }
+  }
+  return draft.value;
+}
+
+/** What becomes of a member; undefined if it goes. */
+function mergeValue(
+  current: unknown,
+  value: unknown,
+  order: readonly unknown[] | undefined,
+  schema: JsonSchema,
+  depth: number,
+): unknown {
+  if (isObject(value) && isObject(current)) {
+    if (strategyOf(schema) === 'replace') return value;
+    return mergeObject(current, value, schema, depth);
+  }
+  if (Array.isArray(value) && Array.isArray(current)) {
+    if (strategyOf(schema) !== 'merge') return order ? orderReplaced(value, order, schema) : value;
+    return mergeList(current, value, order, schema, depth);
+  }
+  return withoutDirectives(value, depth);
+}
+
+function mergeList(
+  original: readonly unknown[],
+  patch: readonly unknown[],
+  order: readonly unknown[] | undefined,
+  schema: JsonSchema,
+  depth: number,
+): readonly unknown[] {
+  if (original.length === 0 && patch.length === 0) return original;
+  const mergeKey = mergeKeyOf(schema);
+  if (order) requireOrder(patch, order, mergeKey);
+  if (![...original, ...patch].some(isObject)) {
+    const merged = [...new Set([...original, ...patch])];
+    return sameItems(original, orderItems(merged, order ?? patch, original, undefined));
+  }
+  if (mergeKey === undefined) {
+    throw new PatchError('invalid', 'cannot merge lists without merge key');
+  }
+  const { base, items } = specialItems(original, patch, mergeKey);
+  const merged = [...base];
+  for (const item of items) {
+    const key = requireKey(item, mergeKey);
+    const index = merged.findIndex((other) => isObject(other) && own(other, mergeKey) === key);
+    const present = merged[index];
+    if (isObject(present)) merged[index] = mergeObject(present, item, itemSchema(schema), depth);
+    else merged.push(withoutDirectives(item, depth));
+  }
+  return sameItems(original, orderItems(merged, order ?? items, base, mergeKey));
+}
+
+/** Carries out the items that are directives: what is left to merge, and into what. */
+function specialItems(
+  original: readonly unknown[],
+  patch: readonly unknown[],
+  mergeKey: string,
+): { readonly base: readonly unknown[]; readonly items: readonly JsonObject[] } {
+  const items: JsonObject[] = [];
+  const deleted = new Set<unknown>();
+  let replace = false;
+  for (const item of patch) {
+    if (!isObject(item)) throw new PatchError('invalid', 'list element types are not identical');
+    const directive = own(item, PATCH);
+    if (directive === undefined) items.push(item);
+    else if (directive === 'delete') deleted.add(requireKey(item, mergeKey));
+    else if (directive === 'replace') replace = true;
+    else throw unknownDirective(directive, item);
+  }
+  if (replace) return { base: [], items };
+  const base = original.filter((item) => !isObject(item) || !deleted.has(own(item, mergeKey)));
+  return { base, items };
+}
+
+function retainKeys(draft: Draft, patch: JsonObject): void {
+  const retained = own(patch, RETAIN_KEYS);
+  if (retained === undefined) return;
+  const malformed = new PatchError('malformed', 'invalid patch format of retainKeys');
+  if (!Array.isArray(retained)) throw malformed;
+  const names = new Set<unknown>(retained);
+  for (const [key, value] of Object.entries(patch)) {
+    if (value !== null && !isDirective(key) && !names.has(key)) throw malformed;
+  }
+  for (const key of Object.keys(draft.value)) if (!names.has(key)) draft.delete(key);
+}
+
+function deleteFromList(draft: Draft, key: string, values: unknown): void {
+  if (!Array.isArray(values)) {
+    throw new PatchError('malformed', 'invalid patch format of primitive list');
+  }
+  const current = own(draft.value, key);
+  if (!Array.isArray(current)) return;
+  const gone = new Set<unknown>(values);
+  const left = current.filter((value) => !gone.has(value));
+  if (left.length < current.length) draft.set(key, left);
+}
+
+function ordersOf(patch: JsonObject): ReadonlyMap<string, readonly unknown[]> {
+  const orders = new Map<string, readonly unknown[]>();
+  for (const [key, order] of Object.entries(patch)) {
+    if (!key.startsWith(SET_ORDER)) continue;
+    if (!Array.isArray(order)) throw malformedOrder();
+    orders.set(key.slice(SET_ORDER.length), order);
+  }
+  return orders;
+}
+
+/** The items of the patch must come in the order that it sets. */
+function requireOrder(
+  patch: readonly unknown[],
+  order: readonly unknown[],
+  mergeKey: string | undefined,
+): void {
+  const identity = (item: unknown) =>
+    mergeKey !== undefined && isObject(item) ? own(item, mergeKey) : item;
+  const ordered = order.map(identity);
+  let from = 0;
+  for (const item of patch) {
+    if (isObject(item) && Object.hasOwn(item, PATCH)) continue;
+    const place = ordered.indexOf(identity(item), from);
+    if (place < 0) throw malformedOrder();
+    from = place + 1;
+  }
+}
+
+function orderReplaced(
+  list: readonly unknown[],
+  order: readonly unknown[],
+  schema: JsonSchema,
+): readonly unknown[] {
+  const mergeKey = mergeKeyOf(schema);
+  requireOrder(list, order, mergeKey);
+  return orderItems(list, order, list, mergeKey);
+}
+
+/** A value that is new, without what was said about an old one; undefined if it was to go. */
+function withoutDirectives(value: unknown, depth: number): unknown {
+  requireDepth(depth);
+  if (Array.isArray(value)) {
+    return mapItems(value, (item) => withoutDirectives(item, depth + 1)).filter(
+      (item) => item !== undefined,
+    );
+  }
+  if (!isObject(value)) return value;
+  if (Object.hasOwn(value, PATCH)) return undefined;
+  const draft = new Draft(value);
+  for (const [key, member] of Object.entries(value)) {
+    const kept =
+      member === null || isDirective(key) ? undefined : withoutDirectives(member, depth + 1);
+    if (kept === undefined) draft.delete(key);
+    else draft.set(key, kept);
+  }
+  return draft.value;
+}
+
+function isDirective(key: string): boolean {
+  return key === RETAIN_KEYS || key.startsWith(SET_ORDER) || key.startsWith(DELETE_FROM_LIST);
+}
+
+/** `retainKeys` says nothing about merging: the directive does its work wherever it stands. */
+function strategyOf(schema: JsonSchema): string | undefined {
+  const strategies = schema['x-kubernetes-patch-strategy']?.split(',') ?? [];
+  return strategies.find((strategy) => strategy !== 'retainKeys');
+}
+
+function mergeKeyOf(schema: JsonSchema): string | undefined {
+  return schema['x-kubernetes-patch-merge-key'];
+}
+
+function requireKey(item: JsonObject, mergeKey: string): unknown {
+  const key = own(item, mergeKey);
+  if (key === undefined) {
+    const detail = `map: ${goJson(item)} does not contain declared merge key: ${mergeKey}`;
+    throw new PatchError('invalid', detail);
+  }
+  return key;
+}
+
+function sameItems(original: readonly unknown[], next: readonly unknown[]): readonly unknown[] {
+  const same =
+    original.length === next.length && next.every((item, index) => item === original[index]);
+  return same ? original : next;
+}
+
+function malformedOrder(): PatchError {
+  return new PatchError('malformed', 'invalid patch format of setElementOrder list');
+}
+
+function unknownDirective(directive: unknown, where: JsonObject): PatchError {
+  return new PatchError(
+    'malformed',
+    `unknown patch type: ${goJson(directive)} in map: ${goJson(where)}`,
+  );
+}
