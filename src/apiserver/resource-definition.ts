@@ -1,5 +1,5 @@
 import type { DeepReadonly, ObjectMeta } from '../api/object.ts';
-import type { StatusCause } from '../api/status.ts';
+import type { FieldError } from './schema/field-error.ts';
 import type { JsonSchema } from './schema/json-schema.ts';
 
 /**
@@ -54,6 +54,12 @@ export interface ResourceDefinition extends ResourceNames {
 
   /** True for kinds that a CRD defines: no strategic merge, `status` isolated with all metadata. */
   readonly custom?: boolean;
+
+  /**
+   * True while the CRD behind the kind is being deleted: nothing new can be created.
+   * @default false
+   */
+  readonly terminating?: boolean;
 
   /**
    * Whether a PUT without `metadata.resourceVersion` overwrites whatever is there.
@@ -169,6 +175,3 @@ export interface ResourceHooks {
   /** True while something besides `metadata.finalizers` keeps a deleted object (Namespace). */
   readonly heldBack?: (object: StoredObject) => boolean;
 }
-
-/** One thing that is wrong with a field; becomes one cause of a 422. */
-export type FieldError = Required<StatusCause>;

@@ -1,0 +1,73 @@
+import type { Clock } from '../util/clock.ts';
+import type { HttpRequest } from '../util/http.ts';
+import type { Representation } from './negotiation.ts';
+import type { ObjectStore } from './object-store.ts';
+import type { Registry } from './registry.ts';
+import type { RequestInfo } from './request-info.ts';
+import type { HookContext, ResourceDefinition, StoredObject } from './resource-definition.ts';
+import type { Watcher } from './watcher.ts';
+
+/** What operations work on. */
+export interface Backend {
+  readonly store: ObjectStore;
+  readonly registry: Registry;
+  readonly clock: Clock;
+  /** A fresh random UUID. */
+  readonly uid: () => string;
+  /** Numbers in [0, 1). */
+  readonly random: () => number;
+  /** Told after each write: what follows from it (a CRD is served, a namespace ends). */
+  readonly observer: WriteObserver;
+  readonly limits: WatchLimits;
+}
+
+export interface WriteObserver {
+  written(definition: ResourceDefinition, object: StoredObject): void;
+  removed(definition: ResourceDefinition, object: StoredObject): void;
+}
+
+export interface WatchLimits {
+  /**
+   * How often a watch that asked for bookmarks gets one, in milliseconds.
+   * @default 60_000
+   */
+  readonly bookmarkIntervalMs: number;
+  /**
+   * When a watch ends that did not say, in milliseconds.
+   * @default 1_800_000
+   */
+  readonly watchTimeoutMs: number;
+  /**
+   * Events that may wait for a slow client before its watch is closed.
+   * @default 10_000
+   */
+  readonly watchBufferLimit: number;
+}
+
+/** One request to a resource, on its way through an operation. */
+export interface Call {
+  readonly backend: Backend;
+  readonly request: HttpRequest;
+  readonly info: RequestInfo;
+  readonly definition: ResourceDefinition;
+  readonly representation: Representation;
+  /** Shown to the user in `Warning` headers; operations add to it. */
+  readonly warnings: string[];
+}
+
+/** What an operation answers; the handler turns it into a response. */
+export type Answer =
+  /** One object, to be shown in the representation asked for. */
+  | { readonly kind: 'object'; readonly code: number; readonly object: StoredObject }
+  /** JSON that is sent as it is. */
+  | { readonly kind: 'json'; readonly code: number; readonly value: object }
+  | { readonly kind: 'watch'; readonly watcher: Watcher };
+
+export function hookContext({ clock, uid }: Backend): HookContext {
+  return { now: clock.now(), uid };
+}
+
+/** True if the request shall go all the way but leave nothing behind. */
+export function isDryRun({ info }: Call): boolean {
+  return info.query.getAll('dryRun').includes('All');
+}

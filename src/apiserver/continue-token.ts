@@ -1,0 +1,37 @@
+import { badRequest } from './status-error.ts';
+
+/** Where a list goes on. */
+export interface ContinuePoint {
+  /** The state that the list shows; absent: whatever is there. */
+  readonly revision: number | undefined;
+  /** The storage key of the last object of the page before. */
+  readonly after: string;
+}
+
+const TOKEN_VERSION = 'meta.k8s.io/v1';
+
+/** The token is opaque to clients, and has the form that a kube-apiserver gives it. */
+export function continueToken({ revision, after }: ContinuePoint): string {
+  const token = { v: TOKEN_VERSION, rv: revision ?? -1, start: `${after}\u0000` };
+  return Buffer.from(JSON.stringify(token)).toString('base64url');
+}
+
+/** @throws {StatusError} 400 if the token is none of ours */
+export function continueAt(token: string): ContinuePoint {
+  const { v, rv, start } = decode(token);
+  if (v !== TOKEN_VERSION || typeof start !== 'string' || !Number.isSafeInteger(rv)) {
+    throw badRequest('continue key is not valid: incorrect encoded start resourceVersion');
+  }
+  const revision = Number(rv);
+  return { revision: revision > 0 ? revision : undefined, after: start.replace(/\0$/, '') };
+}
+
+function decode(token: string): { v?: unknown; rv?: unknown; start?: unknown } {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(token, 'base64url').toString('utf8'));
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw badRequest(`continue key is not valid: ${cause.message}`);
+  }
+}

@@ -1,0 +1,231 @@
+import { setCondition } from '../api/conditions.ts';
+import { equalJson } from '../api/equal.ts';
+import { withoutFinalizer } from '../api/finalizer.ts';
+import type { Backend, WriteObserver } from './call.ts';
+import { nameStatus } from './crd-names.ts';
+import type { Crd } from './custom-resource.ts';
+import { definitionsOf } from './custom-resource.ts';
+import { deleteObject } from './operations/delete.ts';
+import { mutable, removeObject } from './operations/write.ts';
+import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
+import { applyDefaults } from './schema/defaults.ts';
+import { prune } from './schema/prune.ts';
+
+const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
+const CRDS = { group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' } as const;
+
+/** A stored object that is known to be a CRD. */
+type StoredCrd = StoredObject & Crd;
+
+const AT_ONCE = {
+  uid: undefined,
+  resourceVersion: undefined,
+  gracePeriodSeconds: undefined,
+  propagationPolicy: undefined,
+  dryRun: false,
+} as const;
+
+/**
+ * What follows from writes to CRDs: names are accepted, resources served, changed and taken away,
+ * and the objects of a deleted CRD go with it.
+ *
+ *   created ── names accepted ──► established, served ── deleted ──► terminating ── empty ──► gone
+ *                  │                                                     ▲
+ *                  └─ a name is taken: waits for it                      └─ objects with finalizers
+ *
+ * All of it happens right after the write that causes it, before anybody else comes: the status is
+ * a write of its own, as it is on a real server, only sooner.
+ */
+export class CrdLifecycle implements WriteObserver {
+  readonly #backend: Omit<Backend, 'observer'>;
+  /** What is served, by the CRD's name. */
+  readonly #served = new Map<string, readonly ResourceDefinition[]>();
+
+  constructor(backend: Omit<Backend, 'observer'>) {
+    this.#backend = backend;
+  }
+
+  written(definition: ResourceDefinition, object: StoredObject): void {
+    if (isCrd(definition)) this.#changed(object as StoredCrd);
+  }
+
+  removed(definition: ResourceDefinition, object: StoredObject): void {
+    if (isCrd(definition)) this.#gone(object as StoredCrd);
+    else if (definition.custom && definition.terminating) this.#finish(definition);
+  }
+
+  #changed(crd: StoredCrd): void {
+    if (crd.metadata.deletionTimestamp !== undefined) {
+      this.#terminate(crd);
+      return;
+    }
+    const settled = this.#withStatus(crd);
+    if (settled.established) this.#serve(settled.crd);
+    // A name that this CRD gave up may be what another one waits for.
+    if (settled.crd !== crd) this.#reconsiderOthers(crd);
+  }
+
+  #gone(crd: StoredCrd): void {
+    const { store, registry } = this.#backend;
+    for (const definition of this.#served.get(crd.metadata.name) ?? []) registry.remove(definition);
+    this.#served.delete(crd.metadata.name);
+    store.collection(resourceOf(crd)).history.endSubscriptions();
+    this.#reconsiderOthers(crd);
+  }
+
+  /** Writes the status that follows from the names, if it is not that already. */
+  #withStatus(crd: StoredCrd): { crd: StoredCrd; established: boolean } {
+    const { store, clock } = this.#backend;
+    const others = this.#all();
+    const { acceptedNames, conditions, established } = nameStatus(crd, others, clock.now());
+    const storedVersions = new Set([
+      ...(crd.status?.storedVersions ?? []),
+      ...crd.spec.versions.filter(({ storage }) => storage).map(({ name }) => name),
+    ]);
+    const status = { conditions, acceptedNames, storedVersions: [...storedVersions] };
+    if (equalJson(status, crd.status)) return { crd, established };
+    const next: ApiObject = { ...mutable(crd), status };
+    return { crd: store.collection(CRDS).put(next) as StoredCrd, established };
+  }
+
+  #serve(crd: StoredCrd): void {
+    const { store, registry } = this.#backend;
+    const { name } = crd.metadata;
+    const before = this.#served.get(name) ?? [];
+    const next = definitionsOf(crd);
+    if (before.length > 0 && equalJson(comparable(before), comparable(next))) return;
+    for (const definition of before) registry.remove(definition);
+    for (const definition of next) registry.add(definition);
+    this.#served.set(name, next);
+    if (before.length === 0) return;
+    // What is stored is read under the new schema from now on, and watches begin anew.
+    const collection = store.collection(resourceOf(crd));
+    const [definition] = next;
+    if (definition) collection.reinterpret((object) => reread(object, definition));
+    collection.history.endSubscriptions();
+  }
+
+  /** Nothing new comes in; what is there is deleted; when all is gone, so is the CRD. */
+  #terminate(crd: StoredCrd): void {
+    const { store, registry } = this.#backend;
+    const definitions = definitionsOf(crd);
+    if (this.#served.has(crd.metadata.name)) {
+      for (const definition of definitions) registry.add(definition);
+      this.#served.set(crd.metadata.name, definitions);
+    }
+    const [definition] = definitions;
+    const collection = store.collection(resourceOf(crd));
+    if (definition) {
+      // The CRD goes once, after its last object, whoever takes that away.
+      const quiet = { written: () => undefined, removed: () => undefined };
+      const backend = { ...this.#backend, observer: quiet };
+      for (const object of collection.list())
+        deleteObject({ backend, definition }, object, AT_ONCE);
+    }
+    if (collection.size === 0) this.#release(crd);
+  }
+
+  #finish({ group, plural }: ResourceDefinition): void {
+    const { store } = this.#backend;
+    if (store.collection({ group, plural }).size > 0) return;
+    const crd = store.collection(CRDS).get(undefined, `${plural}.${group}`);
+    if (crd?.metadata.deletionTimestamp !== undefined) this.#release(crd as StoredCrd);
+  }
+
+  #release(crd: StoredCrd): void {
+    const { store } = this.#backend;
+    const definition = this.#crdDefinition();
+    const finalizers = withoutFinalizer(crd, CLEANUP_FINALIZER);
+    const next = mutable(crd);
+    next.metadata.finalizers = finalizers;
+    if (finalizers.length === 0) {
+      removeObject({ ...this.#backend, observer: this }, definition, next);
+    } else if (finalizers.length !== crd.metadata.finalizers?.length) {
+      store.collection(CRDS).put(next);
+    }
+  }
+
+  #reconsiderOthers(crd: StoredCrd): void {
+    for (const other of this.#all()) {
+      if (other.spec.group !== crd.spec.group || other.metadata.name === crd.metadata.name)
+        continue;
+      if (other.metadata.deletionTimestamp !== undefined) continue;
+      const settled = this.#withStatus(other);
+      if (settled.established) this.#serve(settled.crd);
+    }
+  }
+
+  #all(): StoredCrd[] {
+    return this.#backend.store.collection(CRDS).list() as StoredCrd[];
+  }
+
+  #crdDefinition(): ResourceDefinition {
+    const definition = this.#backend.registry.find(CRDS.group, 'v1', CRDS.plural);
+    if (!definition) throw new Error('The registry does not serve CustomResourceDefinitions');
+    return definition;
+  }
+}
+
+/** The definition of CRDs, with what the server itself adds to their deletion. */
+export function withCrdDeletion(
+  definition: ResourceDefinition,
+  now: () => number,
+): ResourceDefinition {
+  if (!isCrd(definition)) return definition;
+  return {
+    ...definition,
+    get schema() {
+      return definition.schema;
+    },
+    hooks: {
+      ...definition.hooks,
+      // A CRD never goes at once: its objects go first.
+      heldBack: ({ metadata }) => metadata.deletionTimestamp === undefined,
+      markDeleted: (crd) => {
+        crd.metadata.finalizers = [...(crd.metadata.finalizers ?? []), CLEANUP_FINALIZER];
+        const { status } = crd as StoredObject as StoredCrd;
+        crd['status'] = {
+          ...status,
+          conditions: setCondition(
+            status?.conditions as Parameters<typeof setCondition>[0],
+            {
+              type: 'Terminating',
+              status: 'True',
+              reason: 'InstanceDeletionInProgress',
+              message: 'CustomResource deletion is in progress',
+            },
+            now(),
+          ),
+        };
+      },
+    },
+  };
+}
+
+function isCrd({ group, plural }: ResourceDefinition): boolean {
+  return group === CRDS.group && plural === CRDS.plural;
+}
+
+function resourceOf(crd: StoredCrd): { group: string; plural: string } {
+  return { group: crd.spec.group, plural: crd.spec.names.plural };
+}
+
+/** The data of definitions, without what is made anew each time. */
+function comparable(definitions: readonly ResourceDefinition[]): object[] {
+  return definitions.map(({ columns, selectableFields, hooks, ...data }) => ({
+    ...data,
+    columns: columns.map(({ value, ...column }) => ({
+      ...column,
+      path: typeof value === 'string' ? value : '',
+    })),
+    selectable: Object.keys(selectableFields ?? {}),
+  }));
+}
+
+/** A stored object as the schema of today has it. */
+function reread(object: StoredObject, { schema }: ResourceDefinition): StoredObject {
+  if (!schema) return object;
+  const copy = { ...object };
+  prune(copy, schema);
+  return applyDefaults(copy, schema);
+}

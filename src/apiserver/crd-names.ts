@@ -1,0 +1,133 @@
+import { setCondition } from '../api/conditions.ts';
+import type { Crd } from './custom-resource.ts';
+
+type Names = Crd['spec']['names'];
+type Conditions = Parameters<typeof setCondition>[0];
+
+/** What of a CRD's status follows from its names and those of its neighbours. */
+export interface NameStatus {
+  readonly acceptedNames: object;
+  readonly conditions: object[];
+  /** True once its resources are served. */
+  readonly established: boolean;
+}
+
+/**
+ * Decides which names a CRD gets. A name that another CRD of its group has got already is refused,
+ * and the resource is not established until every name of its first set is accepted.
+ */
+export function nameStatus(crd: Crd, others: readonly Crd[], now: number): NameStatus {
+  const taken = takenNames(crd, others);
+  const wanted = completeNames(crd.spec.names);
+  const accepted = crd.status?.acceptedNames;
+  const next: { -readonly [K in keyof Names]: Names[K] } = {
+    ...accepted,
+    plural: accepted?.plural ?? '',
+    kind: accepted?.kind ?? '',
+  };
+  let problem: { reason: string; message: string } | undefined;
+
+  for (const [field, reason] of SINGLE_NAMES) {
+    const name = wanted[field] ?? '';
+    const names = field === 'kind' || field === 'listKind' ? taken.kinds : taken.resources;
+    if (name !== (accepted?.[field] ?? '') && names.has(name)) {
+      problem = { reason, message: `${JSON.stringify(name)} is already in use` };
+    } else {
+      next[field] = name;
+    }
+  }
+  const shortNames = wanted.shortNames ?? [];
+  const refused = shortNames.filter(
+    (name) => !accepted?.shortNames?.includes(name) && taken.resources.has(name),
+  );
+  if (refused.length > 0) {
+    const messages = refused.map((name) => `${JSON.stringify(name)} is already in use`);
+    problem = {
+      reason: 'ShortNamesConflict',
+      message: messages.length === 1 ? (messages[0] ?? '') : `[${messages.join(', ')}]`,
+    };
+  } else if (shortNames.length > 0) {
+    next.shortNames = shortNames;
+  } else {
+    delete next.shortNames;
+  }
+  if (wanted.categories) next.categories = wanted.categories;
+  else delete next.categories;
+
+  const current = crd.status?.conditions as Conditions;
+  const withNames = setCondition(
+    current,
+    problem
+      ? { type: 'NamesAccepted', status: 'False', ...problem }
+      : {
+          type: 'NamesAccepted',
+          status: 'True',
+          reason: 'NoConflicts',
+          message: 'no conflicts found',
+        },
+    now,
+  );
+  const wasEstablished = isEstablished(crd);
+  const established = wasEstablished || problem === undefined;
+  const conditions = wasEstablished
+    ? withNames
+    : setCondition(
+        withNames,
+        established
+          ? {
+              type: 'Established',
+              status: 'True',
+              reason: 'InitialNamesAccepted',
+              message: 'the initial names have been accepted',
+            }
+          : {
+              type: 'Established',
+              status: 'False',
+              reason: 'NotAccepted',
+              message: 'not all names are accepted',
+            },
+        now,
+      );
+  return { acceptedNames: next, conditions, established };
+}
+
+export function isEstablished(crd: Crd): boolean {
+  return (
+    crd.status?.conditions?.some(
+      ({ type, status }) => type === 'Established' && status === 'True',
+    ) ?? false
+  );
+}
+
+/** In the order in which a later conflict hides an earlier one. */
+const SINGLE_NAMES = [
+  ['plural', 'PluralConflict'],
+  ['singular', 'SingularConflict'],
+  ['kind', 'KindConflict'],
+  ['listKind', 'ListKindConflict'],
+] as const;
+
+function completeNames(names: Names): Names {
+  return {
+    ...names,
+    singular: names.singular || names.kind.toLowerCase(),
+    listKind: names.listKind || `${names.kind}List`,
+  };
+}
+
+function takenNames(
+  crd: Crd,
+  others: readonly Crd[],
+): { resources: Set<string>; kinds: Set<string> } {
+  const resources = new Set<string>();
+  const kinds = new Set<string>();
+  for (const { spec, status, metadata } of others) {
+    const names = status?.acceptedNames;
+    if (!names || spec.group !== crd.spec.group || metadata.name === crd.metadata.name) continue;
+    for (const name of [names.plural, names.singular, ...(names.shortNames ?? [])]) {
+      if (name) resources.add(name);
+    }
+    for (const kind of [names.kind, names.listKind]) if (kind) kinds.add(kind);
+  }
+  return { resources, kinds };
+}

@@ -1,0 +1,65 @@
+import type { CustomResourceDefinition } from '../api/builtin.ts';
+import type { DeepReadonly } from '../api/object.ts';
+import { fieldPath, valueAt } from './field-path.ts';
+import type { ResourceDefinition, StoredObject, Subresources } from './resource-definition.ts';
+import type { JsonSchema } from './schema/json-schema.ts';
+import { customColumns } from './table/custom-columns.ts';
+
+export type Crd = DeepReadonly<CustomResourceDefinition>;
+type CrdVersion = Crd['spec']['versions'][number];
+
+/** What a stored CRD defines: one resource for each version that it serves. */
+export function definitionsOf(crd: Crd): ResourceDefinition[] {
+  return crd.spec.versions
+    .filter(({ served }) => served)
+    .map((version) => definitionOf(crd, version));
+}
+
+function definitionOf(crd: Crd, version: CrdVersion): ResourceDefinition {
+  const { group, scope } = crd.spec;
+  const { acceptedNames } = crd.status ?? {};
+  const names = acceptedNames?.plural ? acceptedNames : crd.spec.names;
+  const { plural, kind } = names;
+  return {
+    group,
+    version: version.name,
+    plural,
+    kind,
+    singular: names.singular || kind.toLowerCase(),
+    listKind: names.listKind || `${kind}List`,
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    namespaced: scope === 'Namespaced',
+    schema: version.schema?.openAPIV3Schema as JsonSchema | undefined,
+    subresources: subresourcesOf(version),
+    columns: customColumns(version.additionalPrinterColumns),
+    selectableFields: Object.fromEntries(
+      (version.selectableFields ?? []).map(({ jsonPath }) => {
+        const path = fieldPath(jsonPath);
+        return [path.join('.'), (object: StoredObject) => textOf(valueAt(object, path))];
+      }),
+    ),
+    tracksGeneration: true,
+    custom: true,
+    terminating: crd.metadata.deletionTimestamp !== undefined,
+  };
+}
+
+function subresourcesOf({ subresources }: CrdVersion): Subresources {
+  return {
+    ...(subresources?.status && { status: true }),
+    ...(subresources?.scale && { scale: subresources.scale }),
+  };
+}
+
+function textOf(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return value;
+    case 'number':
+    case 'boolean':
+      return String(value);
+    default:
+      return '';
+  }
+}

@@ -1,0 +1,95 @@
+import type { Call } from './call.ts';
+import { isDryRun } from './call.ts';
+import { isTrue } from './request-info.ts';
+import { hasBody, readObject } from './request-body.ts';
+import { fieldError } from './schema/field-error.ts';
+import { isObject } from './schema/json-value.ts';
+import { badRequest, invalid } from './status-error.ts';
+
+/** How something is to be deleted: `meta/v1` DeleteOptions. */
+export interface DeleteOptions {
+  readonly uid: string | undefined;
+  readonly resourceVersion: string | undefined;
+  readonly gracePeriodSeconds: number | undefined;
+  readonly propagationPolicy: string | undefined;
+  readonly dryRun: boolean;
+}
+
+const POLICIES = ['Orphan', 'Background', 'Foreground'];
+
+/**
+ * The options of a deletion: of its body if there is one, else of its query.
+ *
+ * @throws {StatusError} 400 if they cannot be read, 422 if they make no sense
+ */
+export function deleteOptions(call: Call): DeleteOptions {
+  const given = hasBody(call.request) ? fromBody(readObject(call.request)) : fromQuery(call);
+  const { propagationPolicy } = given;
+  if (propagationPolicy !== undefined && !POLICIES.includes(propagationPolicy)) {
+    throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [
+      fieldError.notSupported('propagationPolicy', propagationPolicy, [
+        'Foreground',
+        'Background',
+        'Orphan',
+        'nil',
+      ]),
+    ]);
+  }
+  const { gracePeriodSeconds } = given;
+  return {
+    ...given,
+    gracePeriodSeconds:
+      gracePeriodSeconds !== undefined && gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds,
+    dryRun: given.dryRun || isDryRun(call),
+  };
+}
+
+function fromBody(body: Record<string, unknown>): DeleteOptions {
+  const preconditions = isObject(body['preconditions']) ? body['preconditions'] : {};
+  const { gracePeriodSeconds, dryRun } = body;
+  return {
+    uid: text('preconditions.uid', preconditions['uid']),
+    resourceVersion: text('preconditions.resourceVersion', preconditions['resourceVersion']),
+    gracePeriodSeconds: seconds(gracePeriodSeconds),
+    propagationPolicy: policy(
+      text('propagationPolicy', body['propagationPolicy']),
+      body['orphanDependents'] ?? undefined,
+    ),
+    dryRun: Array.isArray(dryRun) && dryRun.includes('All'),
+  };
+}
+
+function fromQuery({ info: { query } }: Call): DeleteOptions {
+  const grace = query.get('gracePeriodSeconds');
+  const orphan = query.get('orphanDependents');
+  return {
+    uid: undefined,
+    resourceVersion: undefined,
+    gracePeriodSeconds: grace === null ? undefined : seconds(Number(grace)),
+    propagationPolicy: policy(
+      query.get('propagationPolicy') ?? undefined,
+      orphan === null ? undefined : isTrue(orphan),
+    ),
+    dryRun: false,
+  };
+}
+
+/** `orphanDependents` is the older form of the policy. */
+function policy(given: string | undefined, orphan: unknown): string | undefined {
+  if (given) return given;
+  return orphan === undefined ? undefined : orphan === true ? 'Orphan' : 'Background';
+}
+
+function text(field: string, value: unknown): string | undefined {
+  if (value === undefined || value === null || value === '') return undefined;
+  if (typeof value === 'string') return value;
+  throw badRequest(`DeleteOptions: ${field} must be a string: got ${JSON.stringify(value)}`);
+}
+
+function seconds(value: unknown): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (Number.isSafeInteger(value)) return Number(value);
+  throw badRequest(
+    `DeleteOptions: gracePeriodSeconds must be an integer: got ${JSON.stringify(value)}`,
+  );
+}

@@ -1,0 +1,182 @@
+import type { Clock } from '../util/clock.ts';
+import type { HttpRequest, HttpResponse } from '../util/http.ts';
+import type { RequestRecord } from './request-log.ts';
+
+/**
+ * How a request comes to grief:
+ *
+ * | failure        | the write is carried out | the client gets      |
+ * | -------------- | ------------------------ | -------------------- |
+ * | a status code  | no                       | that answer          |
+ * | `'reset'`      | no                       | a broken connection  |
+ * | `'lostAnswer'` | yes                      | a broken connection  |
+ */
+export type Failure = number | 'reset' | 'lostAnswer';
+
+/** Which requests are meant: those of a method, those with these properties, or those chosen. */
+export type RequestMatcher =
+  | HttpRequest['method']
+  | {
+      readonly method?: HttpRequest['method'];
+      readonly verb?: string;
+      readonly resource?: string;
+      readonly subresource?: string;
+      readonly namespace?: string;
+      readonly name?: string;
+    }
+  | ((request: RequestRecord) => boolean);
+
+export interface FaultOptions {
+  /**
+   * How many matching requests it befalls.
+   * @default 1
+   */
+  readonly times?: number;
+  /** `Retry-After` of an answer with a status code, in seconds. */
+  readonly retryAfterSeconds?: number;
+}
+
+export interface FaultPlan {
+  readonly failure: Failure;
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/** May be asynchronous: the request waits for it. */
+type BeforeHook = (request: RequestRecord) => Failure | void | Promise<Failure | void>;
+type AfterHook = (
+  request: RequestRecord,
+  response: HttpResponse,
+) => 'reset' | void | Promise<'reset' | void>;
+
+interface Pending<T> {
+  readonly matches: (request: RequestRecord) => boolean;
+  readonly what: T;
+  left: number;
+}
+
+/** A connection that broke. The listener makes a real one of it. */
+export class ConnectionReset extends Error {
+  override readonly name = 'ConnectionReset';
+  readonly code = 'ECONNRESET';
+
+  constructor(message: string = 'read ECONNRESET') {
+    super(message);
+  }
+}
+
+export interface FaultsDeps {
+  readonly clock: Clock;
+  /** Cuts the connections of all watches. */
+  readonly dropWatches: () => void;
+  /** Forgets the history of all resources. */
+  readonly expireHistory: () => void;
+}
+
+/**
+ * What goes wrong with real servers, on order. Each plan waits for a request that it matches; of
+ * several that match, the oldest goes first.
+ */
+export class Faults {
+  readonly #deps: FaultsDeps;
+  #failures: Pending<FaultPlan>[] = [];
+  #delays: Pending<number>[] = [];
+  readonly #before = new Set<BeforeHook>();
+  readonly #after = new Set<AfterHook>();
+
+  constructor(deps: FaultsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The next matching request fails. */
+  failNext(matcher: RequestMatcher, failure: Failure, options: FaultOptions = {}): void {
+    const { times = 1, retryAfterSeconds } = options;
+    this.#failures.push({
+      matches: predicate(matcher),
+      what: { failure, retryAfterSeconds },
+      left: times,
+    });
+  }
+
+  /** The next matching request waits `ms` milliseconds on the server's clock before it is served. */
+  delayNext(matcher: RequestMatcher, ms: number, { times = 1 }: FaultOptions = {}): void {
+    this.#delays.push({ matches: predicate(matcher), what: ms, left: times });
+  }
+
+  /**
+   * Calls `hook` before each request is served; what it returns befalls the request. The returned
+   * function removes it.
+   */
+  beforeRequest(hook: BeforeHook): () => void {
+    this.#before.add(hook);
+    return () => this.#before.delete(hook);
+  }
+
+  /**
+   * Calls `hook` after each request was served and before its answer is sent; `'reset'` loses the
+   * answer. The returned function removes it.
+   */
+  afterRequest(hook: AfterHook): () => void {
+    this.#after.add(hook);
+    return () => this.#after.delete(hook);
+  }
+
+  /** Breaks the connections of all watches, in the middle of whatever they say. */
+  dropWatches(): void {
+    this.#deps.dropWatches();
+  }
+
+  /** Forgets all history, as a compaction of etcd does: older resourceVersions are gone (410). */
+  expireHistory(): void {
+    this.#deps.expireHistory();
+  }
+
+  /** Forgets all plans and hooks. */
+  clear(): void {
+    this.#failures = [];
+    this.#delays = [];
+    this.#before.clear();
+    this.#after.clear();
+  }
+
+  /** What shall befall this request; waits as long as it shall wait. */
+  async before(request: RequestRecord, signal?: AbortSignal): Promise<FaultPlan | undefined> {
+    const delay = take(this.#delays, request);
+    if (delay !== undefined) await this.#deps.clock.sleep(delay, signal);
+    for (const hook of this.#before) {
+      const failure = await hook(request);
+      if (failure !== undefined) return { failure, retryAfterSeconds: undefined };
+    }
+    return take(this.#failures, request);
+  }
+
+  /** @throws {ConnectionReset} if the answer shall be lost */
+  async after(request: RequestRecord, response: HttpResponse): Promise<void> {
+    for (const hook of this.#after) {
+      if ((await hook(request, response)) === 'reset') throw new ConnectionReset();
+    }
+  }
+}
+
+function take<T>(pending: Pending<T>[], request: RequestRecord): T | undefined {
+  const index = pending.findIndex(({ matches }) => matches(request));
+  const plan = pending[index];
+  if (!plan) return undefined;
+  plan.left--;
+  if (plan.left <= 0) pending.splice(index, 1);
+  return plan.what;
+}
+
+function predicate(matcher: RequestMatcher): (request: RequestRecord) => boolean {
+  if (typeof matcher === 'function') return matcher;
+  if (typeof matcher === 'string') return ({ method }) => method === matcher;
+  const { method, ...wanted } = matcher;
+  const properties = Object.entries(wanted);
+  return (request) =>
+    (method === undefined || request.method === method) &&
+    properties.every(([property, value]) => {
+      const { info } = request;
+      if (!info) return false;
+      // An empty subresource stands for the resource itself.
+      return (info[property as keyof typeof wanted] ?? '') === value;
+    });
+}

@@ -1,0 +1,49 @@
+import type { Call } from './call.ts';
+import { apiVersionIn } from './negotiation.ts';
+import type { WriteContext } from './patch/track-update.ts';
+import { trackUpdate } from './patch/track-update.ts';
+import type { ApiObject, StoredObject } from './resource-definition.ts';
+import type { JsonSchema } from './schema/json-schema.ts';
+
+const LONGEST_MANAGER = 128;
+
+/** For kinds without one: nothing is known of the fields, each is tracked as it comes. */
+const ANY_SCHEMA: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+
+/** Who writes which object, for tracking and applying. */
+export function writeContext(call: Call): WriteContext {
+  const { backend, definition, info } = call;
+  return {
+    manager: managerOf(call),
+    apiVersion: apiVersionIn(definition),
+    subresource: info.subresource,
+    schema: definition.schema ?? ANY_SCHEMA,
+    now: backend.clock.now(),
+    resetFields: resetFieldsOf(call),
+  };
+}
+
+/** The object with `metadata.managedFields` brought up to date after a write that is no apply. */
+export function withTrackedFields(
+  call: Call,
+  previous: StoredObject | undefined,
+  object: ApiObject,
+): ApiObject {
+  return trackUpdate({ ...writeContext(call), before: previous, after: object }) as ApiObject;
+}
+
+/** Who the client says it is, else the first word of its user agent. */
+function managerOf({ info, request }: Call): string {
+  const named = info.query.get('fieldManager');
+  if (named) return named;
+  const agent = request.headers['user-agent']?.split('/')[0] ?? '';
+  return [...agent].slice(0, LONGEST_MANAGER).join('');
+}
+
+/** Top-level fields that the request's path does not write. */
+function resetFieldsOf({ info, definition }: Call): readonly string[] {
+  if (info.subresource === 'status') {
+    return definition.custom ? ['metadata', 'spec'] : ['spec'];
+  }
+  return definition.subresources.status ? ['status'] : [];
+}

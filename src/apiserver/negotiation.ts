@@ -1,0 +1,161 @@
+import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
+import { notAcceptable } from './status-error.ts';
+import type { IncludeObject } from './table/table.ts';
+import { renderTable } from './table/table.ts';
+
+/** One entry of an `Accept` header: `application/json;as=Table;v=v1`. */
+export interface MediaRange {
+  readonly type: string;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+/** What a client wants objects turned into. */
+export type Representation =
+  | { readonly form: 'object' }
+  | { readonly form: 'metadata' }
+  | { readonly form: 'table'; readonly includeObject: IncludeObject };
+
+/** Metadata of a list as it is sent. */
+export interface ListMeta {
+  readonly resourceVersion: string;
+  readonly continue?: string;
+  readonly remainingItemCount?: number;
+}
+
+export const JSON_TYPE = 'application/json';
+const META_GROUP = 'meta.k8s.io';
+
+/** The entries of an `Accept` header, the most wanted first. */
+export function mediaRanges(accept: string | undefined): MediaRange[] {
+  return (accept || '*/*')
+    .split(',')
+    .map((entry) => {
+      const [type = '', ...parameters] = entry.split(';').map((part) => part.trim());
+      return {
+        type: type.toLowerCase(),
+        parameters: new Map(
+          parameters.map((parameter): [string, string] => {
+            const at = parameter.indexOf('=');
+            return at < 0
+              ? [parameter, '']
+              : [parameter.slice(0, at).toLowerCase(), parameter.slice(at + 1)];
+          }),
+        ),
+      };
+    })
+    .sort((a, b) => qualityOf(b) - qualityOf(a));
+}
+
+/** True if the range lets plain JSON pass. */
+export function takesJson({ type }: MediaRange): boolean {
+  return type === JSON_TYPE || type === 'application/*' || type === '*/*';
+}
+
+/**
+ * The first wanted representation that this server has. Protobuf, which Go clients name first, it
+ * does not have; they all name JSON next.
+ *
+ * @throws {StatusError} 406 if there is none
+ */
+export function negotiate(
+  accept: string | undefined,
+  includeObject: string | null,
+): Representation {
+  for (const range of mediaRanges(accept)) {
+    if (!takesJson(range)) continue;
+    const as = range.parameters.get('as');
+    if (as === undefined) return { form: 'object' };
+    if (range.parameters.get('g') !== META_GROUP) continue;
+    const version = range.parameters.get('v');
+    if (version !== 'v1' && version !== 'v1beta1') continue;
+    if (as === 'Table') return { form: 'table', includeObject: includeObjectOf(includeObject) };
+    if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
+      return { form: 'metadata' };
+    }
+  }
+  throw notAcceptable([JSON_TYPE]);
+}
+
+/** One object as the client wants it. */
+export function represent(
+  object: StoredObject,
+  definition: ResourceDefinition,
+  representation: Representation,
+  now: number,
+): object {
+  switch (representation.form) {
+    case 'object':
+      return inVersion(object, definition);
+    case 'metadata':
+      return metadataOf(object);
+    case 'table':
+      return renderTable(definition, [inVersion(object, definition)], {
+        includeObject: representation.includeObject,
+        listMeta: { resourceVersion: object.metadata.resourceVersion },
+        now,
+      });
+  }
+}
+
+/** A list as the client wants it. */
+export function representList(
+  objects: readonly StoredObject[],
+  metadata: ListMeta,
+  definition: ResourceDefinition,
+  representation: Representation,
+  now: number,
+): object {
+  switch (representation.form) {
+    case 'object':
+      return {
+        kind: definition.listKind,
+        apiVersion: apiVersionIn(definition),
+        metadata,
+        items: objects.map((object) => listItem(object, definition)),
+      };
+    case 'metadata':
+      return {
+        kind: 'PartialObjectMetadataList',
+        apiVersion: `${META_GROUP}/v1`,
+        metadata,
+        items: objects.map(metadataOf),
+      };
+    case 'table':
+      return renderTable(
+        definition,
+        objects.map((object) => inVersion(object, definition)),
+        { includeObject: representation.includeObject, listMeta: metadata, now },
+      );
+  }
+}
+
+/** The object under the apiVersion it was asked for: versions differ in nothing else. */
+export function inVersion(object: StoredObject, definition: ResourceDefinition): StoredObject {
+  const apiVersion = apiVersionIn(definition);
+  return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
+}
+
+/** `v1` or `apps/v1`. */
+export function apiVersionIn({ group, version }: ResourceDefinition): string {
+  return group ? `${group}/${version}` : version;
+}
+
+/** Lists of built-in kinds carry bare items: what they are is said once, by the list. */
+function listItem(object: StoredObject, definition: ResourceDefinition): object {
+  if (definition.custom) return inVersion(object, definition);
+  const { apiVersion, kind, ...item } = object;
+  return item;
+}
+
+function metadataOf({ metadata }: StoredObject): object {
+  return { kind: 'PartialObjectMetadata', apiVersion: `${META_GROUP}/v1`, metadata };
+}
+
+function includeObjectOf(text: string | null): IncludeObject {
+  return text === 'None' || text === 'Object' ? text : 'Metadata';
+}
+
+function qualityOf({ parameters }: MediaRange): number {
+  const quality = Number(parameters.get('q') ?? 1);
+  return Number.isFinite(quality) ? quality : 0;
+}

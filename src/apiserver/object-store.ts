@@ -1,0 +1,205 @@
+import type { ApiObject, StoredObject } from './resource-definition.ts';
+import { expired, tooLargeResourceVersion } from './status-error.ts';
+import { WatchHistory } from './watch-history.ts';
+
+export interface ObjectStoreOptions {
+  /**
+   * Changes of each resource that a watch can resume from.
+   * @default 10_000
+   */
+  readonly historySize?: number;
+}
+
+/**
+ * All objects of the server: what etcd is to a kube-apiserver. One revision rises with every write
+ * to any resource. Stored objects are never changed in place, so whoever holds one holds a snapshot
+ * and nothing is copied on the way out.
+ *
+ * Everything is synchronous: between reading an object and writing it back nobody else runs.
+ */
+export class ObjectStore {
+  readonly #historySize: number;
+  readonly #collections = new Map<string, Collection>();
+  #waiting: { readonly revision: number; readonly wake: () => void }[] = [];
+  #revision = 1;
+  #compacted = 1;
+
+  constructor({ historySize = 10_000 }: ObjectStoreOptions = {}) {
+    this.#historySize = historySize;
+  }
+
+  /** Of the last write. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** The objects of one resource, whatever version they are asked for in. */
+  collection(resource: { readonly group: string; readonly plural: string }): Collection {
+    const key = `${resource.group}/${resource.plural}`;
+    let collection = this.#collections.get(key);
+    if (!collection) {
+      collection = new Collection(
+        () => this.#next(),
+        () => this.#revision,
+        new WatchHistory(this.#historySize, this.#compacted),
+      );
+      this.#collections.set(key, collection);
+    }
+    return collection;
+  }
+
+  collections(): Iterable<Collection> {
+    return this.#collections.values();
+  }
+
+  /** Forgets the history, as etcd's compaction does: older revisions answer 410 from now on. */
+  compact(): void {
+    this.#compacted = this.#revision;
+    for (const collection of this.#collections.values()) {
+      collection.history.compact(this.#revision);
+    }
+  }
+
+  /** Calls `wake` once `revision` is reached. The returned function cancels. */
+  whenReached(revision: number, wake: () => void): () => void {
+    const waiter = { revision, wake };
+    this.#waiting.push(waiter);
+    return () => {
+      this.#waiting = this.#waiting.filter((other) => other !== waiter);
+    };
+  }
+
+  #next(): number {
+    this.#revision++;
+    if (this.#waiting.length > 0) {
+      const reached = this.#waiting.filter(({ revision }) => revision <= this.#revision);
+      this.#waiting = this.#waiting.filter(({ revision }) => revision > this.#revision);
+      for (const { wake } of reached) wake();
+    }
+    return this.#revision;
+  }
+}
+
+/** The objects of one namespace (or all of a cluster-scoped resource) by name. */
+interface Bucket {
+  readonly objects: Map<string, StoredObject>;
+  /** The names in order; absent after a name came or went. */
+  sorted: readonly string[] | undefined;
+}
+
+/** The objects of one resource, in the order of their keys, with their recent history. */
+export class Collection {
+  readonly history: WatchHistory;
+  readonly #nextRevision: () => number;
+  readonly #currentRevision: () => number;
+  readonly #buckets = new Map<string, Bucket>();
+  #size = 0;
+
+  constructor(nextRevision: () => number, currentRevision: () => number, history: WatchHistory) {
+    this.#nextRevision = nextRevision;
+    this.#currentRevision = currentRevision;
+    this.history = history;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(namespace: string | undefined, name: string): StoredObject | undefined {
+    return this.#buckets.get(namespace ?? '')?.objects.get(name);
+  }
+
+  /** The objects of one namespace, or of all. */
+  list(namespace?: string): StoredObject[] {
+    if (namespace !== undefined) return this.#listBucket(namespace);
+    // As etcd orders keys: `a-b/x` comes before `a/x`.
+    const namespaces = [...this.#buckets.keys()].sort((a, b) => order(`${a}/`, `${b}/`));
+    return namespaces.flatMap((each) => this.#listBucket(each));
+  }
+
+  /**
+   * The objects as they were at `revision`.
+   *
+   * @throws {StatusError} 410 if that is compacted, 504 if it lies in the future
+   */
+  listAt(revision: number, namespace?: string): StoredObject[] {
+    const current = this.#currentRevision();
+    if (revision > current) throw tooLargeResourceVersion(revision, current);
+    if (revision < this.history.compacted) {
+      throw expired('The resourceVersion for the provided list is too old.');
+    }
+    const undone = this.history.since(revision).toReversed();
+    if (undone.length === 0) return this.list(namespace);
+    const then = new Map(this.list(namespace).map((object) => [storageKey(object), object]));
+    for (const { object, previous } of undone) {
+      if (namespace !== undefined && object.metadata.namespace !== namespace) continue;
+      if (previous) then.set(storageKey(object), previous);
+      else then.delete(storageKey(object));
+    }
+    return [...then].sort(([a], [b]) => order(a, b)).map(([, object]) => object);
+  }
+
+  /** Creates or replaces the object of this name; it gets the new revision as resourceVersion. */
+  put(object: ApiObject): StoredObject {
+    const { namespace = '', name } = object.metadata;
+    let bucket = this.#buckets.get(namespace);
+    if (!bucket) {
+      bucket = { objects: new Map(), sorted: undefined };
+      this.#buckets.set(namespace, bucket);
+    }
+    const previous = bucket.objects.get(name);
+    if (!previous) {
+      bucket.sorted = undefined;
+      this.#size++;
+    }
+    const revision = this.#nextRevision();
+    object.metadata.resourceVersion = String(revision);
+    bucket.objects.set(name, object);
+    this.history.record({ revision, object, previous, removed: false });
+    return object;
+  }
+
+  /** Takes the object out; returns its last state, at the revision of the removal. */
+  remove(object: StoredObject): StoredObject {
+    const { namespace = '', name } = object.metadata;
+    const bucket = this.#buckets.get(namespace);
+    if (bucket?.objects.delete(name)) {
+      bucket.sorted = undefined;
+      this.#size--;
+      if (bucket.objects.size === 0) this.#buckets.delete(namespace);
+    }
+    const revision = this.#nextRevision();
+    const last = atRevision(object, revision);
+    this.history.record({ revision, object: last, previous: object, removed: true });
+    return last;
+  }
+
+  /** Replaces what is stored without a write: the same object, read under another schema. */
+  reinterpret(read: (object: StoredObject) => StoredObject): void {
+    for (const { objects } of this.#buckets.values()) {
+      for (const [name, object] of objects) objects.set(name, read(object));
+    }
+  }
+
+  #listBucket(namespace: string): StoredObject[] {
+    const bucket = this.#buckets.get(namespace);
+    if (!bucket) return [];
+    const { objects } = bucket;
+    bucket.sorted ??= [...objects.keys()].sort(order);
+    return bucket.sorted.flatMap((name) => objects.get(name) ?? []);
+  }
+}
+
+/** `object` as it is seen at `revision`. */
+export function atRevision(object: StoredObject, revision: number): StoredObject {
+  return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+}
+
+/** The key that orders the objects of a resource, as in etcd. */
+export function storageKey({ metadata }: StoredObject): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

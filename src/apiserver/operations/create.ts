@@ -1,0 +1,97 @@
+import type { Answer, Call } from '../call.ts';
+import { cannotBeHandled, decodeObject, reportOddities } from '../object-decoder.ts';
+import { readObject } from '../request-body.ts';
+import type { ApiObject, StoredObject } from '../resource-definition.ts';
+import { StatusError, badRequest, forbidden, methodNotAllowed, notFound } from '../status-error.ts';
+import { storeNew } from './write.ts';
+
+/** Without vowels and look-alikes, so that a suffix is never a word. */
+const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
+const SUFFIX_LENGTH = 5;
+const LONGEST_GENERATED_NAME = 63;
+const NAME_ATTEMPTS = 8;
+
+export function create(call: Call): Answer {
+  const { definition } = call;
+  requirePlace(call);
+  const { object, oddities } = decodeObject(readObject(call.request), definition);
+  reportOddities(call, oddities, (message) => cannotBeHandled(definition, message));
+  if (object.metadata.resourceVersion) {
+    throw StatusError.failure({
+      code: 500,
+      message: 'resourceVersion should not be set on objects to be created',
+      details: {},
+    });
+  }
+  return { kind: 'object', code: 201, object: createNamed(call, object) };
+}
+
+/**
+ * Stores a new object at the place the path says, under its own name or a generated one.
+ *
+ * @throws {StatusError} 403 or 404 if its namespace does not take it
+ */
+export function createNamed(call: Call, object: ApiObject, applied?: 'applied'): StoredObject {
+  placeObject(call, object);
+  requireNamespace(call);
+  const { generateName, name } = object.metadata;
+  if (name || !generateName) return storeNew(call, object, applied);
+  for (let attempt = 1; ; attempt++) {
+    const metadata = { ...object.metadata, name: generatedName(call, generateName) };
+    try {
+      return storeNew(call, { ...object, metadata }, applied);
+    } catch (error) {
+      const taken = error instanceof StatusError && error.status.reason === 'AlreadyExists';
+      if (!taken || attempt === NAME_ATTEMPTS) throw error;
+    }
+  }
+}
+
+/** @throws {StatusError} 400 if the object says that it belongs somewhere else */
+export function placeObject({ info, definition }: Call, { metadata }: ApiObject): void {
+  if (!definition.namespaced) return;
+  if (metadata.namespace && metadata.namespace !== info.namespace) {
+    throw badRequest(
+      'the namespace of the provided object does not match the namespace sent on the request',
+    );
+  }
+  if (info.namespace !== undefined) metadata.namespace = info.namespace;
+}
+
+/** @throws {StatusError} 405 if objects of this resource cannot be created at this path */
+function requirePlace({ info, definition }: Call): void {
+  if (info.name !== undefined) throw methodNotAllowed();
+  if (definition.namespaced && info.namespace === undefined) throw methodNotAllowed();
+  if (definition.terminating) {
+    throw methodNotAllowed('create not allowed while custom resource definition is terminating');
+  }
+}
+
+/** What the NamespaceLifecycle admission of a real server sees to. */
+function requireNamespace({ backend, definition, info }: Call): void {
+  if (!definition.namespaced || info.namespace === undefined) return;
+  const namespaces = { group: '', plural: 'namespaces' };
+  const namespace = backend.store.collection(namespaces).get(undefined, info.namespace);
+  if (!namespace) throw notFound(namespaces, info.namespace);
+  if (namespace.metadata.deletionTimestamp === undefined) return;
+  throw forbidden(
+    definition,
+    info.name ?? '',
+    `unable to create new content in namespace ${info.namespace} because it is being terminated`,
+    [
+      {
+        reason: 'NamespaceTerminating',
+        message: `namespace ${info.namespace} is being terminated`,
+        field: 'metadata.namespace',
+      },
+    ],
+  );
+}
+
+function generatedName({ backend }: Call, base: string): string {
+  let suffix = '';
+  for (let length = 0; length < SUFFIX_LENGTH; length++) {
+    suffix += SUFFIX_ALPHABET[Math.floor(backend.random() * SUFFIX_ALPHABET.length)];
+  }
+  return base.slice(0, LONGEST_GENERATED_NAME - SUFFIX_LENGTH) + suffix;
+}

@@ -1,0 +1,167 @@
+import { equalJson } from '../../api/equal.ts';
+import { timestamp } from '../../api/conditions.ts';
+import type { Answer, Call } from '../call.ts';
+import type { DeleteOptions } from '../delete-options.ts';
+import { deleteOptions } from '../delete-options.ts';
+import { representList } from '../negotiation.ts';
+import { deletionFinalizers } from '../object-metadata.ts';
+import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { listOptions } from '../selection.ts';
+import { conflict, forbidden, methodNotAllowed } from '../status-error.ts';
+import { existing } from './read.ts';
+import { mutable, removeObject } from './write.ts';
+
+/** Without these there is no cluster. */
+const ETERNAL_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
+
+/** What became of an object. */
+interface Deletion {
+  /** Its last state if it is gone, else the state in which it waits to go. */
+  readonly object: StoredObject;
+  readonly gone: boolean;
+}
+
+export function remove(call: Call): Answer {
+  const { definition } = call;
+  const { object, gone } = deleteObject(call, existing(call), deleteOptions(call));
+  if (!gone || definition.returnsDeleted) return { kind: 'object', code: 200, object };
+  return { kind: 'json', code: 200, value: goneStatus(definition, object) };
+}
+
+/** Deletes every object of a selection; answers with what it found. */
+export function removeCollection(call: Call): Answer {
+  const { backend, definition, info, representation } = call;
+  if (definition.namespaced && info.namespace === undefined) throw methodNotAllowed();
+  const options = deleteOptions(call);
+  const { selection } = listOptions({ ...info, verb: 'list' }, definition);
+  const { store, clock } = backend;
+  const found = store
+    .collection(definition)
+    .list(selection.namespace)
+    .filter((object) => selection.matches(object));
+  const objects = found.map((object) => deleteObject(call, object, options).object);
+  const metadata = { resourceVersion: String(store.revision) };
+  return {
+    kind: 'json',
+    code: 200,
+    value: representList(objects, metadata, definition, representation, clock.now()),
+  };
+}
+
+/**
+ * Begins or ends the deletion of one object. It goes at once unless a finalizer or a grace period
+ * holds it; then it is marked, and whoever ends the grace or takes the last finalizer off lets it go.
+ *
+ * @throws {StatusError} 409 if a precondition does not hold
+ */
+export function deleteObject(
+  { backend, definition }: Pick<Call, 'backend' | 'definition'>,
+  stored: StoredObject,
+  options: DeleteOptions,
+): Deletion {
+  requirePreconditions(definition, stored, options);
+  requireMortal(definition, stored);
+  const now = backend.clock.now();
+  const grace = graceFor(stored, definition, options.gracePeriodSeconds, now);
+  if (grace === 'pending') return { object: stored, gone: false };
+
+  const finalizers = deletionFinalizers(stored.metadata.finalizers, options.propagationPolicy);
+  const held =
+    grace.seconds > 0 || finalizers.length > 0 || definition.hooks?.heldBack?.(stored) === true;
+  if (!held) {
+    const object = options.dryRun ? stored : removeObject(backend, definition, stored);
+    return { object, gone: true };
+  }
+  const marked = mark(stored, definition, grace, finalizers);
+  if (options.dryRun || equalJson(marked, stored)) return { object: marked, gone: false };
+  const object = backend.store.collection(definition).put(marked);
+  backend.observer.written(definition, object);
+  return { object, gone: false };
+}
+
+interface Grace {
+  readonly seconds: number;
+  /** `deletionTimestamp`: when the grace is over. */
+  readonly until: string;
+}
+
+/** How long the object may live on; `pending` if it is dying already and this changes nothing. */
+function graceFor(
+  stored: StoredObject,
+  { hooks }: ResourceDefinition,
+  requested: number | undefined,
+  now: number,
+): Grace | 'pending' {
+  const { deletionTimestamp, deletionGracePeriodSeconds: current = 0 } = stored.metadata;
+  if (deletionTimestamp === undefined) {
+    const seconds = hooks?.gracePeriodSeconds?.(stored, requested) ?? 0;
+    return { seconds, until: timestamp(now + seconds * 1000) };
+  }
+  if (current === 0) return { seconds: 0, until: deletionTimestamp };
+  // Once it runs, a grace period can only become shorter.
+  if (requested === undefined || requested >= current) return 'pending';
+  const until = Date.parse(deletionTimestamp) + (requested - current) * 1000;
+  if (until >= now) return { seconds: requested, until: timestamp(until) };
+  // It is over already: still for somebody else to end, unless the client wants it ended now.
+  return { seconds: Math.min(requested, 1), until: timestamp(now) };
+}
+
+function mark(
+  stored: StoredObject,
+  { hooks }: ResourceDefinition,
+  { seconds, until }: Grace,
+  finalizers: readonly string[],
+): ApiObject {
+  const object = hooks ? (structuredClone(stored) as ApiObject) : mutable(stored);
+  const { metadata } = object;
+  if (finalizers.length > 0) metadata.finalizers = [...finalizers];
+  else delete metadata.finalizers;
+  const begins = metadata.deletionTimestamp === undefined;
+  metadata.deletionTimestamp = until;
+  metadata.deletionGracePeriodSeconds = seconds;
+  if (begins) {
+    if (metadata.generation) metadata.generation++;
+    hooks?.markDeleted?.(object);
+  }
+  return object;
+}
+
+function requirePreconditions(
+  definition: ResourceDefinition,
+  { metadata }: StoredObject,
+  { uid, resourceVersion }: DeleteOptions,
+): void {
+  // A real server names the kind here where it names the resource elsewhere.
+  const { group, kind } = definition;
+  if (uid !== undefined && uid !== metadata.uid) {
+    throw conflict(
+      { group, plural: kind },
+      metadata.name,
+      `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
+    );
+  }
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
+    throw conflict(
+      { group, plural: kind },
+      metadata.name,
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
+    );
+  }
+}
+
+function requireMortal(definition: ResourceDefinition, { metadata }: StoredObject): void {
+  const { group, plural } = definition;
+  if (group === '' && plural === 'namespaces' && ETERNAL_NAMESPACES.has(metadata.name)) {
+    throw forbidden(definition, metadata.name, 'this namespace may not be deleted');
+  }
+}
+
+function goneStatus({ group, plural }: ResourceDefinition, { metadata }: StoredObject): object {
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: { name: metadata.name, ...(group && { group }), kind: plural, uid: metadata.uid },
+  };
+}

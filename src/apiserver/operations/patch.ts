@@ -1,0 +1,174 @@
+import type { Answer, Call } from '../call.ts';
+import { writeContext } from '../field-manager.ts';
+import { decodeObject, reportOddities } from '../object-decoder.ts';
+import type { ApplyResult } from '../patch/apply.ts';
+import { applyPatch } from '../patch/apply.ts';
+import { describeConflicts } from '../patch/apply-conflict.ts';
+import { jsonPatch } from '../patch/json-patch.ts';
+import { mergePatch } from '../patch/merge-patch.ts';
+import { PatchError } from '../patch/patch-error.ts';
+import { isTrue } from '../request-info.ts';
+import { contentType, readJson, readYaml } from '../request-body.ts';
+import type { ApiObject, StoredObject } from '../resource-definition.ts';
+import { fieldError } from '../schema/field-error.ts';
+import { NestingError, isObject } from '../schema/json-value.ts';
+import {
+  StatusError,
+  applyConflict,
+  badRequest,
+  conflict,
+  invalid,
+  methodNotAllowed,
+  notFound,
+  unsupportedMediaType,
+} from '../status-error.ts';
+import { createNamed } from './create.ts';
+import { existing } from './read.ts';
+import { storeChange } from './write.ts';
+
+const JSON_PATCH = 'application/json-patch+json';
+const MERGE_PATCH = 'application/merge-patch+json';
+const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
+const APPLY_PATCH = 'application/apply-patch+yaml';
+
+/**
+ * A change to one object. Reading, patching and writing happen in one go, so nobody comes in
+ * between and the patch is never retried.
+ */
+export function patch(call: Call): Answer {
+  if (call.info.name === undefined) throw methodNotAllowed();
+  const type = contentType(call.request);
+  return type === APPLY_PATCH || type === 'application/apply-patch+cbor'
+    ? apply(call)
+    : { kind: 'object', code: 200, object: change(call, type) };
+}
+
+function change(call: Call, type: string): StoredObject {
+  const live = existing(call);
+  const patched = patchedBody(call, type, live);
+  const { object, oddities } = decodePatched(call, patched);
+  reportOddities(call, oddities, (message) => refusePatch(patched, message));
+  return storeChange(call, live, requireIdentity(object, live));
+}
+
+function patchedBody(call: Call, type: string, live: StoredObject): unknown {
+  const { definition } = call;
+  return patching(() => {
+    switch (type) {
+      case JSON_PATCH:
+        return jsonPatch(live, readJson(call.request));
+      case MERGE_PATCH:
+        return mergePatch(live, patchObject(readJson(call.request)));
+      case STRATEGIC_PATCH:
+        if (!definition.custom && definition.schema) {
+          return mergePatch(live, patchObject(readJson(call.request)));
+        }
+        throw unsupportedMediaType(patchTypes(call));
+      default:
+        throw unsupportedMediaType(patchTypes(call));
+    }
+  });
+}
+
+/** Server-side apply: creates what is not there. */
+function apply(call: Call): Answer {
+  const { backend, definition, info } = call;
+  if (!info.query.get('fieldManager')) {
+    throw invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [
+      fieldError.required('fieldManager', 'is required for apply patch'),
+    ]);
+  }
+  const applied = patchObject(readYaml(call.request));
+  const live = backend.store.collection(definition).get(info.namespace, info.name ?? '');
+  if (!live && info.subresource !== undefined) throw notFound(definition, info.name ?? '');
+  const result = patching(() =>
+    applyPatch({
+      ...writeContext(call),
+      live,
+      applied: withName(applied, info.name ?? ''),
+      force: isTrue(info.query.get('force')),
+    }),
+  );
+  const { object, oddities } = decodePatched(call, appliedObject(result));
+  reportOddities(call, oddities, (message) => refusePatch(applied, message));
+  if (live) {
+    const next = requireIdentity(object, live);
+    return { kind: 'object', code: 200, object: storeChange(call, live, next, 'applied') };
+  }
+  const { uid } = object.metadata;
+  if (uid) {
+    throw conflict(
+      definition,
+      object.metadata.name,
+      `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
+    );
+  }
+  return { kind: 'object', code: 201, object: createNamed(call, object, 'applied') };
+}
+
+function appliedObject(result: ApplyResult): unknown {
+  if (result.kind === 'applied') return result.object;
+  const { message, causes } = describeConflicts(result.conflicts);
+  throw applyConflict(message, causes);
+}
+
+function decodePatched(
+  { definition }: Call,
+  patched: unknown,
+): { object: ApiObject; oddities: string[] } {
+  if (!isObject(patched)) throw refusePatch(patched, 'the result of the patch is not an object');
+  return decodeObject(patched, definition);
+}
+
+/** A patch may not make another object of the one it is applied to. */
+function requireIdentity(object: ApiObject, live: StoredObject): ApiObject {
+  const { name, namespace } = live.metadata;
+  if (object.metadata.name !== name || (object.metadata.namespace ?? namespace) !== namespace) {
+    throw badRequest(
+      object.metadata.name === name
+        ? 'the namespace of the provided object does not match the namespace sent on the request'
+        : `the name of the object (${object.metadata.name}) does not match the name on the URL (${name})`,
+    );
+  }
+  if (namespace !== undefined) object.metadata.namespace = namespace;
+  return object;
+}
+
+function withName(applied: Record<string, unknown>, name: string): Record<string, unknown> {
+  const metadata = isObject(applied['metadata']) ? applied['metadata'] : {};
+  return { ...applied, metadata: { name, ...metadata } };
+}
+
+function patchObject(value: unknown): Record<string, unknown> {
+  if (isObject(value)) return value;
+  throw badRequest(`a patch of this type must be an object: got ${JSON.stringify(value)}`);
+}
+
+function patchTypes({ definition }: Call): string[] {
+  return definition.custom
+    ? [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
+    : [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH];
+}
+
+function refusePatch(patched: unknown, why: string): StatusError {
+  return invalid({ group: '', kind: '' }, '', [
+    fieldError.invalid('patch', JSON.stringify(patched), why),
+  ]);
+}
+
+/** Runs a pure patch function; what it throws becomes an answer. */
+function patching<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof NestingError) throw badRequest(error.message);
+    if (!(error instanceof PatchError)) throw error;
+    if (error.kind === 'malformed') throw badRequest(error.message);
+    throw StatusError.failure({
+      code: 422,
+      reason: 'Invalid',
+      message: error.message,
+      details: {},
+    });
+  }
+}

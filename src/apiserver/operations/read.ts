@@ -1,0 +1,144 @@
+import type { Answer, Call } from '../call.ts';
+import { continueAt, continueToken } from '../continue-token.ts';
+import type { ListMeta } from '../negotiation.ts';
+import { representList } from '../negotiation.ts';
+import { storageKey } from '../object-store.ts';
+import type { StoredObject } from '../resource-definition.ts';
+import type { ListOptions } from '../selection.ts';
+import { listOptions, revisionOf } from '../selection.ts';
+import { StatusError, expired, notFound, tooLargeResourceVersion } from '../status-error.ts';
+import { Watcher } from '../watcher.ts';
+
+/** How long a read waits for a revision that this server has not reached. */
+const FRESHNESS_WAIT_MS = 3000;
+
+export async function get(call: Call): Promise<Answer> {
+  await untilReached(call, revisionOf(call.info.query.get('resourceVersion')));
+  return { kind: 'object', code: 200, object: existing(call) };
+}
+
+/** @throws {StatusError} 404 if there is no object of the name in the path */
+export function existing({ backend, definition, info }: Call): StoredObject {
+  const { namespace, name = '' } = info;
+  const object = backend.store.collection(definition).get(namespace, name);
+  if (!object) throw notFound(definition, name);
+  return object;
+}
+
+/**
+ * One page of a list, or all of it. Every page shows the state of the first one; the token says
+ * which that was, and the history leads back to it.
+ */
+export async function list(call: Call): Promise<Answer> {
+  const { backend, definition, representation } = call;
+  const options = listOptions(call.info, definition);
+  if (!options.exact) await untilReached(call, options.revision);
+  const page = pageOf(call, options);
+  return {
+    kind: 'json',
+    code: 200,
+    value: representList(
+      page.objects,
+      page.metadata,
+      definition,
+      representation,
+      backend.clock.now(),
+    ),
+  };
+}
+
+export async function watch(call: Call): Promise<Answer> {
+  const { backend, definition, representation } = call;
+  const options = listOptions(call.info, definition);
+  if (options.sendInitialEvents) await untilReached(call, options.revision);
+  const { store, clock, limits } = backend;
+  const watcher = new Watcher(
+    {
+      collection: store.collection(definition),
+      definition,
+      clock,
+      revision: () => store.revision,
+    },
+    {
+      ...options,
+      representation,
+      bookmarkIntervalMs: limits.bookmarkIntervalMs,
+      timeoutMs: limits.watchTimeoutMs,
+      bufferLimit: limits.watchBufferLimit,
+    },
+  );
+  return { kind: 'watch', watcher };
+}
+
+interface Page {
+  readonly objects: readonly StoredObject[];
+  readonly metadata: ListMeta;
+}
+
+function pageOf({ backend, definition }: Call, options: ListOptions): Page {
+  const { store } = backend;
+  const { selection, limit } = options;
+  const from = options.continueToken === undefined ? undefined : continueAt(options.continueToken);
+  // A token without a revision is one that this server gave out after the history was gone.
+  const revision = from
+    ? (from.revision ?? store.revision)
+    : exactRevision(options, store.revision);
+  const collection = store.collection(definition);
+  let objects: StoredObject[];
+  try {
+    objects =
+      revision === store.revision
+        ? collection.list(selection.namespace)
+        : collection.listAt(revision, selection.namespace);
+  } catch (error) {
+    throw from ? expiredToken(error, from.after) : error;
+  }
+  if (from) objects = objects.filter((object) => storageKey(object) > from.after);
+  if (!selection.everything) objects = objects.filter((object) => selection.matches(object));
+
+  const resourceVersion = String(revision);
+  if (limit === 0 || objects.length <= limit) return { objects, metadata: { resourceVersion } };
+  const page = objects.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    objects: page,
+    metadata: {
+      resourceVersion,
+      continue: continueToken({ revision, after: last ? storageKey(last) : '' }),
+      // With a selector the server does not know how many are left without looking at them.
+      ...(selection.everything && { remainingItemCount: objects.length - limit }),
+    },
+  };
+}
+
+/** The state a first page shows: the newest, unless the client insists on another. */
+function exactRevision({ exact, revision, limit }: ListOptions, current: number): number {
+  // As etcd: a limited list at a revision, without a match, means exactly that revision.
+  const insists = exact || (limit > 0 && revision !== undefined && revision > 0);
+  return insists && revision !== undefined ? revision : current;
+}
+
+/** The 410 of a token whose state is forgotten carries another that goes on without it. */
+function expiredToken(error: unknown, after: string): unknown {
+  if (!(error instanceof StatusError) || error.status.code !== 410) return error;
+  const inconsistent = expired(
+    'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.',
+  );
+  inconsistent.status.metadata['continue'] = continueToken({ revision: undefined, after });
+  return inconsistent;
+}
+
+/** @throws {StatusError} 504 if the revision is not reached in time */
+async function untilReached({ backend, request }: Call, revision: number = 0): Promise<void> {
+  const { store, clock } = backend;
+  if (revision <= store.revision) return;
+  const waiting = new AbortController();
+  const stop = store.whenReached(revision, () => waiting.abort());
+  const signal = request.signal
+    ? AbortSignal.any([request.signal, waiting.signal])
+    : waiting.signal;
+  await clock.sleep(FRESHNESS_WAIT_MS, signal);
+  stop();
+  request.signal?.throwIfAborted();
+  if (revision > store.revision) throw tooLargeResourceVersion(revision, store.revision);
+}

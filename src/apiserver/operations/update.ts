@@ -1,0 +1,54 @@
+import type { Answer, Call } from '../call.ts';
+import { cannotBeHandled, decodeObject, reportOddities } from '../object-decoder.ts';
+import { readObject } from '../request-body.ts';
+import type { ApiObject, StoredObject } from '../resource-definition.ts';
+import { badRequest, conflict, methodNotAllowed } from '../status-error.ts';
+import { createNamed, placeObject } from './create.ts';
+import { existing } from './read.ts';
+import { storeChange } from './write.ts';
+
+export function update(call: Call): Answer {
+  const { definition, info, backend } = call;
+  if (info.name === undefined) throw methodNotAllowed();
+  const { object, oddities } = decodeObject(readObject(call.request), definition);
+  reportOddities(call, oddities, (message) => cannotBeHandled(definition, message));
+  requireName(object, info.name);
+  placeObject(call, object);
+  if (definition.createOnUpdate && info.subresource === undefined) {
+    const present = backend.store.collection(definition).get(info.namespace, info.name);
+    if (!present) return { kind: 'object', code: 201, object: createNamed(call, object) };
+  }
+  const previous = existing(call);
+  requireSameObject(call, object, previous);
+  return { kind: 'object', code: 200, object: storeChange(call, previous, object) };
+}
+
+/** @throws {StatusError} 400 if the object has another name than the path */
+function requireName({ metadata }: ApiObject, name: string): void {
+  if (!metadata.name) {
+    throw badRequest('name must be provided');
+  }
+  if (metadata.name !== name) {
+    throw badRequest(
+      `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
+    );
+  }
+}
+
+/** @throws {StatusError} 409 if the object was deleted and created again since it was read */
+function requireSameObject(
+  { definition, info }: Call,
+  { metadata }: ApiObject,
+  previous: StoredObject,
+): void {
+  const { uid } = previous.metadata;
+  if (!metadata.uid || metadata.uid === uid) return;
+  const path = [definition.group, definition.plural, info.namespace, info.name]
+    .filter(Boolean)
+    .join('/');
+  throw conflict(
+    definition,
+    previous.metadata.name,
+    `StorageError: invalid object, Code: 4, Key: /registry/${path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${uid}`,
+  );
+}

@@ -1,0 +1,272 @@
+import { equalJson } from '../../api/equal.ts';
+import { timestamp } from '../../api/conditions.ts';
+import type { Backend, Call } from '../call.ts';
+import { hookContext, isDryRun } from '../call.ts';
+import { withTrackedFields } from '../field-manager.ts';
+import { cannotBeHandled } from '../object-decoder.ts';
+import { hasFinalizers, validateMetadata, validateMetadataUpdate } from '../object-metadata.ts';
+import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { applyDefaults } from '../schema/defaults.ts';
+import type { FieldError } from '../schema/field-error.ts';
+import { formatFieldError } from '../schema/field-error.ts';
+import { validateStructure } from '../schema/validate.ts';
+import { alreadyExists, conflict, invalid } from '../status-error.ts';
+
+/**
+ * Stores an object that was not there: completes its metadata and defaults, drops what the client
+ * does not decide, validates.
+ *
+ * @throws {StatusError} 409 if there is one of this name, 422 if something is wrong with it
+ */
+export function storeNew(call: Call, draft: ApiObject, applied?: AppliedFields): StoredObject {
+  const { backend, definition } = call;
+  const { store, clock, uid } = backend;
+  const { hooks, subresources, tracksGeneration, nameFormat = 'dns1123Subdomain' } = definition;
+  const { resourceVersion, deletionTimestamp, deletionGracePeriodSeconds, ...given } =
+    draft.metadata;
+  const object = withDefaults(
+    {
+      ...draft,
+      metadata: {
+        ...given,
+        resourceVersion: '',
+        uid: uid(),
+        creationTimestamp: timestamp(clock.now()),
+      },
+    },
+    definition,
+  );
+  delete object.metadata.generation;
+  if (tracksGeneration) object.metadata.generation = 1;
+  if (definition.custom && subresources.status) delete object['status'];
+  hooks?.prepareForCreate?.(object, hookContext(backend));
+  requireValid(definition, object, [
+    ...validateObject(object, definition),
+    ...(hooks?.validate?.(object) ?? []),
+    ...validateMetadata(object.metadata, definition.namespaced, nameFormat),
+  ]);
+
+  const { namespace, name } = object.metadata;
+  const collection = store.collection(definition);
+  if (collection.get(namespace, name)) throw alreadyExists(definition, name);
+  const tracked = applied ? object : withTrackedFields(call, undefined, object);
+  if (isDryRun(call)) return withoutVersion(tracked);
+  const stored = collection.put(tracked);
+  backend.observer.written(definition, stored);
+  return stored;
+}
+
+/** Marks a write whose managedFields were computed by an apply. */
+export type AppliedFields = 'applied';
+
+/**
+ * Stores `draft` in place of `previous`, as far as the main resource or `subresource` may change
+ * it. Nothing is written if nothing changes; the object goes if it was being deleted and nothing
+ * keeps it any more.
+ *
+ * @throws {StatusError} 409 if `draft` was made from another state, 422 if something is wrong
+ */
+export function storeChange(
+  call: Call,
+  previous: StoredObject,
+  draft: ApiObject,
+  applied?: AppliedFields,
+): StoredObject {
+  const { backend, definition, info } = call;
+  const { hooks } = definition;
+  requireCurrent(definition, draft, previous);
+  const isolated = isolate(draft, previous, definition, info.subresource);
+  const object = withDefaults(
+    { ...isolated, metadata: settledMetadata(isolated, previous, definition) },
+    definition,
+  );
+  hooks?.prepareForUpdate?.(object, previous, {
+    ...hookContext(backend),
+    subresource: info.subresource,
+  });
+  if (definition.tracksGeneration && differsInSubstance(object, previous, definition)) {
+    object.metadata.generation = (previous.metadata.generation ?? 0) + 1;
+  }
+  requireValid(definition, object, [
+    ...validateObject(object, definition),
+    ...(hooks?.validate?.(object) ?? []),
+    ...(hooks?.validateUpdate?.(object, previous) ?? []),
+    // The name was found valid when it was new.
+    ...validateMetadata(object.metadata, definition.namespaced, 'pathSegment'),
+    ...validateMetadataUpdate(object.metadata, previous.metadata),
+  ]);
+  const next = applied ? object : withTrackedFields(call, previous, object);
+  if (equalJson(withoutManagedTimes(next), withoutManagedTimes(previous))) return previous;
+  if (isDryRun(call)) return next;
+  if (isReadyToGo(next, definition)) return removeObject(backend, definition, previous, next);
+  const stored = backend.store.collection(definition).put(next);
+  backend.observer.written(definition, stored);
+  return stored;
+}
+
+/** Takes the object out of the store for good; returns its last state. */
+export function removeObject(
+  { store, observer }: Backend,
+  definition: ResourceDefinition,
+  stored: StoredObject,
+  last: StoredObject = stored,
+): StoredObject {
+  const removed = store.collection(definition).remove(last);
+  observer.removed(definition, removed);
+  return removed;
+}
+
+/** True if a deletion was asked for and nothing keeps the object any more. */
+export function isReadyToGo(object: StoredObject, { hooks }: ResourceDefinition): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = object.metadata;
+  return (
+    deletionTimestamp !== undefined &&
+    deletionGracePeriodSeconds === 0 &&
+    !hasFinalizers(object) &&
+    !hooks?.heldBack?.(object)
+  );
+}
+
+/** A PUT or a patch speaks of one state of one object; another object of that name is another. */
+function requireCurrent(
+  definition: ResourceDefinition,
+  draft: ApiObject,
+  { metadata }: StoredObject,
+): void {
+  const { resourceVersion } = draft.metadata;
+  if (resourceVersion && resourceVersion !== '0' && resourceVersion !== metadata.resourceVersion) {
+    throw conflict(definition, metadata.name);
+  }
+}
+
+/** The draft with everything that its path may not write taken from `previous`. */
+function isolate(
+  draft: ApiObject,
+  previous: StoredObject,
+  definition: ResourceDefinition,
+  subresource: string | undefined,
+): ApiObject {
+  const { subresources, custom } = definition;
+  if (subresource === 'status') {
+    const { managedFields } = draft.metadata;
+    const metadata = custom
+      ? { ...mutable(previous).metadata, ...(managedFields && { managedFields }) }
+      : { ...draft.metadata };
+    if (!custom) keep(metadata, previous.metadata, 'ownerReferences');
+    const object: ApiObject = { ...mutable(previous), metadata };
+    keep(object, draft, 'status');
+    return object;
+  }
+  if (subresources.status && subresource === undefined) {
+    const object = { ...draft };
+    keep(object, previous, 'status');
+    return object;
+  }
+  return draft;
+}
+
+/** Makes `target` have the field that `source` has, or have none either. */
+function keep<T extends object>(target: T, source: object, field: keyof T & string): void {
+  const value: unknown = Object.hasOwn(source, field)
+    ? (source as Record<string, unknown>)[field]
+    : undefined;
+  if (value === undefined) delete target[field];
+  else Object.assign(target, { [field]: value });
+}
+
+/** Metadata of an update: what no client decides is as it was. */
+function settledMetadata(
+  draft: ApiObject,
+  { metadata: previous }: StoredObject,
+  { tracksGeneration, unconditionalUpdate, custom }: ResourceDefinition,
+): ApiObject['metadata'] {
+  const metadata = { ...draft.metadata };
+  metadata.uid ||= previous.uid;
+  metadata.creationTimestamp = previous.creationTimestamp;
+  delete metadata.generation;
+  if (previous.generation !== undefined) metadata.generation = previous.generation;
+  else if (tracksGeneration) metadata.generation = 1;
+  if (previous.deletionTimestamp !== undefined) {
+    metadata.deletionTimestamp = previous.deletionTimestamp;
+  } else {
+    delete metadata.deletionTimestamp;
+  }
+  if (previous.deletionGracePeriodSeconds !== undefined) {
+    metadata.deletionGracePeriodSeconds ??= previous.deletionGracePeriodSeconds;
+  } else {
+    delete metadata.deletionGracePeriodSeconds;
+  }
+  const unconditional = unconditionalUpdate ?? !custom;
+  if (!metadata.resourceVersion && unconditional) {
+    metadata.resourceVersion = previous.resourceVersion;
+  }
+  if (metadata.resourceVersion === '0') metadata.resourceVersion = previous.resourceVersion;
+  return metadata;
+}
+
+/**
+ * The object with its defaults, safe to be changed by hooks: what schema functions return shares
+ * parts with the schema and with the object before.
+ */
+function withDefaults(object: ApiObject, { schema, hooks }: ResourceDefinition): ApiObject {
+  const defaulted = schema ? applyDefaults(object, schema) : object;
+  if (!hooks) return defaulted === object ? object : { ...defaulted, metadata: object.metadata };
+  const own = structuredClone(defaulted);
+  hooks.applyDefaults?.(own);
+  return own;
+}
+
+function validateObject(object: StoredObject, definition: ResourceDefinition): FieldError[] {
+  const { schema, custom } = definition;
+  if (!schema) return [];
+  const errors = validateStructure(object, schema, '');
+  // Built-in kinds are Go types: a value of another type does not even decode.
+  const wrongType = !custom && errors.find(({ reason }) => reason === 'FieldValueTypeInvalid');
+  if (wrongType) throw cannotBeHandled(definition, formatFieldError(wrongType));
+  return errors;
+}
+
+function requireValid(
+  definition: ResourceDefinition,
+  object: StoredObject,
+  errors: readonly FieldError[],
+): void {
+  if (errors.length > 0) throw invalid(definition, object.metadata.name, errors);
+}
+
+/** `metadata.generation` counts what is neither metadata nor a status of its own. */
+function differsInSubstance(
+  object: StoredObject,
+  previous: StoredObject,
+  { custom, subresources }: ResourceDefinition,
+): boolean {
+  const substance = ({ metadata, apiVersion, status, ...rest }: StoredObject) =>
+    custom && !subresources.status ? { ...rest, status } : rest;
+  return !equalJson(substance(object), substance(previous));
+}
+
+/** For comparison: who set a field when is no change of the object. */
+function withoutManagedTimes(object: StoredObject): StoredObject {
+  const { managedFields, ...metadata } = object.metadata;
+  return {
+    ...object,
+    metadata: {
+      ...metadata,
+      ...(managedFields && {
+        managedFields: managedFields.map(({ time, ...entry }) => entry),
+      }),
+    },
+  };
+}
+
+/** What a dry run of a creation answers: nothing is stored, so there is no version. */
+function withoutVersion(object: ApiObject): StoredObject {
+  const metadata: Partial<ApiObject['metadata']> = { ...object.metadata };
+  delete metadata.resourceVersion;
+  return { ...object, metadata: metadata as ApiObject['metadata'] };
+}
+
+/** A stored object as the start of its successor: only the top two levels may be changed. */
+export function mutable(object: StoredObject): ApiObject {
+  return { ...object, metadata: { ...object.metadata } } as ApiObject;
+}

@@ -1,0 +1,97 @@
+import type { ResourceDefinition } from './resource-definition.ts';
+
+/** One version of an API group and the resources it serves. */
+export interface GroupVersion {
+  readonly group: string;
+  readonly version: string;
+  readonly definitions: readonly ResourceDefinition[];
+}
+
+/** An API group, its versions in order of preference. */
+export interface ApiGroup {
+  readonly name: string;
+  readonly versions: readonly GroupVersion[];
+}
+
+/**
+ * The resources that the server serves at this moment. Discovery and OpenAPI are views of it, so
+ * they change with it at once.
+ */
+export class Registry {
+  readonly #definitions = new Map<string, ResourceDefinition>();
+  #groups: readonly ApiGroup[] | undefined;
+
+  /** Serves `definition` from now on, in place of one of the same group, version and plural. */
+  add(definition: ResourceDefinition): void {
+    this.#definitions.set(keyOf(definition), definition);
+    this.#groups = undefined;
+  }
+
+  remove(definition: Pick<ResourceDefinition, 'group' | 'version' | 'plural'>): void {
+    this.#definitions.delete(keyOf(definition));
+    this.#groups = undefined;
+  }
+
+  find(group: string, version: string, plural: string): ResourceDefinition | undefined {
+    return this.#definitions.get(keyOf({ group, version, plural }));
+  }
+
+  /** Every group, the core group first, the others by name. The same value until something changes. */
+  groups(): readonly ApiGroup[] {
+    this.#groups ??= groupsOf([...this.#definitions.values()]);
+    return this.#groups;
+  }
+
+  group(name: string): ApiGroup | undefined {
+    return this.groups().find((group) => group.name === name);
+  }
+
+  groupVersion(group: string, version: string): GroupVersion | undefined {
+    return this.group(group)?.versions.find((each) => each.version === version);
+  }
+}
+
+/**
+ * Orders versions as Kubernetes prefers them: stable ones before beta before alpha, higher numbers
+ * first within each, and names that are no versions last, by alphabet.
+ */
+export function compareVersions(a: string, b: string): number {
+  const left = VERSION.exec(a);
+  const right = VERSION.exec(b);
+  if (!left || !right) return left ? -1 : right ? 1 : a < b ? -1 : a > b ? 1 : 0;
+  return (
+    stability(right[2]) - stability(left[2]) ||
+    Number(right[1]) - Number(left[1]) ||
+    Number(right[3] ?? 0) - Number(left[3] ?? 0)
+  );
+}
+
+const VERSION = /^v(\d+)(?:(alpha|beta)(\d+))?$/;
+
+function stability(stage: string | undefined): number {
+  return stage === undefined ? 2 : stage === 'beta' ? 1 : 0;
+}
+
+function groupsOf(definitions: readonly ResourceDefinition[]): ApiGroup[] {
+  const byGroup = Map.groupBy(definitions, ({ group }) => group);
+  return [...byGroup]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, ofGroup]) => ({
+      name,
+      versions: [...Map.groupBy(ofGroup, ({ version }) => version)]
+        .sort(([a], [b]) => compareVersions(a, b))
+        .map(([version, ofVersion]) => ({
+          group: name,
+          version,
+          definitions: ofVersion.sort((a, b) => (a.plural < b.plural ? -1 : 1)),
+        })),
+    }));
+}
+
+function keyOf({
+  group,
+  version,
+  plural,
+}: Pick<ResourceDefinition, 'group' | 'version' | 'plural'>): string {
+  return `${group}/${version}/${plural}`;
+}

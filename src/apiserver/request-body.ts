@@ -1,0 +1,83 @@
+import { parse as parseYaml } from 'yaml';
+import type { HttpRequest } from '../util/http.ts';
+import { NestingError, isObject, requireShallow } from './schema/json-value.ts';
+import { badRequest, tooLarge, unsupportedMediaType } from './status-error.ts';
+
+/** Of one request, in bytes. */
+export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
+
+const BODY_TYPES = ['application/json', 'application/yaml'] as const;
+
+/** The media type of the body, without parameters; JSON if the client did not say. */
+export function contentType({ headers }: HttpRequest): string {
+  return headers['content-type']?.split(';')[0]?.trim().toLowerCase() || 'application/json';
+}
+
+/**
+ * The body as a JSON value, from JSON or YAML.
+ *
+ * @throws {StatusError} 400 if it cannot be read, 413 if it is too large, 415 if it is neither
+ */
+export function readBody(request: HttpRequest): unknown {
+  const type = contentType(request);
+  if (type === 'application/json') return readJson(request);
+  if (type === 'application/yaml') return readYaml(request);
+  throw unsupportedMediaType(BODY_TYPES);
+}
+
+/** @throws {StatusError} as `readBody` does */
+export function readObject(request: HttpRequest): Record<string, unknown> {
+  const value = readBody(request);
+  if (!isObject(value)) {
+    throw badRequest(
+      `the body of the request must be an object: got ${value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`}`,
+    );
+  }
+  return value;
+}
+
+export function readJson(request: HttpRequest): unknown {
+  return shallow(() => {
+    const text = bodyText(request);
+    try {
+      return JSON.parse(text) as unknown;
+    } catch (cause) {
+      if (!(cause instanceof SyntaxError)) throw cause;
+      throw badRequest(`couldn't get version/kind; json parse error: ${cause.message}`);
+    }
+  });
+}
+
+/** JSON is YAML, so this reads both. Aliases are refused: a few lines can stand for gigabytes. */
+export function readYaml(request: HttpRequest): unknown {
+  return shallow(() => {
+    const text = bodyText(request);
+    try {
+      return parseYaml(text, { maxAliasCount: 0, merge: false, prettyErrors: false }) as unknown;
+    } catch (cause) {
+      if (!(cause instanceof Error)) throw cause;
+      throw badRequest(`error decoding YAML: ${cause.message}`);
+    }
+  });
+}
+
+export function hasBody({ body }: HttpRequest): boolean {
+  return body !== undefined && body.length > 0;
+}
+
+function shallow(read: () => unknown): unknown {
+  const value = read();
+  try {
+    requireShallow(value);
+  } catch (cause) {
+    if (!(cause instanceof NestingError)) throw cause;
+    throw badRequest(cause.message);
+  }
+  return value;
+}
+
+function bodyText({ body = '' }: HttpRequest): string {
+  const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
+  if (bytes > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  return typeof body === 'string' ? body : new TextDecoder().decode(body);
+}

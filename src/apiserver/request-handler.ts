@@ -1,0 +1,151 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { HttpRequest, HttpResponse } from '../util/http.ts';
+import type { Logger } from '../util/logger.ts';
+import type { Backend } from './call.ts';
+import { discover } from './discovery.ts';
+import type { FaultPlan, Faults } from './faults.ts';
+import { ConnectionReset } from './faults.ts';
+import type { OpenStreams } from './open-streams.ts';
+import type { RequestLog, RequestRecord } from './request-log.ts';
+import { recordOf } from './request-log.ts';
+import type { Target } from './request-info.ts';
+import { parseTarget, requestInfo } from './request-info.ts';
+import { errorResponse, jsonResponse, streamResponse, textResponse } from './response.ts';
+import type { RenderedAnswer } from './router.ts';
+import { answerCall } from './router.ts';
+import { StatusError, faultStatus, internalError, unauthorized } from './status-error.ts';
+import { VERSION } from './version.ts';
+
+export interface RequestHandlerDeps {
+  readonly backend: Backend;
+  readonly faults: Faults;
+  readonly requests: RequestLog;
+  readonly streams: OpenStreams;
+  readonly log: Logger;
+  /** The one token that is let in. */
+  readonly token: string;
+}
+
+/** What a probe may ask without a token. */
+const HEALTH: ReadonlySet<string> = new Set(['healthz', 'livez', 'readyz']);
+
+/**
+ * Every request comes this way, from whichever door:
+ *
+ *   fault injection → authentication → path → document or operation → response
+ */
+export class RequestHandler {
+  readonly #deps: RequestHandlerDeps;
+
+  constructor(deps: RequestHandlerDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Answers a request; it rejects only where a connection would break.
+   *
+   * @param authenticate whether the request needs the token
+   */
+  async handle(request: HttpRequest, authenticate: boolean): Promise<HttpResponse> {
+    const { faults, requests } = this.#deps;
+    request.signal?.throwIfAborted();
+    const record = recordOf(request);
+    requests.add(record);
+    const plan = await faults.before(record, request.signal);
+    request.signal?.throwIfAborted();
+    const response = await this.#serve(request, record, authenticate, plan);
+    await faults.after(record, response);
+    record.status = response.status;
+    return response;
+  }
+
+  async #serve(
+    request: HttpRequest,
+    record: RequestRecord,
+    authenticate: boolean,
+    plan: FaultPlan | undefined,
+  ): Promise<HttpResponse> {
+    const warnings: string[] = [];
+    try {
+      if (plan?.failure === 'reset') throw new ConnectionReset();
+      if (typeof plan?.failure === 'number') {
+        throw faultStatus(plan.failure, plan.retryAfterSeconds);
+      }
+      const target = parseTarget(request.path);
+      if (authenticate) this.#requireToken(request, target);
+      const response =
+        (await this.#document(request, target)) ?? (await this.#operate(request, target, warnings));
+      if (plan?.failure === 'lostAnswer') throw new ConnectionReset();
+      return response;
+    } catch (error) {
+      if (error instanceof StatusError) return errorResponse(error, warnings);
+      if (error instanceof ConnectionReset || request.signal?.aborted) throw error;
+      const { method, path } = record;
+      this.#deps.log.error(error, 'Request failed', { method, path });
+      return errorResponse(internalError(error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  #requireToken({ headers }: HttpRequest, { segments }: Target): void {
+    if (HEALTH.has(segments[0] ?? '')) return;
+    const [scheme = '', token = ''] = (headers['authorization'] ?? '').split(' ');
+    if (scheme.toLowerCase() !== 'bearer' || !sameSecret(token, this.#deps.token)) {
+      throw unauthorized();
+    }
+  }
+
+  /** Paths that are about the server itself. */
+  async #document(request: HttpRequest, { segments }: Target): Promise<HttpResponse | undefined> {
+    if (request.method !== 'GET') return undefined;
+    const [first = '', ...rest] = segments;
+    if (HEALTH.has(first)) return textResponse(200, 'ok');
+    if (first === 'version' && rest.length === 0) return jsonResponse(200, VERSION);
+    if (first === '') return jsonResponse(200, { paths: this.#paths() });
+    const document = discover(this.#deps.backend.registry, segments, request.headers['accept']);
+    return document && jsonResponse(200, document.value, [], document.contentType);
+  }
+
+  async #operate(request: HttpRequest, target: Target, warnings: string[]): Promise<HttpResponse> {
+    const { backend } = this.#deps;
+    const info = requestInfo(request.method, target);
+    const answer = info && (await answerCall(backend, request, info, warnings));
+    if (!answer) return textResponse(404, '404 page not found\n');
+    return this.#respond(request, answer, warnings);
+  }
+
+  #respond(
+    request: HttpRequest,
+    answer: RenderedAnswer,
+    warnings: readonly string[],
+  ): HttpResponse {
+    switch (answer.kind) {
+      case 'json':
+        return jsonResponse(answer.code, answer.value, warnings);
+      case 'watch':
+        return streamResponse(this.#deps.streams.body(answer.watcher, request.signal));
+    }
+  }
+
+  #paths(): string[] {
+    const groups = this.#deps.backend.registry.groups();
+    return [
+      '/api',
+      '/apis',
+      ...groups.flatMap(({ name, versions }) => [
+        ...(name ? [`/apis/${name}`] : []),
+        ...versions.map(({ version }) => (name ? `/apis/${name}/${version}` : `/api/${version}`)),
+      ]),
+      '/healthz',
+      '/livez',
+      '/openapi/v3',
+      '/readyz',
+      '/version',
+    ].sort();
+  }
+}
+
+function sameSecret(given: string, expected: string): boolean {
+  const a = Buffer.from(given);
+  const b = Buffer.from(expected);
+  return a.length === b.length && timingSafeEqual(a, b);
+}

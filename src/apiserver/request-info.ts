@@ -1,0 +1,108 @@
+import type { HttpRequest } from '../util/http.ts';
+import { badRequest } from './status-error.ts';
+
+export type Verb =
+  'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
+
+/** What a request to a resource's path asks for. */
+export interface RequestInfo {
+  readonly verb: Verb;
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  /** Plural name. */
+  readonly resource: string;
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+  readonly subresource: string | undefined;
+  readonly query: URLSearchParams;
+}
+
+/** A request's path without its query, and the query. */
+export interface Target {
+  /** Decoded segments: `['api', 'v1', 'pods']`. */
+  readonly segments: readonly string[];
+  readonly query: URLSearchParams;
+}
+
+/** Subresources of a Namespace; any other segment after its name is a resource inside of it. */
+const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(['status', 'finalize']);
+
+/** @throws {StatusError} 400 if the path is not well-formed */
+export function parseTarget(path: string): Target {
+  const at = path.indexOf('?');
+  const pathname = at < 0 ? path : path.slice(0, at);
+  try {
+    return {
+      segments: pathname.split('/').slice(1).map(decodeURIComponent).filter(Boolean),
+      query: new URLSearchParams(at < 0 ? '' : path.slice(at + 1)),
+    };
+  } catch (cause) {
+    if (!(cause instanceof URIError)) throw cause;
+    throw badRequest(`invalid URL escape in ${JSON.stringify(pathname)}`);
+  }
+}
+
+/**
+ * Reads a resource's path; undefined if it is none.
+ *
+ * | path                                                      | is                   |
+ * | --------------------------------------------------------- | -------------------- |
+ * | `/api/v1/pods`                                            | pods everywhere      |
+ * | `/api/v1/namespaces/a`                                    | a namespace          |
+ * | `/api/v1/namespaces/a/status`                             | its subresource      |
+ * | `/apis/apps/v1/namespaces/a/deployments/web/scale`        | and so on            |
+ */
+export function requestInfo(
+  method: HttpRequest['method'],
+  { segments, query }: Target,
+): RequestInfo | undefined {
+  const [root, ...rest] = segments;
+  if (root !== 'api' && root !== 'apis') return undefined;
+  const [group, version, ...path] = root === 'api' ? ['', ...rest] : rest;
+  if (group === undefined || version === undefined || path.length === 0) return undefined;
+
+  const [first, second, third] = path;
+  const inNamespace =
+    first === 'namespaces' &&
+    second !== undefined &&
+    third !== undefined &&
+    !(path.length === 3 && NAMESPACE_SUBRESOURCES.has(third));
+  const [resource, name, subresource, ...excess] = inNamespace ? path.slice(2) : path;
+  if (resource === undefined || excess.length > 0) return undefined;
+  return {
+    verb: verbOf(method, name, query),
+    group,
+    version,
+    resource,
+    namespace: inNamespace ? second : undefined,
+    name,
+    subresource,
+    query,
+  };
+}
+
+function verbOf(
+  method: HttpRequest['method'],
+  name: string | undefined,
+  query: URLSearchParams,
+): Verb {
+  switch (method) {
+    case 'GET':
+      if (name !== undefined) return 'get';
+      return isTrue(query.get('watch')) ? 'watch' : 'list';
+    case 'POST':
+      return 'create';
+    case 'PUT':
+      return 'update';
+    case 'PATCH':
+      return 'patch';
+    case 'DELETE':
+      return name === undefined ? 'deletecollection' : 'delete';
+  }
+}
+
+/** A boolean of a query: as apimachinery reads it, anything but absence, `0` and `false` is true. */
+export function isTrue(value: string | null): boolean {
+  return value !== null && value !== '0' && value.toLowerCase() !== 'false';
+}

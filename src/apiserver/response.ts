@@ -1,0 +1,57 @@
+import type { HttpResponse } from '../util/http.ts';
+import { JSON_TYPE } from './negotiation.ts';
+import type { StatusError } from './status-error.ts';
+
+const encoder = new TextEncoder();
+
+const NOT_CACHED = { 'cache-control': 'no-cache, private' } as const;
+
+export function jsonResponse(
+  status: number,
+  value: object,
+  warnings: readonly string[] = [],
+  contentType: string = JSON_TYPE,
+): HttpResponse {
+  return {
+    status,
+    headers: {
+      ...NOT_CACHED,
+      'content-type': contentType,
+      ...(warnings.length > 0 && { warning: warnings.map(warningHeader).join(', ') }),
+    },
+    body: once(encoder.encode(`${JSON.stringify(value)}\n`)),
+  };
+}
+
+export function textResponse(status: number, text: string): HttpResponse {
+  return {
+    status,
+    headers: { ...NOT_CACHED, 'content-type': 'text/plain; charset=utf-8' },
+    body: once(encoder.encode(text)),
+  };
+}
+
+export function streamResponse(body: AsyncIterable<Uint8Array>): HttpResponse {
+  return { status: 200, headers: { ...NOT_CACHED, 'content-type': JSON_TYPE }, body };
+}
+
+export function errorResponse(
+  { status }: StatusError,
+  warnings: readonly string[] = [],
+): HttpResponse {
+  const response = jsonResponse(status.code, status, warnings);
+  const seconds = status.details?.retryAfterSeconds;
+  if (seconds === undefined) return response;
+  return { ...response, headers: { ...response.headers, 'retry-after': String(seconds) } };
+}
+
+/** A body that is there as a whole. */
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  yield bytes;
+}
+
+/** `299 - "text"`, as RFC 7234 quotes it; kept to what a header can carry. */
+function warningHeader(text: string): string {
+  const printable = text.replaceAll(/[^\u0020-\u007e]/g, '?');
+  return `299 - "${printable.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+}

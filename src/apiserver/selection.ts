@@ -1,0 +1,182 @@
+import type { FieldRequirement } from '../api/field-selector.ts';
+import { matchesFields, parseFieldSelector } from '../api/field-selector.ts';
+import { matchesLabels, parseLabelSelector } from '../api/label-selector.ts';
+import type { RequestInfo } from './request-info.ts';
+import { isTrue } from './request-info.ts';
+import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
+import type { FieldError } from './schema/field-error.ts';
+import { fieldError } from './schema/field-error.ts';
+import { badRequest, invalid } from './status-error.ts';
+
+/** The query of a list, a watch or a collection's deletion. */
+export interface ListOptions {
+  readonly selection: Selection;
+  /** Absent where the query has none; `0` any state. */
+  readonly revision: number | undefined;
+  readonly exact: boolean;
+  /** Objects on a page; 0: all. */
+  readonly limit: number;
+  readonly continueToken: string | undefined;
+  readonly sendInitialEvents: boolean;
+  readonly allowBookmarks: boolean;
+  readonly timeoutSeconds: number | undefined;
+}
+
+/** Which objects of a resource are meant. */
+export interface Selection {
+  readonly namespace: string | undefined;
+  /** True if the selectors let everything pass; the namespace may still confine. */
+  readonly everything: boolean;
+  /** Says nothing of the namespace. */
+  readonly matches: (object: StoredObject) => boolean;
+}
+
+/** @throws {StatusError} 400 or 422 naming the option that is wrong */
+export function listOptions(info: RequestInfo, definition: ResourceDefinition): ListOptions {
+  const { query } = info;
+  requireConsistent(info);
+  return {
+    selection: selectionOf(info, definition),
+    revision: revisionOf(query.get('resourceVersion')),
+    exact: query.get('resourceVersionMatch') === 'Exact',
+    limit: integer('limit', query.get('limit')) ?? 0,
+    continueToken: query.get('continue') || undefined,
+    sendInitialEvents: isTrue(query.get('sendInitialEvents')),
+    allowBookmarks: isTrue(query.get('allowWatchBookmarks')),
+    timeoutSeconds: integer('timeoutSeconds', query.get('timeoutSeconds')) || undefined,
+  };
+}
+
+/** @throws {StatusError} 400 if a selector cannot be read or names a field that has none */
+function selectionOf(info: RequestInfo, definition: ResourceDefinition): Selection {
+  const { query, namespace } = info;
+  const labels = parsed(parseLabelSelector, query.get('labelSelector') ?? '');
+  const fields = parsed(parseFieldSelector, query.get('fieldSelector') ?? '');
+  for (const { field } of fields) requireSelectable(field, definition);
+  return {
+    namespace: namespace ?? namespaceIn(fields),
+    everything: labels.length === 0 && fields.length === 0,
+    matches: (object) =>
+      matchesLabels(labels, object.metadata.labels) &&
+      matchesFields(fields, (field) => fieldValue(object, field, definition)),
+  };
+}
+
+/** `metadata.namespace=a` means the same as the path of namespace a, and can be looked up as fast. */
+function namespaceIn(fields: readonly FieldRequirement[]): string | undefined {
+  const term = fields.find(
+    ({ field, operator }) => field === 'metadata.namespace' && operator === '=',
+  );
+  return term?.value || undefined;
+}
+
+function requireSelectable(field: string, definition: ResourceDefinition): void {
+  if (field === 'metadata.name' || field === 'metadata.namespace') return;
+  const { selectableFields, custom } = definition;
+  if (selectableFields && Object.hasOwn(selectableFields, field)) return;
+  throw badRequest(
+    custom || selectableFields
+      ? `field label not supported: ${field}`
+      : `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
+  );
+}
+
+function fieldValue(
+  object: StoredObject,
+  field: string,
+  { selectableFields = {} }: ResourceDefinition,
+): string {
+  if (field === 'metadata.name') return object.metadata.name;
+  if (field === 'metadata.namespace') return object.metadata.namespace ?? '';
+  return Object.hasOwn(selectableFields, field) ? (selectableFields[field]?.(object) ?? '') : '';
+}
+
+function requireConsistent({ verb, query }: RequestInfo): void {
+  const errors = verb === 'watch' ? watchErrors(query) : listErrors(query);
+  if (errors.length > 0) {
+    throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+  }
+}
+
+const MATCH = 'resourceVersionMatch';
+
+function listErrors(query: URLSearchParams): FieldError[] {
+  const errors: FieldError[] = [];
+  const match = query.get(MATCH);
+  if (match) {
+    if (!query.get('resourceVersion')) {
+      errors.push(
+        fieldError.forbidden(MATCH, `${MATCH} is forbidden unless resourceVersion is provided`),
+      );
+    }
+    if (query.get('continue')) {
+      errors.push(fieldError.forbidden(MATCH, `${MATCH} is forbidden when continue is provided`));
+    }
+    if (match !== 'Exact' && match !== 'NotOlderThan') {
+      errors.push(fieldError.notSupported(MATCH, match, ['Exact', 'NotOlderThan', '']));
+    }
+    if (match === 'Exact' && query.get('resourceVersion') === '0') {
+      errors.push(
+        fieldError.forbidden(MATCH, `${MATCH} "exact" is forbidden for resourceVersion "0"`),
+      );
+    }
+  }
+  if (query.get('sendInitialEvents') !== null) {
+    errors.push(
+      fieldError.forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'),
+    );
+  }
+  return errors;
+}
+
+function watchErrors(query: URLSearchParams): FieldError[] {
+  const errors: FieldError[] = [];
+  const match = query.get(MATCH);
+  const initial = query.get('sendInitialEvents') !== null;
+  if (initial && match !== 'NotOlderThan') {
+    errors.push(
+      fieldError.forbidden(MATCH, `sendInitialEvents requires setting ${MATCH} to NotOlderThan`),
+    );
+  }
+  if (match && !initial) {
+    errors.push(
+      fieldError.forbidden(
+        MATCH,
+        `${MATCH} is forbidden for watch unless sendInitialEvents is provided`,
+      ),
+    );
+  }
+  if (match && match !== 'NotOlderThan') {
+    errors.push(fieldError.notSupported(MATCH, match, ['NotOlderThan']));
+  }
+  return errors;
+}
+
+function parsed<T>(parse: (text: string) => T, text: string): T {
+  try {
+    return parse(text);
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw badRequest(cause.message);
+  }
+}
+
+/** @throws {StatusError} 400 if `text` is not a resourceVersion */
+export function revisionOf(text: string | null): number | undefined {
+  if (!text) return undefined;
+  const revision = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(revision)) {
+    throw badRequest(
+      `invalid resource version: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
+    );
+  }
+  return revision;
+}
+
+function integer(name: string, text: string | null): number | undefined {
+  if (text === null || text === '') return undefined;
+  if (!/^-?\d{1,15}$/.test(text)) {
+    throw badRequest(`${name}: strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  }
+  return Math.max(0, Number(text));
+}

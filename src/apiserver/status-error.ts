@@ -1,0 +1,218 @@
+import type { Resource } from '../api/resource.ts';
+import { groupResourceOf } from '../api/resource.ts';
+import type { Status, StatusCause, StatusDetails } from '../api/status.ts';
+import { goQuote } from './schema/go-format.ts';
+import type { FieldError } from './schema/field-error.ts';
+import { invalidStatus } from './schema/field-error.ts';
+
+type Names = Pick<Resource, 'group' | 'plural'>;
+type Kind = Pick<Resource, 'group' | 'kind'>;
+
+interface Failure {
+  readonly code: number;
+  readonly message: string;
+  readonly reason?: string;
+  readonly details?: StatusDetails;
+}
+
+/**
+ * An answer that is a failure: thrown anywhere below the handler, sent as a metav1.Status. Codes,
+ * reasons and wording are those of a kube-apiserver, because clients (and people who search for a
+ * message) go by them.
+ */
+export class StatusError extends Error {
+  override readonly name = 'StatusError';
+  readonly status: Status;
+
+  constructor(status: Status) {
+    super(status.message);
+    this.status = status;
+  }
+
+  static of(status: Status): StatusError {
+    return new StatusError(status);
+  }
+
+  static failure({ code, message, reason, details }: Failure): StatusError {
+    return new StatusError({
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message,
+      ...(reason === undefined ? {} : { reason }),
+      ...(details === undefined ? {} : { details }),
+      code,
+    });
+  }
+}
+
+export function badRequest(message: string): StatusError {
+  return StatusError.failure({ code: 400, reason: 'BadRequest', message });
+}
+
+export function unauthorized(): StatusError {
+  return StatusError.failure({ code: 401, reason: 'Unauthorized', message: 'Unauthorized' });
+}
+
+export function forbidden(
+  resource: Names,
+  name: string,
+  why: string,
+  causes?: StatusCause[],
+): StatusError {
+  return StatusError.failure({
+    code: 403,
+    reason: 'Forbidden',
+    message: `${groupResourceOf(resource)} ${goQuote(name)} is forbidden: ${why}`,
+    details: { ...detailsOf(resource, name), ...(causes && { causes }) },
+  });
+}
+
+export function notFound(resource: Names, name: string): StatusError {
+  return StatusError.failure({
+    code: 404,
+    reason: 'NotFound',
+    message: `${groupResourceOf(resource)} ${goQuote(name)} not found`,
+    details: detailsOf(resource, name),
+  });
+}
+
+/** The path exists, the verb does not. */
+export function methodNotAllowed(
+  message: string = 'the server does not allow this method on the requested resource',
+): StatusError {
+  return StatusError.failure({ code: 405, reason: 'MethodNotAllowed', message, details: {} });
+}
+
+export function notAcceptable(supported: readonly string[]): StatusError {
+  return StatusError.failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `only the following media types are accepted: ${supported.join(', ')}`,
+  });
+}
+
+export function alreadyExists(resource: Names, name: string): StatusError {
+  return StatusError.failure({
+    code: 409,
+    reason: 'AlreadyExists',
+    message: `${groupResourceOf(resource)} ${goQuote(name)} already exists`,
+    details: detailsOf(resource, name),
+  });
+}
+
+/** A precondition, or the resourceVersion an update was made from, does not hold. */
+export function conflict(
+  resource: Names,
+  name: string,
+  why: string = 'the object has been modified; please apply your changes to the latest version and try again',
+): StatusError {
+  return StatusError.failure({
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on ${groupResourceOf(resource)} ${goQuote(name)}: ${why}`,
+    details: detailsOf(resource, name),
+  });
+}
+
+/** An apply would take fields over from other managers and was not told to. */
+export function applyConflict(message: string, causes: StatusCause[]): StatusError {
+  return StatusError.failure({ code: 409, reason: 'Conflict', message, details: { causes } });
+}
+
+/** A resourceVersion or continue token from before the history that is kept. */
+export function expired(message: string): StatusError {
+  return StatusError.failure({ code: 410, reason: 'Expired', message });
+}
+
+export function tooLarge(limitBytes: number): StatusError {
+  return StatusError.failure({
+    code: 413,
+    reason: 'RequestEntityTooLarge',
+    message: `Request entity too large: limit is ${limitBytes}`,
+    details: {},
+  });
+}
+
+export function unsupportedMediaType(supported: readonly string[]): StatusError {
+  return StatusError.failure({
+    code: 415,
+    reason: 'UnsupportedMediaType',
+    message: `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
+  });
+}
+
+export function invalid(
+  { group, kind }: Kind,
+  name: string,
+  errors: readonly FieldError[],
+): StatusError {
+  return StatusError.of(invalidStatus({ group, kind, name }, errors));
+}
+
+/** A patch that was read, but does not fit the object. */
+export function unprocessable(message: string): StatusError {
+  return StatusError.failure({ code: 422, reason: 'Invalid', message, details: {} });
+}
+
+/** A fault of the server's own; `message` is all that the client learns. */
+export function internalError(message: string): StatusError {
+  return StatusError.failure({
+    code: 500,
+    reason: 'InternalError',
+    message: `Internal error occurred: ${message}`,
+    details: { causes: [{ message }] },
+  });
+}
+
+/** The failure that a fault plan asks for, as a server in that trouble would put it. */
+export function faultStatus(code: number, retryAfterSeconds?: number): StatusError {
+  const [reason, message] = FAULTS.get(code) ?? [
+    undefined,
+    `the server responded with the status code ${code}`,
+  ];
+  return StatusError.failure({
+    code,
+    message,
+    ...(reason && { reason }),
+    details: retryAfterSeconds === undefined ? {} : { retryAfterSeconds },
+  });
+}
+
+const FAULTS: ReadonlyMap<number, readonly [reason: string, message: string]> = new Map([
+  [400, ['BadRequest', 'the server rejected our request for an unknown reason']],
+  [401, ['Unauthorized', 'Unauthorized']],
+  [403, ['Forbidden', 'forbidden: User "system:anonymous" cannot do this']],
+  [404, ['NotFound', 'the server could not find the requested resource']],
+  [409, ['Conflict', 'the server reported a conflict']],
+  [410, ['Expired', 'The resourceVersion for the provided watch is too old.']],
+  [422, ['Invalid', 'the server rejected our request due to an error in our request']],
+  [429, ['TooManyRequests', 'Too many requests, please try again later.']],
+  [500, ['InternalError', 'Internal error occurred: fault injected']],
+  [503, ['ServiceUnavailable', 'the server is currently unable to handle the request']],
+  [
+    504,
+    [
+      'Timeout',
+      'the server was unable to return a response in the time allotted, but may still be processing the request',
+    ],
+  ],
+]);
+
+/** The server has not reached the resourceVersion that the client has already seen. */
+export function tooLargeResourceVersion(asked: number, current: number): StatusError {
+  return StatusError.failure({
+    code: 504,
+    reason: 'Timeout',
+    message: `Timeout: Too large resource version: ${asked}, current: ${current}`,
+    details: {
+      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+      retryAfterSeconds: 1,
+    },
+  });
+}
+
+function detailsOf({ group, plural }: Names, name: string): StatusDetails {
+  return { ...(name && { name }), ...(group && { group }), kind: plural };
+}

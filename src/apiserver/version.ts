@@ -1,0 +1,15 @@
+/**
+ * What `/version` says. The number is that of the Kubernetes whose behaviour this server follows:
+ * clients decide by it what they may ask for.
+ */
+export const VERSION = {
+  major: '1',
+  minor: '36',
+  gitVersion: 'v1.36.0+crd-controller',
+  gitCommit: '',
+  gitTreeState: 'clean',
+  buildDate: '1970-01-01T00:00:00Z',
+  goVersion: 'none',
+  compiler: 'none',
+  platform: `${process.platform}/${process.arch}`,
+} as const;
