@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { createRegistry } from '../../../src/metrics/registry.ts';
 import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
@@ -285,6 +286,26 @@ test('a pool that is stopped before it runs takes nothing', async () => {
   const handler = () => assert.fail('nothing may run');
   const pool = new WorkerPool<string>({ name: 'count', queue, handler, clock, log });
   await pool.run(AbortSignal.abort());
+});
+
+test('the signal of a pool that runs for long gathers no listeners', async () => {
+  const clock = new FakeClock();
+  const { log } = recordingLogger();
+  const queue = new WorkQueue<string>({ name: 'count', clock });
+  const handler = async () => {
+    await settle(1);
+    return done();
+  };
+  const pool = new WorkerPool<string>({ name: 'count', queue, handler, clock, log });
+  const abort = new AbortController();
+  const running = pool.run(abort.signal);
+  for (let i = 0; i < 5; i++) {
+    queue.add(`key ${i}`);
+    await settle();
+  }
+  assert.equal(getEventListeners(abort.signal, 'abort').length, 1);
+  abort.abort();
+  await running;
 });
 
 test('a fault of the house ends the pool with its cause, after the runs under way', async () => {
