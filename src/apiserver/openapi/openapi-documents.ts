@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import type { GroupVersion, Registry } from '../registry.ts';
+import type { ResourceDefinition } from '../resource-definition.ts';
+import { componentsOf } from './components.ts';
+import { pathsOf } from './paths.ts';
+
+/** A document as it is sent, and what names its content. */
+export interface OpenApiDocument {
+  /** JSON. */
+  readonly body: string;
+  readonly hash: string;
+}
+
+interface Cached extends OpenApiDocument {
+  readonly definitions: readonly ResourceDefinition[];
+}
+
+/**
+ * The OpenAPI v3 documents of a server: one for each group version, and an index of them. They are
+ * made from the registry when asked for, and made anew when what the group version serves is no
+ * longer the same. The same content has the same hash, also in another process.
+ */
+export class OpenApiDocuments {
+  readonly #registry: Pick<Registry, 'groups' | 'groupVersion'>;
+  readonly #cache = new Map<string, Cached>();
+
+  constructor(registry: Pick<Registry, 'groups' | 'groupVersion'>) {
+    this.#registry = registry;
+  }
+
+  /** What `/openapi/v3` answers: where the document of each group version is. */
+  index(): OpenApiDocument {
+    const versions = this.#registry.groups().flatMap(({ versions }) => versions);
+    const paths = versions.map((version) => {
+      const path = pathOf(version);
+      return [path, { serverRelativeURL: documentUrl(path, this.#document(version).hash) }];
+    });
+    this.#forgetAllBut(new Set(versions.map(pathOf)));
+    return hashed({ paths: Object.fromEntries(paths) });
+  }
+
+  /** What `/openapi/v3/<path>` answers; undefined if the group version is not served. */
+  document(path: string): OpenApiDocument | undefined {
+    const [, group = '', version = ''] =
+      /^api\/()([^/]+)$/.exec(path) ?? /^apis\/([^/]+)\/([^/]+)$/.exec(path) ?? [];
+    const served = this.#registry.groupVersion(group, version);
+    return served && this.#document(served);
+  }
+
+  #document(served: GroupVersion): OpenApiDocument {
+    const path = pathOf(served);
+    const { definitions } = served;
+    const cached = this.#cache.get(path);
+    if (cached && isSame(cached.definitions, definitions)) return cached;
+    const document = { ...hashed(contentOf(definitions)), definitions };
+    this.#cache.set(path, document);
+    return document;
+  }
+
+  #forgetAllBut(paths: ReadonlySet<string>): void {
+    for (const path of this.#cache.keys()) {
+      if (!paths.has(path)) this.#cache.delete(path);
+    }
+  }
+}
+
+/** Where the document is that has this hash. */
+export function documentUrl(path: string, hash: string): string {
+  return `/openapi/v3/${path}?hash=${hash}`;
+}
+
+function contentOf(definitions: readonly ResourceDefinition[]): object {
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Kubernetes', version: 'unversioned' },
+    paths: Object.fromEntries(definitions.flatMap((each) => Object.entries(pathsOf(each)))),
+    components: {
+      schemas: Object.fromEntries(componentsOf(definitions)),
+      securitySchemes: {
+        BearerToken: {
+          description: 'Bearer token authentication',
+          in: 'header',
+          name: 'authorization',
+          type: 'apiKey',
+        },
+      },
+    },
+  };
+}
+
+function pathOf({ group, version }: Pick<GroupVersion, 'group' | 'version'>): string {
+  return group ? `apis/${group}/${version}` : `api/${version}`;
+}
+
+function isSame(a: readonly ResourceDefinition[], b: readonly ResourceDefinition[]): boolean {
+  return a.length === b.length && a.every((definition, index) => definition === b[index]);
+}
+
+function hashed(content: object): OpenApiDocument {
+  const body = JSON.stringify(content);
+  return { body, hash: createHash('sha256').update(body).digest('hex').toUpperCase() };
+}
