@@ -37,6 +37,13 @@ export function prune(
   return pruning.dropped.sort();
 }
 
+/** The paths of what pruning `value` would drop. Nothing is changed. */
+export function unknownFields(value: unknown, schema: JsonSchema): string[] {
+  const pruning = new Pruning({});
+  pruning.value(value, schema, '');
+  return pruning.dropped.sort();
+}
+
 const TYPE_AND_OBJECT_META: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
 class Pruning {
@@ -49,7 +56,7 @@ class Pruning {
   }
 
   /** `schema` is undefined where no field is declared at all. */
-  #value(value: unknown, schema: JsonSchema | undefined, path: string): unknown {
+  value(value: unknown, schema: JsonSchema | undefined, path: string): unknown {
     if (typeof value !== 'object' || value === null) return value;
     requireDepth(++this.#depth);
     const pruned = isObject(value)
@@ -62,10 +69,10 @@ class Pruning {
   #item(item: unknown, schema: JsonSchema | undefined, path: string, index: number): unknown {
     const at = `${path}[${index}]`;
     const items = schema?.items;
-    if (!schema?.['x-kubernetes-preserve-unknown-fields']) return this.#value(item, items, at);
+    if (!schema?.['x-kubernetes-preserve-unknown-fields']) return this.value(item, items, at);
     // An open list opens its items; without a schema for them, everything is kept.
     if (!items) return item;
-    return this.#value(item, { ...items, 'x-kubernetes-preserve-unknown-fields': true }, at);
+    return this.value(item, { ...items, 'x-kubernetes-preserve-unknown-fields': true }, at);
   }
 
   object(object: JsonObject, schema: JsonSchema | undefined, path: string): JsonObject {
@@ -78,7 +85,7 @@ class Pruning {
         this.dropped.push(at);
         draft.delete(key);
       } else {
-        draft.set(key, this.#value(value, fate.schema, at));
+        draft.set(key, this.value(value, fate.schema, at));
       }
     }
     return draft.value;

@@ -1,0 +1,64 @@
+import type { FieldError } from './field-error.ts';
+import { fieldError } from './field-error.ts';
+import { textAt } from './json-fields.ts';
+import type { JsonObject } from './json-value.ts';
+import { isObject, own } from './json-value.ts';
+
+const REASONS = [
+  'FieldValueDuplicate',
+  'FieldValueForbidden',
+  'FieldValueInvalid',
+  'FieldValueRequired',
+];
+
+/**
+ * What is wrong with the form of validation rules (`x-kubernetes-validations`). The rules
+ * themselves, in CEL, are neither compiled nor evaluated: a real API server may refuse a rule that
+ * is accepted here, and objects that it forbids.
+ */
+export function checkRules(schema: JsonObject, path: string, errors: FieldError[]): void {
+  const rules = own(schema, 'x-kubernetes-validations');
+  if (!Array.isArray(rules)) return;
+  for (const [index, rule] of rules.entries()) {
+    if (isObject(rule)) checkRule(rule, `${path}.x-kubernetes-validations[${index}]`, errors);
+  }
+}
+
+function checkRule(rule: JsonObject, path: string, errors: FieldError[]): void {
+  const text = (name: string) => textAt(rule, name);
+  const isBlank = (name: string) => text(name) !== '' && text(name).trim() === '';
+  const message = text('message').trim();
+  const source = text('rule').trim();
+  if (source === '') {
+    errors.push(fieldError.required(`${path}.rule`, 'rule is not specified'));
+  } else if (isBlank('message')) {
+    const detail = 'must be non-empty if specified';
+    errors.push(fieldError.invalid(`${path}.message`, text('message'), detail));
+  } else if (hasLineBreaks(message)) {
+    const detail = 'must not contain line breaks';
+    errors.push(fieldError.invalid(`${path}.message`, text('message'), detail));
+  } else if (hasLineBreaks(source) && message === '') {
+    const detail = 'message must be specified if rule contains line breaks';
+    errors.push(fieldError.required(`${path}.message`, detail));
+  }
+  if (isBlank('messageExpression')) {
+    const detail = 'messageExpression must be non-empty if specified';
+    errors.push(fieldError.required(`${path}.messageExpression`, detail));
+  }
+  const reason = own(rule, 'reason');
+  if (typeof reason === 'string' && !REASONS.includes(reason)) {
+    errors.push(fieldError.notSupported(`${path}.reason`, reason, REASONS));
+  }
+  if (isBlank('fieldPath')) {
+    const detail = 'must be non-empty if specified';
+    errors.push(fieldError.invalid(`${path}.fieldPath`, text('fieldPath'), detail));
+  }
+  if (hasLineBreaks(text('fieldPath'))) {
+    const detail = 'must not contain line breaks';
+    errors.push(fieldError.invalid(`${path}.fieldPath`, text('fieldPath'), detail));
+  }
+}
+
+function hasLineBreaks(text: string): boolean {
+  return /[\n\r]/.test(text);
+}

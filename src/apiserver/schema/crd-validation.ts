@@ -1,0 +1,258 @@
+import { equalJson } from '../../api/equal.ts';
+import { nameProblems } from '../object-metadata.ts';
+import { checkApproval } from './crd-approval.ts';
+import { checkCrdSchema } from './crd-schema.ts';
+import { checkColumns, checkSelectableFields, checkSubresources } from './crd-version.ts';
+import type { FieldError } from './field-error.ts';
+import { fieldError } from './field-error.ts';
+import { objectAt, objectsAt, textAt, textsAt } from './json-fields.ts';
+import type { JsonObject } from './json-value.ts';
+import { isObject, own } from './json-value.ts';
+
+/**
+ * What is wrong with a CustomResourceDefinition (`apiextensions.k8s.io/v1`), defaults applied, in
+ * the words of a real API server; empty if nothing is.
+ *
+ * Validation rules (`x-kubernetes-validations`) are accepted and stored, but not evaluated.
+ *
+ * @param previous the stored definition, if this is an update
+ * @throws {NestingError} if a schema is nested too deeply
+ */
+export function checkCrd(crd: Readonly<JsonObject>, previous?: Readonly<JsonObject>): FieldError[] {
+  const spec = objectAt(crd, 'spec');
+  const metadata = objectAt(crd, 'metadata');
+  const errors: FieldError[] = [];
+  const name = textAt(metadata, 'name');
+  const expected = `${textAt(objectAt(spec, 'names'), 'plural')}.${textAt(spec, 'group')}`;
+  if (name !== expected) {
+    const detail = 'must be spec.names.plural+"."+spec.group';
+    errors.push(fieldError.invalid('metadata.name', name, detail));
+  }
+  checkSpec(spec, errors);
+  if (previous) checkChange(crd, previous, errors);
+  checkStoredVersions(crd, errors);
+  errors.push(...checkApproval(crd, previous));
+  if (own(spec, 'preserveUnknownFields') === true) {
+    const detail =
+      'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead';
+    errors.push(fieldError.invalid('spec.preserveUnknownFields', true, detail));
+  }
+  return errors;
+}
+
+function checkSpec(spec: JsonObject, errors: FieldError[]): void {
+  const group = textAt(spec, 'group');
+  if (group === '') {
+    errors.push(fieldError.required('spec.group'));
+  } else if (requireName(group, 'dns1123Subdomain', 'spec.group', errors) && !group.includes('.')) {
+    const detail = 'should be a domain with at least one dot';
+    errors.push(fieldError.invalid('spec.group', group, detail));
+  }
+  checkEnum(spec, 'scope', ['Cluster', 'Namespaced'], 'spec.scope', errors);
+  checkVersions(spec, errors);
+  checkNames(objectAt(spec, 'names'), errors);
+  checkConversion(spec, errors);
+}
+
+/** What all versions have in common is reported once, under the name it had before versions. */
+const SHARED = [
+  ['schema', 'validation'],
+  ['subresources', 'subresources'],
+  ['additionalPrinterColumns', 'additionalPrinterColumns'],
+  ['selectableFields', 'selectableFields'],
+] as const;
+
+type VersionPart = (typeof SHARED)[number][0];
+
+function checkVersions(spec: JsonObject, errors: FieldError[]): void {
+  const versions = objectsAt(spec, 'versions');
+  const names = versions.map((version) => textAt(version, 'name'));
+  versions.forEach((version, index) => {
+    if (!isObject(own(objectAt(version, 'schema'), 'openAPIV3Schema'))) {
+      errors.push(fieldError.required(`spec.versions[${index}].schema.openAPIV3Schema`));
+    }
+  });
+  const common = new Map<VersionPart, string>();
+  for (const [part, path] of SHARED) {
+    const first = versions[0] && own(versions[0], part);
+    if (versions.every((version) => equalJson(own(version, part), first))) {
+      common.set(part, `spec.${path}`);
+    }
+  }
+  const anyStatus = versions.some(hasStatus);
+  versions.forEach((version, index) => {
+    const at = `spec.versions[${index}]`;
+    requireName(names[index] ?? '', 'dns1035Label', `${at}.name`, errors);
+    checkDeprecation(version, at, errors);
+    for (const [part] of SHARED) {
+      if (!common.has(part)) {
+        checkPart(part, version, `${at}.${part}`, hasStatus(version), errors);
+      }
+    }
+  });
+  if (new Set(names).size < names.length) {
+    const detail = 'must contain unique version names';
+    errors.push(fieldError.invalid('spec.versions', versions, detail));
+  }
+  if (versions.filter((version) => own(version, 'storage') === true).length !== 1) {
+    const detail = 'must have exactly one version marked as storage version';
+    errors.push(fieldError.invalid('spec.versions', versions, detail));
+  }
+  const [first] = versions;
+  if (!first) return;
+  for (const [part, path] of common) checkPart(part, first, path, anyStatus, errors);
+}
+
+function checkPart(
+  part: VersionPart,
+  version: JsonObject,
+  path: string,
+  statusEnabled: boolean,
+  errors: FieldError[],
+): void {
+  const schema = own(objectAt(version, 'schema'), 'openAPIV3Schema');
+  switch (part) {
+    case 'schema':
+      if (isObject(schema)) {
+        errors.push(...checkCrdSchema(schema, `${path}.openAPIV3Schema`, statusEnabled));
+      }
+      return;
+    case 'subresources':
+      errors.push(...checkSubresources(objectAt(version, part), path));
+      return;
+    case 'additionalPrinterColumns':
+      errors.push(...checkColumns(objectsAt(version, part), path));
+      return;
+    case 'selectableFields':
+      errors.push(...checkSelectableFields(objectsAt(version, part), schema, path));
+  }
+}
+
+function hasStatus(version: JsonObject): boolean {
+  return isObject(own(objectAt(version, 'subresources'), 'status'));
+}
+
+function checkDeprecation(version: JsonObject, path: string, errors: FieldError[]): void {
+  const warning = own(version, 'deprecationWarning');
+  if (typeof warning !== 'string') return;
+  const fail = (detail: string) =>
+    errors.push(fieldError.invalid(`${path}.deprecationWarning`, warning, detail));
+  if (own(version, 'deprecated') !== true) fail('can only be set for deprecated versions');
+  else if (warning.length > 256) fail('must be <= 256 characters long');
+  else if (warning === '') fail('must not be an empty string');
+  else {
+    const index = warning.search(/\p{C}/u);
+    if (index >= 0) {
+      fail(
+        `must only contain printable UTF-8 characters; non-printable character found at index ${index}`,
+      );
+    }
+  }
+}
+
+function checkNames(names: JsonObject, errors: FieldError[]): void {
+  for (const name of ['plural', 'singular', 'kind', 'listKind']) {
+    if (textAt(names, name) === '') errors.push(fieldError.required(`spec.names.${name}`));
+  }
+  for (const name of ['plural', 'singular']) {
+    const value = textAt(names, name);
+    if (value !== '') requireName(value, 'dns1035Label', `spec.names.${name}`, errors);
+  }
+  for (const name of ['kind', 'listKind']) {
+    const value = textAt(names, name);
+    const problems = value === '' ? [] : nameProblems(value.toLowerCase(), 'dns1035Label');
+    if (problems.length > 0) {
+      const detail = `may have mixed case, but should otherwise match: ${problems.join(',')}`;
+      errors.push(fieldError.invalid(`spec.names.${name}`, value, detail));
+    }
+  }
+  textsAt(names, 'shortNames').forEach((name, index) =>
+    requireName(name, 'dns1035Label', `spec.names.shortNames[${index}]`, errors),
+  );
+  const kind = textAt(names, 'kind');
+  if (kind !== '' && kind === textAt(names, 'listKind')) {
+    const detail = 'kind and listKind may not be the same';
+    errors.push(fieldError.invalid('spec.names.listKind', kind, detail));
+  }
+  textsAt(names, 'categories').forEach((name, index) =>
+    requireName(name, 'dns1035Label', `spec.names.categories[${index}]`, errors),
+  );
+}
+
+function checkConversion(spec: JsonObject, errors: FieldError[]): void {
+  const conversion = own(spec, 'conversion');
+  if (!isObject(conversion)) return;
+  checkEnum(conversion, 'strategy', ['None', 'Webhook'], 'spec.conversion.strategy', errors);
+  const webhook = own(conversion, 'webhook');
+  const hasClient = isObject(webhook) && isObject(own(webhook, 'clientConfig'));
+  const at = 'spec.conversion.webhookClientConfig';
+  if (own(conversion, 'strategy') === 'Webhook') {
+    if (!hasClient) {
+      errors.push(fieldError.required(at, 'required when strategy is set to Webhook'));
+    }
+    if (!isObject(webhook) || textsAt(webhook, 'conversionReviewVersions').length === 0) {
+      errors.push(fieldError.required('spec.conversion.conversionReviewVersions'));
+    }
+  } else if (hasClient) {
+    const detail = 'should not be set when strategy is not set to Webhook';
+    errors.push(fieldError.forbidden(at, detail));
+  }
+}
+
+function checkStoredVersions(crd: JsonObject, errors: FieldError[]): void {
+  const stored = textsAt(objectAt(crd, 'status'), 'storedVersions');
+  const versions = objectsAt(objectAt(crd, 'spec'), 'versions');
+  const names = new Set(versions.map((version) => textAt(version, 'name')));
+  stored.forEach((version, index) => {
+    if (names.has(version)) return;
+    const detail = `missing from spec.versions; ${version} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${version} and removes ${version} from status.storedVersions`;
+    errors.push(fieldError.invalid(`status.storedVersions[${index}]`, version, detail));
+  });
+}
+
+/** The names that stored objects and URLs depend on cannot change. */
+function checkChange(crd: JsonObject, previous: JsonObject, errors: FieldError[]): void {
+  const [spec, before] = [objectAt(crd, 'spec'), objectAt(previous, 'spec')];
+  const [names, namesBefore] = [objectAt(spec, 'names'), objectAt(before, 'names')];
+  const immutable = (value: string, former: string, path: string) => {
+    if (value !== former) errors.push(fieldError.invalid(path, value, 'field is immutable'));
+  };
+  if (isEstablished(previous)) {
+    immutable(textAt(spec, 'scope'), textAt(before, 'scope'), 'spec.scope');
+    immutable(textAt(names, 'kind'), textAt(namesBefore, 'kind'), 'spec.names.kind');
+  }
+  immutable(textAt(spec, 'group'), textAt(before, 'group'), 'spec.group');
+  immutable(textAt(names, 'plural'), textAt(namesBefore, 'plural'), 'spec.names.plural');
+}
+
+function isEstablished(crd: JsonObject): boolean {
+  return objectsAt(objectAt(crd, 'status'), 'conditions').some(
+    (condition) => own(condition, 'type') === 'Established' && own(condition, 'status') === 'True',
+  );
+}
+
+function checkEnum(
+  object: JsonObject,
+  name: string,
+  supported: readonly string[],
+  path: string,
+  errors: FieldError[],
+): void {
+  const value = textAt(object, name);
+  if (value === '') errors.push(fieldError.required(path));
+  else if (!supported.includes(value)) {
+    errors.push(fieldError.notSupported(path, value, supported));
+  }
+}
+
+/** @returns whether `name` has the format */
+function requireName(
+  name: string,
+  format: 'dns1123Subdomain' | 'dns1035Label',
+  path: string,
+  errors: FieldError[],
+): boolean {
+  const problems = nameProblems(name, format);
+  if (problems.length > 0) errors.push(fieldError.invalid(path, name, problems.join(',')));
+  return problems.length === 0;
+}
