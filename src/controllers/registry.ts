@@ -11,6 +11,8 @@ export interface ControllerFactoryDeps extends ControllerDeps {
 }
 
 export interface ControllerFactoryOptions {
+  /** Unique in the process: the name of the controller, unless it runs once for each namespace. */
+  readonly name: string;
   /** Which objects the controller is for. */
   readonly selection: Pick<Selection, 'namespace'>;
   readonly concurrency: number;

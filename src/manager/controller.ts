@@ -51,6 +51,11 @@ export interface ControllerDeps {
    * @default 30_000
    */
   readonly drainTimeoutMs?: number | undefined;
+  /**
+   * How often every object is looked at again although nothing happened, in milliseconds; 0: never.
+   * @default 0
+   */
+  readonly resyncPeriodMs?: number | undefined;
   /** @default none */
   readonly metrics?: ControllerMetrics | undefined;
 }
@@ -91,17 +96,17 @@ export class Controller implements Runnable {
   readonly name: string;
   readonly queue: WorkQueue<ObjectKey>;
   readonly #deps: ControllerDeps;
-  readonly #options: ControllerOptions;
+  readonly #handler: SyncHandler;
   readonly #pool: WorkerPool<ObjectKey>;
   readonly #writes = new OwnWrites();
   readonly #catchUp: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #registrations: Registration[] = [];
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
-    const { name, kind, concurrency = 2 } = options;
+    const { name, kind, sync, concurrency = 2 } = options;
     this.name = name;
     this.#deps = { ...deps, log: deps.log.with({ controller: name }) };
-    this.#options = options;
+    this.#handler = sync;
     this.queue = new WorkQueue<ObjectKey>(
       { name, clock: deps.clock },
       { tenantOf: (key) => splitKey(key).namespace ?? '', metrics: deps.metrics?.workqueue },
@@ -130,7 +135,12 @@ export class Controller implements Runnable {
   /** Any other kind that a key depends on. */
   watches<T extends KubernetesObject>(informer: Informer<T>, toKeys: ToKeys<T>): this {
     this.#writes.track(informer);
-    this.#registrations.push(informer.addHandler(enqueue(informer.resource, this.queue, toKeys)));
+    this.#registrations.push(
+      informer.addHandler(enqueue(informer.resource, this.queue, toKeys), {
+        name: this.name,
+        resyncPeriodMs: this.#deps.resyncPeriodMs ?? 0,
+      }),
+    );
     return this;
   }
 
@@ -143,7 +153,6 @@ export class Controller implements Runnable {
     const { log } = this.#deps;
     log.info('Starting controller');
     if (!(await this.#synced(signal))) return;
-    log.info('Starting workers', { count: this.#options.concurrency ?? 2 });
     await this.#pool.run(signal);
     log.info('Stopped controller');
   }
@@ -174,7 +183,7 @@ export class Controller implements Runnable {
     }
     const client = this.#writes.clientFor(key, this.#deps.client);
     try {
-      const outcome = await this.#options.sync(key, { ...context, client });
+      const outcome = await this.#handler(key, { ...context, client });
       this.#catchUp.forget(key);
       return outcome;
     } catch (error) {

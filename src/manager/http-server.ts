@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Exposition } from '../metrics/registry.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 
@@ -15,7 +16,7 @@ export interface HttpServerRoutes {
   /** Answered at `/readyz`. */
   readonly readyz?: readonly HealthCheck[];
   /** Answered at `/metrics`: Prometheus text. */
-  readonly metrics?: { readonly contentType: string; metrics(): Promise<string> };
+  readonly metrics?: () => Promise<Exposition>;
 }
 
 /**
@@ -83,7 +84,8 @@ export class HttpServer implements Runnable {
       const { status, body } = probeAnswer(probe, checks, url.searchParams, only, this.#log);
       response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body);
     } else if (metrics && url.pathname === '/metrics') {
-      response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.metrics());
+      const { contentType, text } = await metrics();
+      response.writeHead(200, { 'content-type': contentType }).end(text);
     } else {
       response
         .writeHead(404, { 'content-type': 'text/plain; charset=utf-8' })

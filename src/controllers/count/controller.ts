@@ -1,7 +1,7 @@
 import { PODS } from '../../api/builtin.ts';
 import type { Pod } from '../../api/builtin.ts';
 import { COUNTS } from '../../api/generated/count.ts';
-import { objectKey } from '../../api/object-key.ts';
+import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import { Controller } from '../../manager/controller.ts';
@@ -15,6 +15,9 @@ export const countController: ControllerFactory = (deps, options) => {
   const counts = deps.informers.for(COUNTS, options.selection);
   const pods = deps.informers.for(PODS, options.selection);
   pods.addIndexers(byController);
+  counts.addHandler({
+    onDelete: (count) => deps.log.v(2).info('Count was deleted', { count: keyOf(count) }),
+  });
   const sync = countSync({
     counts: counts.lister,
     pods: pods.lister,
@@ -28,7 +31,7 @@ export const countController: ControllerFactory = (deps, options) => {
     return key && counts.lister.get(key) ? key : undefined;
   };
   return new Controller(deps, {
-    name: 'count',
+    name: options.name,
     kind: COUNTS.kind,
     sync,
     concurrency: options.concurrency,

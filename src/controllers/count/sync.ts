@@ -38,12 +38,8 @@ export interface CountSyncDeps {
 export function countSync(deps: CountSyncDeps): SyncHandler {
   return async (key, context) => {
     const count = deps.counts.get(key);
-    if (!count) {
-      context.log.v(2).info('Count is gone');
-      return done();
-    }
     // Its Pods go with it: the garbage collector follows their owner references.
-    if (count.metadata.deletionTimestamp !== undefined) return done();
+    if (!count || count.metadata.deletionTimestamp !== undefined) return done();
     await new CountSync(deps, context, count).run();
     return done();
   };

@@ -61,7 +61,7 @@ describe('the HTTP server of probes and metrics', () => {
   });
 
   it('serves metrics, knows no other path and no other method', async () => {
-    const metrics = { contentType: 'text/plain', metrics: () => Promise.resolve('up 1\n') };
+    const metrics = () => Promise.resolve({ contentType: 'text/plain', text: 'up 1\n' });
     await serving({ metrics }, async (get) => {
       assert.deepEqual(await get('/metrics'), [200, 'up 1\n']);
       assert.equal((await get('/livez'))[0], 404);

@@ -1,0 +1,60 @@
+import { hostname } from 'node:os';
+import { connectCluster } from '../../client/cluster-connection.ts';
+import { loadClusterConfig } from '../../client/kube-config.ts';
+import { metricsOf } from '../../metrics/metrics.ts';
+import { createRegistry, expose } from '../../metrics/registry.ts';
+import { systemClock } from '../../util/clock.ts';
+import type { World } from '../command.ts';
+import { daemon } from '../daemon.ts';
+import { manifest } from '../package.ts';
+import type { RunConfig } from '../run-config.ts';
+
+/**
+ * The composition root: reads where the cluster is, and runs the daemon against it until the world's
+ * signal aborts.
+ */
+export async function runController(
+  config: RunConfig,
+  { log, signal, environment }: Pick<World, 'log' | 'signal' | 'environment'>,
+): Promise<void> {
+  const clock = systemClock;
+  const registry = createRegistry({ processMetrics: true });
+  const metrics = metricsOf(registry);
+  const { kubeconfig, context, master, impersonate } = config.cluster;
+  const cluster = await loadClusterConfig({
+    kubeconfig,
+    context,
+    master,
+    as: impersonate?.user,
+    asGroups: impersonate?.groups,
+    environment,
+    onWarning: (warning) => log.info('Unsafe configuration', { warning }),
+  });
+  const { qps, burst, timeoutMs } = config.requests;
+  const { client, server, close } = connectCluster(cluster, {
+    clock,
+    log: log.named('client'),
+    metrics: metrics.restClient,
+    userAgent: `crd-controller/${manifest().version} (${process.platform}/${process.arch})`,
+    requestTimeoutMs: timeoutMs ?? 0,
+    qps,
+    burst,
+  });
+  log.v(1).info('Using cluster', { server, source: cluster.source });
+  const whole = daemon(
+    {
+      client,
+      clock,
+      log,
+      metrics: { metrics, expose: () => expose(registry) },
+      random: Math.random,
+      host: environment['POD_NAME'] ?? hostname(),
+    },
+    config,
+  );
+  try {
+    await whole.run(signal);
+  } finally {
+    await close();
+  }
+}

@@ -1,0 +1,134 @@
+import { InformerSet } from '../cache/informer-set.ts';
+import type { Client } from '../client/client.ts';
+import { CONTROLLERS } from '../controllers/registry.ts';
+import { HttpServer } from '../manager/http-server.ts';
+import type { HealthCheck, HttpServerRoutes } from '../manager/http-server.ts';
+import { Manager } from '../manager/manager.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { Exposition } from '../metrics/registry.ts';
+import { EventBroadcaster } from '../record/event-broadcaster.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
+import type { Runnable } from '../util/runnable.ts';
+import type { RunConfig } from './run-config.ts';
+
+export interface DaemonDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** @default none are counted, none are served */
+  readonly metrics?: { readonly metrics: Metrics; expose(): Promise<Exposition> };
+  /** Numbers in [0, 1). */
+  readonly random: () => number;
+  /** What events say where they come from: the Pod or machine. */
+  readonly host: string;
+  /** Freeze what is cached; for tests. */
+  readonly freeze?: boolean;
+}
+
+export type DaemonConfig = Pick<
+  RunConfig,
+  | 'controllers'
+  | 'namespaces'
+  | 'concurrentSyncs'
+  | 'resyncPeriodMs'
+  | 'gracefulShutdownTimeoutMs'
+  | 'healthProbeBindAddress'
+  | 'metricsBindAddress'
+>;
+
+/**
+ * The daemon: the controllers that `config` names and all they need, over any client. Shared
+ * informers start once, after every controller has added its handlers.
+ */
+export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
+  const { client, clock, log, random, host, freeze = false } = deps;
+  const metrics = deps.metrics?.metrics;
+  const { gracefulShutdownTimeoutMs } = config;
+  const informers = new InformerSet(client, {
+    clock,
+    log: log.named('cache'),
+    random,
+    freeze,
+    ...(metrics ? { metrics: metrics.reflector } : {}),
+  });
+  const events = new EventBroadcaster(
+    { client, clock, log: log.named('events') },
+    { host, random, metrics: metrics?.events },
+  );
+  const shared = {
+    client,
+    clock,
+    log,
+    informers,
+    events,
+    metrics,
+    drainTimeoutMs: gracefulShutdownTimeoutMs,
+    resyncPeriodMs: config.resyncPeriodMs,
+  };
+  const stopping = new AbortController();
+  const manager = new Manager({ clock, log }, { gracefulShutdownTimeoutMs })
+    .add('servers', ...servers(deps, config, [...readiness(informers), stops(stopping.signal)]))
+    .add('caches', informers)
+    .add('events', events);
+  for (const name of config.controllers) {
+    const build = CONTROLLERS.get(name);
+    if (!build) throw new RangeError(`No controller is called "${name}"`);
+    const concurrency = config.concurrentSyncs.get(name) ?? 2;
+    for (const namespace of config.namespaces.length > 0 ? config.namespaces : [undefined]) {
+      const selection = namespace ? { namespace } : {};
+      const unique = config.namespaces.length > 1 ? `${name}-${namespace}` : name;
+      manager.add('controllers', build(shared, { name: unique, selection, concurrency }));
+    }
+  }
+  return {
+    name: 'daemon',
+    run: (signal) => {
+      signal.addEventListener('abort', () => stopping.abort(), { once: true });
+      return manager.run(signal);
+    },
+  };
+}
+
+/**
+ * A cache that is not there yet makes us unready; one whose resource the server does not have is
+ * waited for, and nobody is served worse by us than by nobody.
+ */
+function readiness(informers: InformerSet): HealthCheck[] {
+  return [
+    {
+      name: 'informer-sync',
+      check: () => {
+        const missing = informers.informers.filter(
+          ({ hasSynced, progress }) => !hasSynced && !progress.missing,
+        );
+        return missing.length > 0
+          ? `not synced: ${missing.map(({ name }) => name).join(', ')}`
+          : undefined;
+      },
+    },
+  ];
+}
+
+function stops(signal: AbortSignal): HealthCheck {
+  return { name: 'shutdown', check: () => (signal.aborted ? 'shutting down' : undefined) };
+}
+
+/** One server for each address: two endpoints may share theirs. */
+function servers(
+  { log, metrics }: DaemonDeps,
+  { healthProbeBindAddress, metricsBindAddress }: DaemonConfig,
+  readyz: readonly HealthCheck[],
+): HttpServer[] {
+  const routes = new Map<string, HttpServerRoutes>();
+  if (healthProbeBindAddress) routes.set(healthProbeBindAddress, { livez: [], readyz });
+  if (metricsBindAddress && metrics) {
+    const present = routes.get(metricsBindAddress) ?? {};
+    routes.set(metricsBindAddress, { ...present, metrics: () => metrics.expose() });
+  }
+  return Array.from(
+    routes,
+    ([bindAddress, served]) =>
+      new HttpServer({ log }, { name: 'endpoints', bindAddress, routes: served }),
+  );
+}

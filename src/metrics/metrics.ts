@@ -1,0 +1,31 @@
+import { eventMetrics } from './event-metrics.ts';
+import type { EventMetrics } from './event-metrics.ts';
+import { reconcileMetrics } from './reconcile-metrics.ts';
+import type { ReconcileMetrics } from './reconcile-metrics.ts';
+import { reflectorMetrics } from './reflector-metrics.ts';
+import type { ReflectorMetrics } from './reflector-metrics.ts';
+import type { Registry } from './registry.ts';
+import { restClientMetrics } from './rest-client-metrics.ts';
+import type { RestClientMetrics } from './rest-client-metrics.ts';
+import { workqueueMetrics } from './workqueue-metrics.ts';
+import type { WorkqueueMetrics } from './workqueue-metrics.ts';
+
+/** Every metric of the house, by the folder that counts it. */
+export interface Metrics {
+  readonly restClient: RestClientMetrics;
+  readonly reflector: ReflectorMetrics;
+  readonly workqueue: WorkqueueMetrics;
+  readonly reconcile: ReconcileMetrics;
+  readonly events: EventMetrics;
+}
+
+/** Registers all of them. Call it once for a registry. */
+export function metricsOf(registry: Registry): Metrics {
+  return {
+    restClient: restClientMetrics(registry),
+    reflector: reflectorMetrics(registry),
+    workqueue: workqueueMetrics(registry),
+    reconcile: reconcileMetrics(registry),
+    events: eventMetrics(registry),
+  };
+}
