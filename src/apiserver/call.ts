@@ -58,7 +58,13 @@ export interface Call {
 /** What an operation answers; the handler turns it into a response. */
 export type Answer =
   /** One object, to be shown in the representation asked for. */
-  | { readonly kind: 'object'; readonly code: number; readonly object: StoredObject }
+  | {
+      readonly kind: 'object';
+      readonly code: number;
+      readonly object: StoredObject;
+      /** Of what kind it is, if not of the resource in the path. */
+      readonly definition?: ResourceDefinition;
+    }
   /** JSON that is sent as it is. */
   | { readonly kind: 'json'; readonly code: number; readonly value: object }
   | { readonly kind: 'watch'; readonly watcher: Watcher };

@@ -212,7 +212,7 @@ function resourceOf(crd: StoredCrd): { group: string; plural: string } {
 
 /** The data of definitions, without what is made anew each time. */
 function comparable(definitions: readonly ResourceDefinition[]): object[] {
-  return definitions.map(({ columns, selectableFields, hooks, ...data }) => ({
+  return definitions.map(({ columns, selectableFields, ...data }) => ({
     ...data,
     columns: columns.map(({ value, ...column }) => ({
       ...column,

@@ -2,7 +2,6 @@ import type { CustomResourceDefinition } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { fieldPath, valueAt } from './field-path.ts';
 import type { ResourceDefinition, StoredObject, Subresources } from './resource-definition.ts';
-import type { JsonSchema } from './schema/json-schema.ts';
 import { customColumns } from './table/custom-columns.ts';
 
 export type Crd = DeepReadonly<CustomResourceDefinition>;
@@ -30,7 +29,7 @@ function definitionOf(crd: Crd, version: CrdVersion): ResourceDefinition {
     shortNames: names.shortNames ?? [],
     categories: names.categories ?? [],
     namespaced: scope === 'Namespaced',
-    schema: version.schema?.openAPIV3Schema as JsonSchema | undefined,
+    schema: version.schema?.openAPIV3Schema,
     subresources: subresourcesOf(version),
     columns: customColumns(version.additionalPrinterColumns),
     selectableFields: Object.fromEntries(

@@ -15,7 +15,7 @@ export interface DeleteOptions {
   readonly dryRun: boolean;
 }
 
-const POLICIES = ['Orphan', 'Background', 'Foreground'];
+const POLICIES: ReadonlySet<string> = new Set(['Orphan', 'Background', 'Foreground']);
 
 /**
  * The options of a deletion: of its body if there is one, else of its query.
@@ -23,9 +23,20 @@ const POLICIES = ['Orphan', 'Background', 'Foreground'];
  * @throws {StatusError} 400 if they cannot be read, 422 if they make no sense
  */
 export function deleteOptions(call: Call): DeleteOptions {
-  const given = hasBody(call.request) ? fromBody(readObject(call.request)) : fromQuery(call);
+  return checked(
+    call,
+    hasBody(call.request) ? fromBody(readObject(call.request)) : fromQuery(call),
+  );
+}
+
+/** The same, given inside of another body. */
+export function deleteOptionsOf(call: Call, body: Record<string, unknown>): DeleteOptions {
+  return checked(call, fromBody(body));
+}
+
+function checked(call: Call, given: DeleteOptions): DeleteOptions {
   const { propagationPolicy } = given;
-  if (propagationPolicy !== undefined && !POLICIES.includes(propagationPolicy)) {
+  if (propagationPolicy !== undefined && !POLICIES.has(propagationPolicy)) {
     throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [
       fieldError.notSupported('propagationPolicy', propagationPolicy, [
         'Foreground',

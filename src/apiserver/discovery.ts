@@ -124,9 +124,8 @@ function resourceList(groupVersion: GroupVersion | undefined): Document | undefi
         name: `${definition.plural}/${name}`,
         singularName: '',
         namespaced: definition.namespaced,
-        ...(kind.group !== definition.group || kind.version !== definition.version
-          ? { group: kind.group, version: kind.version }
-          : {}),
+        group: kind.group,
+        version: kind.version,
         kind: kind.kind,
         verbs,
       })),

@@ -37,7 +37,7 @@ function managerOf({ info, request }: Call): string {
   const named = info.query.get('fieldManager');
   if (named) return named;
   const agent = request.headers['user-agent']?.split('/')[0] ?? '';
-  return [...agent].slice(0, LONGEST_MANAGER).join('');
+  return agent.slice(0, LONGEST_MANAGER);
 }
 
 /** Top-level fields that the request's path does not write. */

@@ -143,7 +143,7 @@ export function apiVersionIn({ group, version }: ResourceDefinition): string {
 /** Lists of built-in kinds carry bare items: what they are is said once, by the list. */
 function listItem(object: StoredObject, definition: ResourceDefinition): object {
   if (definition.custom) return inVersion(object, definition);
-  const { apiVersion, kind, ...item } = object;
+  const { apiVersion: _version, kind: _kind, ...item } = object;
   return item;
 }
 

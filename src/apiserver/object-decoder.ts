@@ -104,16 +104,20 @@ function requireKind(body: Record<string, unknown>, definition: ResourceDefiniti
     if (!lenient) throw badRequest(`Object 'Kind' is missing in '${excerpt(body)}'`);
   } else if (kind !== definition.kind) {
     throw badRequest(
-      `${typeof kind === 'string' ? kind : 'object'} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: the kind in the data (${String(kind)}) does not match the expected kind (${definition.kind})`,
+      `${shown(kind)} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: the kind in the data (${shown(kind)}) does not match the expected kind (${definition.kind})`,
     );
   }
   if (apiVersion === undefined || apiVersion === '') {
     if (!lenient) throw badRequest(`Object 'apiVersion' is missing in '${excerpt(body)}'`);
   } else if (apiVersion !== expected) {
     throw badRequest(
-      `the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`,
+      `the API version in the data (${shown(apiVersion)}) does not match the expected API version (${expected})`,
     );
   }
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function excerpt(body: Record<string, unknown>): string {

@@ -206,14 +206,17 @@ function qualifiedNameProblems(key: string): string[] {
 }
 
 function validateLabels(labels: ObjectMeta['labels'] = {}): FieldError[] {
-  return Object.entries(labels).flatMap(([key, value]) => [
-    ...qualifiedNameProblems(key).map((problem) =>
-      fieldError.invalid('metadata.labels', key, problem),
-    ),
-    ...problems(value, LABEL_VALUE_RULE).map((problem) =>
-      fieldError.invalid('metadata.labels', value, problem),
-    ),
-  ]);
+  const path = 'metadata.labels';
+  const errors: FieldError[] = [];
+  for (const [key, value] of Object.entries(labels)) {
+    for (const problem of qualifiedNameProblems(key)) {
+      errors.push(fieldError.invalid(path, key, problem));
+    }
+    for (const problem of problems(value, LABEL_VALUE_RULE)) {
+      errors.push(fieldError.invalid(path, value, problem));
+    }
+  }
+  return errors;
 }
 
 function validateAnnotations(annotations: ObjectMeta['annotations'] = {}): FieldError[] {

@@ -33,12 +33,12 @@ export class OpenStreams {
 
   /** Breaks every stream: whoever reads it gets `reason` as an error. */
   cutAll(reason: unknown): void {
-    for (const stream of [...this.#open]) cut(stream, reason);
+    for (const stream of this.#open) cut(stream, reason);
   }
 
   /** Ends every stream in order. */
   endAll(): void {
-    for (const { watcher } of [...this.#open]) watcher.end();
+    for (const { watcher } of this.#open) watcher.end();
   }
 }
 

@@ -5,6 +5,8 @@ import type { Backend } from './call.ts';
 import { discover } from './discovery.ts';
 import type { FaultPlan, Faults } from './faults.ts';
 import { ConnectionReset } from './faults.ts';
+import { OpenApiDocuments } from './openapi/openapi-documents.ts';
+import { openApiResponse } from './openapi/openapi-response.ts';
 import type { OpenStreams } from './open-streams.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
 import { recordOf } from './request-log.ts';
@@ -36,9 +38,11 @@ const HEALTH: ReadonlySet<string> = new Set(['healthz', 'livez', 'readyz']);
  */
 export class RequestHandler {
   readonly #deps: RequestHandlerDeps;
+  readonly #openApi: OpenApiDocuments;
 
   constructor(deps: RequestHandlerDeps) {
     this.#deps = deps;
+    this.#openApi = new OpenApiDocuments(deps.backend.registry);
   }
 
   /**
@@ -74,7 +78,7 @@ export class RequestHandler {
       const target = parseTarget(request.path);
       if (authenticate) this.#requireToken(request, target);
       const response =
-        (await this.#document(request, target)) ?? (await this.#operate(request, target, warnings));
+        this.#document(request, target) ?? (await this.#operate(request, target, warnings));
       if (plan?.failure === 'lostAnswer') throw new ConnectionReset();
       return response;
     } catch (error) {
@@ -95,12 +99,15 @@ export class RequestHandler {
   }
 
   /** Paths that are about the server itself. */
-  async #document(request: HttpRequest, { segments }: Target): Promise<HttpResponse | undefined> {
+  #document(request: HttpRequest, target: Target): HttpResponse | undefined {
     if (request.method !== 'GET') return undefined;
+    const { segments } = target;
     const [first = '', ...rest] = segments;
     if (HEALTH.has(first)) return textResponse(200, 'ok');
     if (first === 'version' && rest.length === 0) return jsonResponse(200, VERSION);
     if (first === '') return jsonResponse(200, { paths: this.#paths() });
+    const openApi = openApiResponse(this.#openApi, request, target);
+    if (openApi) return openApi;
     const document = discover(this.#deps.backend.registry, segments, request.headers['accept']);
     return document && jsonResponse(200, document.value, [], document.contentType);
   }
@@ -127,20 +134,13 @@ export class RequestHandler {
   }
 
   #paths(): string[] {
-    const groups = this.#deps.backend.registry.groups();
-    return [
-      '/api',
-      '/apis',
-      ...groups.flatMap(({ name, versions }) => [
-        ...(name ? [`/apis/${name}`] : []),
-        ...versions.map(({ version }) => (name ? `/apis/${name}/${version}` : `/api/${version}`)),
-      ]),
-      '/healthz',
-      '/livez',
-      '/openapi/v3',
-      '/readyz',
-      '/version',
-    ].sort();
+    const paths = ['/api', '/apis', '/healthz', '/livez', '/openapi/v3', '/readyz', '/version'];
+    for (const { name, versions } of this.#deps.backend.registry.groups()) {
+      const root = name ? `/apis/${name}` : '/api';
+      if (name) paths.push(root);
+      for (const { version } of versions) paths.push(`${root}/${version}`);
+    }
+    return paths.sort();
   }
 }
 

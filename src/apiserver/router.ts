@@ -5,8 +5,10 @@ import { create } from './operations/create.ts';
 import { remove, removeCollection } from './operations/delete.ts';
 import { patch } from './operations/patch.ts';
 import { get, list, watch } from './operations/read.ts';
+import { bind, evict } from './operations/pod-actions.ts';
+import { getScale, patchScale, updateScale } from './operations/scale.ts';
 import { update } from './operations/update.ts';
-import type { RequestInfo } from './request-info.ts';
+import type { RequestInfo, Verb } from './request-info.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { methodNotAllowed } from './status-error.ts';
 
@@ -24,7 +26,7 @@ export async function answerCall(
 ): Promise<RenderedAnswer | undefined> {
   const definition = backend.registry.find(info.group, info.version, info.resource);
   if (!definition || !hasPath(info, definition)) return undefined;
-  const operation = operationOf(info, definition);
+  const operation = operationOf(info);
   if (!operation) throw methodNotAllowed();
   const representation = negotiate(request.headers['accept'], info.query.get('includeObject'));
   const answer = await operation({
@@ -36,8 +38,8 @@ export async function answerCall(
     warnings,
   });
   if (answer.kind !== 'object') return answer;
-  const { code, object } = answer;
-  const value = represent(object, definition, representation, backend.clock.now());
+  const { code, object, definition: shown = definition } = answer;
+  const value = represent(object, shown, representation, backend.clock.now());
   return { kind: 'json', code, value };
 }
 
@@ -56,36 +58,40 @@ function hasPath(
   );
 }
 
-function operationOf(
-  { verb, subresource }: RequestInfo,
-  definition: ResourceDefinition,
-): Operation | undefined {
-  void definition;
-  if (subresource === undefined || subresource === 'status')
-    return plainOperation(verb, subresource);
-  return undefined;
-}
-
-function plainOperation(
-  verb: RequestInfo['verb'],
-  subresource: string | undefined,
-): Operation | undefined {
-  switch (verb) {
-    case 'get':
-      return get;
-    case 'update':
-      return update;
-    case 'patch':
-      return patch;
-    case 'list':
-      return list;
-    case 'watch':
-      return watch;
-    case 'create':
-      return subresource === undefined ? create : undefined;
-    case 'delete':
-      return subresource === undefined ? remove : undefined;
-    case 'deletecollection':
-      return removeCollection;
+function operationOf({ verb, subresource }: RequestInfo): Operation | undefined {
+  switch (subresource) {
+    case undefined:
+      return OPERATIONS[verb];
+    case 'status':
+      return STATUS_OPERATIONS[verb];
+    case 'scale':
+      return SCALE_OPERATIONS[verb];
+    case 'finalize':
+      return verb === 'update' ? update : undefined;
+    case 'binding':
+      return verb === 'create' ? bind : undefined;
+    case 'eviction':
+      return verb === 'create' ? evict : undefined;
+    default:
+      return undefined;
   }
 }
+
+const OPERATIONS: Readonly<Record<Verb, Operation>> = {
+  get,
+  list,
+  watch,
+  create,
+  update,
+  patch,
+  delete: remove,
+  deletecollection: removeCollection,
+};
+
+const STATUS_OPERATIONS: Readonly<Partial<Record<Verb, Operation>>> = { get, update, patch };
+
+const SCALE_OPERATIONS: Readonly<Partial<Record<Verb, Operation>>> = {
+  get: getScale,
+  update: updateScale,
+  patch: patchScale,
+};

@@ -1,13 +1,12 @@
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { Representation } from './negotiation.ts';
-import { inVersion, represent } from './negotiation.ts';
 import type { Collection } from './object-store.ts';
 import { atRevision } from './object-store.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
 import type { ListOptions } from './selection.ts';
 import { StatusError } from './status-error.ts';
-import { renderTable } from './table/table.ts';
+import { WatchEncoder } from './watch-encoder.ts';
 import type { Change } from './watch-history.ts';
 
 export interface WatcherDeps {
@@ -28,16 +27,10 @@ export interface WatcherOptions extends ListOptions {
   readonly bufferLimit: number;
 }
 
-type EventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
-
-/** Marks the bookmark that ends the initial state. */
-const INITIAL_EVENTS_END = { 'k8s.io/initial-events-end': 'true' };
 /** A bookmark also comes this long before the end, so that the next watch begins where it ended. */
 const LAST_BOOKMARK_BEFORE_END_MS = 2000;
 /** Waiting events are handed over in pieces of about this size. */
 const CHUNK_BYTES = 64 * 1024;
-
-const encoder = new TextEncoder();
 
 /**
  * One client's watch: a stream of JSON lines.
@@ -51,15 +44,15 @@ const encoder = new TextEncoder();
 export class Watcher implements AsyncIterable<Uint8Array> {
   readonly #deps: WatcherDeps;
   readonly #options: WatcherOptions;
-  /** What the client has not taken yet. */
-  readonly #waiting: Uint8Array[] = [];
-  /** Objects of the initial state that are not encoded yet: they do not count as waiting. */
+  readonly #encoder: WatchEncoder;
+  /** Objects of the initial state that were not taken yet, the last one first. */
   #initial: StoredObject[] = [];
-  /** Revision of the initial state. */
-  readonly #initialRevision: number;
+  /** True until the end of the initial state was taken. */
   #initialPending = false;
+  readonly #initialRevision: number;
+  /** What came after the initial state and was not taken yet. */
+  #waiting: Uint8Array[] = [];
   #ended = false;
-  #headersSent = false;
   #wake = new Deferred();
   #onEnd: () => void = () => undefined;
   readonly #cancels: (() => void)[] = [];
@@ -68,8 +61,9 @@ export class Watcher implements AsyncIterable<Uint8Array> {
   constructor(deps: WatcherDeps, options: WatcherOptions) {
     this.#deps = deps;
     this.#options = options;
+    this.#encoder = new WatchEncoder(deps.definition, options.representation, deps.clock);
     this.#initialRevision = deps.revision();
-    this.#begin();
+    if (this.#begin()) this.#follow();
   }
 
   /** Ends the stream after what is waiting. */
@@ -99,113 +93,90 @@ export class Watcher implements AsyncIterable<Uint8Array> {
         }
       }
     } finally {
+      this.#waiting = [];
       this.end();
     }
   }
 
-  #begin(): void {
-    const { collection, clock } = this.#deps;
-    const { revision = 0, selection, sendInitialEvents, timeoutSeconds, timeoutMs } = this.#options;
+  /** Gathers what the stream begins with; false if it ends there. */
+  #begin(): boolean {
+    const { collection } = this.#deps;
+    const { revision = 0, selection, sendInitialEvents } = this.#options;
     if (revision === 0 || sendInitialEvents) {
       this.#initial = collection
         .list(selection.namespace)
         .filter((object) => selection.matches(object))
         .toReversed();
       this.#initialPending = true;
-    } else {
-      try {
-        for (const change of collection.history.since(revision)) this.#offer(change, new Map());
-      } catch (error) {
-        if (!(error instanceof StatusError)) throw error;
-        this.#push(encode('ERROR', error.status));
-        this.end();
-        return;
-      }
+      return true;
     }
-    // A history older than the buffer is long is replayed whole: it is bounded itself.
+    try {
+      for (const change of collection.history.since(revision)) this.#offer(change, new Map());
+      return true;
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      this.#push(this.#encoder.error(error.status));
+      this.end();
+      return false;
+    }
+  }
+
+  #follow(): void {
+    const { collection, clock } = this.#deps;
+    const { revision = 0, timeoutSeconds, timeoutMs, allowBookmarks, bufferLimit } = this.#options;
     this.#cancels.push(
       collection.history.subscribe(
         (change, shared) => {
+          // A client may know a revision that is still to come; until then there is no news.
           if (change.revision <= revision) return;
           this.#offer(change, shared);
-          if (this.#waiting.length > this.#options.bufferLimit) this.#giveUp();
+          if (this.#waiting.length > bufferLimit) this.#giveUp();
         },
         () => this.end(),
       ),
     );
     const lifetimeMs = timeoutSeconds === undefined ? timeoutMs : timeoutSeconds * 1000;
     this.#cancels.push(clock.after(lifetimeMs, () => this.end()));
-    if (this.#options.allowBookmarks) this.#scheduleBookmarks(lifetimeMs);
+    if (allowBookmarks) this.#beat(lifetimeMs);
+  }
+
+  #beat(lifetimeMs: number): void {
+    const { clock } = this.#deps;
+    const { bookmarkIntervalMs } = this.#options;
+    const beat = () => {
+      this.#bookmark();
+      cancel = clock.after(bookmarkIntervalMs, beat);
+    };
+    let cancel = clock.after(bookmarkIntervalMs, beat);
+    this.#cancels.push(() => cancel());
+    const lastMs = lifetimeMs - LAST_BOOKMARK_BEFORE_END_MS;
+    if (lastMs > 0) this.#cancels.push(clock.after(lastMs, () => this.#bookmark()));
+  }
+
+  #bookmark(): void {
+    // Nothing may say "you have seen everything up to here" before the initial state is out.
+    if (!this.#initialPending) this.#push(this.#encoder.bookmark(this.#deps.revision(), false));
   }
 
   /** The client does not keep up: what waits is dropped with the connection, it can resume. */
   #giveUp(): void {
-    this.#waiting.length = 0;
+    this.#waiting = [];
     this.#initial = [];
     this.#initialPending = false;
     this.end();
   }
 
-  #scheduleBookmarks(lifetimeMs: number): void {
-    const { clock } = this.#deps;
-    const beat = () => {
-      this.#bookmark({});
-      cancel = clock.after(this.#options.bookmarkIntervalMs, beat);
-    };
-    let cancel = clock.after(this.#options.bookmarkIntervalMs, beat);
-    this.#cancels.push(() => cancel());
-    const lastMs = lifetimeMs - LAST_BOOKMARK_BEFORE_END_MS;
-    if (lastMs > 0) this.#cancels.push(clock.after(lastMs, () => this.#bookmark({})));
-  }
-
-  #bookmark(annotations: Readonly<Record<string, string>>, revision?: number): void {
-    // Nothing may say "you have seen everything up to here" before the initial state is out.
-    if (this.#initialPending && revision === undefined) return;
-    const { definition } = this.#deps;
-    const resourceVersion = String(revision ?? this.#deps.revision());
-    const metadata = {
-      resourceVersion,
-      creationTimestamp: null,
-      ...(Object.keys(annotations).length > 0 && { annotations }),
-    };
-    const { apiVersion, kind } = this.#identity(definition);
-    this.#push(encode('BOOKMARK', { kind, apiVersion, metadata }));
-  }
-
-  #identity(definition: ResourceDefinition): { apiVersion: string; kind: string } {
-    if (this.#options.representation.form === 'metadata') {
-      return { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata' };
+  #offer({ object, previous, removed, revision }: Change, shared: Map<string, Uint8Array>): void {
+    const { namespace, matches } = this.#options.selection;
+    if (namespace !== undefined && object.metadata.namespace !== namespace) return;
+    const isIn = !removed && matches(object);
+    const wasIn = previous !== undefined && matches(previous);
+    if (isIn) this.#push(this.#encoder.object(wasIn ? 'MODIFIED' : 'ADDED', object, shared));
+    else if (wasIn) {
+      // As it last matched, at the revision at which it stopped.
+      const last = removed ? object : atRevision(previous, revision);
+      this.#push(this.#encoder.object('DELETED', last, shared));
     }
-    const { group, version, kind } = definition;
-    return { apiVersion: group ? `${group}/${version}` : version, kind };
-  }
-
-  #offer(change: Change, shared: Map<string, Uint8Array>): void {
-    const { selection } = this.#options;
-    const { object, previous, removed, revision } = change;
-    if (selection.namespace !== undefined && object.metadata.namespace !== selection.namespace) {
-      return;
-    }
-    const matches = !removed && selection.matches(object);
-    const matched = previous !== undefined && selection.matches(previous);
-    if (matches) this.#say(matched ? 'MODIFIED' : 'ADDED', object, shared);
-    else if (matched && removed) this.#say('DELETED', object, shared);
-    else if (matched) this.#say('DELETED', atRevision(previous, revision), shared);
-  }
-
-  #say(type: EventType, object: StoredObject, shared: Map<string, Uint8Array>): void {
-    const { form } = this.#options.representation;
-    if (form === 'table') {
-      this.#push(this.#encode(type, object));
-      return;
-    }
-    const key = `${type} ${form} ${this.#deps.definition.version}`;
-    let line = shared.get(key);
-    if (!line) {
-      line = this.#encode(type, object);
-      shared.set(key, line);
-    }
-    this.#push(line);
   }
 
   #push(line: Uint8Array): void {
@@ -213,61 +184,35 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     this.#wake.resolve();
   }
 
-  #encode(type: EventType, object: StoredObject): Uint8Array {
-    const { definition, clock } = this.#deps;
-    const { representation } = this.#options;
-    if (representation.form !== 'table') {
-      return encode(type, represent(object, definition, representation, clock.now()));
-    }
-    const table = renderTable(definition, [inVersion(object, definition)], {
-      includeObject: representation.includeObject,
-      listMeta: { resourceVersion: object.metadata.resourceVersion },
-      now: clock.now(),
-      noHeaders: this.#headersSent,
-    });
-    this.#headersSent = true;
-    return encode(type, table);
-  }
-
   /** The next piece of the stream: first the initial state, then what waits. */
   #take(): Uint8Array | undefined {
     const lines: Uint8Array[] = [];
     let bytes = 0;
-    const add = (line: Uint8Array) => {
+    for (const line of this.#lines()) {
       lines.push(line);
       bytes += line.byteLength;
-    };
-    while (bytes < CHUNK_BYTES && this.#initial.length > 0) {
-      const object = this.#initial.pop();
-      if (object) add(this.#encode('ADDED', object));
+      if (bytes >= CHUNK_BYTES) break;
     }
-    if (this.#initialPending && this.#initial.length === 0) {
-      this.#initialPending = false;
-      if (this.#options.allowBookmarks) {
-        const later = this.#waiting.splice(0);
-        this.#bookmark(INITIAL_EVENTS_END, this.#initialRevision);
-        this.#waiting.push(...later);
-      }
-    }
-    if (!this.#initialPending) {
-      let taken = 0;
-      for (; bytes < CHUNK_BYTES && taken < this.#waiting.length; taken++) {
-        const line = this.#waiting[taken];
-        if (line) add(line);
-      }
-      this.#waiting.splice(0, taken);
-    }
-    if (lines.length <= 1) return lines[0];
-    const chunk = new Uint8Array(bytes);
-    let offset = 0;
-    for (const line of lines) {
-      chunk.set(line, offset);
-      offset += line.byteLength;
-    }
-    return chunk;
+    return lines.length <= 1 ? lines[0] : Buffer.concat(lines, bytes);
   }
-}
 
-function encode(type: EventType, object: object): Uint8Array {
-  return encoder.encode(`${JSON.stringify({ type, object })}\n`);
+  /** What can be said now, line by line; what was said is forgotten. */
+  *#lines(): Generator<Uint8Array, void, undefined> {
+    for (let object = this.#initial.pop(); object; object = this.#initial.pop()) {
+      yield this.#encoder.object('ADDED', object);
+    }
+    if (this.#initialPending) {
+      this.#initialPending = false;
+      if (this.#options.allowBookmarks) yield this.#encoder.bookmark(this.#initialRevision, true);
+    }
+    let said = 0;
+    try {
+      for (const line of this.#waiting) {
+        said++;
+        yield line;
+      }
+    } finally {
+      this.#waiting.splice(0, said);
+    }
+  }
 }

@@ -7,6 +7,7 @@ import { describeConflicts } from '../patch/apply-conflict.ts';
 import { jsonPatch } from '../patch/json-patch.ts';
 import { mergePatch } from '../patch/merge-patch.ts';
 import { PatchError } from '../patch/patch-error.ts';
+import { strategicMergePatch } from '../patch/strategic-merge-patch.ts';
 import { isTrue } from '../request-info.ts';
 import { contentType, readJson, readYaml } from '../request-body.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
@@ -51,7 +52,13 @@ function change(call: Call, type: string): StoredObject {
   return storeChange(call, live, requireIdentity(object, live));
 }
 
-function patchedBody(call: Call, type: string, live: StoredObject): unknown {
+/**
+ * The body's patch, applied to `live`.
+ *
+ * @throws {StatusError} 415 if patches of this type are not for this kind, 400 or 422 if it does not
+ *   fit
+ */
+export function patchedBody(call: Call, type: string, live: StoredObject): unknown {
   const { definition } = call;
   return patching(() => {
     switch (type) {
@@ -61,7 +68,7 @@ function patchedBody(call: Call, type: string, live: StoredObject): unknown {
         return mergePatch(live, patchObject(readJson(call.request)));
       case STRATEGIC_PATCH:
         if (!definition.custom && definition.schema) {
-          return mergePatch(live, patchObject(readJson(call.request)));
+          return strategicMergePatch(live, readJson(call.request), definition.schema);
         }
         throw unsupportedMediaType(patchTypes(call));
       default:

@@ -22,8 +22,12 @@ export function storeNew(call: Call, draft: ApiObject, applied?: AppliedFields):
   const { backend, definition } = call;
   const { store, clock, uid } = backend;
   const { hooks, subresources, tracksGeneration, nameFormat = 'dns1123Subdomain' } = definition;
-  const { resourceVersion, deletionTimestamp, deletionGracePeriodSeconds, ...given } =
-    draft.metadata;
+  const {
+    resourceVersion: _version,
+    deletionTimestamp: _timestamp,
+    deletionGracePeriodSeconds: _grace,
+    ...given
+  } = draft.metadata;
   const object = withDefaults(
     {
       ...draft,
@@ -240,8 +244,12 @@ function differsInSubstance(
   previous: StoredObject,
   { custom, subresources }: ResourceDefinition,
 ): boolean {
-  const substance = ({ metadata, apiVersion, status, ...rest }: StoredObject) =>
-    custom && !subresources.status ? { ...rest, status } : rest;
+  const substance = ({
+    metadata: _metadata,
+    apiVersion: _version,
+    status,
+    ...rest
+  }: StoredObject) => (custom && !subresources.status ? { ...rest, status } : rest);
   return !equalJson(substance(object), substance(previous));
 }
 
@@ -253,7 +261,7 @@ function withoutManagedTimes(object: StoredObject): StoredObject {
     metadata: {
       ...metadata,
       ...(managedFields && {
-        managedFields: managedFields.map(({ time, ...entry }) => entry),
+        managedFields: managedFields.map(({ time: _time, ...entry }) => entry),
       }),
     },
   };

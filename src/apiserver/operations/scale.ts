@@ -1,0 +1,120 @@
+import { formatLabelSelector } from '../../api/label-selector.ts';
+import type { Answer, Call } from '../call.ts';
+import { fieldPath, valueAt, withValueAt } from '../field-path.ts';
+import { decodeObject } from '../object-decoder.ts';
+import { contentType, readObject } from '../request-body.ts';
+import type { ResourceDefinition, ScalePaths, StoredObject } from '../resource-definition.ts';
+import { fieldError } from '../schema/field-error.ts';
+import { isObject } from '../schema/json-value.ts';
+import { badRequest, conflict, internalError, invalid, methodNotAllowed } from '../status-error.ts';
+import { SCALE_COLUMNS } from '../table/other-columns.ts';
+import { patchedBody } from './patch.ts';
+import { existing } from './read.ts';
+import { mutable, storeChange } from './write.ts';
+
+/** The kind that every scalable kind can be seen as. */
+const SCALE: ResourceDefinition = {
+  group: 'autoscaling',
+  version: 'v1',
+  plural: 'scales',
+  singular: 'scale',
+  kind: 'Scale',
+  listKind: 'ScaleList',
+  shortNames: [],
+  categories: [],
+  namespaced: true,
+  subresources: {},
+  columns: SCALE_COLUMNS,
+};
+
+export function getScale(call: Call): Answer {
+  return answer(scaleOf(existing(call), call));
+}
+
+export function updateScale(call: Call): Answer {
+  return answer(storeScale(call, existing(call), readObject(call.request)));
+}
+
+export function patchScale(call: Call): Answer {
+  const stored = existing(call);
+  const scale = scaleOf(stored, call);
+  return answer(storeScale(call, stored, patchedBody(call, contentType(call.request), scale)));
+}
+
+/** Writes the wished number of replicas, and nothing else, into the object behind the scale. */
+function storeScale(call: Call, stored: StoredObject, body: unknown): StoredObject {
+  if (!isObject(body)) throw badRequest('the scale is not an object');
+  const { definition } = call;
+  const { object: scale } = decodeObject(body, SCALE);
+  const { name, resourceVersion, uid } = scale.metadata;
+  if (name && name !== stored.metadata.name) {
+    throw badRequest(
+      `the name of the object (${name}) does not match the name on the URL (${stored.metadata.name})`,
+    );
+  }
+  if (uid && uid !== stored.metadata.uid) {
+    throw conflict(
+      definition,
+      stored.metadata.name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored.metadata.uid}`,
+    );
+  }
+  const replicas = valueAt(scale, ['spec', 'replicas']) ?? 0;
+  if (!Number.isSafeInteger(replicas)) {
+    throw badRequest(
+      'Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer',
+    );
+  }
+  if (Number(replicas) < 0) {
+    throw invalid(SCALE, stored.metadata.name, [
+      fieldError.invalid('spec.replicas', replicas, 'must be greater than or equal to 0'),
+    ]);
+  }
+  const { specReplicasPath } = pathsOf(definition);
+  const next = withValueAt(mutable(stored), fieldPath(specReplicasPath), replicas);
+  if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
+  return scaleOf(storeChange(call, stored, next), call);
+}
+
+function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>): StoredObject {
+  const { specReplicasPath, statusReplicasPath, labelSelectorPath } = pathsOf(definition);
+  const replicas = valueAt(object, fieldPath(specReplicasPath));
+  if (replicas === undefined) {
+    throw internalError(
+      `the spec replicas field ${JSON.stringify(specReplicasPath)} does not exist`,
+    );
+  }
+  const selector = labelSelectorPath && selectorText(valueAt(object, fieldPath(labelSelectorPath)));
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  return {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      uid,
+      resourceVersion,
+      creationTimestamp,
+    },
+    spec: { replicas },
+    status: {
+      replicas: valueAt(object, fieldPath(statusReplicasPath)) ?? 0,
+      ...(selector && { selector }),
+    },
+  };
+}
+
+/** Built-in kinds keep a selector as an object, custom kinds as text. */
+function selectorText(selector: unknown): string {
+  if (typeof selector === 'string') return selector;
+  return isObject(selector) ? formatLabelSelector(selector) : '';
+}
+
+function pathsOf({ subresources }: ResourceDefinition): ScalePaths {
+  if (!subresources.scale) throw methodNotAllowed();
+  return subresources.scale;
+}
+
+function answer(object: StoredObject): Answer {
+  return { kind: 'object', code: 200, object, definition: SCALE };
+}
