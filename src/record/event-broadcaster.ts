@@ -22,7 +22,6 @@ import type { RecordedEvent } from './recorded-event.ts';
 import { ThrottledLog } from './throttled-log.ts';
 
 export interface EventBroadcasterDeps {
-  /** Events need no fence: they change nothing, and the last ones are written after the lease is gone. */
   readonly client: Pick<Client, 'create' | 'patch'>;
   readonly clock: Clock;
   readonly log: Logger;

@@ -262,6 +262,22 @@ test('an event whose answer was lost is on the server once, and counts on', asyn
   await stop();
 });
 
+test('an event that happened once, and whose answer was lost, needs no more than being found', async () => {
+  const { clock, server, recorder, dropped, start, stop } = newBroadcaster();
+  const lost = [apiError('unreachable')];
+  server.lostAnswer = () => lost.shift();
+  start();
+  recorder.normal(count('web'), 'Synced', 'yes');
+  await clock.advance(60_000);
+  assert.deepEqual(server.stored, ['web Synced yes x1']);
+  assert.deepEqual(
+    server.calls.map(({ verb }) => verb),
+    ['create', 'create'],
+  );
+  assert.deepEqual(await dropped(), {});
+  await stop();
+});
+
 test('the server is asked again when it asks to be, within reason', async () => {
   const { clock, server, recorder, start, stop } = newBroadcaster();
   const waits = [20_000, 1_000_000_000];
