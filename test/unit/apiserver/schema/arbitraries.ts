@@ -1,0 +1,73 @@
+import * as fc from 'fast-check';
+import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
+import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
+
+/** Few names, so that schema and value often meet; among them those that must stay data. */
+export const name: fc.Arbitrary<string> = fc.constantFrom(
+  'a',
+  'b',
+  'c',
+  'spec',
+  '__proto__',
+  'constructor',
+  'toString',
+);
+
+/** An object parsed from text, as a body is: `__proto__` is an own member. */
+export function jsonObject(entries: readonly (readonly [string, unknown])[]): JsonObject {
+  return Object.fromEntries(entries);
+}
+
+const { tree } = fc.letrec<{ tree: unknown; object: JsonObject }>((tie) => ({
+  tree: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.constantFrom(null, true, 0, 1, 'x', 'y'),
+    fc.array(tie('tree'), { maxLength: 3 }),
+    tie('object'),
+  ),
+  object: fc.array(fc.tuple(name, tie('tree')), { maxLength: 4 }).map(jsonObject),
+}));
+
+export const json: fc.Arbitrary<unknown> = tree;
+export const object: fc.Arbitrary<JsonObject> = fc
+  .array(fc.tuple(name, tree), { maxLength: 4 })
+  .map(jsonObject);
+
+/** Structural schemas, with defaults that fit them. */
+export const schema: fc.Arbitrary<JsonSchema> = fc.letrec<{ schema: JsonSchema }>((tie) => ({
+  schema: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.constantFrom<JsonSchema>(
+      { type: 'integer', default: 1 },
+      { type: 'integer' },
+      { type: 'string', nullable: true },
+      { type: 'string', default: 'x' },
+      { 'x-kubernetes-preserve-unknown-fields': true },
+    ),
+    fc.record({ type: fc.constant('array'), items: tie('schema') }),
+    fc.record({ type: fc.constant('object'), additionalProperties: tie('schema') }),
+    fc
+      .array(fc.tuple(name, tie('schema')), { maxLength: 4 })
+      .map((fields) => ({ type: 'object', properties: Object.fromEntries(fields) })),
+  ),
+})).schema;
+
+export const objectSchema: fc.Arbitrary<JsonSchema> = fc
+  .array(fc.tuple(name, schema), { maxLength: 4 })
+  .map((fields) => ({ type: 'object', properties: Object.fromEntries(fields) }));
+
+/** Freezes a value and all below it: what is in a store must not be changed. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const member of Object.values(value)) deepFreeze(member);
+  }
+  return value;
+}
+
+/** `{a: {a: {… leaf}}}` */
+export function nested(depth: number, leaf: unknown = 1): JsonObject {
+  let value: JsonObject = { a: leaf };
+  for (let level = 1; level < depth; level++) value = { a: value };
+  return value;
+}

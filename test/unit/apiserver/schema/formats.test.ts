@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkedFormat, hasFormat } from '../../../../src/apiserver/schema/formats.ts';
+
+const cases: readonly [format: string, good: readonly string[], bad: readonly string[]][] = [
+  [
+    'date-time',
+    ['2026-01-02T03:04:05Z', '2026-01-02t03:04:05.123456z', '2026-01-02T03:04:05+02:00'],
+    ['2026-01-02', '2026-02-30T00:00:00Z', '2026-01-02T24:00:00Z', '2026-01-02T03:04:05', ''],
+  ],
+  ['date', ['2024-02-29'], ['2026-02-29', '26-1-1']],
+  ['duration', ['1h30m', '2 weeks', '1.5s', '0'], ['soon', '5 parsecs', '']],
+  ['ipv4', ['10.0.0.1'], ['10.0.0.256', '::1']],
+  ['ipv6', ['::1', 'fe80::1'], ['10.0.0.1', ':::']],
+  ['cidr', ['10.0.0.0/8', '::/0'], ['10.0.0.0', '10.0.0.0/33']],
+  ['mac', ['00:1a:2b:3c:4d:5e', '00-1A-2B-3C-4D-5E'], ['00:1a:2b:3c:4d', '00:1a-2b:3c:4d:5e']],
+  [
+    'uuid',
+    ['6ba7b810-9dad-11d1-80b4-00c04fd430c8'],
+    ['6ba7b810', 'zba7b810-9dad-11d1-80b4-00c04fd430c8'],
+  ],
+  ['uuid4', ['7c9e6679-7425-40de-944b-e07fc1f90ae7'], ['7c9e6679-7425-10de-944b-e07fc1f90ae7']],
+  ['byte', ['aGk='], ['a', 'aGk', '!!!!']],
+  ['email', ['a@b.c', 'Ann <ann@example.com>'], ['a', '@b', 'a@', 'a b@c']],
+  ['hostname', ['a', 'www.example.com'], ['-a', 'a..b', `${'a'.repeat(64)}.com`]],
+  ['uri', ['https://example.com/x', '/path'], ['not a uri', 'https://a b']],
+  ['hexcolor', ['#fff', 'A0b1C2'], ['#ffff', 'red']],
+  ['k8s-short-name', ['a', 'my-name'], ['-a', 'A', 'a.b', 'a'.repeat(64)]],
+  ['k8s-long-name', ['a.b-c'], ['a..b', 'A']],
+  ['isbn', ['0321751043', '978-0321751041'], ['0321751044', 'x']],
+  ['creditcard', ['4111 1111 1111 1111'], ['4111 1111 1111 1112']],
+];
+
+for (const [format, good, bad] of cases) {
+  test(`format ${format}`, () => {
+    for (const text of good) assert.ok(hasFormat(format, text), JSON.stringify(text));
+    for (const text of bad) assert.ok(!hasFormat(format, text), JSON.stringify(text));
+  });
+}
+
+test('long hostile texts are answered at once', () => {
+  const started = performance.now();
+  for (const [format] of cases) {
+    for (const text of [
+      'a'.repeat(100_000),
+      `1${' '.repeat(100_000)}`,
+      '1h'.repeat(50_000) + '!',
+    ]) {
+      hasFormat(format, text);
+    }
+  }
+  assert.ok(performance.now() - started < 3000);
+});
+
+test('a format counts for its own type only', () => {
+  assert.equal(checkedFormat({ type: 'integer', format: 'int32' }), 'int32');
+  assert.equal(checkedFormat({ type: 'string', format: 'int32' }), undefined);
+  assert.equal(checkedFormat({ type: 'integer', format: 'date-time' }), undefined);
+  assert.equal(checkedFormat({ format: 'ipv4' }), 'ipv4');
+});

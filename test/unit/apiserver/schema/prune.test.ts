@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
+import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
+import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
+import { prune, unknownFields } from '../../../../src/apiserver/schema/prune.ts';
+import { deepFreeze, nested, object, objectSchema } from './arbitraries.ts';
+
+function spec(properties: Record<string, JsonSchema>): JsonSchema {
+  return { type: 'object', properties: { spec: { type: 'object', properties } } };
+}
+
+test('unknown fields are dropped, and their paths told in order', () => {
+  const list: JsonSchema = {
+    type: 'array',
+    items: { type: 'object', properties: { y: { type: 'string' } } },
+  };
+  const value: JsonObject = {
+    zoo: 1,
+    spec: { foo: 1, list: [{ x: 1, y: 'kept' }, { x: 2 }] },
+  };
+  assert.deepEqual(prune(value, spec({ list })), [
+    'spec.foo',
+    'spec.list[0].x',
+    'spec.list[1].x',
+    'zoo',
+  ]);
+  assert.deepEqual(value, { spec: { list: [{ y: 'kept' }, {}] } });
+});
+
+test('type and metadata need no declaration, and keep what they hold', () => {
+  const value: JsonObject = { apiVersion: 'v1', kind: 'X', metadata: { name: 'a', odd: 1 } };
+  assert.deepEqual(prune(value, { type: 'object' }), []);
+  assert.deepEqual(value, { apiVersion: 'v1', kind: 'X', metadata: { name: 'a', odd: 1 } });
+});
+
+test('with a schema for it, metadata is pruned too', () => {
+  const metadata: JsonSchema = { type: 'object', properties: { name: { type: 'string' } } };
+  const value: JsonObject = { metadata: { name: 'a', odd: 1 } };
+  assert.deepEqual(prune(value, { type: 'object' }, { metadata }), ['metadata.odd']);
+  assert.deepEqual(value, { metadata: { name: 'a' } });
+});
+
+test('open objects keep unknown fields, but what they declare is pruned', () => {
+  const open: JsonSchema = {
+    type: 'object',
+    'x-kubernetes-preserve-unknown-fields': true,
+    properties: { known: { type: 'object', properties: {} } },
+  };
+  const value: JsonObject = { spec: { open: { any: { thing: 1 }, known: { odd: 1 } } } };
+  assert.deepEqual(prune(value, spec({ open })), ['spec.open.known.odd']);
+  assert.deepEqual(value, { spec: { open: { any: { thing: 1 }, known: {} } } });
+});
+
+test('the values of a map are pruned, its keys are not', () => {
+  const map: JsonSchema = {
+    type: 'object',
+    additionalProperties: { type: 'object', properties: { a: { type: 'string' } } },
+  };
+  const value: JsonObject = { spec: { map: { one: { a: 'x', b: 1 } } } };
+  assert.deepEqual(prune(value, spec({ map })), ['spec.map.one.b']);
+});
+
+test('additionalProperties without a schema declares names and nothing below them', () => {
+  const map: JsonSchema = { type: 'object', additionalProperties: true };
+  const value: JsonObject = { spec: { map: { scalar: 1, object: { odd: 1 } } } };
+  assert.deepEqual(prune(value, spec({ map })), ['spec.map.object.odd']);
+  assert.deepEqual(value, { spec: { map: { scalar: 1, object: {} } } });
+});
+
+test('an embedded resource keeps its type and metadata', () => {
+  const template: JsonSchema = {
+    type: 'object',
+    'x-kubernetes-embedded-resource': true,
+    properties: { spec: { type: 'object', properties: {} } },
+  };
+  const value: JsonObject = {
+    spec: { template: { kind: 'Pod', metadata: { name: 'a' }, spec: { odd: 1 }, status: 1 } },
+  };
+  assert.deepEqual(prune(value, spec({ template })), [
+    'spec.template.spec.odd',
+    'spec.template.status',
+  ]);
+});
+
+test('keys that mean something to JavaScript are data like any other', () => {
+  const value = JSON.parse('{"spec": {"__proto__": {"polluted": 1}, "constructor": 2}}');
+  assert.deepEqual(prune(value, spec({})), ['spec.__proto__', 'spec.constructor']);
+  assert.deepEqual(Object.keys(value.spec), []);
+  assert.equal(({} as JsonObject)['polluted'], undefined);
+
+  const declared: JsonSchema = spec(JSON.parse('{"__proto__": {"type": "object"}}'));
+  const kept = JSON.parse('{"spec": {"__proto__": {}, "odd": 1}}');
+  assert.deepEqual(prune(kept, declared), ['spec.odd']);
+  assert.deepEqual(Object.keys(kept.spec), ['__proto__']);
+  assert.equal(Object.getPrototypeOf(kept.spec), Object.prototype);
+});
+
+test('what lies below the object may be frozen', () => {
+  const value: JsonObject = { spec: deepFreeze({ foo: { bar: 1 }, kept: { odd: 1 } }) };
+  const before = value['spec'];
+  prune(value, spec({ kept: { type: 'object', properties: {} } }));
+  assert.deepEqual(value, { spec: { kept: {} } });
+  assert.deepEqual(before, { foo: { bar: 1 }, kept: { odd: 1 } });
+});
+
+test('endless nesting is an error of its own', () => {
+  const open: JsonSchema = { type: 'object' };
+  const schema = { ...open, properties: { a: {} as JsonSchema } };
+  schema.properties.a = schema;
+  assert.throws(() => prune(nested(100_000), schema), NestingError);
+});
+
+test('pruning twice is pruning once, and leaves nothing unknown', () => {
+  fc.assert(
+    fc.property(object, objectSchema, (value, schema) => {
+      const pruned = { ...value };
+      prune(pruned, schema);
+      const again = { ...pruned };
+      assert.deepEqual(prune(again, schema), []);
+      assert.deepEqual(again, pruned);
+      assert.deepEqual(
+        unknownFields(pruned, { ...schema, 'x-kubernetes-embedded-resource': true }),
+        [],
+      );
+    }),
+  );
+});
+
+test('what is looked for is found without a change', () => {
+  fc.assert(
+    fc.property(object, objectSchema, (value, schema) => {
+      const embedded = { ...schema, 'x-kubernetes-embedded-resource': true };
+      const expected = unknownFields(deepFreeze(value), embedded);
+      assert.deepEqual(prune({ ...value }, schema), expected);
+    }),
+  );
+});

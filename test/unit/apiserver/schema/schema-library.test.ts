@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
+import { SchemaLibrary } from '../../../../src/apiserver/schema/schema-library.ts';
+import { validateStructure } from '../../../../src/apiserver/schema/validate.ts';
+
+function ref(name: string): JsonSchema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+const library = new SchemaLibrary(
+  Object.entries<JsonSchema>({
+    Tree: {
+      type: 'object',
+      required: ['name'],
+      properties: {
+        name: { type: 'string', default: '' },
+        port: { type: 'string', default: 'TCP' },
+        left: ref('Tree'),
+        right: { allOf: [ref('Tree')], default: {}, 'x-kubernetes-map-type': 'atomic' },
+        leaf: { allOf: [ref('Leaf')] },
+        any: ref('Any'),
+      },
+    },
+    Leaf: { type: 'object', properties: { size: { type: 'integer' }, up: ref('Tree') } },
+    Any: {},
+    Broken: { type: 'object', properties: { x: ref('Missing') } },
+  }),
+);
+
+test('references are followed, also in circles', () => {
+  const tree = library.get('Tree');
+  assert.equal(tree.properties?.['left'], tree);
+  assert.equal(tree.properties?.['leaf'], library.get('Leaf'));
+  assert.equal(library.get('Leaf').properties?.['up'], tree);
+  const errors = validateStructure({ name: 'a', left: { name: 'b', leaf: { size: 'x' } } }, tree);
+  assert.deepEqual(
+    errors.map(({ field }) => field),
+    ['left.leaf.size'],
+  );
+});
+
+test('what stands beside a reference joins what it refers to', () => {
+  const tree = library.get('Tree');
+  const right = tree.properties?.['right'];
+  assert.equal(right?.['x-kubernetes-map-type'], 'atomic');
+  assert.equal(right?.properties, tree.properties);
+  assert.equal(tree['x-kubernetes-map-type'], undefined);
+});
+
+test('zero values of Go fields are no defaults', () => {
+  const { properties } = library.get('Tree');
+  assert.equal(properties?.['name']?.default, undefined);
+  assert.equal(properties?.['right']?.default, undefined);
+  assert.equal(properties?.['port']?.default, 'TCP');
+});
+
+test('a definition of anything keeps anything', () => {
+  assert.equal(library.get('Any')['x-kubernetes-preserve-unknown-fields'], true);
+});
+
+test('a schema that is missing is named', () => {
+  assert.throws(() => library.get('Broken'), /There is no schema "Missing"/);
+  assert.equal(library.has('Nothing'), false);
+});
