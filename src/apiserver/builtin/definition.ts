@@ -1,6 +1,7 @@
 import type { ResourceDefinition } from '../resource-definition.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { linkedSchema } from './schemas.ts';
+import { withZeroValues } from './zero-values.ts';
 
 /** What is written down of a built-in kind; the rest follows from it. */
 export type BuiltinKind = Pick<ResourceDefinition, 'kind' | 'plural' | 'columns'> &
@@ -12,6 +13,7 @@ export type BuiltinKind = Pick<ResourceDefinition, 'kind' | 'plural' | 'columns'
 /** The definition of a built-in kind, served as version v1. Its schema is linked when first used. */
 export function builtin(kind: BuiltinKind): ResourceDefinition {
   const { group = '' } = kind;
+  let schema: JsonSchema | undefined;
   return {
     group,
     version: 'v1',
@@ -24,9 +26,18 @@ export function builtin(kind: BuiltinKind): ResourceDefinition {
     selectableFields: {},
     ...kind,
     get schema(): JsonSchema {
-      return linkedSchema(schemaName(group, kind.kind));
+      schema ??= storedSchema(linkedSchema(schemaName(group, kind.kind)));
+      return schema;
     },
   };
+}
+
+function storedSchema(schema: JsonSchema): JsonSchema {
+  const { properties } = schema;
+  const status = properties?.['status'];
+  return status
+    ? { ...schema, properties: { ...properties, status: withZeroValues(status) } }
+    : schema;
 }
 
 /** What OpenAPI documents call the type of a built-in kind in version v1. */

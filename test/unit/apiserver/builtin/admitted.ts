@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { BUILTIN_KINDS } from '../../../../src/apiserver/builtin/kinds.ts';
+import type {
+  ApiObject,
+  ResourceDefinition,
+} from '../../../../src/apiserver/resource-definition.ts';
+import { formatFieldError } from '../../../../src/apiserver/schema/field-error.ts';
+
+const context = { now: Date.UTC(2026, 0, 1), uid: () => 'uid' };
+
+export function kind(name: string): ResourceDefinition {
+  const found = BUILTIN_KINDS.find((each) => each.kind === name);
+  assert.ok(found);
+  return found;
+}
+
+export function draft(name: string, fields: object, metadata: object = {}): ApiObject {
+  const { group, namespaced } = kind(name);
+  return {
+    apiVersion: group ? `${group}/v1` : 'v1',
+    kind: name,
+    metadata: {
+      name: 'web',
+      ...(namespaced && { namespace: 'default' }),
+      uid: 'uid',
+      resourceVersion: '1',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      ...metadata,
+    },
+    ...fields,
+  };
+}
+
+/** The object as its kind's hooks leave it when it is created. */
+export function created(name: string, fields: object, metadata: object = {}): ApiObject {
+  const { hooks } = kind(name);
+  const object = structuredClone(draft(name, fields, metadata));
+  hooks?.applyDefaults?.(object);
+  hooks?.prepareForCreate?.(object, context);
+  return object;
+}
+
+/** The object as its kind's hooks leave it when it takes the place of `previous`. */
+export function updated(previous: ApiObject, fields: object, subresource?: string): ApiObject {
+  const { hooks } = kind(previous.kind);
+  const object = structuredClone({ ...previous, ...fields });
+  hooks?.applyDefaults?.(object);
+  hooks?.prepareForUpdate?.(object, previous, { ...context, subresource });
+  return object;
+}
+
+/** What is wrong with a new object, in the words of the API. */
+export function problems(name: string, fields: object, metadata: object = {}): string[] {
+  const { hooks } = kind(name);
+  return (hooks?.validate?.(created(name, fields, metadata), undefined) ?? []).map(
+    formatFieldError,
+  );
+}
+
+/** What is wrong with the step from one object to the next. */
+export function updateProblems(previous: ApiObject, next: ApiObject): string[] {
+  const { hooks } = kind(previous.kind);
+  return (hooks?.validateUpdate?.(next, previous) ?? []).map(formatFieldError);
+}

@@ -1,0 +1,354 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BUILTIN_KINDS } from '../../../../src/apiserver/builtin/kinds.ts';
+import { publishedSchemas } from '../../../../src/apiserver/builtin/schemas.ts';
+import { applyDefaults } from '../../../../src/apiserver/schema/defaults.ts';
+import { validateStructure } from '../../../../src/apiserver/schema/validate.ts';
+import { created, draft, kind, problems, updateProblems, updated } from './admitted.ts';
+
+test('the kinds are those of a real server, under the names kubectl knows', () => {
+  const names = BUILTIN_KINDS.map(({ group, plural, singular, kind, listKind, shortNames }) =>
+    [group, plural, singular, kind, listKind, shortNames.join('/')].join(' '),
+  );
+  assert.deepEqual(names, [
+    ' configmaps configmap ConfigMap ConfigMapList cm',
+    ' events event Event EventList ev',
+    ' namespaces namespace Namespace NamespaceList ns',
+    ' nodes node Node NodeList no',
+    ' pods pod Pod PodList po',
+    ' secrets secret Secret SecretList ',
+    ' services service Service ServiceList svc',
+    ' serviceaccounts serviceaccount ServiceAccount ServiceAccountList sa',
+    'apps deployments deployment Deployment DeploymentList deploy',
+    'apps replicasets replicaset ReplicaSet ReplicaSetList rs',
+    'coordination.k8s.io leases lease Lease LeaseList ',
+    'apiextensions.k8s.io customresourcedefinitions customresourcedefinition CustomResourceDefinition CustomResourceDefinitionList crd/crds',
+  ]);
+});
+
+const template = {
+  metadata: { labels: { app: 'web' } },
+  spec: { containers: [{ name: 'web', image: 'nginx' }] },
+};
+const workload = { selector: { matchLabels: { app: 'web' } }, template };
+
+const sound: Readonly<Record<string, object>> = {
+  ConfigMap: { data: { 'a.txt': 'x' } },
+  Event: { involvedObject: { kind: 'Pod', name: 'web', namespace: 'default' } },
+  Namespace: {},
+  Node: {},
+  Pod: { spec: template.spec },
+  Secret: { stringData: { password: 'x' } },
+  Service: { spec: { ports: [{ port: 80 }], selector: { app: 'web' } } },
+  ServiceAccount: {},
+  Deployment: { spec: workload },
+  ReplicaSet: { spec: workload },
+  Lease: { spec: { holderIdentity: 'me', leaseDurationSeconds: 15 } },
+};
+
+for (const [name, fields] of Object.entries(sound)) {
+  test(`what becomes of a sound ${name} fits its schema and its rules`, () => {
+    const { schema } = kind(name);
+    assert.ok(schema);
+    const stored = applyDefaults(created(name, fields), schema);
+    assert.deepEqual(validateStructure(stored, schema, ''), []);
+    assert.deepEqual(problems(name, fields), []);
+  });
+
+  test(`hooks of ${name} survive any shape`, () => {
+    const { hooks } = kind(name);
+    const fields = ['spec', 'status', 'data', 'stringData', 'involvedObject'];
+    for (const shape of [null, 1, 'x', [null, 1], { ports: [null], template: 'x', taints: [1] }]) {
+      const object = draft(name, Object.fromEntries(fields.map((field) => [field, shape])));
+      const previous = created(name, sound[name] ?? {});
+      hooks?.applyDefaults?.(object);
+      hooks?.prepareForCreate?.(object, { now: 0, uid: () => '' });
+      hooks?.prepareForUpdate?.(object, previous, {
+        now: 0,
+        uid: () => '',
+        subresource: undefined,
+      });
+      hooks?.validate?.(object, previous);
+      hooks?.validateUpdate?.(object, previous);
+    }
+  });
+}
+
+test('a new namespace is active, labelled and kept until it is emptied', () => {
+  const namespace = created('Namespace', {});
+  assert.deepEqual(namespace.metadata.labels, { 'kubernetes.io/metadata.name': 'web' });
+  assert.deepEqual(namespace['spec'], { finalizers: ['kubernetes'] });
+  assert.deepEqual(namespace['status'], { phase: 'Active' });
+  const { hooks } = kind('Namespace');
+  assert.equal(hooks?.heldBack?.(namespace), true);
+  hooks?.markDeleted?.(namespace);
+  assert.deepEqual(namespace['status'], { phase: 'Terminating' });
+});
+
+test('only finalize lets go of a namespace', () => {
+  const before = created('Namespace', {});
+  assert.deepEqual(updated(before, { spec: {} })['spec'], { finalizers: ['kubernetes'] });
+  const finalized = updated(before, { spec: { finalizers: [] } }, 'finalize');
+  assert.equal(kind('Namespace').hooks?.heldBack?.(finalized), false);
+});
+
+test('an event belongs to the namespace of its object', () => {
+  const about = (namespace?: string) => ({ involvedObject: { kind: 'Pod', namespace } });
+  const refused = 'does not match event.namespace';
+  assert.deepEqual(problems('Event', about('other')), [
+    `involvedObject.namespace: Invalid value: "other": ${refused}`,
+  ]);
+  assert.deepEqual(problems('Event', about(), { namespace: 'other' }), [
+    `involvedObject.namespace: Invalid value: "": ${refused}`,
+  ]);
+  assert.deepEqual(problems('Event', about()), []);
+});
+
+test('an event of the newer form says who reports what', () => {
+  const eventTime = '2026-01-01T00:00:00.000000Z';
+  const involvedObject = { kind: 'Pod', namespace: 'elsewhere' };
+  assert.deepEqual(problems('Event', { involvedObject, eventTime }), [
+    'reportingComponent: Required value',
+    'reportingInstance: Required value',
+    'action: Required value',
+    'reason: Required value',
+  ]);
+  const complete = { reportingComponent: 'c', reportingInstance: 'i', action: 'a', reason: 'r' };
+  const long = { ...complete, involvedObject, eventTime, message: 'x'.repeat(1025) };
+  assert.deepEqual(problems('Event', long), [
+    'message: Invalid value: "": can have at most 1024 characters',
+  ]);
+});
+
+test('events can be selected by what describe asks for', () => {
+  const event = draft('Event', {
+    involvedObject: { kind: 'Count', name: 'c', namespace: 'default', uid: 'u' },
+    reason: 'Synced',
+    source: { component: 'count-controller' },
+  });
+  const select = kind('Event').selectableFields ?? {};
+  const values = Object.entries(select).map(([field, read]) => `${field}=${read(event)}`);
+  assert.deepEqual(values, [
+    'involvedObject.kind=Count',
+    'involvedObject.namespace=default',
+    'involvedObject.name=c',
+    'involvedObject.uid=u',
+    'involvedObject.apiVersion=',
+    'involvedObject.resourceVersion=',
+    'involvedObject.fieldPath=',
+    'reason=Synced',
+    'reportingComponent=',
+    'source=count-controller',
+    'type=',
+  ]);
+});
+
+test('a new deployment rolls out by quarters', () => {
+  const deployment = created('Deployment', { spec: workload });
+  const { template: _, selector: __, ...spec } = deployment['spec'] as Record<string, unknown>;
+  assert.deepEqual(spec, {
+    replicas: 1,
+    strategy: {
+      type: 'RollingUpdate',
+      rollingUpdate: { maxUnavailable: '25%', maxSurge: '25%' },
+    },
+    revisionHistoryLimit: 10,
+    progressDeadlineSeconds: 600,
+  });
+  assert.deepEqual(deployment['status'], {});
+});
+
+for (const name of ['Deployment', 'ReplicaSet']) {
+  test(`the selector of a ${name} fits its template and stays`, () => {
+    const other = { ...workload, selector: { matchLabels: { app: 'other' } } };
+    assert.deepEqual(problems(name, { spec: other }), [
+      'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+    ]);
+    assert.match(
+      problems(name, { spec: { ...workload, selector: {} } })[0] ?? '',
+      /^spec.selector: Invalid value: .*: empty selector is invalid for deployment$/,
+    );
+    const before = created(name, { spec: workload });
+    const after = created(name, { spec: other });
+    assert.deepEqual(updateProblems(before, after), [
+      'spec.selector: Invalid value: {"matchLabels":{"app":"other"}}: field is immutable',
+    ]);
+  });
+
+  test(`the template of a ${name} is held to the rules of a pod, and runs for ever`, () => {
+    const wrong = {
+      metadata: { labels: { app: 'web', long: 'x'.repeat(64) } },
+      spec: { containers: [{ name: 'web' }], restartPolicy: 'Never' },
+    };
+    const found = problems(name, { spec: { ...workload, template: wrong } });
+    assert.match(
+      found[0] ?? '',
+      /^spec.template.labels: Invalid value: "x+": must be no more than 63/,
+    );
+    assert.deepEqual(found.slice(1), [
+      'spec.template.spec.containers[0].image: Required value',
+      'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
+    ]);
+  });
+
+  test(`the status of a ${name} counts no more ready pods than there are`, () => {
+    const object = created(name, { spec: workload });
+    const status = { replicas: 1, readyReplicas: 2, availableReplicas: 1 };
+    const found = kind(name).hooks?.validate?.({ ...object, status }, object) ?? [];
+    assert.deepEqual(
+      found.map(({ field, detail }) => `${field}: ${detail}`),
+      ['status.readyReplicas: cannot be greater than status.replicas'],
+    );
+  });
+}
+
+test('a changed annotation is a new generation of a deployment', () => {
+  const before = created('Deployment', { spec: workload }, { generation: 4 });
+  const metadata = { ...before.metadata, annotations: { a: 'b' } };
+  assert.equal(updated(before, { metadata }).metadata.generation, 5);
+  assert.equal(updated(before, { metadata }, 'status').metadata.generation, 4);
+  assert.equal(updated(before, {}).metadata.generation, 4);
+});
+
+test('a service gets an address that is its own and stays', () => {
+  const spec = { ports: [{ port: 80 }] };
+  const service = created('Service', { spec });
+  const { clusterIP } = service['spec'] as Record<string, unknown>;
+  assert.match(String(clusterIP), /^10\.(9[6-9]|10\d|11[01])\.\d+\.\d+$/);
+  assert.deepEqual(service['spec'], {
+    ports: [{ port: 80, protocol: 'TCP', targetPort: 80 }],
+    type: 'ClusterIP',
+    sessionAffinity: 'None',
+    internalTrafficPolicy: 'Cluster',
+    clusterIP,
+    clusterIPs: [clusterIP],
+    ipFamilies: ['IPv4'],
+    ipFamilyPolicy: 'SingleStack',
+  });
+  assert.deepEqual(created('Service', { spec })['spec'], service['spec']);
+  assert.deepEqual(updated(service, { spec })['spec'], service['spec']);
+  const moved = updated(service, { spec: { ...spec, clusterIP: '10.96.9.9' } });
+  assert.match(updateProblems(service, moved)[0] ?? '', /may not change once set$/);
+});
+
+test('services without an address have none, services on nodes have ports there', () => {
+  const headless = created('Service', { spec: { clusterIP: 'None' } });
+  assert.deepEqual((headless['spec'] as Record<string, unknown>)['clusterIPs'], ['None']);
+  assert.deepEqual(problems('Service', { spec: { clusterIP: 'None' } }), []);
+  assert.deepEqual(problems('Service', { spec: {} }), ['spec.ports: Required value']);
+  const nodePort = created('Service', { spec: { type: 'NodePort', ports: [{ port: 80 }] } });
+  const [port] = (nodePort['spec'] as { ports: { nodePort: number }[] }).ports;
+  assert.ok(port && port.nodePort >= 30_000 && port.nodePort < 32_768);
+});
+
+test('the ports of a service are named and told apart', () => {
+  const ports = [{ port: 80 }, { name: 'b', port: 80 }, { name: 'b', port: 0 }];
+  assert.deepEqual(problems('Service', { spec: { ports } }), [
+    'spec.ports[0].name: Required value',
+    'spec.ports[1]: Duplicate value: {"port":80,"protocol":"TCP"}',
+    'spec.ports[2].name: Duplicate value: "b"',
+    'spec.ports[2].port: Invalid value: 0: must be between 1 and 65535, inclusive',
+    'spec.ports[2].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive',
+  ]);
+});
+
+test('a secret is stored in base64, whichever way it came', () => {
+  const secret = created('Secret', {
+    data: { a: 'eA==' },
+    stringData: { b: 'y', __proto__x: 'z' },
+  });
+  assert.equal(secret['type'], 'Opaque');
+  assert.deepEqual(secret['data'], { a: 'eA==', b: 'eQ==', __proto__x: 'eg==' });
+  assert.equal(secret['stringData'], undefined);
+});
+
+test('keys, sizes and types of secrets and config maps are checked', () => {
+  assert.match(
+    problems('ConfigMap', { data: { 'a/b': '' } })[0] ?? '',
+    /^data\[a\/b\]: Invalid value: "a\/b": a valid config key must consist of/,
+  );
+  assert.deepEqual(problems('ConfigMap', { data: { a: '' }, binaryData: { a: '' } }), [
+    'data[a]: Invalid value: "a": duplicate of key present in binaryData',
+  ]);
+  assert.match(
+    problems('ConfigMap', { data: { a: 'x'.repeat(2 ** 20 + 1) } })[0] ?? '',
+    /Too long/,
+  );
+  assert.deepEqual(problems('Secret', { type: 'kubernetes.io/tls' }), [
+    'data[tls.crt]: Required value',
+    'data[tls.key]: Required value',
+  ]);
+});
+
+test('what is immutable stays, and what is not may change', () => {
+  const before = created('ConfigMap', { data: { a: '1' }, immutable: true });
+  const why = 'Forbidden: field is immutable when `immutable` is set';
+  assert.deepEqual(updateProblems(before, updated(before, { data: {}, immutable: false })), [
+    `immutable: ${why}`,
+    `data: ${why}`,
+  ]);
+  const free = created('ConfigMap', { data: { a: '1' } });
+  assert.deepEqual(updateProblems(free, updated(free, { data: {} })), []);
+  const secret = created('Secret', {});
+  assert.deepEqual(updateProblems(secret, updated(secret, { type: 'other' })), [
+    'type: Invalid value: "other": field is immutable',
+  ]);
+});
+
+test('a new node takes no pods until it is ready', () => {
+  const node = created('Node', { status: { capacity: { cpu: 4, memory: '8192Mi' } } });
+  assert.deepEqual(node['spec'], {
+    taints: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }],
+  });
+  const amounts = { cpu: '4', memory: '8Gi' };
+  assert.deepEqual(node['status'], { capacity: amounts, allocatable: amounts });
+});
+
+test('a lease lasts for some time', () => {
+  assert.deepEqual(problems('Lease', { spec: { leaseDurationSeconds: 0, leaseTransitions: -1 } }), [
+    'spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0',
+    'spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0',
+  ]);
+});
+
+test('a CRD completes its names and knows which version is stored', () => {
+  const crd = created('CustomResourceDefinition', {
+    spec: {
+      names: { kind: 'Count', plural: 'counts' },
+      versions: [{ name: 'v1', served: true, storage: true }],
+    },
+  });
+  assert.deepEqual(crd['spec'], {
+    names: { kind: 'Count', plural: 'counts', singular: 'count', listKind: 'CountList' },
+    conversion: { strategy: 'None' },
+    versions: [{ name: 'v1', served: true, storage: true }],
+  });
+  assert.deepEqual((crd['status'] as Record<string, unknown>)['storedVersions'], ['v1']);
+});
+
+test('a status that lacks what Go would fill in is completed, not refused', () => {
+  const { schema } = kind('Pod');
+  assert.ok(schema);
+  const pod = created('Pod', sound['Pod'] ?? {});
+  pod['status'] = {
+    containerStatuses: [{ name: 'web' }],
+    conditions: [{ type: 'Ready', status: 'True' }],
+  };
+  const defaulted = applyDefaults(pod, schema);
+  assert.deepEqual(defaulted['status'], {
+    containerStatuses: [{ name: 'web', image: '', imageID: '', ready: false, restartCount: 0 }],
+    conditions: [{ type: 'Ready', status: 'True' }],
+  });
+  assert.deepEqual(validateStructure(defaulted, schema, ''), []);
+});
+
+test('the generated schemas are complete and carry no prose', () => {
+  const schemas = publishedSchemas();
+  const texts = [...schemas.values()].map((schema) => JSON.stringify(schema));
+  for (const [, name] of texts.join('').matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+    assert.ok(schemas.has(name ?? ''), name);
+  }
+  const described = [...schemas].filter(([, { description }]) => description !== undefined);
+  assert.deepEqual(described, []);
+  assert.ok(schemas.get('io.k8s.api.core.v1.PodSpec')?.properties?.['containers']);
+});
