@@ -123,6 +123,11 @@ export class WorkerPool<K> implements Runnable {
     for (;;) {
       const taken = await this.#queue.take(signal);
       if (!taken) break;
+      if (signal.aborted) {
+        // It was handed out in the very moment of the stop.
+        this.#queue.done(taken.key);
+        break;
+      }
       // `#work` deals with every error there may be; one that gets here is a fault of the house.
       slots
         .add(() => this.#work(taken))

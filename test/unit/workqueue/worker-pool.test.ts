@@ -278,6 +278,15 @@ test('an error during the grace is still an error, but promises no retry', async
   );
 });
 
+test('a key that is handed out in the moment of the stop is not begun', async () => {
+  const pool = startPool(() => assert.fail('nothing may run'));
+  await settle();
+  pool.queue.add('a');
+  await pool.stop();
+  await pool.queue.idle();
+  assert.deepEqual(pool.errors(), []);
+});
+
 test('a pool that is stopped before it runs takes nothing', async () => {
   const clock = new FakeClock();
   const { log } = recordingLogger();
