@@ -60,7 +60,7 @@ export type WriteFailure =
   | 'retry'
   /** The server does not want this event. */
   | 'rejected'
-  /** As `rejected`, but as it should be: it is there already, or its namespace is going away. */
+  /** As `rejected`, but as it should be: it is there already, or its namespace is (almost) gone. */
   | 'pointless';
 
 export function classifyFailure(error: unknown): WriteFailure {
@@ -74,6 +74,8 @@ export function classifyFailure(error: unknown): WriteFailure {
     case 'malformed':
       return 'retry';
     case 'alreadyExists':
+    // Of what creating an event needs, only the namespace can be missing.
+    case 'notFound':
       return 'pointless';
     default:
       return error.hasCause('NamespaceTerminating') ? 'pointless' : 'rejected';

@@ -220,7 +220,7 @@ test('what the server refuses is given up at once', async () => {
   await stop();
 });
 
-test('a namespace that is going away, and an event that is there already, are no errors', async () => {
+test('a namespace that is going away or gone, and an event that is there already, are no errors', async () => {
   const { server, recorder, lines, errors, dropped, start, stop } = newBroadcaster();
   const faults = [
     apiError('forbidden', {
@@ -228,16 +228,18 @@ test('a namespace that is going away, and an event that is there already, are no
       details: { causes: [{ reason: 'NamespaceTerminating' }] },
     }),
     apiError('alreadyExists', { code: 409 }),
+    apiError('notFound', { code: 404 }),
   ];
   server.fault = () => faults.shift();
   start();
   recorder.normal(count('a'), 'Synced', 'yes');
   recorder.normal(count('b'), 'Synced', 'yes');
+  recorder.normal(count('c'), 'Synced', 'yes');
   await settle();
   assert.deepEqual(errors(), []);
   assert.deepEqual(await dropped(), {});
   const quiet = lines.filter(({ level }) => level === 5);
-  assert.equal(quiet.length, 2);
+  assert.equal(quiet.length, 3);
   await stop();
 });
 
