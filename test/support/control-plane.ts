@@ -1,0 +1,108 @@
+import { ApiServer } from '../../src/apiserver/api-server.ts';
+import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
+import type { Client } from '../../src/client/client.ts';
+import type { ClusterConfig } from '../../src/client/cluster-config.ts';
+import { connectCluster } from '../../src/client/cluster-connection.ts';
+import { loadClusterConfig } from '../../src/client/kube-config.ts';
+import { Cluster } from '../../src/cluster/cluster.ts';
+import type { ClusterOptions } from '../../src/cluster/cluster.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { silentLogger } from '../../src/util/logger.ts';
+import type { Logger } from '../../src/util/logger.ts';
+import { startRealControlPlane } from '../../hack/envtest/real-control-plane.ts';
+
+export interface ControlPlaneOptions {
+  /**
+   * Attach the controllers that make a cluster of an API server: garbage collection, deletion of
+   * namespaces, a scheduler and a kubelet that pretend. A cluster that was given has its own.
+   * @default false
+   */
+  readonly cluster?: false | ClusterOptions;
+  /** @default says nothing */
+  readonly log?: Logger;
+}
+
+/** A Kubernetes API, reached as in production: over TLS, through a kubeconfig. */
+export interface ControlPlane {
+  /**
+   * `embedded`: our own server. `real`: etcd and kube-apiserver, started for this test.
+   * `given`: somebody's cluster, which others may be using.
+   */
+  readonly kind: 'embedded' | 'real' | 'given';
+  readonly kubeconfigPath: string;
+  readonly config: ClusterConfig;
+  /** A client of the test's own. */
+  readonly client: Client;
+  /** Ends everything that was started; resolves when it has ended. */
+  close(): Promise<void>;
+}
+
+/**
+ * The control plane that `$CONTROL_PLANE` asks for: `embedded` (the default), `real`, or the path of
+ * a kubeconfig. Every call starts a new one, so that tests cannot see each other's objects; start
+ * one for a file, not for a test. `npm run test:real` sets the variable.
+ */
+export async function startControlPlane({
+  cluster = false,
+  log = silentLogger,
+}: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const started = await start(process.env['CONTROL_PLANE'] ?? 'embedded', log);
+  const { kind, kubeconfigPath } = started;
+  const config = await loadClusterConfig({ kubeconfig: kubeconfigPath });
+  const connection = connectCluster(config);
+  const stopCluster =
+    cluster && kind !== 'given' ? runCluster(config, cluster, log) : () => Promise.resolve();
+  return {
+    kind,
+    kubeconfigPath,
+    config,
+    client: connection.client,
+    async close() {
+      await stopCluster();
+      await connection.close();
+      await started.close();
+    },
+  };
+}
+
+type Started = Pick<ControlPlane, 'kind' | 'kubeconfigPath' | 'close'>;
+
+async function start(wanted: string, log: Logger): Promise<Started> {
+  switch (wanted) {
+    case 'embedded': {
+      const server = new ApiServer({ log });
+      const listening = await server.listen();
+      const file = await temporaryKubeconfig(JSON.stringify(listening.kubeconfig()));
+      return {
+        kind: 'embedded',
+        kubeconfigPath: file.path,
+        async close() {
+          await server.close();
+          await file.remove();
+        },
+      };
+    }
+    case 'real': {
+      const real = await startRealControlPlane((line) => log.info(line));
+      return { kind: 'real', kubeconfigPath: real.kubeconfigPath, close: () => real.stop() };
+    }
+    default:
+      return { kind: 'given', kubeconfigPath: wanted, close: () => Promise.resolve() };
+  }
+}
+
+/** Returns what stops it. */
+function runCluster(config: ClusterConfig, options: ClusterOptions, log: Logger) {
+  const connection = connectCluster(config);
+  const stopping = new AbortController();
+  const running = new Cluster({ client: connection.client, clock: systemClock, log }, options).run(
+    stopping.signal,
+  );
+  // Whoever stops it learns of a fault; until then the test fails by what it misses.
+  running.catch(() => undefined);
+  return async () => {
+    stopping.abort();
+    await running;
+    await connection.close();
+  };
+}
