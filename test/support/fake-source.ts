@@ -40,8 +40,8 @@ export function thing(key: string, value = 0, resourceVersion = '1'): Thing {
   };
 }
 
-export type SourceRequest =
-  ({ readonly verb: 'list' } & ListRequest) | ({ readonly verb: 'watch' } & WatchRequest);
+export type ListCall = { readonly verb: 'list' } & ListRequest;
+export type WatchCall = { readonly verb: 'watch' } & WatchRequest;
 
 /** How the source answers `sendInitialEvents`: well, by refusing it, or by never telling the end. */
 export type WatchListMode = 'on' | 'refused' | 'endless';
@@ -51,7 +51,7 @@ export type WatchListMode = 'on' | 'refused' | 'endless';
  * pages with tokens that can expire, and faults on demand.
  */
 export class FakeSource implements ListerWatcher<Thing> {
-  readonly requests: SourceRequest[] = [];
+  readonly requests: (ListCall | WatchCall)[] = [];
   watchListMode: WatchListMode;
   /** The resource is not served. */
   missing = false;
@@ -89,12 +89,12 @@ export class FakeSource implements ListerWatcher<Thing> {
     return this.#streams.size;
   }
 
-  get lists(): SourceRequest[] {
-    return this.requests.filter(({ verb }) => verb === 'list');
+  get lists(): ListCall[] {
+    return this.requests.filter((request) => request.verb === 'list');
   }
 
-  get watches(): SourceRequest[] {
-    return this.requests.filter(({ verb }) => verb === 'watch');
+  get watches(): WatchCall[] {
+    return this.requests.filter((request) => request.verb === 'watch');
   }
 
   get objects(): readonly Thing[] {

@@ -1,0 +1,143 @@
+import type { Delta } from '../../../src/cache/delta-queue.ts';
+import { Informer } from '../../../src/cache/informer.ts';
+import type { InformerHandler, InformerOptions } from '../../../src/cache/informer.ts';
+import { Reflector } from '../../../src/cache/reflector.ts';
+import type { ReflectorDeps } from '../../../src/cache/reflector.ts';
+import type { ReflectorOptions } from '../../../src/cache/reflector-options.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { FakeSource, THINGS } from '../../support/fake-source.ts';
+import type { Thing, WatchListMode } from '../../support/fake-source.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+import type { LogLine } from '../../support/recording-logger.ts';
+
+interface World {
+  readonly clock: FakeClock;
+  readonly source: FakeSource;
+  readonly lines: LogLine[];
+  /** What is shown by default, without `-v`. */
+  readonly shown: () => string[];
+}
+
+export interface ReflectorWorld extends World {
+  readonly reflector: Reflector<Thing>;
+  readonly deltas: Delta<Thing>[];
+  readonly start: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+/** A reflector of things, its sink an array. Jitter is none unless `random` says otherwise. */
+export function reflectorWorld(
+  watchList: WatchListMode = 'refused',
+  deps: Partial<ReflectorDeps<Thing>> = {},
+  options: ReflectorOptions = {},
+): ReflectorWorld {
+  const clock = new FakeClock();
+  const source = new FakeSource(clock, { watchList });
+  const { log, lines } = recordingLogger();
+  const deltas: Delta<Thing>[] = [];
+  const sink = {
+    push(delta: Delta<Thing>) {
+      deltas.push(delta);
+      return undefined;
+    },
+  };
+  const reflector = new Reflector<Thing>(
+    'things',
+    { source, sink, clock, log, random: () => 0, ...deps },
+    options,
+  );
+  return {
+    clock,
+    source,
+    lines,
+    shown: () => shown(lines),
+    reflector,
+    deltas,
+    ...life((signal) => reflector.run(signal)),
+  };
+}
+
+export interface InformerWorld extends World {
+  readonly informer: Informer<Thing>;
+  readonly start: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+/** An informer of things; what it caches is frozen. */
+export function informerWorld(
+  options: InformerOptions<Thing> = {},
+  watchList: WatchListMode = 'on',
+): InformerWorld {
+  const clock = new FakeClock();
+  const source = new FakeSource(clock, { watchList });
+  const { log, lines } = recordingLogger();
+  const informer = new Informer(THINGS, source, {
+    clock,
+    log,
+    random: () => 0,
+    freeze: true,
+    ...options,
+  });
+  return {
+    clock,
+    source,
+    lines,
+    shown: () => shown(lines),
+    informer,
+    ...life((signal) => informer.run(signal)),
+  };
+}
+
+/** A handler that writes down what it is told: `+a=1` (`!` initial), `~a=1→2`, `-a` (`?` guessed). */
+export function notebook(): { notes: string[]; handler: InformerHandler<Thing> } {
+  const notes: string[] = [];
+  const handler: InformerHandler<Thing> = {
+    onAdd: (object, initial) => {
+      notes.push(`+${object.metadata.name}=${object.spec.value}${initial ? '!' : ''}`);
+    },
+    onUpdate: (old, object) => {
+      notes.push(`~${object.metadata.name}=${old.spec.value}→${object.spec.value}`);
+    },
+    onDelete: (lastKnown, finalStateKnown) => {
+      notes.push(`-${lastKnown.metadata.name}${finalStateKnown ? '' : '?'}`);
+    },
+  };
+  return { notes, handler };
+}
+
+/** `changed a@11`, `replaced a,b@12`: deltas as a reader of a test wants them. */
+export function brief(delta: Delta<Thing>): string {
+  switch (delta.type) {
+    case 'changed':
+      return `changed ${delta.object.metadata.name}@${delta.object.metadata.resourceVersion}`;
+    case 'deleted':
+      return `deleted ${delta.lastKnown.metadata.name}@${delta.lastKnown.metadata.resourceVersion}`;
+    case 'replaced':
+      return `replaced ${delta.objects.map(({ metadata }) => metadata.name).join()}@${delta.resourceVersion}`;
+    case 'synced':
+      return `synced @${delta.resourceVersion}`;
+    case 'resync':
+      return 'resync';
+  }
+}
+
+function shown(lines: readonly LogLine[]): string[] {
+  return lines
+    .filter(({ level }) => level === 0 || level === 'error')
+    .map(({ message }) => message);
+}
+
+function life(run: (signal: AbortSignal) => Promise<void>) {
+  const controller = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  return {
+    start: async (): Promise<void> => {
+      running = run(controller.signal);
+      await settle();
+    },
+    stop: async (): Promise<void> => {
+      controller.abort(new Error('the test is over'));
+      await running;
+    },
+  };
+}

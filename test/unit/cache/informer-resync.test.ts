@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { settle } from '../../../src/util/fake-clock.ts';
+import { expired } from '../../support/fake-source.ts';
+import { informerWorld, notebook } from './harness.ts';
+
+test('each handler is resynced at its own period', async () => {
+  const world = informerWorld();
+  world.source.put('a', 1);
+  const books = [0, 2000, 3000].map((resyncPeriodMs) => {
+    const { notes, handler } = notebook();
+    world.informer.addHandler(handler, { resyncPeriodMs });
+    return notes;
+  });
+  await world.start();
+  const resyncs = () => books.map((notes) => notes.filter((note) => note === '~a=1→1').length);
+  const seen: number[][] = [];
+  for (let second = 1; second <= 6; second++) {
+    await world.clock.advance(1000);
+    seen.push(resyncs());
+  }
+  assert.deepEqual(seen, [
+    [0, 0, 0],
+    [0, 1, 0],
+    [0, 1, 1],
+    [0, 2, 1],
+    [0, 2, 1],
+    [0, 3, 2],
+  ]);
+  await world.stop();
+  assert.equal(world.clock.pending, 0);
+});
+
+test('a relist tells unchanged objects to nobody', async () => {
+  const world = informerWorld();
+  world.source.put('a', 1);
+  const { notes, handler } = notebook();
+  world.informer.addHandler(handler, { resyncPeriodMs: 60_000 });
+  await world.start();
+  world.source.emit({ type: 'error', error: expired() });
+  await world.clock.advance(10_000);
+  assert.deepEqual(notes, ['+a=1!']);
+  await world.stop();
+});
+
+test('a handler added late is resynced at its period too, and a removed one no more', async () => {
+  const world = informerWorld();
+  world.source.put('a', 1);
+  await world.start();
+  const { notes, handler } = notebook();
+  const registration = world.informer.addHandler(handler, { resyncPeriodMs: 5000 });
+  await world.clock.advance(5000);
+  assert.deepEqual(notes, ['+a=1!', '~a=1→1']);
+  registration.remove();
+  await world.clock.advance(20_000);
+  assert.equal(notes.length, 2);
+  await world.stop();
+});
+
+test('nothing is resynced before the first state is there', async () => {
+  const world = informerWorld();
+  world.source.missing = true;
+  const { notes, handler } = notebook();
+  world.informer.addHandler(handler, { resyncPeriodMs: 1000 });
+  await world.start();
+  await world.clock.advance(10_000);
+  world.source.put('a', 1);
+  world.source.missing = false;
+  await world.clock.advance(6000);
+  assert.equal(notes[0], '+a=1!');
+  await world.stop();
+});
+
+test('a period under a second is a second; a negative one is refused', async () => {
+  const world = informerWorld();
+  world.source.put('a', 1);
+  const { notes, handler } = notebook();
+  world.informer.addHandler(handler, { resyncPeriodMs: 1 });
+  await world.start();
+  await world.clock.advance(999);
+  assert.equal(notes.length, 1);
+  await world.clock.advance(1);
+  await settle();
+  assert.equal(notes.length, 2);
+  assert.throws(() => world.informer.addHandler({}, { resyncPeriodMs: -1 }), /resyncPeriodMs/);
+  assert.throws(() => world.informer.addHandler({}, { resyncPeriodMs: Number.NaN }), RangeError);
+  await world.stop();
+});

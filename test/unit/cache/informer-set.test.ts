@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { KubernetesObject, ObjectList } from '../../../src/api/object.ts';
+import type { Resource } from '../../../src/api/resource.ts';
+import { InformerSet } from '../../../src/cache/informer-set.ts';
+import type { ListOptions, WatchOptions, WatchStream } from '../../../src/client/client.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { FakeSource, THINGS, unreachable } from '../../support/fake-source.ts';
+import type { Thing } from '../../support/fake-source.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+
+const GADGETS: Resource<Thing> = { ...THINGS, plural: 'gadgets', kind: 'Thing' };
+
+/** As much of a client as informers use, with one source for each resource. */
+class FakeClient {
+  readonly sources = new Map<string, FakeSource>();
+  readonly calls: { plural: string; options: ListOptions | WatchOptions }[] = [];
+  readonly #clock: FakeClock;
+
+  constructor(clock: FakeClock) {
+    this.#clock = clock;
+  }
+
+  source({ plural }: Resource): FakeSource {
+    let source = this.sources.get(plural);
+    if (!source) this.sources.set(plural, (source = new FakeSource(this.#clock)));
+    return source;
+  }
+
+  async list<T extends KubernetesObject>(
+    resource: Resource<T>,
+    options: ListOptions = {},
+  ): Promise<ObjectList<T>> {
+    this.calls.push({ plural: resource.plural, options });
+    const list: ObjectList<KubernetesObject> = await this.source(resource).list(options);
+    return list as ObjectList<T>;
+  }
+
+  async watch<T extends KubernetesObject>(
+    resource: Resource<T>,
+    options: WatchOptions = {},
+  ): Promise<WatchStream<T>> {
+    this.calls.push({ plural: resource.plural, options });
+    const stream: WatchStream<KubernetesObject> = await this.source(resource).watch(options);
+    return stream as WatchStream<T>;
+  }
+}
+
+function world() {
+  const clock = new FakeClock();
+  const client = new FakeClient(clock);
+  const { log, lines } = recordingLogger();
+  const set = new InformerSet(client, { clock, log, random: () => 0, freeze: true });
+  const controller = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  return {
+    clock,
+    client,
+    set,
+    lines,
+    waitingLines: () => lines.filter(({ message }) => message === 'Still waiting for a cache'),
+    start: async () => {
+      running = set.run(controller.signal);
+      await settle();
+    },
+    stop: async () => {
+      controller.abort();
+      await running;
+    },
+  };
+}
+
+test('whoever asks for the same objects gets the same informer', () => {
+  const { set } = world();
+  const all = set.for(THINGS);
+  assert.equal(set.for(THINGS), all);
+  assert.equal(set.for({ ...THINGS }, {}), all);
+  const others = [
+    set.for(GADGETS),
+    set.for(THINGS, { namespace: 'demo' }),
+    set.for(THINGS, { labelSelector: 'app=web' }),
+    set.for(THINGS, { fieldSelector: 'metadata.name=a' }),
+    set.for(THINGS, { metadataOnly: true }),
+    set.for({ ...THINGS, version: 'v2' }),
+  ];
+  assert.equal(new Set([all, ...others]).size, 7);
+  assert.equal(set.informers.length, 7);
+  assert.equal(others[1]!.name, 'things.test.example in demo');
+});
+
+test('another transform for the same objects is refused', () => {
+  const { set } = world();
+  const transform = (object: Thing) => object;
+  const informer = set.for(THINGS, { transform });
+  assert.equal(set.for(THINGS, { transform }), informer);
+  assert.throws(() => set.for(THINGS), /another transform/);
+});
+
+test('the selection goes with every list and watch', async () => {
+  const { client, set, start, stop } = world();
+  client.source(THINGS).watchListMode = 'refused';
+  set.for(THINGS, { namespace: 'demo', labelSelector: 'app=web', metadataOnly: true });
+  await start();
+  assert.equal(client.calls.length, 3);
+  for (const { options } of client.calls) {
+    assert.equal(options.namespace, 'demo');
+    assert.equal(options.labelSelector, 'app=web');
+    assert.equal(options.fieldSelector, undefined);
+    assert.equal(options.metadataOnly, true);
+  }
+  await stop();
+});
+
+test('it runs them all, also one asked for later, and stops them all', async () => {
+  const { client, set, start, stop, clock } = world();
+  const things = set.for(THINGS);
+  await start();
+  await set.synced;
+  assert.equal(set.hasSynced, true);
+  const gadgets = set.for(GADGETS);
+  assert.equal(set.hasSynced, false);
+  await set.synced;
+  assert.equal(things.hasSynced && gadgets.hasSynced, true);
+  await stop();
+  assert.equal(client.source(THINGS).openWatches + client.source(GADGETS).openWatches, 0);
+  assert.equal(clock.pending, 0);
+});
+
+test('what one informer learned of the server’s streaming, the others know', async () => {
+  const { client, set, start, stop } = world();
+  for (const resource of [THINGS, GADGETS]) client.source(resource).watchListMode = 'refused';
+  set.for(THINGS);
+  await start();
+  set.for(GADGETS);
+  await settle();
+  assert.equal(client.source(GADGETS).requests[0]!.verb, 'list');
+  await stop();
+});
+
+test('a cache that does not come is told of after 10 s, 20 s more, 40 s more', async () => {
+  const { client, set, start, stop, clock, waitingLines } = world();
+  set.for(THINGS);
+  client.source(THINGS).failNext('list', unreachable(), 1000);
+  client.source(THINGS).failNext('watch', unreachable(), 1000);
+  await start();
+  await clock.advance(100_000);
+  assert.deepEqual(
+    waitingLines().map(({ fields }) => [fields['cache'], fields['forSeconds'], fields['err']]),
+    [10, 30, 70].map((seconds) => [
+      'things.test.example',
+      seconds,
+      'connect ECONNREFUSED 127.0.0.1:6443',
+    ]),
+  );
+  await stop();
+});
+
+test('a resource that the server does not have is told of once, and holds up no other', async () => {
+  const { client, set, start, stop, clock, lines, waitingLines } = world();
+  client.source(THINGS).missing = true;
+  const things = set.for(THINGS);
+  const gadgets = set.for(GADGETS);
+  await start();
+  await clock.advance(240_000);
+  assert.equal(gadgets.hasSynced, true);
+  assert.equal(things.progress.missing, true);
+  assert.deepEqual(waitingLines(), []);
+  assert.equal(lines.filter(({ level }) => level === 0).length, 1);
+  await stop();
+});
+
+test('an informer that fails for good stops the others, and the set rejects', async () => {
+  const { client, set, clock } = world();
+  const things = set.for(THINGS);
+  set.for(GADGETS);
+  await things.run(AbortSignal.abort());
+  await assert.rejects(set.run(new AbortController().signal), /things.test.example was run before/);
+  assert.equal(client.source(GADGETS).openWatches, 0);
+  assert.equal(clock.pending, 0);
+});
+
+test('a signal that has aborted before starts nothing that lasts', async () => {
+  const { client, set } = world();
+  set.for(THINGS);
+  await set.run(AbortSignal.abort());
+  assert.equal(client.calls.length, 0);
+});
+
+test('the set’s objects keep their type', () => {
+  const { set } = world();
+  const values: number[] = set
+    .for(THINGS)
+    .lister.list()
+    .map(({ spec }) => spec.value);
+  const any: readonly KubernetesObject['kind'][] = set.informers.map(
+    ({ resource }) => resource.kind,
+  );
+  assert.deepEqual([values, any], [[], ['Thing']]);
+});

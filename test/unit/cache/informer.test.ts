@@ -1,0 +1,534 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { keyOf } from '../../../src/api/object-key.ts';
+import type { ObjectKey } from '../../../src/api/object-key.ts';
+import type { InformerHandler, Registration } from '../../../src/cache/informer.ts';
+import { settle } from '../../../src/util/fake-clock.ts';
+import { expired, notFound, thing, unreachable } from '../../support/fake-source.ts';
+import type { Thing } from '../../support/fake-source.ts';
+import { informerWorld, notebook } from './harness.ts';
+import type { InformerWorld } from './harness.ts';
+
+const key = (name: string): ObjectKey => keyOf(thing(name));
+
+/** Loses the watch and its history, so that the next state comes by a relist. */
+async function relist({ source, clock }: InformerWorld, meanwhile: () => void): Promise<void> {
+  source.deaf = true;
+  meanwhile();
+  source.deaf = false;
+  source.compact();
+  source.endWatches();
+  await clock.advance(10_000);
+}
+
+test('handlers are told of the first objects, then of each change, and the store has it first', async () => {
+  const world = informerWorld();
+  const { notes, handler } = notebook();
+  const stored: (number | undefined)[] = [];
+  const look = ({ metadata }: { metadata: { name: string } }) => {
+    stored.push(world.informer.lister.get(key(metadata.name))?.spec.value);
+  };
+  world.informer.addHandler({ onAdd: look, onUpdate: look, onDelete: look });
+  world.informer.addHandler(handler);
+  world.source.put('a', 1);
+  await world.start();
+  world.source.put('a', 2);
+  world.source.put('b', 3);
+  world.source.remove('a');
+  await settle();
+  assert.deepEqual(notes, ['+a=1!', '~a=1→2', '+b=3', '-a']);
+  assert.deepEqual(stored, [1, 2, 3, undefined]);
+  await world.stop();
+});
+
+test('it has synced when the first state has been handled, even an empty one', async () => {
+  const world = informerWorld();
+  const registration = world.informer.addHandler({});
+  assert.equal(world.informer.hasSynced, false);
+  await world.start();
+  await world.informer.synced;
+  await registration.synced;
+  assert.equal(world.informer.hasSynced, true);
+  assert.equal(registration.hasSynced, true);
+  await world.stop();
+});
+
+test('it has not synced while handlers are still being told', async () => {
+  const world = informerWorld();
+  const during: boolean[] = [];
+  const registration = world.informer.addHandler({
+    onAdd: () => {
+      during.push(world.informer.hasSynced || registration.hasSynced);
+    },
+  });
+  world.source.put('a');
+  await world.start();
+  assert.deepEqual(during, [false]);
+  assert.equal(registration.hasSynced, true);
+  await world.stop();
+});
+
+test('once synced it stays so, whatever befalls the connection', async () => {
+  const world = informerWorld();
+  await world.start();
+  world.source.missing = true;
+  world.source.resetWatches();
+  await world.clock.advance(60_000);
+  assert.equal(world.informer.hasSynced, true);
+  await world.stop();
+  assert.equal(world.informer.hasSynced, true);
+});
+
+test('stopped before it has synced, its waiters are told', async () => {
+  const world = informerWorld();
+  world.source.missing = true;
+  const registration = world.informer.addHandler({});
+  await world.start();
+  const late = world.informer.addHandler({});
+  await world.stop();
+  await assert.rejects(world.informer.synced, /stopped before it had synced/);
+  await assert.rejects(registration.synced, /stopped before it had synced/);
+  await assert.rejects(late.synced, /stopped before it had synced/);
+});
+
+test('a relist tells the differences alone: deletions first, the store already new', async () => {
+  const world = informerWorld();
+  for (const name of ['same', 'changed', 'gone']) world.source.put(name, 1);
+  const { notes, handler } = notebook();
+  const sizes: string[] = [];
+  const look = () => {
+    sizes.push(
+      world.informer.lister
+        .list()
+        .map(({ metadata }) => metadata.name)
+        .sort()
+        .join(),
+    );
+  };
+  world.informer.addHandler(handler);
+  await world.start();
+  notes.length = 0;
+  world.informer.addHandler({ onUpdate: look, onDelete: look });
+  await relist(world, () => {
+    world.source.put('new', 1);
+    world.source.put('changed', 2);
+    world.source.remove('gone');
+  });
+  assert.deepEqual(notes, ['-gone?', '~changed=1→2', '+new=1']);
+  assert.deepEqual(sizes, ['changed,new,same', 'changed,new,same']);
+  await world.stop();
+});
+
+test('an object recreated while the watch was down comes as an update to another uid', async () => {
+  const world = informerWorld();
+  world.source.put('a', 1);
+  const uids: string[] = [];
+  world.informer.addHandler({
+    onUpdate: (old, object) => {
+      uids.push(old.metadata.uid, object.metadata.uid);
+    },
+  });
+  await world.start();
+  await relist(world, () => {
+    world.source.remove('a');
+    world.source.put('a', 2);
+  });
+  assert.equal(uids.length, 2);
+  assert.notEqual(uids[0], uids[1]);
+  await world.stop();
+});
+
+test('an event that was told already is not told again', async () => {
+  const world = informerWorld();
+  const object = world.source.put('a', 1);
+  const { notes, handler } = notebook();
+  world.informer.addHandler(handler);
+  await world.start();
+  world.source.emit({ type: 'added', object });
+  world.source.emit({ type: 'modified', object });
+  world.source.emit({ type: 'deleted', object: thing('never-seen') });
+  await settle();
+  assert.deepEqual(notes, ['+a=1!']);
+  await world.stop();
+});
+
+test('a deletion tells the final state', async () => {
+  const world = informerWorld();
+  const { metadata } = world.source.put('a', 1);
+  const versions: string[] = [];
+  world.informer.addHandler({
+    onDelete: (lastKnown, finalStateKnown) => {
+      versions.push(`${lastKnown.metadata.resourceVersion} ${finalStateKnown}`);
+    },
+  });
+  await world.start();
+  world.source.remove('a');
+  await settle();
+  assert.deepEqual(versions, [`${Number(metadata.resourceVersion) + 1} true`]);
+  await world.stop();
+});
+
+test('a resource that goes away empties the store; when it returns, so do its objects', async () => {
+  const world = informerWorld();
+  world.source.put('a', 1);
+  const { notes, handler } = notebook();
+  world.informer.addHandler(handler);
+  await world.start();
+  world.source.missing = true;
+  world.source.endWatches();
+  await world.clock.advance(5000);
+  assert.deepEqual(notes, ['+a=1!', '-a?']);
+  assert.equal(world.informer.progress.missing, true);
+  world.source.missing = false;
+  await world.clock.advance(6000);
+  assert.deepEqual(notes, ['+a=1!', '-a?', '+a=1']);
+  assert.equal(world.informer.progress.missing, false);
+  await world.stop();
+});
+
+test('how far the store has come moves with changes, deletions and bookmarks', async () => {
+  const world = informerWorld();
+  const { informer, source } = world;
+  assert.equal(informer.lastSyncResourceVersion, '');
+  assert.equal(informer.hasReached('1'), false);
+  await world.start();
+  const steps = [informer.lastSyncResourceVersion];
+  for (const step of [
+    () => source.put('a'),
+    () => source.remove('a'),
+    () => {
+      source.skip(7);
+      source.bookmark();
+    },
+  ]) {
+    step();
+    await settle();
+    steps.push(informer.lastSyncResourceVersion);
+  }
+  assert.deepEqual(steps, ['10', '11', '12', '19']);
+  assert.equal(informer.hasReached('19'), true);
+  assert.equal(informer.hasReached('20'), false);
+  await world.stop();
+});
+
+test('it has not reached what it has received but not yet stored', async () => {
+  const world = informerWorld();
+  await world.start();
+  const seen: boolean[] = [];
+  world.informer.addHandler({
+    onAdd: () => {
+      seen.push(world.informer.hasReached('11'), world.informer.hasReached('12'));
+    },
+    onUpdate: () => {
+      seen.push(world.informer.hasReached('12'));
+    },
+  });
+  await settle();
+  world.source.put('a', 1);
+  world.source.put('a', 2);
+  await settle();
+  assert.equal(seen[1], false);
+  assert.equal(world.informer.hasReached('12'), true);
+  await world.stop();
+});
+
+test('a late handler is told of what is there before anything else', async () => {
+  const world = informerWorld();
+  world.source.put('a', 1);
+  world.source.put('b', 1);
+  await world.start();
+  const { notes, handler } = notebook();
+  world.source.put('a', 2);
+  const registration = world.informer.addHandler(handler);
+  world.source.put('b', 2);
+  assert.equal(registration.hasSynced, false);
+  await registration.synced;
+  await settle();
+  world.source.put('c', 3);
+  await settle();
+  assert.deepEqual(notes, ['+a=1!', '+b=1!', '~a=1→2', '~b=1→2', '+c=3']);
+  await world.stop();
+});
+
+test('a handler added by another while it is told misses nothing and hears nothing twice', async () => {
+  const world = informerWorld();
+  world.source.put('a', 1);
+  world.source.put('b', 1);
+  const { notes, handler } = notebook();
+  let added: Registration | undefined;
+  world.informer.addHandler({
+    onAdd: () => {
+      added ??= world.informer.addHandler(handler);
+    },
+  });
+  await world.start();
+  world.source.put('a', 2);
+  await settle();
+  assert.deepEqual(notes, ['+a=1!', '+b=1!', '~a=1→2']);
+  assert.equal(added?.hasSynced, true);
+  await world.stop();
+});
+
+test('one handler added twice is two handlers', async () => {
+  const world = informerWorld();
+  const { notes, handler } = notebook();
+  const first = world.informer.addHandler(handler);
+  world.informer.addHandler(handler);
+  world.source.put('a', 1);
+  await world.start();
+  assert.deepEqual(notes, ['+a=1!', '+a=1!']);
+  first.remove();
+  world.source.put('a', 2);
+  await settle();
+  assert.deepEqual(notes.slice(2), ['~a=1→2']);
+  await world.stop();
+});
+
+test('a removed handler gets nothing more, not even the rest of what is under way', async () => {
+  const world = informerWorld();
+  world.source.put('a', 1);
+  world.source.put('b', 1);
+  const told: string[] = [];
+  const registration = world.informer.addHandler({
+    onAdd: ({ metadata }) => {
+      told.push(metadata.name);
+      registration.remove();
+      registration.remove();
+    },
+  });
+  const { notes, handler } = notebook();
+  world.informer.addHandler(handler);
+  await world.start();
+  assert.deepEqual(told, ['a']);
+  assert.deepEqual(notes, ['+a=1!', '+b=1!']);
+  assert.equal(registration.hasSynced, false);
+  await assert.rejects(registration.synced, /removed before it had synced/);
+  await world.stop();
+});
+
+test('a handler removed before its turn came is never called', async () => {
+  const world = informerWorld();
+  world.source.put('a', 1);
+  await world.start();
+  const { notes, handler } = notebook();
+  world.informer.addHandler(handler).remove();
+  await settle();
+  assert.deepEqual(notes, []);
+  await world.stop();
+});
+
+test('a handler that throws is logged and counted, and nobody else notices', async () => {
+  let failures = 0;
+  const world = informerWorld({
+    metrics: {
+      informer: () => ({
+        listed: () => undefined,
+        watchStarted: () => undefined,
+        watchEnded: () => undefined,
+        watchStalled: () => undefined,
+        processed: () => undefined,
+        handlerFailed: () => failures++,
+        objectRefused: () => undefined,
+      }),
+    },
+  });
+  const broken = () => {
+    throw new Error('boom');
+  };
+  const registration = world.informer.addHandler(
+    { onAdd: broken, onUpdate: broken, onDelete: broken },
+    { name: 'clumsy' },
+  );
+  const { notes, handler } = notebook();
+  world.informer.addHandler(handler);
+  world.source.put('a', 1);
+  await world.start();
+  world.source.put('a', 2);
+  world.source.remove('a');
+  await settle();
+  assert.deepEqual(notes, ['+a=1!', '~a=1→2', '-a']);
+  assert.equal(registration.hasSynced, true);
+  assert.equal(failures, 3);
+  const errors = world.lines.filter(({ level }) => level === 'error');
+  assert.deepEqual(
+    errors.map(({ fields }) => [fields['handler'], fields['method'], fields['object']]),
+    [
+      ['clumsy', 'onAdd', 'default/a'],
+      ['clumsy', 'onUpdate', 'default/a'],
+      ['clumsy', 'onDelete', 'default/a'],
+    ],
+  );
+  await world.stop();
+});
+
+test('a handler that throws at each of a thousand objects writes ten lines, then how many it held back', async () => {
+  const world = informerWorld();
+  for (let at = 0; at < 1000; at++) world.source.put(`thing-${at}`);
+  world.informer.addHandler({
+    onAdd: () => {
+      throw new Error('boom');
+    },
+  });
+  await world.start();
+  assert.equal(world.shown().length, 10);
+  await world.clock.advance(60_000);
+  world.source.put('another');
+  await settle();
+  assert.equal(world.lines.findLast(({ level }) => level === 'error')!.fields['suppressed'], 990);
+  await world.stop();
+});
+
+test('an async handler is refused by name when it is added', () => {
+  const { informer } = informerWorld();
+  const handler: InformerHandler<Thing> = Object.assign({}, { onUpdate: async () => undefined });
+  assert.throws(
+    () => informer.addHandler(handler, { name: 'eager' }),
+    /TypeError: Handler eager: onUpdate is async/,
+  );
+});
+
+test('a handler that returns a promise is refused by name when it does, and its failure is no crash', async () => {
+  const world = informerWorld();
+  const promising = Object.assign({}, { onAdd: () => Promise.reject(new Error('late')) });
+  world.informer.addHandler(promising, { name: 'promising' });
+  const { notes, handler } = notebook();
+  world.informer.addHandler(handler);
+  world.source.put('a', 1);
+  await world.start();
+  assert.deepEqual(notes, ['+a=1!']);
+  const errors = world.lines
+    .filter(({ level }) => level === 'error')
+    .map(({ error }) => String(error));
+  assert.match(errors[0]!, /TypeError: Handler promising: onAdd returned a promise/);
+  assert.match(errors[1]!, /late/);
+  await world.stop();
+});
+
+test('an index function that fails on an object is logged; the object is cached', async () => {
+  const world = informerWorld();
+  world.informer.addIndexers({
+    parity: ({ spec }) => {
+      if (spec.value === 13) throw new Error('unlucky');
+      return [spec.value % 2 === 0 ? 'even' : 'odd'];
+    },
+  });
+  world.source.put('a', 13);
+  world.source.put('b', 3);
+  await world.start();
+  assert.deepEqual(world.informer.lister.indexKeys('parity', 'odd'), ['default/b']);
+  assert.equal(world.informer.lister.get(key('a'))?.spec.value, 13);
+  assert.deepEqual(world.shown(), ['Could not index an object']);
+  await world.stop();
+});
+
+test('indexes may be added before the start and after, and serve new objects', async () => {
+  const world = informerWorld();
+  world.informer.addIndexers({ early: ({ spec }) => [String(spec.value)] });
+  world.source.put('a', 1);
+  await world.start();
+  world.informer.addIndexers({ late: ({ spec }) => [String(spec.value)] });
+  world.source.put('b', 1);
+  await settle();
+  const { lister } = world.informer;
+  for (const index of ['early', 'late']) {
+    assert.deepEqual(lister.indexKeys(index, '1'), ['default/a', 'default/b']);
+  }
+  assert.throws(() => world.informer.addIndexers({ late: () => [] }), /late/);
+  assert.equal(lister.list({ namespace: 'default' }).length, 2);
+  await world.stop();
+});
+
+for (const mode of ['on', 'refused'] as const) {
+  test(`only transformed objects are seen, with streaming ${mode}`, async () => {
+    const world = informerWorld(
+      { transform: (object) => ({ ...object, spec: { value: object.spec.value + 100 } }) },
+      mode,
+    );
+    const { notes, handler } = notebook();
+    world.informer.addHandler(handler);
+    world.source.put('a', 1);
+    await world.start();
+    world.source.put('a', 2);
+    await settle();
+    assert.deepEqual(notes, ['+a=101!', '~a=101→102']);
+    assert.equal(world.informer.lister.get(key('a'))?.spec.value, 102);
+    await world.stop();
+  });
+}
+
+test('it runs once', async () => {
+  const world = informerWorld();
+  await world.start();
+  await assert.rejects(world.informer.run(new AbortController().signal), /was run before/);
+  await world.stop();
+  await assert.rejects(world.informer.run(new AbortController().signal), /was run before/);
+});
+
+test('after the stop nothing is told, handlers are refused and removing them is harmless', async () => {
+  const world = informerWorld();
+  const { notes, handler } = notebook();
+  const registration = world.informer.addHandler(handler, { resyncPeriodMs: 1000 });
+  await world.start();
+  await world.stop();
+  world.source.put('a', 1);
+  await world.clock.advance(10_000);
+  assert.deepEqual(notes, []);
+  assert.throws(() => world.informer.addHandler(handler), /has stopped/);
+  registration.remove();
+  assert.equal(world.clock.pending, 0);
+  assert.equal(world.source.openWatches, 0);
+});
+
+test('20,000 first objects are told in slices, and a stop in between leaves the rest untold', async () => {
+  let turns = 0;
+  const told: string[] = [];
+  const world = informerWorld({
+    yieldTurn: () => {
+      if (++turns === 5) void world.stop();
+      return new Promise((resolve) => void setImmediate(resolve));
+    },
+  });
+  for (let at = 0; at < 20_000; at++) world.source.put(`thing-${at}`);
+  world.informer.addHandler({
+    onAdd: ({ metadata }) => {
+      told.push(metadata.name);
+    },
+  });
+  await world.start();
+  await settle();
+  assert.equal(turns, 5);
+  assert.ok(told.length > 1000 && told.length < 10_000, `${told.length} told`);
+  assert.equal(world.informer.hasSynced, false);
+});
+
+test('what the cache holds cannot be changed by a handler', async () => {
+  const world = informerWorld();
+  world.informer.addHandler({
+    onAdd: (object) => {
+      Object.assign(object.spec, { value: 99 });
+    },
+  });
+  world.source.put('a', 1);
+  await world.start();
+  assert.equal(world.informer.lister.get(key('a'))?.spec.value, 1);
+  assert.deepEqual(world.shown(), ['Event handler failed']);
+  await world.stop();
+});
+
+test('the first state is told of in one line at -v=2', async () => {
+  const world = informerWorld();
+  world.source.put('a', 1);
+  world.source.failNext('watch', unreachable());
+  world.source.failNext('list', notFound());
+  await world.start();
+  await world.clock.advance(1000);
+  const populated = world.lines.filter(({ message }) => message === 'Caches populated');
+  assert.deepEqual(
+    populated.map(({ level, fields }) => [level, fields]),
+    [[2, { resource: 'things.test.example', type: 'Thing', count: 1, tookMs: 800 }]],
+  );
+  world.source.emit({ type: 'error', error: expired() });
+  await world.clock.advance(5000);
+  assert.equal(world.lines.filter(({ message }) => message === 'Caches populated').length, 1);
+  await world.stop();
+});

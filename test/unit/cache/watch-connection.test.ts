@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { WatchConnection } from '../../../src/cache/watch-connection.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { FakeSource, unreachable } from '../../support/fake-source.ts';
+
+function world() {
+  const clock = new FakeClock();
+  const source = new FakeSource(clock);
+  const owner = new AbortController();
+  const open = () =>
+    WatchConnection.open(
+      source,
+      { resourceVersion: '10' },
+      { clock, stallMs: 1000, signal: owner.signal },
+    );
+  return { clock, source, owner, open };
+}
+
+test('events come one by one; then it is done', async () => {
+  const { source, open } = world();
+  const connection = await open();
+  source.put('a');
+  const first = await connection.next();
+  assert.ok(!first.done && first.value.type === 'added');
+  source.endWatches();
+  assert.equal((await connection.next()).done, true);
+  assert.equal(connection.stalled, false);
+});
+
+test('silence ends it; any byte puts that off', async () => {
+  const { clock, source, open } = world();
+  const connection = await open();
+  await clock.advance(900);
+  source.bookmark();
+  await connection.next();
+  await clock.advance(999);
+  assert.equal(connection.stalled, false);
+  assert.equal(connection.lastByteMs, 900);
+  const last = connection.next();
+  await clock.advance(1);
+  assert.equal((await last).done, true);
+  assert.equal(connection.stalled, true);
+  assert.equal(source.openWatches, 0);
+});
+
+test('an answer that does not come is not awaited for longer', async () => {
+  const { clock, owner } = world();
+  const opening = WatchConnection.open(
+    {
+      list: () => Promise.reject(new Error('unused')),
+      watch: ({ signal }) =>
+        new Promise<never>((_, reject) => {
+          signal?.addEventListener('abort', () => reject(signal.reason as Error));
+        }),
+    },
+    {},
+    { clock, stallMs: 1000, signal: owner.signal },
+  );
+  const rejected = assert.rejects(opening, { kind: 'unreachable' });
+  await clock.advance(1000);
+  await rejected;
+  assert.equal(clock.pending, 0);
+});
+
+for (const end of ['close', 'abort'] as const) {
+  test(`${end} ends it and leaves nothing behind`, async () => {
+    const { clock, source, owner, open } = world();
+    const connection = await open();
+    const last = connection.next();
+    if (end === 'close') connection.close();
+    else owner.abort();
+    assert.equal((await last).done, true);
+    await settle();
+    assert.equal(connection.stalled, false);
+    assert.equal(source.openWatches, 0);
+    assert.equal(clock.pending, 0);
+  });
+}
+
+test('a refused watch leaves nothing behind', async () => {
+  const { clock, source, open } = world();
+  source.failNext('watch', unreachable());
+  await assert.rejects(open(), { kind: 'unreachable' });
+  assert.equal(clock.pending, 0);
+});
+
+test('an owner that has aborted opens nothing', async () => {
+  const { clock, source, owner, open } = world();
+  owner.abort(new Error('stopped'));
+  await assert.rejects(open(), /stopped/);
+  assert.equal(source.openWatches, 0);
+  assert.equal(clock.pending, 0);
+});
