@@ -122,13 +122,17 @@ export class Simulation {
   }
 
   /** Moves time on, a little at a time, until `condition` holds; fails after `withinMs`. */
-  async until(what: string, condition: () => Promise<boolean>, withinMs = 60_000): Promise<void> {
+  async until(
+    what: string,
+    condition: () => Promise<boolean>,
+    { withinMs = 60_000, stepMs = 20 } = {},
+  ): Promise<void> {
     const deadline = this.clock.monotonic() + withinMs;
     while (!(await condition())) {
       if (this.clock.monotonic() >= deadline) {
         throw new Error(`Not within ${withinMs} ms: ${what}\n${this.errors().join('\n')}`);
       }
-      await this.clock.advance(20);
+      await this.clock.advance(stepMs);
     }
   }
 

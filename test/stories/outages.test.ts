@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { CUSTOM_RESOURCE_DEFINITIONS, PODS } from '../../src/api/builtin.ts';
+import type { HttpHandler } from '../../src/util/http.ts';
+import { ApiError } from '../../src/api/api-error.ts';
+import { Simulation } from '../support/simulation.ts';
+
+const CRD = { name: 'counts.demo.mark8s.io' };
+const MINUTE_MS = 60_000;
+
+/** A network that can be unplugged. */
+class Network {
+  isUp = true;
+  readonly around =
+    (handler: HttpHandler): HttpHandler =>
+    async (request) => {
+      if (this.isUp) return handler(request);
+      const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+      throw new ApiError({ kind: 'unreachable', message: 'connection refused', cause });
+    };
+}
+
+describe('given a daemon and a world that fails it', () => {
+  let world: Simulation;
+
+  beforeEach(() => {
+    world = new Simulation();
+    world.startCluster();
+  });
+  afterEach(() => world.end());
+
+  /** The lines that a user sees at `-v=0`. */
+  const visible = () => world.lines.filter(({ level }) => level === 0 || level === 'error');
+  const about = (text: RegExp) =>
+    visible().filter(({ message, fields }) => text.test(`${message} ${JSON.stringify(fields)}`));
+
+  it('it waits for a missing CRD with one clear line, and starts by itself when it appears', async () => {
+    world.startDaemon();
+    await world.clock.advance(4 * MINUTE_MS);
+    const lines = about(/crds\/|CustomResourceDefinition|counts\.demo\.mark8s\.io/);
+    assert.equal(lines.length, 1, JSON.stringify(lines));
+    assert.match(JSON.stringify(lines[0]), /apply/, 'it names the fix');
+    await world.installCrd();
+    await world.applyCount();
+    const from = world.clock.monotonic();
+    await world.untilReady(3);
+    assert.ok(world.clock.monotonic() - from < 15_000, 'soon after the CRD is there');
+    assert.deepEqual(world.errors(), []);
+  });
+
+  it('it survives the CRD being deleted and created again', async () => {
+    await world.installCrd();
+    world.startDaemon();
+    await world.applyCount();
+    await world.untilReady(3);
+    await world.client.delete(CUSTOM_RESOURCE_DEFINITIONS, CRD);
+    await world.until('no Pods', async () => (await world.pods()).length === 0);
+    await world.clock.advance(MINUTE_MS);
+    await world.installCrd();
+    await world.applyCount({ count: 2 });
+    await world.untilReady(2);
+    assert.deepEqual(world.errors(), []);
+    assert.ok(
+      visible().length < 15,
+      visible()
+        .map(({ message }) => message)
+        .join('\n'),
+    );
+  });
+
+  it('it waits for an API server that is not there, and says so in a few lines', async () => {
+    await world.installCrd();
+    await world.applyCount();
+    const network = new Network();
+    network.isUp = false;
+    world.startDaemon({}, network.around);
+    await world.clock.advance(10 * MINUTE_MS);
+    const lines = visible().length;
+    assert.ok(
+      lines > 2 && lines < 20,
+      visible()
+        .map(({ message }) => message)
+        .join('\n'),
+    );
+    network.isUp = true;
+    await world.untilReady(3);
+  });
+
+  it('it goes on when the server comes back after a minute, and has missed nothing', async () => {
+    await world.installCrd();
+    const network = new Network();
+    world.startDaemon({}, network.around);
+    await world.applyCount();
+    await world.untilReady(3);
+    network.isUp = false;
+    world.server.faults.dropWatches();
+    await world.client.delete(PODS, { namespace: 'default', name: 'test-count-0' });
+    await world.patchCount({ count: 5 });
+    await world.clock.advance(MINUTE_MS);
+    network.isUp = true;
+    await world.untilReady(5);
+    assert.ok(
+      visible().length < 25,
+      visible()
+        .map(({ message }) => message)
+        .join('\n'),
+    );
+  });
+
+  it('it relists when history is gone, and sees what changed meanwhile', async () => {
+    await world.installCrd();
+    const network = new Network();
+    world.startDaemon({}, network.around);
+    await world.applyCount();
+    await world.untilReady(3);
+    network.isUp = false;
+    world.server.faults.dropWatches();
+    await world.client.delete(PODS, { namespace: 'default', name: 'test-count-2' });
+    await world.patchCount({ count: 2 });
+    await world.clock.advance(1000);
+    world.server.faults.expireHistory();
+    network.isUp = true;
+    await world.untilReady(2);
+    assert.deepEqual(world.errors(), []);
+  });
+
+  it('it loses nothing when answers are lost after the write was carried out', async () => {
+    await world.installCrd();
+    world.server.faults.failNext({ verb: 'create', resource: 'pods' }, 'lostAnswer', { times: 2 });
+    world.startDaemon();
+    await world.applyCount();
+    await world.untilReady(3);
+    await world.settle();
+    assert.ok(!(await world.events()).some((event) => event.startsWith('Err')));
+  });
+
+  it('it rides out a server that answers 500, 503, 429 and 504', async () => {
+    await world.installCrd();
+    world.startDaemon();
+    for (const status of [500, 503, 429, 504]) {
+      world.server.faults.failNext({ verb: 'create', resource: 'pods' }, status);
+      world.server.faults.failNext({ verb: 'patch', resource: 'counts' }, status);
+      world.server.faults.failNext({ verb: 'create', resource: 'events' }, status);
+    }
+    await world.applyCount();
+    await world.untilReady(3);
+    await world.until(
+      'the event',
+      async () => (await world.events()).includes('Synced Count synced successfully'),
+      { withinMs: 200_000 },
+    );
+  });
+
+  it('a stop finishes what is in flight, writes the last events, and then nothing more', async () => {
+    await world.installCrd();
+    const stop = world.startDaemon();
+    await world.applyCount();
+    await world.until('work begins', async () => (await world.pods()).length > 0);
+    await stop();
+    const names = await world.podNames();
+    const created = (await world.events()).filter((event) => event.startsWith('SuccessfulCreate'));
+    assert.equal(created.length, names.length, 'each Pod it made is told of');
+    await world.patchCount({ count: 6 });
+    await world.clock.advance(MINUTE_MS);
+    assert.deepEqual(await world.podNames(), names);
+  });
+});
+
+describe('given 2,000 Counts created at once', () => {
+  it('all converge, each with its Synced event, without an error, and then all is quiet', async () => {
+    const world = new Simulation();
+    world.startCluster();
+    await world.installCrd();
+    world.startDaemon({ concurrentSyncs: new Map([['count', 10]]), resyncPeriodMs: 5 * MINUTE_MS });
+    await world.clock.advance(1000);
+    const names = Array.from({ length: 2000 }, (_, index) => `count-${index}`);
+    await Promise.all(names.map((name) => world.applyCount({ count: 1 }, name)));
+    const synced = async () =>
+      (await world.events()).filter((event) => event.startsWith('Synced')).length;
+    await world.until('2,000 Synced events', async () => (await synced()) >= 2000, {
+      withinMs: 10 * MINUTE_MS,
+      stepMs: 1000,
+    });
+    await world.settle();
+    assert.equal(await synced(), 2000);
+    assert.equal((await world.pods()).length, 2000);
+    const state = async () => (await world.pods()).map(({ metadata }) => metadata.resourceVersion);
+    const before = await state();
+    const requests = world.server.requests.count();
+    await world.clock.advance(4 * MINUTE_MS);
+    const writes = world.server.requests.count() - requests;
+    await world.clock.advance(6 * MINUTE_MS);
+    assert.deepEqual(await state(), before);
+    assert.ok(writes < 100, `${writes} requests in four quiet minutes`);
+    assert.deepEqual(world.errors(), []);
+    await world.end();
+  });
+});
