@@ -1,3 +1,4 @@
+import { KubeConfigError } from '../client/kube-config-error.ts';
 import { terminationSignal } from '../manager/signals.ts';
 import type { Logger } from '../util/logger.ts';
 import { normaliseArguments } from './arguments.ts';
@@ -10,6 +11,7 @@ import { flagForms } from './flag-parser.ts';
 import { goQuote } from './go-quote.ts';
 import { helpText } from './help.ts';
 import { logText } from './log-value.ts';
+import type { LoggingOptions } from './logging.ts';
 import { createLogger } from './logging.ts';
 import { KLOG_FLAGS } from './options.ts';
 import { manifest } from './package.ts';
@@ -41,7 +43,8 @@ export async function commandLine(
     return await run(ready, klogFlags, environment);
   } catch (error) {
     complain(error, verbosity);
-    return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILURE;
+    const isUsers = error instanceof UsageError || error instanceof KubeConfigError;
+    return isUsers ? EXIT_USAGE : EXIT_FAILURE;
   }
 }
 
@@ -82,13 +85,14 @@ async function run(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   const { common, changed } = command;
-  const log = createLogger({
+  const logging: LoggingOptions = {
     format: common['logging-format'],
     verbosity: common.v,
     vmodule: common.vmodule,
     skipHeaders: common['skip-headers'],
     addDirHeader: common['add-dir-header'],
-  });
+  };
+  const log = createLogger(logging);
   exitOnUnhandledErrors(log);
   log.v(1).info('Flags', { ...changed });
   if (klogFlags.length > 0) {
@@ -96,7 +100,14 @@ async function run(
   }
   const termination = terminationSignal(process, log);
   try {
-    return await command.run({ log, signal: termination.signal, environment, print });
+    return await command.run({
+      log,
+      logging,
+      signal: termination.signal,
+      environment,
+      print,
+      colour: process.stdout.isTTY && process.stdout.hasColors(),
+    });
   } finally {
     termination.dispose();
   }

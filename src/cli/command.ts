@@ -1,17 +1,22 @@
 import type { Logger } from '../util/logger.ts';
 import type { ParsedFlags } from './flag-parser.ts';
 import { parseFlags } from './flag-parser.ts';
+import type { LoggingOptions } from './logging.ts';
 import type { Options } from './option.ts';
 import type { COMMON_OPTIONS } from './options.ts';
 
 /** What a command gets from the process it runs in. */
 export interface World {
   readonly log: Logger;
+  /** What `log` was made with, for who needs another that says less. */
+  readonly logging: LoggingOptions;
   /** Aborts when the process is asked to stop. */
   readonly signal: AbortSignal;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Standard output: what the user asked for, as opposed to the log. */
   readonly print: (text: string) => void;
+  /** Whether what is printed goes to a terminal that shows colours. */
+  readonly colour: boolean;
 }
 
 export interface CommandDefinition<O extends Options> {

@@ -25,7 +25,7 @@ export interface LoggingOptions {
 /** Where lines go, and what else a line needs from the world. */
 export interface LoggingEnvironment {
   /** Takes one line with its line break; it must be out when this returns. */
-  readonly write: (line: string) => void;
+  readonly write: (line: string, severity: LogRecord['severity']) => void;
   /** Milliseconds since the Unix epoch, with microseconds behind the point. */
   readonly now: () => number;
   readonly pid: number;
@@ -189,7 +189,8 @@ function merge(
 
 function textWriter(options: LoggingOptions, { write, pid }: LoggingEnvironment) {
   const { skipHeaders, addDirHeader } = options;
-  return (record: LogRecord) => write(klogText(record, { pid, skipHeaders, addDirHeader }));
+  return (record: LogRecord) =>
+    write(klogText(record, { pid, skipHeaders, addDirHeader }), record.severity);
 }
 
 /** The members every line has; a field of such a name is shown with an underscore before it. */
@@ -198,6 +199,7 @@ const RESERVED: ReadonlySet<string> = new Set(['ts', 'caller', 'v', 'msg']);
 /** One object a line, as kube-apiserver's `--logging-format=json` has it. */
 function jsonWriter({ write }: LoggingEnvironment) {
   let timeMs = 0;
+  let current: LogRecord['severity'] = 'info';
   const logger = pino(
     {
       base: null,
@@ -208,10 +210,11 @@ function jsonWriter({ write }: LoggingEnvironment) {
       timestamp: () => `"ts":${Math.floor(timeMs * 1000) / 1e6}`,
       formatters: { level: () => ({}) },
     },
-    { write },
+    { write: (line) => write(line, current) },
   );
   return (record: LogRecord) => {
     timeMs = record.timeMs;
+    current = record.severity;
     const { caller, fields, message, severity, verbosity } = record;
     const line: [string, unknown][] = [['caller', `${caller.file}:${caller.line}`]];
     const name = fields.get('logger');

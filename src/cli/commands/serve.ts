@@ -1,0 +1,41 @@
+import type { World } from '../command.ts';
+import { startEmbeddedCluster } from '../embedded-cluster.ts';
+import { EXIT_OK } from '../exit-codes.ts';
+import { requireOurs, temporaryKubeconfig, writeKubeconfig } from '../kubeconfig-file.ts';
+import { createLogger } from '../logging.ts';
+import type { OptionValues } from '../option.ts';
+import type { SERVE_OPTIONS } from '../options.ts';
+import { aborted } from '../aborted.ts';
+
+/** Serves until the process is asked to stop. Nothing is listened on before the file may be written. */
+export async function serve(
+  flags: OptionValues<typeof SERVE_OPTIONS>,
+  { logging, signal, print }: World,
+): Promise<number> {
+  const target = flags['write-kubeconfig'];
+  if (target) await requireOurs(target);
+  // The scenery says less than the play: these controllers are not what people look at.
+  const log = createLogger({ ...logging, verbosity: logging.verbosity - 2 });
+  const cluster = await startEmbeddedCluster({ host: flags.host, port: flags.port }, log);
+  try {
+    const file = target
+      ? { path: await writeKubeconfig(target, cluster.kubeconfig), remove: async () => undefined }
+      : await temporaryKubeconfig(cluster.kubeconfig);
+    try {
+      print(`Serving a Kubernetes API at ${cluster.url}; Ctrl-C stops it. For kubectl:\n`);
+      print(exportLine(file.path));
+      await (flags['no-cluster-controllers'] ? aborted(signal) : cluster.runControllers(signal));
+    } finally {
+      await file.remove();
+    }
+  } finally {
+    await cluster.close();
+  }
+  return EXIT_OK;
+}
+
+/** What a shell needs so that kubectl finds the kubeconfig at `path`. */
+export function exportLine(path: string): string {
+  const word = /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`;
+  return `export KUBECONFIG=${word}`;
+}

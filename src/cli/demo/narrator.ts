@@ -1,0 +1,88 @@
+import { styleText } from 'node:util';
+import { formatDuration } from '../../util/duration.ts';
+
+type Style = Parameters<typeof styleText>[0];
+
+export interface NarratorOptions {
+  readonly print: (text: string) => void;
+  /** Whether the reader's terminal shows colours. */
+  readonly colour: boolean;
+  /** Milliseconds from an arbitrary origin. */
+  readonly monotonic: () => number;
+}
+
+/** Tells the story: headings, commands with their output, what happens meanwhile, and verdicts. */
+export class Narrator {
+  readonly #print: (text: string) => void;
+  readonly #colour: boolean;
+  readonly #monotonic: () => number;
+  readonly #startMs: number;
+  #passed = 0;
+  #failed = 0;
+
+  constructor(options: NarratorOptions) {
+    this.#print = options.print;
+    this.#colour = options.colour;
+    this.#monotonic = options.monotonic;
+    this.#startMs = options.monotonic();
+  }
+
+  get passed(): number {
+    return this.#passed;
+  }
+
+  get failed(): number {
+    return this.#failed;
+  }
+
+  get elapsedMs(): number {
+    return this.#monotonic() - this.#startMs;
+  }
+
+  /** A chapter begins. */
+  heading(text: string): void {
+    this.#print(`\n${this.#styled(['bold', 'cyan'], `== ${text}`)}`);
+  }
+
+  note(text: string): void {
+    this.#print(this.#styled('dim', text));
+  }
+
+  /** A command that a reader could have typed, and what it prints. */
+  command(line: string, output: readonly string[] = []): void {
+    this.#print(this.#styled('bold', `$ ${line}`));
+    for (const each of output) this.#print(each);
+  }
+
+  /** Something that happened just now, with the time since the beginning. */
+  moment(text: string): void {
+    const seconds = (this.elapsedMs / 1000).toFixed(3).padStart(7);
+    this.#print(this.#styled('dim', `${seconds}s  ${text}`));
+  }
+
+  /** A claim, and whether it is so. `reason` says why it is not. */
+  verdict(claim: string, reason?: string): boolean {
+    const holds = reason === undefined;
+    if (holds) this.#passed++;
+    else this.#failed++;
+    this.#print(
+      holds
+        ? `${this.#styled('green', '✓')} ${claim}`
+        : `${this.#styled(['bold', 'red'], '✗')} ${claim}: ${reason}`,
+    );
+    return holds;
+  }
+
+  /** The last line. */
+  figures(figures: readonly string[]): void {
+    const checks =
+      this.#failed === 0
+        ? this.#styled('green', `${this.#passed} checks passed`)
+        : this.#styled('red', `${this.#failed} of ${this.#passed + this.#failed} checks failed`);
+    this.#print(`\n${[checks, ...figures, formatDuration(Math.round(this.elapsedMs))].join(', ')}`);
+  }
+
+  #styled(style: Style, text: string): string {
+    return this.#colour ? styleText(style, text, { validateStream: false }) : text;
+  }
+}

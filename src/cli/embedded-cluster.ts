@@ -1,0 +1,97 @@
+import { stringify } from 'yaml';
+import { ApiServer } from '../apiserver/api-server.ts';
+import type { ClusterConnection } from '../client/cluster-connection.ts';
+import { connectCluster } from '../client/cluster-connection.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import type { ClusterOptions } from '../cluster/cluster.ts';
+import { systemClock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
+import { goQuote } from './go-quote.ts';
+
+export interface EmbeddedClusterOptions {
+  readonly host: string;
+  /** 0: any that is free. */
+  readonly port: number;
+}
+
+/** An API server in this process, listening with TLS; what reaches it comes over the wire. */
+export interface EmbeddedCluster {
+  /** `https://127.0.0.1:6444` */
+  readonly url: string;
+  /** YAML, for kubectl and for the daemon. */
+  readonly kubeconfig: string;
+  /** How many requests there have been. */
+  readonly requests: number;
+  /** Number of the last write: it stands still when nobody writes. */
+  readonly revision: number;
+  /** A client with connections of its own. */
+  connect(userAgent: string): ClusterConnection;
+  /** Runs what a cluster has besides its API server, until `signal` aborts. */
+  runControllers(signal: AbortSignal, options?: ClusterOptions): Promise<void>;
+  /** Breaks all connections and gives the port back. */
+  close(): Promise<void>;
+}
+
+/** @throws {Error} saying what to do, if the address cannot be listened on */
+export async function startEmbeddedCluster(
+  { host, port }: EmbeddedClusterOptions,
+  log: Logger,
+): Promise<EmbeddedCluster> {
+  const server = new ApiServer({ log: log.named('apiserver') });
+  const endpoint = await listen(server, { host, port });
+  const connect = (userAgent: string) =>
+    connectCluster(
+      {
+        source: 'embedded',
+        server: endpoint.url,
+        ca: { kind: 'data', pem: endpoint.caPem },
+        insecureSkipTlsVerify: false,
+        credentials: { kind: 'token', token: endpoint.token },
+        namespace: 'default',
+      },
+      { userAgent, log },
+    );
+  return {
+    url: endpoint.url,
+    kubeconfig: stringify(endpoint.kubeconfig()),
+    get requests() {
+      return server.requests.count();
+    },
+    get revision() {
+      return server.revision;
+    },
+    connect,
+    runControllers: async (signal, options) => {
+      const connection = connect('cluster-controllers');
+      try {
+        const { client } = connection;
+        await new Cluster({ client, clock: systemClock, log }, options).run(signal);
+      } finally {
+        await connection.close();
+      }
+    },
+    close: () => endpoint.close(),
+  };
+}
+
+async function listen(server: ApiServer, at: EmbeddedClusterOptions) {
+  try {
+    return await server.listen(at);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    switch (code) {
+      case 'EADDRINUSE':
+        throw new Error(
+          `Port ${at.port} on ${at.host} is in use: choose another with --port, or leave it out for a free one`,
+          { cause: error },
+        );
+      case 'EADDRNOTAVAIL':
+      case 'ENOTFOUND':
+        throw new Error(`This machine has no address ${goQuote(at.host)}: choose another --host`, {
+          cause: error,
+        });
+      default:
+        throw error;
+    }
+  }
+}
