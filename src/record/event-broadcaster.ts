@@ -13,7 +13,6 @@ import { EventBuffer } from './event-buffer.ts';
 import type { PendingEvent } from './event-buffer.ts';
 import { EventCorrelator } from './event-correlator.ts';
 import type { EventCorrelatorOptions } from './event-correlator.ts';
-import { EventNames } from './event-names.ts';
 import { eventRecorder, NOT_SENT } from './event-recorder.ts';
 import type { EventRecorder, Recorded } from './event-recorder.ts';
 import { classifyFailure, EventWriter } from './event-writer.ts';
@@ -93,7 +92,6 @@ export class EventBroadcaster implements Runnable {
   readonly #flushTimeoutMs: number;
   readonly #metrics: EventMetrics;
   readonly #random: () => number;
-  readonly #names: EventNames;
   readonly #correlator: EventCorrelator;
   readonly #buffer: EventBuffer;
   readonly #writer: EventWriter;
@@ -124,8 +122,7 @@ export class EventBroadcaster implements Runnable {
     this.#flushTimeoutMs = flushTimeoutMs;
     this.#metrics = metrics;
     this.#random = random;
-    this.#names = new EventNames(clock, random);
-    this.#correlator = new EventCorrelator({ clock, names: this.#names }, correlation);
+    this.#correlator = new EventCorrelator({ clock }, correlation);
     this.#buffer = new EventBuffer(clock, capacity);
     this.#writer = new EventWriter(client);
   }
@@ -135,7 +132,6 @@ export class EventBroadcaster implements Runnable {
     return eventRecorder({
       source: { component, ...(this.#host && { host: this.#host }) },
       sink: (event) => this.#record(event),
-      names: this.#names,
       clock: this.#clock,
       log: this.#log,
     });

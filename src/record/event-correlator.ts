@@ -1,13 +1,11 @@
 import type { Clock } from '../util/clock.ts';
 import { LruMap } from '../util/lru-map.ts';
-import type { EventNames } from './event-names.ts';
+import { eventName } from './event-name.ts';
 import { joinKey, objectIdentity } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
 export interface EventCorrelatorDeps {
   readonly clock: Clock;
-  /** Names the combined events. */
-  readonly names: EventNames;
 }
 
 /** The defaults are client-go's. */
@@ -80,7 +78,6 @@ interface Bucket {
  */
 export class EventCorrelator {
   readonly #clock: Clock;
-  readonly #names: EventNames;
   readonly #options: { readonly [K in keyof EventCorrelatorOptions]-?: number };
   readonly #groups: LruMap<string, Group>;
   readonly #series: LruMap<string, Series>;
@@ -97,7 +94,6 @@ export class EventCorrelator {
       cacheSize = 4096,
     } = options;
     this.#clock = deps.clock;
-    this.#names = deps.names;
     this.#options = { maxSimilar, similarIntervalMs, burst, refillMs, cacheSize };
     this.#groups = new LruMap(cacheSize);
     this.#series = new LruMap(cacheSize);
@@ -136,14 +132,9 @@ export class EventCorrelator {
 
   /** Annotations are those of one occurrence, and are left out. */
   #combined(event: RecordedEvent): RecordedEvent {
-    return {
-      ...event,
-      metadata: {
-        name: this.#names.next(event.involvedObject.name),
-        namespace: event.metadata.namespace,
-      },
-      message: `(combined from similar events): ${event.message}`,
-    };
+    const message = `(combined from similar events): ${event.message}`;
+    const name = eventName({ ...event, message });
+    return { ...event, metadata: { name, namespace: event.metadata.namespace }, message };
   }
 
   #count({ key, event }: Correlated): Correlated {

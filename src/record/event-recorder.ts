@@ -1,7 +1,7 @@
 import { timestamp } from '../api/conditions.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
-import type { EventNames } from './event-names.ts';
+import { eventName } from './event-name.ts';
 import type { EventSource, InvolvedObject, RecordedEvent } from './recorded-event.ts';
 
 /** As much of an object as an event about it needs; whole objects will do. */
@@ -54,7 +54,6 @@ export type EventSink = (event: RecordedEvent) => Recorded;
 export interface EventRecorderDeps {
   readonly source: EventSource;
   readonly sink: EventSink;
-  readonly names: EventNames;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -85,7 +84,7 @@ export function eventRecorder(deps: EventRecorderDeps): EventRecorder {
 }
 
 function eventOf(
-  { source, names, clock }: EventRecorderDeps,
+  { source, clock }: EventRecorderDeps,
   subject: EventSubject,
   type: RecordedEvent['type'],
   reason: string,
@@ -94,14 +93,9 @@ function eventOf(
 ): RecordedEvent {
   const involvedObject = referenceTo(subject, fieldPath);
   const now = timestamp(clock.now());
-  return {
+  const said = {
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: {
-      name: names.next(involvedObject.name),
-      namespace: involvedObject.namespace ?? DEFAULT_NAMESPACE,
-      ...(annotations && { annotations: { ...annotations } }),
-    },
     involvedObject,
     type,
     reason,
@@ -112,6 +106,14 @@ function eventOf(
     source,
     reportingComponent: source.component,
     reportingInstance: source.host ?? '',
+  } as const;
+  return {
+    ...said,
+    metadata: {
+      name: eventName(said),
+      namespace: involvedObject.namespace ?? DEFAULT_NAMESPACE,
+      ...(annotations && { annotations: { ...annotations } }),
+    },
   };
 }
 

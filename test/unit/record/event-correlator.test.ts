@@ -4,7 +4,6 @@ import * as fc from 'fast-check';
 import { timestamp } from '../../../src/api/conditions.ts';
 import { EventCorrelator } from '../../../src/record/event-correlator.ts';
 import type { EventCorrelatorOptions } from '../../../src/record/event-correlator.ts';
-import { EventNames } from '../../../src/record/event-names.ts';
 import type { InvolvedObject, RecordedEvent } from '../../../src/record/recorded-event.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 
@@ -12,8 +11,8 @@ const COMBINED = '(combined from similar events): ';
 
 function newCorrelator(options: EventCorrelatorOptions = {}) {
   const clock = new FakeClock();
-  const names = new EventNames(clock, () => 0);
-  const correlator = new EventCorrelator({ clock, names }, options);
+  let names = 0;
+  const correlator = new EventCorrelator({ clock }, options);
   const event = (
     reason: string,
     message: string,
@@ -22,7 +21,7 @@ function newCorrelator(options: EventCorrelatorOptions = {}) {
   ): RecordedEvent => ({
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: { name: names.next('my-pod'), namespace: 'my-ns', annotations: { a: 'b' } },
+    metadata: { name: `my-pod.${names++}`, namespace: 'my-ns', annotations: { a: 'b' } },
     involvedObject: {
       apiVersion: 'v1',
       kind: 'Pod',

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EventNames } from '../../../src/record/event-names.ts';
 import { eventRecorder, NOT_SENT } from '../../../src/record/event-recorder.ts';
 import type { EventSubject } from '../../../src/record/event-recorder.ts';
 import type { EventSource, RecordedEvent } from '../../../src/record/recorded-event.ts';
@@ -24,7 +23,6 @@ function newRecorder(source: EventSource = { component: 'count-controller' }) {
       events.push(event);
       return NOT_SENT;
     },
-    names: new EventNames(clock, () => 0),
     clock,
     log,
   });
@@ -38,7 +36,7 @@ test('an event says all that kubectl describe and get events show', () => {
     {
       apiVersion: 'v1',
       kind: 'Event',
-      metadata: { name: 'web.1886caf244ffa780', namespace: 'team' },
+      metadata: { name: 'web.ae1d6bd8554a0f71', namespace: 'team' },
       involvedObject: {
         apiVersion: 'demo.mark8s.io/v1',
         kind: 'Count',

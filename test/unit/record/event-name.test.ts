@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventName } from '../../../src/record/event-name.ts';
+import type { InvolvedObject, RecordedEvent } from '../../../src/record/recorded-event.ts';
+
+function event(
+  about: Partial<InvolvedObject> = {},
+  said: Partial<RecordedEvent> = {},
+): Omit<RecordedEvent, 'metadata'> {
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    involvedObject: {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      namespace: 'default',
+      name: 'web',
+      uid: 'u',
+      resourceVersion: '7',
+      ...about,
+    },
+    type: 'Normal',
+    reason: 'Synced',
+    message: 'fine',
+    count: 1,
+    firstTimestamp: '2026-01-01T00:00:00Z',
+    lastTimestamp: '2026-01-01T00:00:00Z',
+    source: { component: 'test', host: 'a' },
+    reportingComponent: 'test',
+    reportingInstance: 'a',
+    ...said,
+  };
+}
+
+describe('the name of an event', () => {
+  it('is the object and sixteen hex digits', () => {
+    assert.match(eventName(event()), /^web\.[0-9a-f]{16}$/);
+  });
+
+  it('is the same when another process says the same later', () => {
+    const later = event(
+      {},
+      {
+        source: { component: 'test', host: 'b' },
+        reportingInstance: 'b',
+        firstTimestamp: '2026-01-01T01:00:00Z',
+        lastTimestamp: '2026-01-01T01:00:00Z',
+        count: 3,
+      },
+    );
+    assert.equal(eventName(later), eventName(event()));
+  });
+
+  it('differs with everything that makes the event', () => {
+    const others = [
+      event({ uid: 'v' }),
+      event({ resourceVersion: '8' }),
+      event({ namespace: 'other' }),
+      event({ kind: 'Count' }),
+      event({ apiVersion: 'v2' }),
+      event({ fieldPath: 'spec.containers{web}' }),
+      event({}, { type: 'Warning' }),
+      event({}, { reason: 'Other' }),
+      event({}, { message: 'other' }),
+      event({}, { source: { component: 'other' } }),
+    ];
+    const names = new Set([event(), ...others].map(eventName));
+    assert.equal(names.size, others.length + 1);
+  });
+
+  it('is a UUID where the object leaves no room or no valid name', () => {
+    for (const name of ['n'.repeat(240), 'Not_valid']) {
+      const uuid = eventName(event({ name }));
+      assert.match(uuid, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
+    }
+  });
+});
