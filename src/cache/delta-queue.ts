@@ -42,8 +42,8 @@ export interface DeltaQueueOptions {
    * @default one turn of the event loop
    */
   readonly yieldTurn?: () => Promise<void>;
-  /** Told how long each run of entries took, in milliseconds. */
-  readonly onSlice?: (ms: number) => void;
+  /** Told how long it took to process each run of entries without a pause, in milliseconds. */
+  readonly onRun?: (ms: number) => void;
 }
 
 /**
@@ -77,15 +77,18 @@ export class DeltaQueue<D> implements Turn {
   readonly #highWater: number;
   readonly #sliceMs: number;
   readonly #yieldTurn: () => Promise<void>;
-  readonly #onSlice: ((ms: number) => void) | undefined;
+  readonly #onRun: ((ms: number) => void) | undefined;
   #entries: (D | undefined)[] = [];
   /** Position of the oldest entry in `#entries`; those before it are gone. */
   #head = 0;
   #arrival: Deferred | undefined;
   #room: Deferred | undefined;
   #closed = false;
-  #sliceStartMs = 0;
+  /** The slice: since the process last had a turn. */
+  #sliceStartMs: number;
   #pieces = 0;
+  /** The run: since there was last nothing to do, or the process had a turn. */
+  #runStartMs: number;
 
   constructor(clock: Clock, options: DeltaQueueOptions = {}) {
     this.#clock = clock;
@@ -93,7 +96,9 @@ export class DeltaQueue<D> implements Turn {
     this.#sliceMs = options.sliceMs ?? 10;
     this.#yieldTurn =
       options.yieldTurn ?? (() => new Promise((resolve) => void setImmediate(resolve)));
-    this.#onSlice = options.onSlice;
+    this.#onRun = options.onRun;
+    this.#sliceStartMs = clock.monotonic();
+    this.#runStartMs = this.#sliceStartMs;
   }
 
   /** Entries that wait. */
@@ -118,14 +123,9 @@ export class DeltaQueue<D> implements Turn {
     const wake = () => this.#arrival?.resolve();
     signal.addEventListener('abort', wake);
     try {
-      this.#startSlice();
       while (!signal.aborted) {
         if (this.length === 0) {
-          this.#endSlice();
-          this.#arrival = new Deferred();
-          await this.#arrival.promise;
-          this.#arrival = undefined;
-          this.#startSlice();
+          await this.#idle();
           continue;
         }
         const working = process(this.#take(), this);
@@ -148,18 +148,33 @@ export class DeltaQueue<D> implements Turn {
   }
 
   async #rest(): Promise<void> {
-    this.#endSlice();
+    this.#endRun();
     await this.#yieldTurn();
     this.#startSlice();
+  }
+
+  /**
+   * Waits for an entry. A slice outlasts a short idleness: entries that come one by one, each as
+   * soon as the last is done, would otherwise keep the process busy without an end.
+   */
+  async #idle(): Promise<void> {
+    this.#endRun();
+    const sinceMs = this.#clock.monotonic();
+    this.#arrival = new Deferred();
+    await this.#arrival.promise;
+    this.#arrival = undefined;
+    this.#runStartMs = this.#clock.monotonic();
+    if (this.#runStartMs - sinceMs >= this.#sliceMs) this.#startSlice();
   }
 
   #startSlice(): void {
     this.#pieces = 0;
     this.#sliceStartMs = this.#clock.monotonic();
+    this.#runStartMs = this.#sliceStartMs;
   }
 
-  #endSlice(): void {
-    if (this.#pieces > 0) this.#onSlice?.(this.#clock.monotonic() - this.#sliceStartMs);
+  #endRun(): void {
+    if (this.#pieces > 0) this.#onRun?.(this.#clock.monotonic() - this.#runStartMs);
   }
 
   #take(): D {

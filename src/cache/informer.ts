@@ -116,7 +116,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> implements 
     );
     this.lister = new Lister(this.#indexer);
     this.#queue = new DeltaQueue(clock, {
-      onSlice: (ms) => this.#metrics.processed(ms),
+      onRun: (ms) => this.#metrics.processed(ms),
       ...(yieldTurn ? { yieldTurn } : {}),
     });
     this.#metrics = (options.metrics ?? noReflectorMetrics).informer(

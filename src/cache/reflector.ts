@@ -232,8 +232,9 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       const { resourceVersion } = this.#progress;
       await this.#sink.push({ type: 'replaced', objects: [], resourceVersion });
     }
+    const waiting = this.#retry(error, 'list', { phase: 'streaming', freshness: 'latest' });
     this.#progress.missing = true;
-    return this.#retry(error, 'list', { phase: 'streaming', freshness: 'latest' });
+    return waiting;
   }
 
   async #watch(state: Watching<T>, signal: AbortSignal): Promise<ReflectorState<T>> {
@@ -321,6 +322,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
   #retry(error: unknown, action: 'list' | 'watch', next: Working<T>): Waiting<T> {
     const waiting = this.#wait(error, next);
     this.#progress.lastError = error;
+    this.#progress.missing = false;
     this.#trouble.failed(error, action, waiting.delayMs);
     return waiting;
   }

@@ -129,7 +129,7 @@ test('a slice ends when its time is used up', async () => {
   const slices: number[] = [];
   const queue = new DeltaQueue<number>(Object.assign(new FakeClock(), { monotonic: () => nowMs }), {
     sliceMs: 10,
-    onSlice: (ms) => slices.push(ms),
+    onRun: (ms) => slices.push(ms),
   });
   for (let entry = 0; entry < 40; entry++) void queue.push(entry);
   const stop = new AbortController();
@@ -157,6 +157,21 @@ test('an entry made of many pieces gives way between them', async () => {
   void queue.push(1);
   await settle();
   assert.equal(turns, 21);
+  stop.abort();
+  await consuming;
+});
+
+test('entries that come one by one, without a pause, give way too', async () => {
+  const { queue, stop, consume } = world();
+  let processed = 0;
+  const consuming = consume(() => {
+    processed++;
+    void Promise.resolve().then(() => queue.push(processed));
+    return undefined;
+  });
+  void queue.push(0);
+  await new Promise((resolve) => void setImmediate(resolve));
+  assert.ok(processed > 0 && processed <= 2016, `${processed} so far`);
   stop.abort();
   await consuming;
 });
