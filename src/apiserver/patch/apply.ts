@@ -75,8 +75,8 @@ export function applyPatch(patch: ApplyPatch): ApplyResult {
   return { kind: 'applied', object: withManagers(object, result) };
 }
 
-/** Fields of `applied` that only the server writes: what is sent back from an export is ignored. */
-const SERVER_OWNED = ['creationTimestamp', 'generation', 'selfLink'];
+/** Metadata that only the server writes: what is sent back from an export is ignored. */
+const SERVER_OWNED = new Set(['creationTimestamp', 'generation', 'selfLink', 'managedFields']);
 
 function requireApplicable(patch: ApplyPatch, schema: JsonSchema): JsonObject {
   const { applied, apiVersion } = patch;
@@ -90,11 +90,29 @@ function requireApplicable(patch: ApplyPatch, schema: JsonSchema): JsonObject {
     throw new PatchError('malformed', 'metadata.managedFields must be nil');
   }
   requireTyped(applied, schema);
+  return withoutForeignFields(applied, patch.resetFields ?? []);
+}
+
+/** What the server checks, also where the rest of the metadata is not written. */
+const CHECKED = new Set(['name', 'namespace', 'uid', 'resourceVersion']);
+
+/** `applied` without what only the server writes, or another endpoint. */
+function withoutForeignFields(
+  applied: Readonly<JsonObject>,
+  resetFields: readonly string[],
+): JsonObject {
+  const object = new Draft(applied);
+  for (const name of resetFields) if (name !== 'metadata') object.delete(name);
   const metadata = own(applied, 'metadata');
-  if (!isObject(metadata)) return applied;
-  const draft = new Draft(metadata);
-  for (const name of [...SERVER_OWNED, 'managedFields']) draft.delete(name);
-  return draft.value === metadata ? applied : { ...applied, metadata: draft.value };
+  if (isObject(metadata)) {
+    const kept = new Draft(metadata);
+    const all = !resetFields.includes('metadata');
+    for (const name of Object.keys(metadata)) {
+      if (SERVER_OWNED.has(name) || !(all || CHECKED.has(name))) kept.delete(name);
+    }
+    object.set('metadata', kept.value);
+  }
+  return object.value;
 }
 
 /**

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { PatchError } from '../../../../src/apiserver/patch/patch-error.ts';
+import { strategicMergePatch } from '../../../../src/apiserver/patch/strategic-merge-patch.ts';
+import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
+import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
+import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
+import { deepFreeze, nested, object } from '../schema/arbitraries.ts';
+
+const port: JsonSchema = { type: 'object', properties: { port: { type: 'integer' } } };
+const container: JsonSchema = {
+  type: 'object',
+  properties: {
+    name: { type: 'string' },
+    image: { type: 'string' },
+    args: { type: 'array', items: { type: 'string' } },
+    ports: {
+      type: 'array',
+      items: port,
+      'x-kubernetes-patch-strategy': 'merge',
+      'x-kubernetes-patch-merge-key': 'port',
+    },
+  },
+};
+const schema: JsonSchema = {
+  type: 'object',
+  properties: {
+    containers: {
+      type: 'array',
+      items: container,
+      'x-kubernetes-patch-strategy': 'merge',
+      'x-kubernetes-patch-merge-key': 'name',
+    },
+    finalizers: {
+      type: 'array',
+      items: { type: 'string' },
+      'x-kubernetes-patch-strategy': 'merge',
+    },
+    strategy: { type: 'object', 'x-kubernetes-patch-strategy': 'retainKeys' },
+    whole: { type: 'object', 'x-kubernetes-patch-strategy': 'replace' },
+    labels: { type: 'object', additionalProperties: { type: 'string' } },
+  },
+};
+
+function apply(target: JsonObject, patch: unknown): JsonObject {
+  return strategicMergePatch(deepFreeze(target), deepFreeze(patch), schema);
+}
+
+const pods = {
+  containers: [
+    { name: 'a', image: 'a:1', args: ['x'], ports: [{ port: 80, name: 'http' }] },
+    { name: 'b', image: 'b:1' },
+  ],
+};
+
+test('items are merged by their key, and new ones added', () => {
+  const patch = {
+    containers: [
+      { name: 'b', image: 'b:2' },
+      { name: 'c', image: 'c:1' },
+    ],
+  };
+  assert.deepEqual(apply(pods, patch), {
+    containers: [pods.containers[0], { name: 'b', image: 'b:2' }, { name: 'c', image: 'c:1' }],
+  });
+});
+
+test('items within items are merged, atomic lists are replaced, null removes', () => {
+  const patch = {
+    containers: [
+      { name: 'a', image: null, args: ['y'], ports: [{ port: 80, name: 'web' }, { port: 81 }] },
+    ],
+  };
+  assert.deepEqual(apply(pods, patch), {
+    containers: [
+      { name: 'a', args: ['y'], ports: [{ port: 80, name: 'web' }, { port: 81 }] },
+      pods.containers[1],
+    ],
+  });
+});
+
+test('$patch: delete takes an item out, $patch: replace makes the list all there is', () => {
+  assert.deepEqual(apply(pods, { containers: [{ name: 'a', $patch: 'delete' }] }), {
+    containers: [pods.containers[1]],
+  });
+  assert.deepEqual(apply(pods, { containers: [{ $patch: 'replace' }, { name: 'z' }] }), {
+    containers: [{ name: 'z' }],
+  });
+  assert.deepEqual(
+    apply({ labels: { a: '1', b: '2' } }, { labels: { $patch: 'replace', c: '3' } }),
+    {
+      labels: { c: '3' },
+    },
+  );
+  assert.deepEqual(apply({ labels: { a: '1' } }, { labels: { $patch: 'delete' } }), { labels: {} });
+});
+
+test('lists of scalars are united, and values taken out by name', () => {
+  const target = { finalizers: ['a', 'b', 'c'] };
+  assert.deepEqual(apply(target, { finalizers: ['d', 'a'] }), {
+    finalizers: ['d', 'a', 'b', 'c'],
+  });
+  assert.deepEqual(apply(target, { '$deleteFromPrimitiveList/finalizers': ['b', 'x'] }), {
+    finalizers: ['a', 'c'],
+  });
+});
+
+test('the order of a merged list can be set', () => {
+  assert.deepEqual(
+    apply(pods, {
+      '$setElementOrder/containers': [{ name: 'b' }, { name: 'a' }],
+      containers: [{ name: 'b', image: 'b:2' }],
+    }),
+    { containers: [{ name: 'b', image: 'b:2' }, pods.containers[0]] },
+  );
+  assert.deepEqual(apply(pods, { '$setElementOrder/containers': [{ name: 'b' }, { name: 'a' }] }), {
+    containers: [pods.containers[1], pods.containers[0]],
+  });
+  assert.deepEqual(
+    apply(
+      { finalizers: ['server', 'a', 'b'] },
+      { '$setElementOrder/finalizers': ['b', 'c', 'a'], finalizers: ['c'] },
+    ),
+    { finalizers: ['server', 'b', 'c', 'a'] },
+  );
+});
+
+test('$retainKeys removes every other key', () => {
+  const target = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1 } } };
+  assert.deepEqual(apply(target, { strategy: { $retainKeys: ['type'], type: 'Recreate' } }), {
+    strategy: { type: 'Recreate' },
+  });
+  assert.throws(
+    () => apply(target, { strategy: { $retainKeys: [], type: 'Recreate' } }),
+    /invalid patch format of retainKeys/,
+  );
+});
+
+test('an object whose strategy is replace is replaced', () => {
+  assert.deepEqual(apply({ whole: { a: 1 } }, { whole: { b: 2 } }), { whole: { b: 2 } });
+});
+
+test('directives about what is not there leave no trace', () => {
+  const patch = {
+    containers: [
+      {
+        name: 'new',
+        image: null,
+        '$setElementOrder/ports': [{ port: 1 }],
+        ports: [{ port: 1 }, { port: 2, $patch: 'delete' }],
+      },
+    ],
+    labels: { $patch: 'delete' },
+  };
+  assert.deepEqual(apply({}, patch), { containers: [{ name: 'new', ports: [{ port: 1 }] }] });
+  assert.deepEqual(apply({ containers: [] }, patch), {
+    containers: [{ name: 'new', ports: [{ port: 1 }] }],
+  });
+});
+
+test('a patch that does not fit is refused with the right code', () => {
+  const refused = (patch: unknown, code: number, message: RegExp) =>
+    assert.throws(
+      () => apply(pods, patch),
+      (error) => error instanceof PatchError && error.code === code && message.test(error.message),
+      String(message),
+    );
+  refused([], 400, /not an object/);
+  refused({ containers: [{ image: 'x' }] }, 422, /does not contain declared merge key: name/);
+  refused({ containers: ['x'] }, 422, /not identical/);
+  refused({ containers: [{ name: 'a', $patch: 'explode' }] }, 400, /unknown patch type: "explode"/);
+  refused({ '$setElementOrder/containers': 5 }, 400, /setElementOrder/);
+  refused(
+    { '$setElementOrder/containers': [{ name: 'b' }], containers: [{ name: 'a' }] },
+    400,
+    /setElementOrder/,
+  );
+  refused({ '$deleteFromPrimitiveList/finalizers': 'x' }, 400, /primitive list/);
+  assert.throws(() => apply({}, nested(100_000)), NestingError);
+});
+
+test('a member called __proto__ is data', () => {
+  const patched = apply({}, JSON.parse('{"__proto__": {"polluted": 1}}'));
+  assert.deepEqual(Object.keys(patched), ['__proto__']);
+  assert.equal(({} as JsonObject)['polluted'], undefined);
+});
+
+test('patching twice is patching once; without effect, the target is returned', () => {
+  const items = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'));
+  const containers = items.map((names) => names.map((name) => ({ name, image: `${name}:2` })));
+  const patch = fc.record({ containers, finalizers: items, labels: object.map(withoutNulls) });
+  fc.assert(
+    fc.property(patch, patch, (target, change) => {
+      const once = apply(target, change);
+      assert.equal(apply(once, change), once);
+    }),
+  );
+});
+
+function withoutNulls(labels: JsonObject): JsonObject {
+  const texts = Object.keys(labels).map((key): [string, string] => [key, 'x']);
+  return Object.fromEntries(texts);
+}
