@@ -30,12 +30,13 @@ function foreignPod(name: string): Draft<Pod> {
 
 describe('given a Count and the daemon', () => {
   let world: Simulation;
+  let stopDaemon: () => Promise<void>;
 
   beforeEach(async () => {
     world = new Simulation();
     world.startCluster();
     await world.installCrd();
-    world.startDaemon();
+    stopDaemon = world.startDaemon();
   });
   afterEach(() => world.end());
 
@@ -92,12 +93,12 @@ describe('given a Count and the daemon', () => {
   it('a deleted Pod comes back under its name', async () => {
     await world.applyCount();
     await world.untilReady(3);
-    const [before] = (await world.pods()).filter(({ metadata }) => metadata.name === POD_1.name);
+    const before = await world.client.get(PODS, POD_1);
     await world.client.delete(PODS, POD_1);
     await world.until('another Pod of the name', async () => {
       const pods = await world.pods();
       return pods.some(
-        ({ metadata }) => metadata.name === POD_1.name && metadata.uid !== before?.metadata.uid,
+        ({ metadata }) => metadata.name === POD_1.name && metadata.uid !== before.metadata.uid,
       );
     });
     await world.untilReady(3);
@@ -222,7 +223,8 @@ describe('given a Count and the daemon', () => {
     ];
     const before = await versions();
     const events = await world.events();
-    await world.startDaemon({ resyncPeriodMs: 10_000 });
+    await stopDaemon();
+    world.startDaemon({ resyncPeriodMs: 10_000 });
     await world.clock.advance(65_000);
     assert.deepEqual(await versions(), before);
     assert.deepEqual(await world.events(), events);

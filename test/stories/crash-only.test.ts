@@ -89,7 +89,9 @@ async function outcomeOf(world: Simulation, { ready }: Scenario): Promise<Outcom
     pods: pods.toSorted(),
     status: {
       ...count?.status,
-      conditions: count?.status?.conditions?.map(({ lastTransitionTime: _, ...rest }) => rest),
+      conditions: count?.status?.conditions?.map(({ type, status, reason, message }) =>
+        [type, status, reason, message].join(' '),
+      ),
     },
     synced: events.filter((event) => event.startsWith('Synced')),
     warnings: events.filter((event) => /^(Failed|Err)/.test(event)),

@@ -167,11 +167,11 @@ export class Simulation {
 
   #start(run: (signal: AbortSignal) => Promise<void>): () => Promise<void> {
     const stop = new AbortController();
-    let ended = false;
-    const running = run(stop.signal).finally(() => (ended = true));
+    const life = { ended: false };
+    const running = run(stop.signal).finally(() => (life.ended = true));
     const end = async () => {
       stop.abort();
-      for (let waitedMs = 0; !ended && waitedMs < 60_000; waitedMs += 100) {
+      for (let waitedMs = 0; !life.ended && waitedMs < 60_000; waitedMs += 100) {
         await this.clock.advance(100);
       }
       await running;
