@@ -27,6 +27,7 @@ export async function commandLine(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   let verbosity = 0;
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
   try {
     requireCertificateChecks(environment);
     const { command, flags, klogFlags } = readCommand(argv);
@@ -46,6 +47,11 @@ export async function commandLine(
     const isUsers = error instanceof UsageError || error instanceof KubeConfigError;
     return isUsers ? EXIT_USAGE : EXIT_FAILURE;
   }
+}
+
+/** The reader of a pipe may go away (`| head`): no reason to stop, only nobody to tell. */
+function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
 }
 
 /** Node would take any certificate for any server: a way to hand one's token to anybody. */

@@ -37,7 +37,7 @@ export async function startEmbeddedCluster(
   { host, port }: EmbeddedClusterOptions,
   log: Logger,
 ): Promise<EmbeddedCluster> {
-  const server = new ApiServer({ log: log.named('apiserver') });
+  const server = new ApiServer({ log });
   const endpoint = await listen(server, { host, port });
   const connect = (userAgent: string) =>
     connectCluster(

@@ -11,7 +11,7 @@ export function errorText(error: unknown, depth: number = 0): string {
   const own = error instanceof AggregateError ? aggregateText(error, depth) : messageOf(error);
   if (error.cause === undefined || error.cause === null || depth >= DEEPEST_CAUSE) return own;
   const cause = errorText(error.cause, depth + 1);
-  return own.includes(cause) ? own : `${own}: ${cause}`;
+  return own.includes(cause) ? own : `${own.replace(/\.$/, '')}: ${cause}`;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Option, Options } from './option.ts';
 import { RUN_OPTIONS } from './options.ts';
 
 const PROGRAM = 'crd-controller';
-const NARROWEST = 60;
+const NARROWEST = 80;
 const WIDEST = 110;
 
 /**

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { link, mkdtemp, open, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { errorText } from './error-text.ts';
 import { UsageError } from './exit-codes.ts';
 
 /** First line of every kubeconfig that this program writes: how it knows its own again. */
@@ -28,7 +29,7 @@ export async function writeKubeconfig(path: string, kubeconfig: string): Promise
     // A link, unlike a rename, fails if a file has come to be there meanwhile.
     await (isThere ? rename(draft, target) : link(draft, target));
   } catch (error) {
-    throw new UsageError(`Could not write the kubeconfig ${target}`, { cause: error });
+    throw new UsageError(`Could not write the kubeconfig ${target}: ${reasonOf(error, target)}`);
   } finally {
     await rm(draft, { force: true });
   }
@@ -64,6 +65,23 @@ export async function temporaryKubeconfig(
   const folder = await mkdtemp(join(tmpdir(), 'crd-controller-'));
   const path = await writeKubeconfig(join(folder, 'kubeconfig'), kubeconfig);
   return { path, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+function reasonOf(error: unknown, target: string): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  switch (code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return `there is no folder ${dirname(target)}`;
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return `the folder ${dirname(target)} may not be written to`;
+    case 'EEXIST':
+      return 'somebody else has just written it';
+    default:
+      return errorText(error);
+  }
 }
 
 function isMissing(error: unknown): boolean {

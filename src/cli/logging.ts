@@ -51,11 +51,14 @@ export function createLogger(
   );
 }
 
+/** Characters that wait for a reader who has gone; what comes after them is dropped. */
+const MOST_UNWRITTEN = 64 * 1024 * 1024;
+
 /**
  * Standard error, written synchronously: what was logged before a crash or `process.exit` is there.
  */
 export function standardError(): LoggingEnvironment {
-  const destination = pino.destination({ fd: 2, sync: true });
+  const destination = pino.destination({ fd: 2, sync: true, maxLength: MOST_UNWRITTEN });
   destination.on('error', (error: NodeJS.ErrnoException) => {
     // The reader of a pipe may go away (`| head`); that is no reason to stop reconciling.
     if (error.code !== 'EPIPE') throw error;

@@ -10,4 +10,6 @@ if (complaint) {
 } else {
   const { commandLine } = await import('./command-line.ts');
   process.exitCode = await commandLine(process.argv.slice(2), process.env);
+  // All work has ended. Whatever handle was left open must not keep the process from saying so.
+  setTimeout(() => process.exit(), 1000).unref();
 }

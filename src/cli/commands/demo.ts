@@ -61,6 +61,9 @@ export async function demo(
     } finally {
       await kubeconfig.remove();
     }
+  } catch (error) {
+    if (signal.aborted) throw new Error('The demo was interrupted', { cause: error });
+    throw error;
   } finally {
     signal.removeEventListener('abort', drop);
     await cluster.close();

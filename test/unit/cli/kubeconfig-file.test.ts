@@ -53,7 +53,7 @@ test('a folder that is not there, and one in place of the file, are named', asyn
   const folder = folderFor(context);
   await assert.rejects(writeKubeconfig(join(folder, 'no', 'dev'), 'x'), {
     name: 'UsageError',
-    message: `Could not write the kubeconfig ${join(folder, 'no', 'dev')}`,
+    message: `Could not write the kubeconfig ${join(folder, 'no', 'dev')}: there is no folder ${join(folder, 'no')}`,
   });
   await assert.rejects(writeKubeconfig(folder, 'x'), { name: 'UsageError' });
 });

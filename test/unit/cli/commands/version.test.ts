@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { versionLine } from '../../../../src/cli/commands/version.ts';
+import { manifest, packageRoot } from '../../../../src/cli/package.ts';
+
+const LINUX = { versions: { node: '24.21.0' }, platform: 'linux', arch: 'x64' };
+
+test('the version names what runs it, in the words of Go', () => {
+  assert.equal(
+    versionLine({ version: '1.2.3' }, LINUX),
+    'crd-controller v1.2.3 (node v24.21.0, linux/amd64)',
+  );
+  assert.equal(
+    versionLine({ version: '1.2.3' }, { ...LINUX, platform: 'win32', arch: 'arm64' }),
+    'crd-controller v1.2.3 (node v24.21.0, windows/arm64)',
+  );
+});
+
+test('a build that knows its commit says so', () => {
+  assert.equal(
+    versionLine({ version: '1.2.3', gitHead: '1a2b3c4d5e6f' }, LINUX),
+    'crd-controller v1.2.3 (commit 1a2b3c4, node v24.21.0, linux/amd64)',
+  );
+});
+
+test('the package is found from any folder in it, and nowhere else', () => {
+  const root = packageRoot();
+  assert.equal(packageRoot(new URL('a/b/c.js', root).href).href, root.href);
+  assert.match(manifest(root).version, /^\d+\.\d+\.\d+/);
+  assert.throws(() => packageRoot('file:///nowhere/at/all.js'), /No package\.json above/);
+});

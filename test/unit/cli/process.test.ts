@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { CUSTOM_RESOURCE_DEFINITIONS, PODS } from '../../../src/api/builtin.ts';
+import { COUNTS } from '../../../src/api/generated/count.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { Kubectl } from '../../../src/cli/demo/kubectl.ts';
+import { packageRoot } from '../../../src/cli/package.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { Deferred } from '../../../src/util/deferred.ts';
+
+const MAIN = join(import.meta.dirname, '../../../src/cli/main.ts');
+const HINT = "Run 'crd-controller --help' for usage.\n";
+
+interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+class Program {
+  readonly child: ChildProcess;
+  stdout = '';
+  stderr = '';
+  readonly #ended: Promise<unknown>;
+
+  constructor(args: readonly string[], environment: Record<string, string> = {}) {
+    this.child = spawn(process.execPath, [MAIN, ...args], {
+      env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child.stdout?.on('data', (chunk) => (this.stdout += String(chunk)));
+    this.child.stderr?.on('data', (chunk) => (this.stderr += String(chunk)));
+    this.#ended = once(this.child, 'close');
+  }
+
+  async ended(): Promise<Outcome> {
+    await this.#ended;
+    return { code: this.child.exitCode, stdout: this.stdout, stderr: this.stderr };
+  }
+
+  /** Resolves once `pattern` is in what was printed. */
+  async printed(pattern: RegExp): Promise<void> {
+    while (!pattern.test(this.stdout + this.stderr)) {
+      assert.equal(this.child.exitCode, null, this.stdout + this.stderr);
+      await Promise.race([
+        once(this.child.stdout ?? this.child, 'data'),
+        once(this.child.stderr ?? this.child, 'data'),
+        this.#ended,
+      ]);
+    }
+  }
+}
+
+function run(...args: readonly string[]): Promise<Outcome> {
+  return new Program(args).ended();
+}
+
+function folderFor(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'cli-process-'));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+describe('the command line', { concurrency: 2 }, () => {
+  test('--help and --version print to standard output and succeed', async () => {
+    const [help, version] = await Promise.all([run('--help'), run('-version')]);
+    assert.equal(help.code, 0);
+    assert.match(help.stdout, /Usage:\n {2}crd-controller \[run\] \[flags\]/);
+    assert.equal(help.stderr, '');
+    assert.equal(version.code, 0);
+    assert.match(version.stdout, /^crd-controller v\d+\.\d+\.\d+ \(.*node v\d+.*\)\n$/);
+  });
+
+  test('an unknown flag, a bad value and a stray word are one line, a hint, and exit code 2', async () => {
+    const refused: readonly [argument: string, line: string][] = [
+      ['--no-such-flag', 'Error: unknown flag: --no-such-flag\n'],
+      ['-v=loud', 'Error: invalid value "loud" for -v: must be a whole number, 0 or more\n'],
+      ['start', 'Error: unknown command: "start"\n'],
+    ];
+    for (const [argument, line] of refused) {
+      const { code, stdout, stderr } = await run(argument);
+      assert.deepEqual({ code, stdout, stderr }, { code: 2, stdout: '', stderr: line + HINT });
+    }
+  });
+
+  test('it does not start where certificates would not be checked', async () => {
+    const program = new Program([], { NODE_TLS_REJECT_UNAUTHORIZED: '0' });
+    const { code, stderr } = await program.ended();
+    assert.equal(code, 2);
+    assert.match(stderr, /^Error: NODE_TLS_REJECT_UNAUTHORIZED=0 switches off all checks/);
+  });
+
+  test('a kubeconfig that is not there is named, and exit code 2', async () => {
+    const { code, stderr } = await run('--kubeconfig=/nonexistent/kubeconfig');
+    assert.equal(code, 2);
+    assert.match(stderr, /^Error: .*\/nonexistent\/kubeconfig.*\n$/);
+  });
+});
+
+describe('serve', { concurrency: 2 }, () => {
+  test('prints the export line, and SIGTERM ends it with 0 and removes its temporary file', async () => {
+    const program = new Program(['serve', '--no-cluster-controllers']);
+    await program.printed(/export KUBECONFIG=\S+\n/);
+    const [, path = ''] = /export KUBECONFIG=(\S+)/.exec(program.stdout) ?? [];
+    assert.ok(existsSync(path));
+    program.child.kill('SIGTERM');
+    const { code } = await program.ended();
+    assert.equal(code, 0);
+    assert.ok(!existsSync(path));
+  });
+
+  test('leaves a file that is not its own alone', async (context) => {
+    const file = join(folderFor(context), 'config');
+    writeFileSync(file, 'mine');
+    const { code, stderr } = await run('serve', `--write-kubeconfig=${file}`);
+    assert.equal(code, 2);
+    assert.match(stderr, /^Error: .* exists and was not written by crd-controller/);
+    assert.equal(readFileSync(file, 'utf8'), 'mine');
+  });
+
+  test('says that a port is in use', async (context) => {
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    context.after(() => holder.close());
+    const address = holder.address();
+    assert.ok(address && typeof address === 'object');
+    const { code, stderr } = await run('serve', `--port=${address.port}`);
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`^Error: Port ${address.port} on 127\\.0\\.0\\.1 is in use`));
+  });
+});
+
+describe('a signal', { concurrency: 2 }, () => {
+  test('lets work in flight finish, and then the process ends with 0', async (context) => {
+    const { program, reached, release, client } = await daemonInTheMiddleOfACreate(context);
+    await reached;
+    program.child.kill('SIGTERM');
+    await program.printed(/"Shutting down workers".* inFlight=1/);
+    release();
+    const { code, stderr } = await program.ended();
+    assert.equal(code, 0, stderr);
+    const { items } = await client.list(PODS, { namespace: 'default' });
+    assert.equal(items.length, 1);
+    assert.doesNotMatch(stderr, /^E/m);
+  });
+
+  test('that comes a second time ends the process at once with 1', async (context) => {
+    const { program, reached } = await daemonInTheMiddleOfACreate(context);
+    await reached;
+    program.child.kill('SIGTERM');
+    await program.printed(/"Shutting down workers"/);
+    program.child.kill('SIGINT');
+    const { code, stderr } = await program.ended();
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /"Stopping at once" signal="SIGINT"/);
+  });
+});
+
+/** A daemon whose request to create a Pod waits for `release`. */
+async function daemonInTheMiddleOfACreate(context: TestContext) {
+  const server = new ApiServer();
+  const client = new HttpClient({ handler: server.handler, server: 'in-process' });
+  const kubectl = new Kubectl(client);
+  const root = packageRoot();
+  await kubectl.create(
+    CUSTOM_RESOURCE_DEFINITIONS,
+    new URL('crds/counts.demo.mark8s.io.yaml', root),
+  );
+  await client.create(COUNTS, {
+    apiVersion: 'demo.mark8s.io/v1',
+    kind: 'Count',
+    metadata: { name: 'one', namespace: 'default' },
+    spec: { name: 'nginx', count: 1 },
+  });
+  const reached = new Deferred();
+  const released = new Deferred();
+  server.faults.beforeRequest(async ({ method, info }) => {
+    if (method !== 'POST' || info?.resource !== 'pods') return;
+    reached.resolve();
+    await released.promise;
+  });
+  const listening = await server.listen();
+  const kubeconfig = join(folderFor(context), 'kubeconfig');
+  writeFileSync(kubeconfig, JSON.stringify(listening.kubeconfig()), { mode: 0o600 });
+  const program = new Program([`--kubeconfig=${kubeconfig}`]);
+  context.after(async () => {
+    program.child.kill('SIGKILL');
+    released.resolve();
+    await server.close();
+  });
+  return { program, client, reached: reached.promise, release: () => released.resolve() };
+}
+
+test('the demo tells its story, and everything it claims is so', { timeout: 60_000 }, async () => {
+  const { code, stdout, stderr } = await run('demo');
+  assert.equal(code, 0, stdout + stderr);
+  assert.equal(stderr, '');
+  assert.ok(!stdout.includes('✗'));
+  assert.ok(!stdout.includes('\u001b'), 'no colours where there is no terminal');
+  assert.match(stdout, /\n\d+ checks passed, 6 Pods came, \d+ events, \d+ requests, [\d.]+s\n$/);
+});
