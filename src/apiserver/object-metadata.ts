@@ -182,7 +182,7 @@ function tooLong({ maxLength }: NameRule): string {
 }
 
 function mismatch({ text, examples, source }: NameRule): string {
-  const shown = examples.map((example) => `'${example}', `).join('or ');
+  const shown = examples.map((example) => `'${example}', `).join(' or ');
   return `${text} (e.g. ${shown}regex used for validation is '${source}')`;
 }
 

@@ -92,7 +92,7 @@ function validateEnvironment(container: JsonObject, path: string, findings: Find
       findings.invalid(
         `${at}.valueFrom`,
         '',
-        'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef`, `fileKeyRef`',
+        'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`',
       );
     } else if (count > 1) {
       findings.invalid(

@@ -1,6 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
+import { fieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { DEPLOYMENT_COLUMNS } from '../table/workload-columns.ts';
 import { builtin } from './definition.ts';
@@ -8,12 +9,7 @@ import { isSet, numberIn, objectIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { validateTemplate } from './template-validation.ts';
-import {
-  WORKLOAD_SCALE,
-  clearStatus,
-  validateReplicaStatus,
-  validateSameSelector,
-} from './workload.ts';
+import { WORKLOAD_SCALE, validateReplicaStatus, validateSameSelector } from './workload.ts';
 
 export const DEPLOYMENT: ResourceDefinition = builtin({
   group: 'apps',
@@ -26,7 +22,9 @@ export const DEPLOYMENT: ResourceDefinition = builtin({
   tracksGeneration: true,
   hooks: {
     applyDefaults,
-    prepareForCreate: clearStatus,
+    prepareForCreate: (deployment) => {
+      deployment['status'] = {};
+    },
     prepareForUpdate,
     validate,
     validateUpdate: validateSameSelector,
@@ -90,7 +88,10 @@ function validate(deployment: StoredObject): readonly FieldError[] {
 }
 
 function validateStrategy(strategy: JsonObject, findings: Findings): void {
-  findings.requireOneOf(strategy, 'type', ['Recreate', 'RollingUpdate'], 'spec.strategy');
+  const supported = ['Recreate', 'RollingUpdate'];
+  if (!supported.includes(textIn(strategy, 'type'))) {
+    findings.errors.push(fieldError.notSupported('spec.strategy', strategy, supported));
+  }
   const rollingUpdate = objectIn(strategy, 'rollingUpdate');
   if (textIn(strategy, 'type') === 'Recreate') {
     if (isSet(strategy, 'rollingUpdate')) {

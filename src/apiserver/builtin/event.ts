@@ -1,8 +1,8 @@
-import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { EVENT_COLUMNS } from '../table/event-columns.ts';
 import { builtin } from './definition.ts';
-import { isSet, objectIn, textIn } from './fields.ts';
+import { isSet, objectIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 export const EVENT: ResourceDefinition = builtin({
@@ -25,8 +25,14 @@ export const EVENT: ResourceDefinition = builtin({
       textIn(objectIn(event, 'source'), 'component') || textIn(event, 'reportingComponent'),
     type: (event) => textIn(event, 'type'),
   },
-  hooks: { validate },
+  hooks: { applyDefaults, validate },
 });
+
+/** In the older form these are there without a value. */
+function applyDefaults(event: ApiObject): void {
+  setDefault(event, 'reportingComponent', '');
+  setDefault(event, 'reportingInstance', '');
+}
 
 function involved(field: string): (event: StoredObject) => string {
   return (event) => textIn(objectIn(event, 'involvedObject'), field);

@@ -45,9 +45,8 @@ function prepareForCreate(node: ApiObject): void {
 function validate(node: StoredObject): readonly FieldError[] {
   const findings = new Findings();
   for (const [index, taint] of objectsIn(objectIn(node, 'spec'), 'taints').entries()) {
-    const path = `spec.taints[${index}]`;
-    findings.requireText(taint, 'key', path);
-    findings.requireText(taint, 'effect', path);
+    // A server calls it so, wherever it is.
+    const path = `metadata.taints[${index}]`;
     findings.requireOneOf(taint, 'effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute'], path);
   }
   return findings.errors;

@@ -28,7 +28,6 @@ export function validatePodSpec(spec: JsonObject, path: string, findings: Findin
   );
   findings.requireFormat(spec, 'serviceAccountName', 'dns1123Subdomain', path);
   findings.requireFormat(spec, 'nodeName', 'dns1123Subdomain', path);
-  findings.requireNonNegative(spec, 'terminationGracePeriodSeconds', path);
   const deadline = numberIn(spec, 'activeDeadlineSeconds') ?? 1;
   if (deadline < 1 || deadline > MAX_INT32) {
     findings.invalid(

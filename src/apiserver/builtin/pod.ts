@@ -1,7 +1,8 @@
+import { timestamp } from '../../api/conditions.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { POD_COLUMNS } from '../table/pod-columns.ts';
 import { builtin } from './definition.ts';
-import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
+import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { admitPod } from './pod-admission.ts';
 import { applyPodDefaults } from './pod-defaults.ts';
 import { qosClassOf } from './pod-qos.ts';
@@ -45,26 +46,40 @@ function inStatus(field: string): (pod: StoredObject) => string {
   return (pod) => textIn(objectIn(pod, 'status'), field);
 }
 
-function prepareForCreate(pod: ApiObject): void {
+function prepareForCreate(pod: ApiObject, { now }: { readonly now: number }): void {
   const spec = objectIn(pod, 'spec');
   if (!spec) return;
   admitPod(spec);
+  if ((numberIn(spec, 'terminationGracePeriodSeconds') ?? 0) < 0) {
+    spec['terminationGracePeriodSeconds'] = 1;
+  }
   pod['status'] = {
     phase: 'Pending',
     qosClass: qosClassOf(spec),
-    ...(listIn(spec, 'schedulingGates').length > 0 ? { conditions: [GATED] } : {}),
+    ...(listIn(spec, 'schedulingGates').length > 0 && { conditions: [gatedCondition(now)] }),
   };
 }
 
-const GATED = {
-  type: 'PodScheduled',
-  status: 'False',
-  reason: 'SchedulingGated',
-  message: 'Scheduling is blocked due to non-empty scheduling gates',
-} as const;
+function gatedCondition(now: number): object {
+  return {
+    type: 'PodScheduled',
+    status: 'False',
+    lastTransitionTime: timestamp(now),
+    reason: 'SchedulingGated',
+    message: 'Scheduling is blocked due to non-empty scheduling gates',
+  };
+}
 
-/** The class of a Pod is settled when it is created; who writes a status without it keeps it. */
+/** What admission and creation settled stays, also when a client takes back what it did not give. */
 function prepareForUpdate(pod: ApiObject, previous: StoredObject): void {
+  const spec = objectIn(pod, 'spec');
+  const before = objectIn(previous, 'spec');
+  if (spec && before) {
+    for (const field of ['priority', 'preemptionPolicy'] as const) {
+      if (isSet(before, field)) setDefault(spec, field, before[field]);
+    }
+    admitPod(spec);
+  }
   const status = objectIn(pod, 'status');
   const qosClass = textIn(objectIn(previous, 'status'), 'qosClass');
   if (status && qosClass && !isSet(status, 'qosClass')) pod['status'] = { ...status, qosClass };

@@ -6,12 +6,7 @@ import { numberIn, objectIn, setDefault } from './fields.ts';
 import { Findings } from './findings.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { validateTemplate } from './template-validation.ts';
-import {
-  WORKLOAD_SCALE,
-  clearStatus,
-  validateReplicaStatus,
-  validateSameSelector,
-} from './workload.ts';
+import { WORKLOAD_SCALE, validateReplicaStatus, validateSameSelector } from './workload.ts';
 
 export const REPLICA_SET: ResourceDefinition = builtin({
   group: 'apps',
@@ -27,7 +22,7 @@ export const REPLICA_SET: ResourceDefinition = builtin({
   },
   hooks: {
     applyDefaults,
-    prepareForCreate: clearStatus,
+    prepareForCreate,
     validate,
     validateUpdate: validateSameSelector,
   },
@@ -38,6 +33,10 @@ function applyDefaults(set: ApiObject): void {
   if (!spec) return;
   setDefault(spec, 'replicas', 1);
   applyTemplateDefaults(spec);
+}
+
+function prepareForCreate(set: ApiObject): void {
+  set['status'] = { replicas: 0 };
 }
 
 function validate(set: StoredObject): readonly FieldError[] {

@@ -16,7 +16,7 @@ export const SERVICE: ResourceDefinition = builtin({
   categories: ['all'],
   columns: SERVICE_COLUMNS,
   subresources: { status: true },
-  nameFormat: 'dns1035Label',
+  nameFormat: 'dns1123Label',
   createOnUpdate: true,
   returnsDeleted: true,
   selectableFields: {
@@ -118,11 +118,16 @@ function validate(service: StoredObject): readonly FieldError[] {
   const findings = new Findings();
   const spec = objectIn(service, 'spec') ?? {};
   const ports = objectsIn(spec, 'ports');
-  const type = textIn(spec, 'type');
-  findings.requireOneOf(spec, 'type', TYPES, 'spec');
-  findings.requireOneOf(spec, 'sessionAffinity', ['ClientIP', 'None'], 'spec');
-  if (type === 'ExternalName') findings.requireText(spec, 'externalName', 'spec');
+  const isExternal = textIn(spec, 'type') === 'ExternalName';
+  if (isExternal) findings.requireText(spec, 'externalName', 'spec');
   else if (ports.length === 0 && spec['clusterIP'] !== 'None') findings.required('spec.ports');
+  validatePorts(ports, findings);
+  findings.requireOneOf(spec, 'sessionAffinity', ['ClientIP', 'None'], 'spec');
+  findings.requireOneOf(spec, 'type', TYPES, 'spec');
+  return findings.errors;
+}
+
+function validatePorts(ports: readonly JsonObject[], findings: Findings): void {
   const names = new Set<string>();
   const places = new Set<string>();
   for (const [index, port] of ports.entries()) {
@@ -130,18 +135,16 @@ function validate(service: StoredObject): readonly FieldError[] {
     if (ports.length > 1) findings.requireText(port, 'name', path);
     findings.requireFormat(port, 'name', 'dns1123Label', path);
     findings.requireUnique(port, 'name', names, path);
-    findings.requirePort(numberIn(port, 'port') ?? 0, `${path}.port`);
+    const number = numberIn(port, 'port') ?? 0;
+    findings.requirePort(number, `${path}.port`);
     findings.requireOneOf(port, 'protocol', ['SCTP', 'TCP', 'UDP'], path);
     const target = numberIn(port, 'targetPort');
     if (target !== undefined) findings.requirePort(target, `${path}.targetPort`);
-    const place = `${textIn(port, 'protocol')}/${numberIn(port, 'port')}`;
-    if (places.has(place)) {
-      const { protocol, port: number } = port;
-      findings.duplicate(path, { protocol, port: number });
-    }
+    const protocol = textIn(port, 'protocol');
+    const place = `${protocol}/${number}`;
+    if (places.has(place)) findings.duplicate(path, { port: number, protocol });
     places.add(place);
   }
-  return findings.errors;
 }
 
 function validateUpdate(service: StoredObject, previous: StoredObject): readonly FieldError[] {

@@ -1,4 +1,4 @@
-import type { LabelSelector } from '../../api/label-selector.ts';
+import type { LabelSelector, Requirement } from '../../api/label-selector.ts';
 import {
   formatLabelSelector,
   matchesLabels,
@@ -37,15 +37,19 @@ function validateSelector(selector: JsonObject, metadata: JsonObject, findings: 
     findings.invalid('spec.selector', selector, 'empty selector is invalid for deployment');
     return;
   }
-  const labels = textsIn(metadata, 'labels');
-  const requirements = requirementsOf({
-    matchLabels,
-    matchExpressions: expressions.map((expression) => ({
-      key: textIn(expression, 'key'),
-      operator: operatorOf(textIn(expression, 'operator')),
-      values: listIn(expression, 'values').filter((value) => typeof value === 'string'),
-    })),
+  const unknown = expressions.flatMap((expression, index) => {
+    const operator = textIn(expression, 'operator');
+    return isOperator(operator) ? [] : [{ operator, index }];
   });
+  for (const { operator, index } of unknown) {
+    findings.invalid(
+      `spec.selector.matchExpressions[${index}].operator`,
+      operator,
+      'not a valid selector operator',
+    );
+  }
+  const labels = textsIn(metadata, 'labels');
+  const requirements = unknown.length > 0 ? undefined : requirementsOf(matchLabels, expressions);
   if (!requirements) findings.invalid('spec.selector', selector, 'invalid label selector');
   else if (!matchesLabels(requirements, labels)) {
     findings.invalid(
@@ -56,11 +60,18 @@ function validateSelector(selector: JsonObject, metadata: JsonObject, findings: 
   }
 }
 
+/** The selector as requirements; undefined if a key or a value of it is malformed. */
 function requirementsOf(
-  selector: LabelSelector,
-): ReturnType<typeof parseLabelSelector> | undefined {
+  matchLabels: Readonly<Record<string, string>>,
+  expressions: readonly JsonObject[],
+): readonly Requirement[] | undefined {
+  const matchExpressions = expressions.flatMap((expression) => {
+    const operator = textIn(expression, 'operator');
+    const values = listIn(expression, 'values').filter((value) => typeof value === 'string');
+    return isOperator(operator) ? [{ key: textIn(expression, 'key'), operator, values }] : [];
+  });
   try {
-    return parseLabelSelector(formatLabelSelector(selector));
+    return parseLabelSelector(formatLabelSelector({ matchLabels, matchExpressions }));
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
@@ -69,9 +80,10 @@ function requirementsOf(
 
 type Operator = NonNullable<LabelSelector['matchExpressions']>[number]['operator'];
 
-/** Anything else was refused with the structure. */
-function operatorOf(text: string): Operator {
-  return text === 'NotIn' || text === 'Exists' || text === 'DoesNotExist' ? text : 'In';
+const OPERATORS: ReadonlySet<string> = new Set<Operator>(['In', 'NotIn', 'Exists', 'DoesNotExist']);
+
+function isOperator(text: string): text is Operator {
+  return OPERATORS.has(text);
 }
 
 /** Labels and annotations of a template are held to the rules of an object's own. */

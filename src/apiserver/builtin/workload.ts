@@ -1,5 +1,5 @@
 import { equalJson } from '../../api/equal.ts';
-import type { ApiObject, ScalePaths, StoredObject } from '../resource-definition.ts';
+import type { ScalePaths, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { numberIn, objectIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -10,11 +10,6 @@ export const WORKLOAD_SCALE: ScalePaths = {
   statusReplicasPath: '.status.replicas',
   labelSelectorPath: '.spec.selector',
 };
-
-/** Nobody creates a status. */
-export function clearStatus(object: ApiObject): void {
-  object['status'] = {};
-}
 
 /** The selector of a workload says which Pods are its own; it never changes. */
 export function validateSameSelector(

@@ -202,6 +202,19 @@ for (const name of ['Deployment', 'ReplicaSet']) {
   });
 }
 
+test('a selector is well-formed, a strategy known', () => {
+  const expression = { key: 'a', operator: 'Near' };
+  const selector = { matchLabels: { app: 'web' }, matchExpressions: [expression] };
+  assert.deepEqual(problems('Deployment', { spec: { ...workload, selector } }), [
+    'spec.selector.matchExpressions[0].operator: Invalid value: "Near": not a valid selector operator',
+    'spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Near"}],"matchLabels":{"app":"web"}}: invalid label selector',
+  ]);
+  const strategy = { type: 'Sudden' };
+  assert.deepEqual(problems('Deployment', { spec: { ...workload, strategy } }), [
+    'spec.strategy: Unsupported value: {"type":"Sudden"}: supported values: "Recreate", "RollingUpdate"',
+  ]);
+});
+
 test('a changed annotation is a new generation of a deployment', () => {
   const before = created('Deployment', { spec: workload }, { generation: 4 });
   const metadata = { ...before.metadata, annotations: { a: 'b' } };

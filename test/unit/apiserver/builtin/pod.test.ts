@@ -265,12 +265,40 @@ test('a pod may change nothing else of its spec', () => {
     afterChange((was) => ({ ...was, containers: [] })),
     ['spec.containers: Forbidden: pod updates may not add or remove containers'],
   );
-  assert.deepEqual(
-    afterChange((was) => ({ ...was, tolerations: [] })),
-    [
-      'spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds',
+});
+
+test('a pod may not lose a toleration', () => {
+  const tolerant = created('Pod', {
+    spec: { ...spec, tolerations: [{ key: 'a', operator: 'Exists' }] },
+  });
+  const after = updated(tolerant, { spec: { ...specOf(tolerant), tolerations: [] } });
+  assert.deepEqual(updateProblems(tolerant, after), [
+    'spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds',
+  ]);
+});
+
+test('what admission gave a pod stays when a client leaves it out', () => {
+  const { priority: _, preemptionPolicy: __, tolerations: ___, ...given } = specOf(before);
+  const after = updated(before, { spec: given });
+  assert.deepEqual(after['spec'], before['spec']);
+  assert.deepEqual(updateProblems(before, after), []);
+});
+
+test('a gated pod says that it waits to be scheduled', () => {
+  const gated = created('Pod', { spec: { ...spec, schedulingGates: [{ name: 'g' }] } });
+  assert.deepEqual(gated['status'], {
+    phase: 'Pending',
+    qosClass: 'BestEffort',
+    conditions: [
+      {
+        type: 'PodScheduled',
+        status: 'False',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+        reason: 'SchedulingGated',
+        message: 'Scheduling is blocked due to non-empty scheduling gates',
+      },
     ],
-  );
+  });
 });
 
 test('a status written without its class keeps the class', () => {
