@@ -5,6 +5,7 @@ import { canonicalQuantity } from './quantity.ts';
 
 /** Defaults of a Pod that a template does not have. */
 export function applyPodDefaults(pod: JsonObject): void {
+  alignAddresses(objectIn(pod, 'status') ?? {});
   const spec = objectIn(pod, 'spec');
   if (!spec) return;
   applyPodSpecDefaults(spec);
@@ -16,6 +17,15 @@ export function applyPodDefaults(pod: JsonObject): void {
   }
   setDefault(spec, 'enableServiceLinks', true);
   if (spec['hostNetwork'] === true) exposeOnHost(spec);
+}
+
+/** The one address is the first of all; where they disagree, the one was written by an old kubelet. */
+function alignAddresses(status: JsonObject): void {
+  const address = textIn(status, 'podIP');
+  const first = textIn(objectsIn(status, 'podIPs')[0], 'ip');
+  if (address === first) return;
+  if (address === '') status['podIP'] = first;
+  else status['podIPs'] = [{ ip: address }];
 }
 
 /** Defaults of the spec of a Pod and of a template. */

@@ -306,6 +306,15 @@ test('a status written without its class keeps the class', () => {
   assert.deepEqual(next['status'], { phase: 'Running', qosClass: 'BestEffort' });
 });
 
+test('the address of a pod is the first of its addresses', () => {
+  const statusOf = (status: object) => updated(before, { status }, 'status')['status'];
+  const qosClass = 'BestEffort';
+  const both = { podIP: '10.0.0.1', podIPs: [{ ip: '10.0.0.1' }], qosClass };
+  assert.deepEqual(statusOf({ podIP: '10.0.0.1' }), both);
+  assert.deepEqual(statusOf({ podIPs: [{ ip: '10.0.0.1' }] }), both);
+  assert.deepEqual(statusOf({ podIP: '10.0.0.1', podIPs: [{ ip: '10.0.0.2' }] }), both);
+});
+
 test('a pod ends gracefully only where it runs', () => {
   const grace = kind('Pod').hooks?.gracePeriodSeconds;
   const bound = (phase: string) =>
