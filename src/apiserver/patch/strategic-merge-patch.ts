@@ -56,26 +56,30 @@ function mergeObject(
   const draft = new Draft(original);
   retainKeys(draft, patch);
   const orders = ordersOf(patch);
-  for (const [key, value] of Object.entries(patch)) {
-    if (key === RETAIN_KEYS || key.startsWith(SET_ORDER)) continue;
-    if (key.startsWith(DELETE_FROM_LIST)) {
-      deleteFromList(draft, key.slice(DELETE_FROM_LIST.length), value);
-    } else if (value === null) {
-      draft.delete(key);
-    } else {
-      const current = own(draft.value, key);
-      const field = fieldSchema(schema, key) ?? UNDECLARED;
-      const next = mergeValue(current, value, orders.get(key), field, depth + 1);
-      if (next === undefined) draft.delete(key);
-      else draft.set(key, next);
+  const fieldOf = (key: string) => fieldSchema(schema, key) ?? UNDECLARED;
+  const mergeMember = (key: string, value: unknown) => {
+    const current = own(draft.value, key);
+    const next =
+      value === null
+        ? undefined
+        : mergeValue(current, value, orders.get(key), fieldOf(key), depth + 1);
+    if (next === undefined) draft.delete(key);
+    else draft.set(key, next);
+  };
+  for (const [key, order] of orders) {
+    const list = own(original, key);
+    if (Object.hasOwn(patch, key)) mergeMember(key, patch[key]);
+    else if (Array.isArray(list)) {
+      draft.set(key, sameItems(list, orderItems(list, order, list, mergeKeyOf(fieldOf(key)))));
     }
   }
-  for (const [key, order] of orders) {
-    const list = own(draft.value, key);
-    const field = fieldSchema(schema, key) ?? UNDECLARED;
-    if (!Object.hasOwn(patch, key) && Array.isArray(list)) {
-      draft.set(key, orderItems(list, order, list, mergeKeyOf(field)));
+  for (const [key, values] of Object.entries(patch)) {
+    if (key.startsWith(DELETE_FROM_LIST)) {
+      deleteFromList(draft, key.slice(DELETE_FROM_LIST.length), values);
     }
+  }
+  for (const [key, value] of Object.entries(patch)) {
+    if (!isDirective(key) && !orders.has(key)) mergeMember(key, value);
   }
   return draft.value;
 }

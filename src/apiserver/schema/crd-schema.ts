@@ -42,31 +42,34 @@ export function checkCrdSchema(
   return errors;
 }
 
-/** What may stand beside `properties` at the root, so that `status` can be validated alone. */
-const ROOT_FIELDS = [
-  'description',
-  'type',
-  'format',
-  'title',
-  'maximum',
-  'exclusiveMaximum',
-  'minimum',
-  'exclusiveMinimum',
-  'maxLength',
-  'minLength',
-  'pattern',
-  'maxItems',
-  'minItems',
-  'uniqueItems',
-  'multipleOf',
-  'required',
-  'items',
-  'properties',
-  'externalDocs',
-  'example',
-  'x-kubernetes-preserve-unknown-fields',
-  'x-kubernetes-validations',
-];
+/**
+ * What may stand beside `properties` at the root, so that `status` can be validated alone, with the
+ * names that the message about it has for them.
+ */
+const ROOT_FIELDS: ReadonlyMap<string, string> = new Map([
+  ['description', 'Description'],
+  ['type', 'Type'],
+  ['format', 'Format'],
+  ['title', 'Title'],
+  ['maximum', 'Maximum'],
+  ['exclusiveMaximum', 'ExclusiveMaximum'],
+  ['minimum', 'Minimum'],
+  ['exclusiveMinimum', 'ExclusiveMinimum'],
+  ['maxLength', 'MaxLength'],
+  ['minLength', 'MinLength'],
+  ['pattern', 'Pattern'],
+  ['maxItems', 'MaxItems'],
+  ['minItems', 'MinItems'],
+  ['uniqueItems', 'UniqueItems'],
+  ['multipleOf', 'MultipleOf'],
+  ['required', 'Required'],
+  ['items', 'Items'],
+  ['properties', 'Properties'],
+  ['externalDocs', 'ExternalDocs'],
+  ['example', 'Example'],
+  ['x-kubernetes-preserve-unknown-fields', 'XPreserveUnknownFields'],
+  ['x-kubernetes-validations', 'XValidations'],
+]);
 
 function checkRoot(schema: JsonObject, path: string, errors: FieldError[]): void {
   for (const [key, value] of Object.entries(schema)) {
@@ -77,8 +80,9 @@ function checkRoot(schema: JsonObject, path: string, errors: FieldError[]): void
       errors.push(fieldError.invalid(`${path}.type`, value, detail));
       return;
     }
-    if (!ROOT_FIELDS.includes(key)) {
-      const detail = `only [${ROOT_FIELDS.join(' ')}] fields are allowed at the root of the schema if the status subresource is enabled`;
+    if (!ROOT_FIELDS.has(key)) {
+      const allowed = [...ROOT_FIELDS.values()].join(' ');
+      const detail = `only [${allowed}] fields are allowed at the root of the schema if the status subresource is enabled`;
       errors.push(fieldError.invalid(path, schema, detail));
       return;
     }

@@ -100,6 +100,8 @@ function checkVersions(spec: JsonObject, errors: FieldError[]): void {
   }
   const [first] = versions;
   if (!first) return;
+  // Before there were versions there was one, and it is still checked under its old name.
+  requireName(names[0] ?? '', 'dns1035Label', 'spec.version', errors);
   for (const [part, path] of common) checkPart(part, first, path, anyStatus, errors);
 }
 
@@ -193,16 +195,23 @@ function checkConversion(spec: JsonObject, errors: FieldError[]): void {
     if (!isObject(webhook) || textsAt(webhook, 'conversionReviewVersions').length === 0) {
       errors.push(fieldError.required('spec.conversion.conversionReviewVersions'));
     }
-  } else if (hasClient) {
+  } else if (isObject(webhook)) {
     const detail = 'should not be set when strategy is not set to Webhook';
-    errors.push(fieldError.forbidden(at, detail));
+    if (hasClient) errors.push(fieldError.forbidden(at, detail));
+    if (textsAt(webhook, 'conversionReviewVersions').length > 0) {
+      errors.push(fieldError.forbidden('spec.conversion.conversionReviewVersions', detail));
+    }
   }
 }
 
 function checkStoredVersions(crd: JsonObject, errors: FieldError[]): void {
-  const stored = textsAt(objectAt(crd, 'status'), 'storedVersions');
   const versions = objectsAt(objectAt(crd, 'spec'), 'versions');
   const names = new Set(versions.map((version) => textAt(version, 'name')));
+  const stored = textsAt(objectAt(crd, 'status'), 'storedVersions');
+  if (stored.length === 0 && !versions.some((version) => own(version, 'storage') === true)) {
+    const detail = 'must have at least one stored version';
+    errors.push(fieldError.invalid('status.storedVersions', null, detail));
+  }
   stored.forEach((version, index) => {
     if (names.has(version)) return;
     const detail = `missing from spec.versions; ${version} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${version} and removes ${version} from status.storedVersions`;

@@ -48,8 +48,9 @@ export function validateNumber(value: number, schema: JsonSchema, path: string):
   };
   const { type, minimum, maximum, multipleOf } = schema;
   const format = checkedFormat(schema);
-  if (!fitsFormat(value, format)) {
-    const detail = `Checked value must be of type ${type} with format ${format} in ${path}`;
+  if (!fitsFormat(value, type, format)) {
+    const how = format === undefined ? '(default format)' : `with format ${format}`;
+    const detail = `Checked value must be of type ${type} ${how} in ${path}`;
     errors.push(fieldError.invalid('', '', detail));
   }
   if (multipleOf !== undefined) {
@@ -83,18 +84,18 @@ function validateFormat(text: string, schema: JsonSchema, path: string): FieldEr
   return fieldError.typeInvalid(path, text, detail);
 }
 
+/** Length in code points, as Go counts it. */
 function runes(text: string): number {
-  let count = 0;
-  for (const _ of text) count++;
-  return count;
+  return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
 }
 
-function fitsFormat(value: number, format: string | undefined): boolean {
-  switch (format) {
+function fitsFormat(value: number, type: string | undefined, format: string | undefined): boolean {
+  switch (format ?? type) {
     case 'int32':
-      return value >= -(2 ** 31) && value < 2 ** 31;
+      return Number.isInteger(value) && value >= -(2 ** 31) && value < 2 ** 31;
     case 'int64':
-      return value >= -(2 ** 63) && value < 2 ** 63;
+    case 'integer':
+      return Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63;
     case 'float':
       return Math.abs(value) <= 3.4028234663852886e38;
     default:
@@ -106,5 +107,8 @@ function isMultiple(value: number, factor: number): boolean {
   if (factor <= 0) return false;
   if (Number.isSafeInteger(value) && Number.isSafeInteger(factor)) return value % factor === 0;
   const quotient = factor < 1 ? (1 / factor) * value : value / factor;
-  return Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.abs(quotient);
+  return (
+    Math.abs(quotient) <= Number.MAX_SAFE_INTEGER &&
+    Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.abs(quotient)
+  );
 }

@@ -106,6 +106,18 @@ test('lists of scalars are united, and values taken out by name', () => {
   });
 });
 
+test('values are taken out before others are added, and after those that an order places', () => {
+  const change = { finalizers: ['a', 'd'], '$deleteFromPrimitiveList/finalizers': ['a', 'b'] };
+  const reversed = Object.fromEntries(Object.entries(change).toReversed());
+  for (const patch of [change, reversed]) {
+    assert.deepEqual(apply({ finalizers: ['a', 'b'] }, patch), { finalizers: ['a', 'd'] });
+    assert.deepEqual(
+      apply({ finalizers: ['a', 'b'] }, { ...patch, '$setElementOrder/finalizers': ['a', 'd'] }),
+      { finalizers: ['d'] },
+    );
+  }
+});
+
 test('the order of a merged list can be set', () => {
   assert.deepEqual(
     apply(pods, {

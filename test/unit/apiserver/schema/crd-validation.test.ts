@@ -128,6 +128,39 @@ test('exactly one version is stored, and names of versions differ', () => {
   ]);
 });
 
+test('names of versions are DNS labels, also under the name of the one there once was', () => {
+  assert.deepEqual(
+    checkCrd(crd({ version: { name: 'V1' } })).map(({ field }) => field),
+    ['spec.versions[0].name', 'spec.version'],
+  );
+});
+
+test('without a stored version, nothing could be stored', () => {
+  const versions = checkCrd(crd({ version: { storage: false } }));
+  assert.deepEqual(
+    versions.map(({ field, detail }) => [field, detail]),
+    [
+      ['spec.versions', 'must have exactly one version marked as storage version'],
+      ['status.storedVersions', 'must have at least one stored version'],
+    ],
+  );
+});
+
+test('a conversion webhook goes with its strategy', () => {
+  const webhook = { clientConfig: { url: 'https://x' }, conversionReviewVersions: ['v1'] };
+  const fieldsOf = (conversion: JsonObject) =>
+    checkCrd(crd({ spec: { conversion } })).map(({ field, reason }) => [field, reason]);
+  assert.deepEqual(fieldsOf({ strategy: 'Webhook', webhook }), []);
+  assert.deepEqual(fieldsOf({ strategy: 'Webhook' }), [
+    ['spec.conversion.webhookClientConfig', 'FieldValueRequired'],
+    ['spec.conversion.conversionReviewVersions', 'FieldValueRequired'],
+  ]);
+  assert.deepEqual(fieldsOf({ strategy: 'None', webhook }), [
+    ['spec.conversion.webhookClientConfig', 'FieldValueForbidden'],
+    ['spec.conversion.conversionReviewVersions', 'FieldValueForbidden'],
+  ]);
+});
+
 test('every version has a schema', () => {
   assert.deepEqual(errorsOf(crd({ version: { schema: undefined } })), [
     'spec.versions[0].schema.openAPIV3Schema: Required value',

@@ -21,7 +21,10 @@ test('a value of another type is named by its type', () => {
     `spec.field: Invalid value: "${type}": spec.field in body must be of type integer: "${type}"`;
   assert.deepEqual(errorsOf(integer, 'x'), [wrong('string')]);
   assert.deepEqual(errorsOf(integer, true), [wrong('boolean')]);
-  assert.deepEqual(errorsOf(integer, 1.5), [wrong('number')]);
+  assert.deepEqual(errorsOf(integer, 1.5), [
+    wrong('number'),
+    '<nil>: Invalid value: "": Checked value must be of type integer (default format) in spec.field',
+  ]);
   assert.deepEqual(errorsOf(integer, []), [wrong('array')]);
   assert.deepEqual(errorsOf(integer, {}), [wrong('object')]);
   assert.deepEqual(errorsOf(integer, null), [wrong('null')]);
