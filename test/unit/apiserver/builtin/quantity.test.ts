@@ -22,6 +22,7 @@ const canonical: readonly [given: string, form: string | undefined][] = [
   ['1.5Gi', '1536Mi'],
   ['0.5Mi', '512Ki'],
   ['0.5Ki', '512'],
+  ['0.9765625Ki', '1k'],
   ['1G', '1G'],
   ['2000M', '2G'],
   ['1e3', '1e3'],

@@ -83,10 +83,14 @@ for (const path of [
   });
 }
 
-test('a path that would visit too much is given up, in little time', () => {
+test('a path that would visit too much is given up', () => {
+  const wide = { list: Array.from({ length: 150_000 }, () => 0) };
+  assert.equal(evaluateJsonPath(parseJsonPath('.list[*]'), wide), undefined);
+  assert.equal(evaluateJsonPath(parseJsonPath('..missing'), wide), undefined);
+});
+
+test('a path through deep nesting does not need a deep stack', () => {
   let deep: unknown = 'end';
-  for (let depth = 0; depth < 3000; depth++) deep = { deep };
-  const started = performance.now();
-  assert.equal(evaluateJsonPath(parseJsonPath('..deep..deep..deep'), deep), undefined);
-  assert.ok(performance.now() - started < 2000);
+  for (let depth = 0; depth < 20_000; depth++) deep = { deep };
+  assert.equal(evaluateJsonPath(parseJsonPath('..missing'), deep)?.length, 0);
 });

@@ -111,6 +111,18 @@ const situations: readonly Situation[] = [
     shows: ['0/2', 'Error', '0'],
   },
   {
+    title: 'two containers in trouble, of which the first has the last word',
+    spec: two,
+    status: {
+      phase: 'Pending',
+      containerStatuses: [
+        waiting('ErrImagePull'),
+        { ...waiting('CreateContainerError'), name: 'b' },
+      ],
+    },
+    shows: ['0/2', 'ErrImagePull', '0'],
+  },
+  {
     title: 'a deletion under way',
     metadata: { deletionTimestamp: minuteAgo },
     status: { phase: 'Running', containerStatuses: [running] },
