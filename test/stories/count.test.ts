@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, it } from 'node:test';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { PODS } from '../../src/api/builtin.ts';
 import type { Pod } from '../../src/api/builtin.ts';
+import type { ObjectName } from '../../src/api/object-key.ts';
 import type { Draft } from '../../src/api/object.ts';
-import { IN_DEFAULT, Simulation } from '../support/simulation.ts';
-
-const POD_1 = { namespace: 'default', name: 'test-count-1' };
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { Simulation } from '../support/simulation.ts';
+import { WireWorld } from '../support/wire-world.ts';
+import type { World } from '../support/world.ts';
 
 function conditionsOf(count: {
   status?: { conditions?: { type: string; status: string; reason: string }[] };
@@ -19,223 +22,237 @@ function conditionsOf(count: {
   );
 }
 
-function foreignPod(name: string): Draft<Pod> {
+function foreignPod({ name, namespace = '' }: ObjectName): Draft<Pod> {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace: 'default' },
+    metadata: { name, namespace },
     spec: { containers: [{ name: 'app', image: 'mine' }] },
   };
 }
 
-describe('given a Count and the daemon', () => {
-  let world: Simulation;
-  let stopDaemon: () => Promise<void>;
+/** Tells the stories in the world that `create` makes for each of them. */
+function tellIn(where: string, create: () => Promise<World>): void {
+  describe(`given a Count and the daemon, ${where}`, () => {
+    let world: World;
+    let stopDaemon: () => Promise<void>;
 
-  beforeEach(async () => {
-    world = new Simulation();
-    world.startCluster();
-    await world.installCrd();
-    stopDaemon = world.startDaemon();
-  });
-  afterEach(() => world.end());
-
-  it('its Pods run, its status says so, and one Synced event tells the user', async () => {
-    await world.applyCount();
-    await world.untilReady(3);
-    await world.settle();
-    assert.deepEqual(await world.podNames(), ['test-count-0', 'test-count-1', 'test-count-2']);
-    const count = await world.count();
-    for (const pod of await world.pods()) {
-      assert.equal(pod.metadata.ownerReferences?.[0]?.uid, count.metadata.uid);
-      assert.equal(pod.spec?.containers[0]?.image, 'nginx');
-    }
-    const { conditions, selector, ...numbers } = count.status ?? {};
-    assert.deepEqual(numbers, {
-      healthy: true,
-      observedGeneration: 1,
-      replicas: 3,
-      readyReplicas: 3,
+    beforeEach(async () => {
+      world = await create();
+      await world.installCrd();
+      stopDaemon = world.startDaemon();
     });
-    assert.equal(conditionsOf(count)['Ready'], 'True PodsReady');
-    assert.match(selector ?? '', /instance=test-count/);
-    assert.deepEqual(await world.events(), [
-      'SuccessfulCreate Created pod: test-count-0',
-      'SuccessfulCreate Created pod: test-count-1',
-      'SuccessfulCreate Created pod: test-count-2',
-      'Synced Count synced successfully',
-    ]);
-    assert.deepEqual(world.errors(), []);
-  });
+    afterEach(() => world.end());
 
-  it('scaling up and down through /scale creates and deletes, highest ordinal first', async () => {
-    await world.applyCount();
-    await world.untilReady(3);
-    const scale = (replicas: number) =>
-      world.client.patch(
-        COUNTS,
-        IN_DEFAULT,
-        { type: 'merge', body: { spec: { replicas } } },
-        { subresource: 'scale' },
+    it('its Pods run, its status says so, and one Synced event tells the user', async () => {
+      await world.applyCount();
+      await world.untilReady(3);
+      await world.settle();
+      assert.deepEqual(await world.podNames(), ['test-count-0', 'test-count-1', 'test-count-2']);
+      const count = await world.count();
+      for (const pod of await world.pods()) {
+        assert.equal(pod.metadata.ownerReferences?.[0]?.uid, count.metadata.uid);
+        assert.equal(pod.spec?.containers[0]?.image, 'nginx');
+      }
+      const { conditions, selector, ...numbers } = count.status ?? {};
+      assert.deepEqual(numbers, {
+        healthy: true,
+        observedGeneration: 1,
+        replicas: 3,
+        readyReplicas: 3,
+      });
+      assert.equal(conditionsOf(count)['Ready'], 'True PodsReady');
+      assert.match(selector ?? '', /instance=test-count/);
+      assert.deepEqual(await world.events(), [
+        'SuccessfulCreate Created pod: test-count-0',
+        'SuccessfulCreate Created pod: test-count-1',
+        'SuccessfulCreate Created pod: test-count-2',
+        'Synced Count synced successfully',
+      ]);
+      assert.deepEqual(world.errors(), []);
+    });
+
+    it('scaling up and down through /scale creates and deletes, highest ordinal first', async () => {
+      await world.applyCount();
+      await world.untilReady(3);
+      const scale = (replicas: number) =>
+        world.client.patch(
+          COUNTS,
+          world.at,
+          { type: 'merge', body: { spec: { replicas } } },
+          { subresource: 'scale' },
+        );
+      await scale(5);
+      await world.untilReady(5);
+      await scale(2);
+      await world.untilReady(2);
+      assert.deepEqual(await world.podNames(), ['test-count-0', 'test-count-1']);
+      await world.settle();
+      const events = await world.events();
+      assert.ok(events.includes('SuccessfulDelete Deleted pod: test-count-4'));
+      assert.ok(events.includes('SuccessfulCreate Created pod: test-count-4'));
+      assert.deepEqual(world.errors(), []);
+    });
+
+    it('a deleted Pod comes back under its name', async () => {
+      await world.applyCount();
+      await world.untilReady(3);
+      const before = await world.pod(1);
+      await world.client.delete(PODS, world.podAt(1));
+      await world.until('another Pod of the name', async () => {
+        const pods = await world.pods();
+        return pods.some(
+          ({ metadata }) =>
+            metadata.name === 'test-count-1' && metadata.uid !== before.metadata.uid,
+        );
+      });
+      await world.untilReady(3);
+    });
+
+    it('a failed Pod is replaced', async () => {
+      await world.applyCount({ count: 1 });
+      await world.untilReady(1);
+      const [pod] = await world.pods();
+      await world.client.patch(
+        PODS,
+        pod!.metadata,
+        { type: 'merge', body: { status: { phase: 'Failed' } } },
+        { subresource: 'status' },
       );
-    await scale(5);
-    await world.untilReady(5);
-    await scale(2);
-    await world.untilReady(2);
-    assert.deepEqual(await world.podNames(), ['test-count-0', 'test-count-1']);
-    await world.settle();
-    const events = await world.events();
-    assert.ok(events.includes('SuccessfulDelete Deleted pod: test-count-4'));
-    assert.ok(events.includes('SuccessfulCreate Created pod: test-count-4'));
-    assert.deepEqual(world.errors(), []);
-  });
-
-  it('a deleted Pod comes back under its name', async () => {
-    await world.applyCount();
-    await world.untilReady(3);
-    const before = await world.client.get(PODS, POD_1);
-    await world.client.delete(PODS, POD_1);
-    await world.until('another Pod of the name', async () => {
-      const pods = await world.pods();
-      return pods.some(
-        ({ metadata }) => metadata.name === POD_1.name && metadata.uid !== before.metadata.uid,
+      await world.until('another Pod', async () =>
+        (await world.pods()).some(
+          ({ metadata, status }) =>
+            metadata.uid !== pod?.metadata.uid && status?.phase === 'Running',
+        ),
       );
+      await world.untilReady(1);
     });
-    await world.untilReady(3);
-  });
 
-  it('a failed Pod is replaced', async () => {
-    await world.applyCount({ count: 1 });
-    await world.untilReady(1);
-    const [pod] = await world.pods();
-    await world.client.patch(
-      PODS,
-      pod!.metadata,
-      { type: 'merge', body: { status: { phase: 'Failed' } } },
-      { subresource: 'status' },
-    );
-    await world.until('another Pod', async () =>
-      (await world.pods()).some(
-        ({ metadata, status }) => metadata.uid !== pod?.metadata.uid && status?.phase === 'Running',
-      ),
-    );
-    await world.untilReady(1);
-  });
+    it('a changed image replaces the Pods one at a time, and Ready tells when all run it', async () => {
+      await world.applyCount();
+      await world.untilReady(3);
+      let fewest = 3;
+      await world.patchCount({ name: 'nginx:2' });
+      await world.until('all Pods run the new image', async () => {
+        const pods = await world.pods();
+        fewest = Math.min(
+          fewest,
+          pods.filter(({ metadata }) => !metadata.deletionTimestamp).length,
+        );
+        return (
+          pods.length === 3 && pods.every(({ spec }) => spec?.containers[0]?.image === 'nginx:2')
+        );
+      });
+      await world.untilReady(3);
+      assert.ok(fewest >= 2, `at most one Pod was away at a time, ${3 - fewest} were`);
+    });
 
-  it('a changed image replaces the Pods one at a time, and Ready tells when all run it', async () => {
-    await world.applyCount();
-    await world.untilReady(3);
-    let fewest = 3;
-    await world.patchCount({ name: 'nginx:2' });
-    await world.until('all Pods run the new image', async () => {
-      const pods = await world.pods();
-      fewest = Math.min(fewest, pods.filter(({ metadata }) => !metadata.deletionTimestamp).length);
-      return (
-        pods.length === 3 && pods.every(({ spec }) => spec?.containers[0]?.image === 'nginx:2')
+    it('deleting the Count takes its Pods with it, and creates none anew', async () => {
+      await world.applyCount();
+      await world.untilReady(3);
+      await world.client.delete(COUNTS, world.at);
+      await world.until('no Pods', async () => (await world.pods()).length === 0);
+      await world.settle();
+      assert.deepEqual(await world.pods(), []);
+      assert.ok(
+        world.lines.some(
+          ({ message, fields }) =>
+            message === 'Count was deleted' && fields['count'] === `${world.namespace}/test-count`,
+        ),
       );
+      assert.deepEqual(world.errors(), []);
     });
-    await world.untilReady(3);
-    assert.ok(fewest >= 2, `at most one Pod was away at a time, ${3 - fewest} were`);
-  });
 
-  it('deleting the Count takes its Pods with it, and creates none anew', async () => {
-    await world.applyCount();
-    await world.untilReady(3);
-    await world.client.delete(COUNTS, IN_DEFAULT);
-    await world.until('no Pods', async () => (await world.pods()).length === 0);
-    await world.settle();
-    assert.deepEqual(await world.pods(), []);
-    assert.ok(
-      world.lines.some(
-        ({ message, fields }) =>
-          message === 'Count was deleted' && fields['count'] === 'default/test-count',
-      ),
-    );
-    assert.deepEqual(world.errors(), []);
-  });
-
-  it('a Count created again under its name waits for the Pods of its forerunner to go', async () => {
-    await world.applyCount();
-    await world.untilReady(3);
-    await world.client.delete(COUNTS, IN_DEFAULT);
-    await world.applyCount();
-    await world.untilReady(3);
-    const { metadata } = await world.count();
-    await world.settle();
-    for (const pod of await world.pods())
-      assert.equal(pod.metadata.ownerReferences?.[0]?.uid, metadata.uid);
-    assert.ok(!(await world.events()).some((event) => event.startsWith('ErrResourceExists')));
-  });
-
-  it('a Pod that somebody else has under a name it needs is left alone, named, and waited for', async () => {
-    await world.client.create(PODS, foreignPod(POD_1.name));
-    const before = await world.client.get(PODS, POD_1);
-    await world.applyCount();
-    const message = 'Resource "test-count-1" already exists and is not managed by Count';
-    await world.until('the obstacle is told', async () =>
-      (await world.events()).includes(`ErrResourceExists ${message}`),
-    );
-    assert.equal(conditionsOf(await world.count())['Stalled'], 'True ErrResourceExists');
-    assert.deepEqual(
-      await world.podNames(),
-      ['test-count-0', 'test-count-1', 'test-count-2'],
-      'the others are created',
-    );
-    assert.equal((await world.client.get(PODS, POD_1)).metadata.uid, before.metadata.uid);
-    assert.equal((await world.client.get(PODS, POD_1)).metadata.ownerReferences, undefined);
-
-    await world.clock.advance(300_000);
-    await world.client.delete(PODS, POD_1);
-    const deletedAt = world.clock.monotonic();
-    await world.untilReady(3);
-    assert.ok(
-      world.clock.monotonic() - deletedAt < 5000,
-      'its deletion wakes the Count, no backoff does',
-    );
-    assert.deepEqual(conditionsOf(await world.count()), { Ready: 'True PodsReady' });
-  });
-
-  it('a name that leaves no room for ordinals is refused for good, in words', async () => {
-    const name = 'n'.repeat(252);
-    await world.applyCount({}, name);
-    await world.until('the condition', async () => {
-      const count = await world.client.get(COUNTS, { namespace: 'default', name });
-      return conditionsOf(count)['Stalled'] === 'True NameTooLong';
+    it('a Count created again under its name waits for the Pods of its forerunner to go', async () => {
+      await world.applyCount();
+      await world.untilReady(3);
+      await world.client.delete(COUNTS, world.at);
+      await world.applyCount();
+      await world.untilReady(3);
+      const { metadata } = await world.count();
+      await world.settle();
+      for (const pod of await world.pods())
+        assert.equal(pod.metadata.ownerReferences?.[0]?.uid, metadata.uid);
+      assert.ok(!(await world.events()).some((event) => event.startsWith('ErrResourceExists')));
     });
-    await world.settle();
-    const runs = world.lines.filter(({ level }) => level === 'error').length;
-    await world.clock.advance(3_600_000);
-    assert.equal(
-      world.lines.filter(({ level }) => level === 'error').length,
-      runs,
-      'no retry loop',
-    );
-    assert.deepEqual(await world.pods(), []);
-  });
 
-  it('nothing is written in steady state, through resyncs and a restart', async () => {
-    await world.applyCount();
-    await world.untilReady(3);
-    await world.settle();
-    const versions = async () => [
-      (await world.count()).metadata.resourceVersion,
-      ...(await world.pods()).map(({ metadata }) => metadata.resourceVersion),
-    ];
-    const before = await versions();
-    const events = await world.events();
-    await stopDaemon();
-    world.startDaemon({ resyncPeriodMs: 10_000 });
-    await world.clock.advance(65_000);
-    assert.deepEqual(await versions(), before);
-    assert.deepEqual(await world.events(), events);
-  });
+    it('a Pod that somebody else has under a name it needs is left alone, named, and waited for', async () => {
+      await world.client.create(PODS, foreignPod(world.podAt(1)));
+      const before = await world.pod(1);
+      await world.applyCount();
+      const message = 'Resource "test-count-1" already exists and is not managed by Count';
+      await world.until('the obstacle is told', async () =>
+        (await world.events()).includes(`ErrResourceExists ${message}`),
+      );
+      assert.equal(conditionsOf(await world.count())['Stalled'], 'True ErrResourceExists');
+      assert.deepEqual(
+        await world.podNames(),
+        ['test-count-0', 'test-count-1', 'test-count-2'],
+        'the others are created',
+      );
+      assert.equal((await world.pod(1)).metadata.uid, before.metadata.uid);
+      assert.equal((await world.pod(1)).metadata.ownerReferences, undefined);
 
-  it('a quota or webhook that refuses Pods is told once a try, and passes by itself', async () => {
-    world.server.faults.failNext({ verb: 'create', resource: 'pods' }, 403, { times: 3 });
-    await world.applyCount();
-    await world.until('the failure is told', async () =>
-      (await world.events()).some((event) => event.startsWith('FailedCreate Error creating: ')),
-    );
-    await world.untilReady(3);
+      // Long enough for the backoff to be long.
+      await world.pass(world.isVirtual ? 300_000 : 2000);
+      await world.client.delete(PODS, world.podAt(1));
+      const deletedAt = world.elapsedMs();
+      await world.untilReady(3);
+      assert.ok(
+        world.elapsedMs() - deletedAt < 5000,
+        'its deletion wakes the Count, no backoff does',
+      );
+      assert.deepEqual(conditionsOf(await world.count()), { Ready: 'True PodsReady' });
+    });
+
+    it('a name that leaves no room for ordinals is refused for good, in words', async () => {
+      const name = 'n'.repeat(252);
+      await world.applyCount({}, name);
+      await world.until('the condition', async () => {
+        const count = await world.client.get(COUNTS, { namespace: world.namespace, name });
+        return conditionsOf(count)['Stalled'] === 'True NameTooLong';
+      });
+      await world.settle();
+      const runs = world.lines.filter(({ level }) => level === 'error').length;
+      await world.pass(world.isVirtual ? 3_600_000 : 2000);
+      assert.equal(
+        world.lines.filter(({ level }) => level === 'error').length,
+        runs,
+        'no retry loop',
+      );
+      assert.deepEqual(await world.pods(), []);
+    });
+
+    it('nothing is written in steady state, through resyncs and a restart', async () => {
+      await world.applyCount();
+      await world.untilReady(3);
+      await world.settle();
+      const versions = async () => [
+        (await world.count()).metadata.resourceVersion,
+        ...(await world.pods()).map(({ metadata }) => metadata.resourceVersion),
+      ];
+      const before = await versions();
+      const events = await world.events();
+      await stopDaemon();
+      world.startDaemon({ resyncPeriodMs: 1000 });
+      await world.pass(3500);
+      assert.deepEqual(await versions(), before);
+      assert.deepEqual(await world.events(), events);
+    });
   });
+}
+
+tellIn('in virtual time', async () => {
+  const world = new Simulation();
+  world.startCluster();
+  return world;
+});
+
+describe('over the wire', () => {
+  let plane: ControlPlane;
+  before(async () => {
+    plane = await startControlPlane({ cluster: {} });
+  });
+  after(() => plane.close());
+  tellIn('over the wire', () => WireWorld.create(plane));
 });

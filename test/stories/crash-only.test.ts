@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
-import { IN_DEFAULT, Simulation } from '../support/simulation.ts';
+import { Simulation } from '../support/simulation.ts';
 
 /** What happens to a Count while the daemon is about to be killed. */
 interface Scenario {
@@ -38,7 +38,7 @@ const SCENARIOS: readonly Scenario[] = [
   {
     name: 'deletion',
     before: { count: 3, image: 'nginx' },
-    change: (world) => world.client.delete(COUNTS, IN_DEFAULT),
+    change: (world) => world.client.delete(COUNTS, world.at),
     ready: undefined,
   },
 ];
@@ -117,11 +117,11 @@ async function play(
   let died = false;
   const never = { atRequest: Infinity, when: 'before' } as const;
   const around = mortal(death ?? never, requests, () => (died = true));
-  world.startDaemon({ gracefulShutdownTimeoutMs: 0 }, around);
-  await world.clock.advance(death ? 0 : 100);
+  world.startDaemonBehind(around, { gracefulShutdownTimeoutMs: 0 });
+  await world.pass(death ? 0 : 100);
   await scenario.change(world);
   if (death) {
-    await world.clock.advance(3000);
+    await world.pass(3000);
     if (died) world.startDaemon();
   }
   if (scenario.ready === undefined) {

@@ -7,13 +7,18 @@ export interface LogLine {
   readonly error?: unknown;
 }
 
-/** A logger that keeps what it was told, at every verbosity. */
-export function recordingLogger(lines: LogLine[] = []): { log: Logger; lines: LogLine[] } {
+/** A logger that keeps what it was told, up to `verbosity`: without it, everything. */
+export function recordingLogger(
+  lines: LogLine[] = [],
+  verbosity = Number.POSITIVE_INFINITY,
+): { log: Logger; lines: LogLine[] } {
   const logger = (level: number, bound: LogFields): Logger => ({
-    info: (message, fields) => lines.push({ level, message, fields: { ...bound, ...fields } }),
+    info(message, fields) {
+      if (level <= verbosity) lines.push({ level, message, fields: { ...bound, ...fields } });
+    },
     error: (error, message, fields) =>
       lines.push({ level: 'error', message, fields: { ...bound, ...fields }, error }),
-    enabled: true,
+    enabled: level <= verbosity,
     v: (next) => logger(next, bound),
     with: (fields) => logger(level, { ...bound, ...fields }),
     named: () => logger(level, bound),

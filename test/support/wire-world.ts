@@ -1,0 +1,61 @@
+import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from '../../src/api/builtin.ts';
+import { isApiError } from '../../src/api/api-error.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import type { Client } from '../../src/client/client.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { countCrd, World } from './world.ts';
+
+/** A namespace of a control plane, reached over TLS in real time. */
+export class WireWorld extends World {
+  readonly isVirtual = false;
+  readonly client: Client;
+  readonly namespace: string;
+  protected readonly quietMs = 300;
+  protected readonly clock = systemClock;
+  protected readonly random = Math.random;
+
+  private constructor(client: Client, namespace: string) {
+    super();
+    this.client = client;
+    this.namespace = namespace;
+  }
+
+  /** A world of its own on a control plane that others may share: a new namespace. */
+  static async create({ client }: ControlPlane): Promise<WireWorld> {
+    const { metadata } = await client.create(NAMESPACES, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { generateName: 'story-' },
+    });
+    const world = new WireWorld(client, metadata.name);
+    world.onEnd(() => client.delete(NAMESPACES, metadata));
+    return world;
+  }
+
+  pass(ms: number): Promise<void> {
+    return systemClock.sleep(ms);
+  }
+
+  elapsedMs(): number {
+    return systemClock.monotonic();
+  }
+
+  /** Installs the CRD unless another story has, and waits until its resource is served. */
+  override async installCrd(): Promise<void> {
+    try {
+      await this.client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
+    } catch (error) {
+      if (!isApiError(error, 'alreadyExists')) throw error;
+    }
+    await this.until('the resource is served', async () => {
+      try {
+        await this.client.list(COUNTS, { namespace: this.namespace });
+        return true;
+      } catch (error) {
+        if (isApiError(error, 'notFound')) return false;
+        throw error;
+      }
+    });
+  }
+}
