@@ -104,6 +104,10 @@ async function run(
   if (klogFlags.length > 0) {
     log.v(1).info("Ignored klog's old flags: logs go to standard error", { flags: klogFlags });
   }
+  const textFlags = ['vmodule', 'skip-headers', 'add-dir-header'].filter((flag) => flag in changed);
+  if (logging.format === 'json' && textFlags.length > 0) {
+    log.info('Ignored flags of the text format of logs', { flags: textFlags });
+  }
   const termination = terminationSignal(process, log);
   try {
     return await command.run({
@@ -122,7 +126,7 @@ async function run(
 /** A bug must be seen, and must not leave half a daemon behind. */
 function exitOnUnhandledErrors(log: Logger): void {
   process.on('uncaughtException', (error, origin) => {
-    log.error(error, 'Unhandled error', { origin });
+    log.error(error, 'Unhandled error', { origin, stack: error.stack });
     process.exit(EXIT_FAILURE);
   });
 }

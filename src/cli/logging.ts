@@ -1,14 +1,10 @@
 import { pino } from 'pino';
-import type { LogFields, Logger } from '../util/logger.ts';
-import { callerOfCaller } from './caller.ts';
-import type { Caller } from './caller.ts';
-import { errorText, isProgrammerError } from './error-text.ts';
+import type { Logger } from '../util/logger.ts';
+import { KlogLogger } from './klog-logger.ts';
 import type { LogRecord } from './klog-text.ts';
 import { klogText } from './klog-text.ts';
-import type { LogValue } from './log-value.ts';
-import { logText, logValue } from './log-value.ts';
+import { preciseNow } from './precise-now.ts';
 import type { VModulePattern } from './vmodule.ts';
-import { verbosityOf } from './vmodule.ts';
 
 export interface LoggingOptions {
   readonly format: 'text' | 'json';
@@ -64,130 +60,6 @@ export function standardError(): LoggingEnvironment {
     if (error.code !== 'EPIPE') throw error;
   });
   return { write: (line) => destination.write(line), now: preciseNow(), pid: process.pid };
-}
-
-/**
- * Wall-clock time with microseconds. The high-resolution clock stands still while a machine
- * sleeps and does not follow NTP, so it is set anew whenever it strays from the wall clock.
- */
-export function preciseNow(
-  wall: () => number = Date.now,
-  monotonic: () => number = () => performance.now(),
-): () => number {
-  let origin = wall() - monotonic();
-  return () => {
-    const now = wall();
-    if (Math.abs(origin + monotonic() - now) > 2) origin = now - monotonic();
-    return origin + monotonic();
-  };
-}
-
-/** What every logger of a process shares. */
-interface Core {
-  readonly write: (record: LogRecord) => void;
-  readonly now: () => number;
-  readonly verbosity: number;
-  readonly vmodule: readonly VModulePattern[];
-  /** Characters of a text; at verbosity 10 and above people want them all. */
-  readonly longest?: number;
-}
-
-/** What one logger adds to its lines. */
-interface Scope {
-  readonly verbosity: number;
-  readonly name: string;
-  readonly fields: ReadonlyMap<string, LogValue>;
-}
-
-/**
- * `info`, `error` and `enabled` each ask for their caller themselves: `callerOfCaller` counts
- * frames.
- */
-class KlogLogger implements Logger {
-  readonly #core: Core;
-  readonly #scope: Scope;
-
-  constructor(core: Core, scope: Scope) {
-    this.#core = core;
-    this.#scope = scope;
-  }
-
-  get enabled(): boolean {
-    if (this.#scope.verbosity <= this.#core.verbosity) return true;
-    return this.#core.vmodule.length > 0 && this.#isEnabledIn(callerOfCaller());
-  }
-
-  info(message: string, fields?: LogFields): void {
-    const isEnabled = this.#scope.verbosity <= this.#core.verbosity;
-    if (!isEnabled && this.#core.vmodule.length === 0) return;
-    const caller = callerOfCaller();
-    if (isEnabled || this.#isEnabledIn(caller)) this.#write('info', message, caller, fields);
-  }
-
-  error(error: unknown, message: string, fields?: LogFields): void {
-    const about: LogFields =
-      error === undefined || error === null ? {} : { err: errorText(error), stack: stackOf(error) };
-    this.#write('error', message, callerOfCaller(), fields, about);
-  }
-
-  v(level: number): Logger {
-    return new KlogLogger(this.#core, { ...this.#scope, verbosity: level });
-  }
-
-  with(fields: LogFields): Logger {
-    const merged = merge(new Map(this.#scope.fields), fields, this.#core.longest);
-    return new KlogLogger(this.#core, { ...this.#scope, fields: merged });
-  }
-
-  named(name: string): Logger {
-    const full = this.#scope.name ? `${this.#scope.name}.${name}` : name;
-    return new KlogLogger(this.#core, { ...this.#scope, name: full });
-  }
-
-  #isEnabledIn(caller: Caller): boolean {
-    const verbosity = verbosityOf(caller, this.#core.vmodule);
-    return verbosity !== undefined && this.#scope.verbosity <= verbosity;
-  }
-
-  #write(
-    severity: LogRecord['severity'],
-    message: string,
-    caller: Caller,
-    fields: LogFields = {},
-    about: LogFields = {},
-  ): void {
-    const { longest } = this.#core;
-    const merged = merge(new Map(), about, longest);
-    if (this.#scope.name) merged.set('logger', this.#scope.name);
-    for (const [key, value] of this.#scope.fields) merged.set(key, value);
-    this.#core.write({
-      severity,
-      message: logText(message, longest),
-      fields: merge(merged, fields, longest),
-      verbosity: this.#scope.verbosity,
-      caller,
-      timeMs: this.#core.now(),
-    });
-  }
-}
-
-/** Where a bug is, for errors that are bugs; a stack says nothing about the world outside. */
-function stackOf(error: unknown): string | undefined {
-  return error instanceof Error && isProgrammerError(error) ? error.stack : undefined;
-}
-
-/** Sets `fields` in `target`. A key that is there already moves to the place of its last mention. */
-function merge(
-  target: Map<string, LogValue>,
-  fields: LogFields,
-  longest?: number,
-): Map<string, LogValue> {
-  for (const [key, field] of Object.entries(fields)) {
-    const value = logValue(key, field, longest);
-    target.delete(key);
-    if (value !== undefined) target.set(key, value);
-  }
-  return target;
 }
 
 function textWriter(options: LoggingOptions, { write, pid }: LoggingEnvironment) {

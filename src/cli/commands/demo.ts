@@ -40,8 +40,6 @@ export async function demo(
   const scenery = createLogger({ ...logging, verbosity: logging.verbosity - 2 });
   const cluster = await startEmbeddedCluster({ host: '127.0.0.1', port: 0 }, scenery);
   const curtain = new AbortController();
-  const drop = () => curtain.abort(signal.reason);
-  signal.addEventListener('abort', drop, { once: true });
   try {
     const kubeconfig = await temporaryKubeconfig(cluster.kubeconfig);
     try {
@@ -56,7 +54,7 @@ export async function demo(
             curtain.abort();
           },
         ],
-        curtain.signal,
+        AbortSignal.any([signal, curtain.signal]),
       );
     } finally {
       await kubeconfig.remove();
@@ -65,7 +63,6 @@ export async function demo(
     if (signal.aborted) throw new Error('The demo was interrupted', { cause: error });
     throw error;
   } finally {
-    signal.removeEventListener('abort', drop);
     await cluster.close();
   }
   return narrator.failed === 0 ? EXIT_OK : EXIT_FAILURE;
@@ -115,34 +112,28 @@ async function performWithDaemon(
   signal: AbortSignal,
 ): Promise<void> {
   const stop = new AbortController();
-  const onAbort = () => stop.abort(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
   const { log, errors } = daemonLog(world);
   let stopMs = 0;
   narrator.heading('The daemon, as in production');
   narrator.command(`crd-controller --kubeconfig=${kubeconfig}`);
-  try {
-    await runAll(
-      [
-        (ended) => scene.run(ended),
-        (ended) => runDaemon(kubeconfig, log, ended),
-        async (ended) => {
-          const succeeded = await story.play(ended);
-          if (succeeded && keep) {
-            await story.leave();
-            world.print(`\n${exportLine(kubeconfig)}\n`);
-            narrator.note('Try kubectl get, scale, edit, describe, delete. Ctrl-C ends it.');
-            await aborted(ended);
-          }
-          stopMs = systemClock.monotonic();
-          stop.abort(new Error('The story is over'));
-        },
-      ],
-      stop.signal,
-    );
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
+  await runAll(
+    [
+      (ended) => scene.run(ended),
+      (ended) => runDaemon(kubeconfig, log, ended),
+      async (ended) => {
+        const succeeded = await story.play(ended);
+        if (succeeded && keep) {
+          await story.leave();
+          world.print(`\n${exportLine(kubeconfig)}\n`);
+          narrator.note('Try kubectl get, scale, edit, describe, delete. Ctrl-C ends it.');
+          await aborted(ended);
+        }
+        stopMs = systemClock.monotonic();
+        stop.abort(new Error('The story is over'));
+      },
+    ],
+    AbortSignal.any([signal, stop.signal]),
+  );
   const tookMs = Math.round(systemClock.monotonic() - stopMs);
   narrator.verdict(`The daemon stopped when asked to, in ${formatDuration(tookMs)}`);
   const count = errors();

@@ -1,7 +1,6 @@
 import { CUSTOM_RESOURCE_DEFINITIONS, EVENTS, PODS } from '../../api/builtin.ts';
 import type { Event, Pod } from '../../api/builtin.ts';
 import { COUNTS } from '../../api/generated/count.ts';
-import type { Count } from '../../api/generated/count.ts';
 import { isControlledBy } from '../../api/owner-reference.ts';
 import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -9,7 +8,7 @@ import { isApiError } from '../../api/api-error.ts';
 import type { Kubectl } from './kubectl.ts';
 import type { Narrator } from './narrator.ts';
 import type { Scene } from './scene.ts';
-import { isReady } from './scene.ts';
+import { missingPods, missingStatus, NAME, podName } from './missing.ts';
 
 export interface StoryDeps {
   readonly client: Client;
@@ -24,7 +23,6 @@ export interface StoryDeps {
 }
 
 export const NAMESPACE = 'default';
-const NAME = 'test-count';
 const AT = { namespace: NAMESPACE, name: NAME };
 
 /** For so long nothing may be written once there is nothing left to do, in milliseconds. */
@@ -263,28 +261,6 @@ export class Story {
     const touched = [...this.#uids].filter(([name, uid]) => pods.get(name)?.metadata.uid !== uid);
     return touched.length === 0 ? undefined : `not so ${touched.map(([name]) => name).join(', ')}`;
   }
-}
-
-function missingPods(pods: ReadonlyMap<string, Pod>, wanted: number): string | undefined {
-  for (let ordinal = 0; ordinal < wanted; ordinal++) {
-    const pod = pods.get(podName(ordinal));
-    if (!pod) return `${podName(ordinal)} does not exist`;
-    if (!isReady(pod)) return `${podName(ordinal)} is not ready`;
-  }
-  return pods.size === wanted ? undefined : `there are ${pods.size} Pods, not ${wanted}`;
-}
-
-function missingStatus(count: Count | undefined, wanted: number): string | undefined {
-  if (!count) return 'the Count does not exist';
-  const { observedGeneration, healthy, replicas, readyReplicas } = count.status ?? {};
-  if (observedGeneration !== count.metadata.generation) return 'the status is out of date';
-  return healthy && replicas === wanted && readyReplicas === wanted
-    ? undefined
-    : `the status says ${JSON.stringify({ healthy, replicas, readyReplicas })}`;
-}
-
-function podName(ordinal: number): string {
-  return `${NAME}-${ordinal}`;
 }
 
 function namesOf(pods: readonly Pod[]): string {

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { LoggingOptions } from '../../../src/cli/logging.ts';
-import { createLogger, preciseNow } from '../../../src/cli/logging.ts';
+import { createLogger } from '../../../src/cli/logging.ts';
+import { preciseNow } from '../../../src/cli/precise-now.ts';
 import { parseVModule } from '../../../src/cli/vmodule.ts';
 import type { Logger } from '../../../src/util/logger.ts';
 

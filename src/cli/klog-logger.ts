@@ -1,0 +1,120 @@
+import type { LogFields, Logger } from '../util/logger.ts';
+import type { Caller } from './caller.ts';
+import { callerOfCaller } from './caller.ts';
+import { errorText, isProgrammerError } from './error-text.ts';
+import type { LogRecord } from './klog-text.ts';
+import type { LogValue } from './log-value.ts';
+import { logText, logValue } from './log-value.ts';
+import type { VModulePattern } from './vmodule.ts';
+import { verbosityOf } from './vmodule.ts';
+
+/** What every logger of a process shares. */
+export interface KlogCore {
+  readonly write: (record: LogRecord) => void;
+  readonly now: () => number;
+  readonly verbosity: number;
+  readonly vmodule: readonly VModulePattern[];
+  /** Characters of a text; at verbosity 10 and above people want them all. */
+  readonly longest?: number;
+}
+
+/** What one logger adds to its lines. */
+export interface KlogScope {
+  readonly verbosity: number;
+  readonly name: string;
+  readonly fields: ReadonlyMap<string, LogValue>;
+}
+
+/**
+ * Decides what is shown and puts together what a line says, as klog does: an error first, then the
+ * logger's name, then its fields, then those of the line; of two with the same key, the last.
+ *
+ * `info`, `error` and `enabled` each ask for their caller themselves: `callerOfCaller` counts
+ * frames.
+ */
+export class KlogLogger implements Logger {
+  readonly #core: KlogCore;
+  readonly #scope: KlogScope;
+
+  constructor(core: KlogCore, scope: KlogScope) {
+    this.#core = core;
+    this.#scope = scope;
+  }
+
+  get enabled(): boolean {
+    if (this.#scope.verbosity <= this.#core.verbosity) return true;
+    return this.#core.vmodule.length > 0 && this.#isEnabledIn(callerOfCaller());
+  }
+
+  info(message: string, fields?: LogFields): void {
+    const isEnabled = this.#scope.verbosity <= this.#core.verbosity;
+    if (!isEnabled && this.#core.vmodule.length === 0) return;
+    const caller = callerOfCaller();
+    if (isEnabled || this.#isEnabledIn(caller)) this.#write('info', message, caller, fields);
+  }
+
+  error(error: unknown, message: string, fields?: LogFields): void {
+    const about: LogFields =
+      error === undefined || error === null ? {} : { err: errorText(error), stack: stackOf(error) };
+    this.#write('error', message, callerOfCaller(), fields, about);
+  }
+
+  v(level: number): Logger {
+    return new KlogLogger(this.#core, { ...this.#scope, verbosity: level });
+  }
+
+  with(fields: LogFields): Logger {
+    const merged = merge(new Map(this.#scope.fields), fields, this.#core.longest);
+    return new KlogLogger(this.#core, { ...this.#scope, fields: merged });
+  }
+
+  named(name: string): Logger {
+    const full = this.#scope.name ? `${this.#scope.name}.${name}` : name;
+    return new KlogLogger(this.#core, { ...this.#scope, name: full });
+  }
+
+  #isEnabledIn(caller: Caller): boolean {
+    const verbosity = verbosityOf(caller, this.#core.vmodule);
+    return verbosity !== undefined && this.#scope.verbosity <= verbosity;
+  }
+
+  #write(
+    severity: LogRecord['severity'],
+    message: string,
+    caller: Caller,
+    fields: LogFields = {},
+    about: LogFields = {},
+  ): void {
+    const { longest } = this.#core;
+    const merged = merge(new Map(), about, longest);
+    if (this.#scope.name) merged.set('logger', this.#scope.name);
+    for (const [key, value] of this.#scope.fields) merged.set(key, value);
+    this.#core.write({
+      severity,
+      message: logText(message, longest),
+      fields: merge(merged, fields, longest),
+      verbosity: this.#scope.verbosity,
+      caller,
+      timeMs: this.#core.now(),
+    });
+  }
+}
+
+/** Where a bug is, for errors that are bugs; a stack says nothing about the world outside. */
+function stackOf(error: unknown): string | undefined {
+  return error instanceof Error && isProgrammerError(error) ? error.stack : undefined;
+}
+
+/** Sets `fields` in `target`. A key that is there already moves to the place of its last mention. */
+function merge(
+  target: Map<string, LogValue>,
+  fields: LogFields,
+  longest?: number,
+): Map<string, LogValue> {
+  for (const [key, field] of Object.entries(fields)) {
+    const value = logValue(key, field, longest);
+    target.delete(key);
+    if (value !== undefined) target.set(key, value);
+  }
+  return target;
+}
