@@ -15,21 +15,21 @@ export function equalJson(a: unknown, b: unknown): boolean {
       for (let index = 0; index < left.length; index++) pending.push([left[index], right[index]]);
       continue;
     }
-    const leftMembers = members(left);
-    const rightMembers = members(right);
-    if (leftMembers.size !== rightMembers.size) return false;
-    for (const [key, value] of leftMembers) {
-      if (!rightMembers.has(key)) return false;
-      pending.push([value, rightMembers.get(key)]);
+    const keys = presentKeys(left);
+    if (keys.length !== presentKeys(right).length) return false;
+    for (const key of keys) {
+      const counterpart = memberOf(right, key);
+      if (counterpart === undefined) return false;
+      pending.push([memberOf(left, key), counterpart]);
     }
   }
   return true;
 }
 
-function members(value: object): Map<string, unknown> {
-  const entries = new Map<string, unknown>();
-  for (const [key, member] of Object.entries(value)) {
-    if (member !== undefined) entries.set(key, member);
-  }
-  return entries;
+function presentKeys(value: object): string[] {
+  return Object.keys(value).filter((key) => memberOf(value, key) !== undefined);
+}
+
+function memberOf(value: object, key: string): unknown {
+  return Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
 }

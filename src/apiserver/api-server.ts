@@ -8,7 +8,7 @@ import type { CertificateAuthority } from '../util/x509.ts';
 import { createCertificateAuthority } from '../util/x509.ts';
 import { BUILTIN_KINDS } from './builtin/kinds.ts';
 import type { Backend, WatchLimits } from './call.ts';
-import { CrdLifecycle, withCrdDeletion } from './crd-lifecycle.ts';
+import { CrdLifecycle, withCrdRules } from './crd-lifecycle.ts';
 import { ConnectionReset, Faults } from './faults.ts';
 import { listenHttps } from './https-listener.ts';
 import { kubeconfigOf } from './kubeconfig.ts';
@@ -130,7 +130,7 @@ export class ApiServer {
       expireHistory: () => this.#store.compact(),
     });
     const registry = new Registry();
-    for (const kind of kinds) registry.add(withCrdDeletion(kind, () => clock.now()));
+    for (const kind of kinds) registry.add(withCrdRules(kind, () => clock.now()));
     const parts = {
       store: this.#store,
       registry,

@@ -9,6 +9,7 @@ import { deleteObject } from './operations/delete.ts';
 import { mutable, removeObject } from './operations/write.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { applyDefaults } from './schema/defaults.ts';
+import { checkCrd } from './schema/crd-validation.ts';
 import { prune } from './schema/prune.ts';
 
 const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
@@ -166,8 +167,8 @@ export class CrdLifecycle implements WriteObserver {
   }
 }
 
-/** The definition of CRDs, with what the server itself adds to their deletion. */
-export function withCrdDeletion(
+/** The definition of CRDs, with what the server itself adds: their rules and their deletion. */
+export function withCrdRules(
   definition: ResourceDefinition,
   now: () => number,
 ): ResourceDefinition {
@@ -179,6 +180,7 @@ export function withCrdDeletion(
     },
     hooks: {
       ...definition.hooks,
+      validate: checkCrd,
       // A CRD never goes at once: its objects go first.
       heldBack: ({ metadata }) => metadata.deletionTimestamp === undefined,
       markDeleted: (crd) => {

@@ -48,10 +48,12 @@ export function readJson(request: HttpRequest): unknown {
   });
 }
 
-/** JSON is YAML, so this reads both. Aliases are refused: a few lines can stand for gigabytes. */
+/** JSON is YAML, so this reads both, JSON the fast way. Aliases are refused: a few lines can stand for gigabytes. */
 export function readYaml(request: HttpRequest): unknown {
   return shallow(() => {
     const text = bodyText(request);
+    const json = jsonIn(text);
+    if (json !== undefined) return json;
     try {
       return parseYaml(text, { maxAliasCount: 0, merge: false, prettyErrors: false }) as unknown;
     } catch (cause) {
@@ -63,6 +65,18 @@ export function readYaml(request: HttpRequest): unknown {
 
 export function hasBody({ body }: HttpRequest): boolean {
   return body !== undefined && body.length > 0;
+}
+
+/** What most clients send as YAML is JSON; undefined if this is not. */
+function jsonIn(text: string): unknown {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    // Flow style is YAML, too.
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 function shallow(read: () => unknown): unknown {

@@ -161,8 +161,11 @@ export interface ResourceHooks {
     previous: StoredObject,
     context: HookContext & { readonly subresource: string | undefined },
   ) => void;
-  /** What is wrong with the object beyond its schema. */
-  readonly validate?: (object: StoredObject) => readonly FieldError[];
+  /** What is wrong with the object beyond its schema. `previous` is absent on create. */
+  readonly validate?: (
+    object: StoredObject,
+    previous: StoredObject | undefined,
+  ) => readonly FieldError[];
   /** What is wrong with the step from `previous`: immutable fields. */
   readonly validateUpdate?: (object: StoredObject, previous: StoredObject) => readonly FieldError[];
   /**

@@ -1,4 +1,5 @@
 import type { HttpResponse } from '../util/http.ts';
+import { jsonText } from './json-text.ts';
 import { JSON_TYPE } from './negotiation.ts';
 import type { StatusError } from './status-error.ts';
 
@@ -19,7 +20,7 @@ export function jsonResponse(
       'content-type': contentType,
       ...(warnings.length > 0 && { warning: warnings.map(warningHeader).join(', ') }),
     },
-    body: once(encoder.encode(`${JSON.stringify(value)}\n`)),
+    body: once(encoder.encode(`${jsonText(value)}\n`)),
   };
 }
 

@@ -72,10 +72,10 @@ function namespaceIn(fields: readonly FieldRequirement[]): string | undefined {
 
 function requireSelectable(field: string, definition: ResourceDefinition): void {
   if (field === 'metadata.name' || field === 'metadata.namespace') return;
-  const { selectableFields, custom } = definition;
-  if (selectableFields && Object.hasOwn(selectableFields, field)) return;
+  const { selectableFields = {}, custom } = definition;
+  if (Object.hasOwn(selectableFields, field)) return;
   throw badRequest(
-    custom || selectableFields
+    custom || Object.keys(selectableFields).length > 0
       ? `field label not supported: ${field}`
       : `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
   );

@@ -1,4 +1,5 @@
 import type { Clock } from '../util/clock.ts';
+import { jsonText } from './json-text.ts';
 import type { Representation } from './negotiation.ts';
 import { apiVersionIn, inVersion, represent } from './negotiation.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
@@ -80,5 +81,5 @@ export class WatchEncoder {
 }
 
 function line(type: string, object: object): Uint8Array {
-  return encoder.encode(`${JSON.stringify({ type, object })}\n`);
+  return encoder.encode(`{"type":"${type}","object":${jsonText(object)}}\n`);
 }

@@ -33,7 +33,7 @@ export function create(call: Call): Answer {
  */
 export function createNamed(call: Call, object: ApiObject, applied?: 'applied'): StoredObject {
   placeObject(call, object);
-  requireNamespace(call);
+  requireNamespace(call, object.metadata.name);
   const { generateName, name } = object.metadata;
   if (name || !generateName) return storeNew(call, object, applied);
   for (let attempt = 1; ; attempt++) {
@@ -68,7 +68,7 @@ function requirePlace({ info, definition }: Call): void {
 }
 
 /** What the NamespaceLifecycle admission of a real server sees to. */
-function requireNamespace({ backend, definition, info }: Call): void {
+function requireNamespace({ backend, definition, info }: Call, name: string = ''): void {
   if (!definition.namespaced || info.namespace === undefined) return;
   const namespaces = { group: '', plural: 'namespaces' };
   const namespace = backend.store.collection(namespaces).get(undefined, info.namespace);
@@ -76,7 +76,7 @@ function requireNamespace({ backend, definition, info }: Call): void {
   if (namespace.metadata.deletionTimestamp === undefined) return;
   throw forbidden(
     definition,
-    info.name ?? '',
+    name,
     `unable to create new content in namespace ${info.namespace} because it is being terminated`,
     [
       {

@@ -1,6 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { Answer, Call } from '../call.ts';
+import { copyJson } from '../copy-json.ts';
 import type { DeleteOptions } from '../delete-options.ts';
 import { deleteOptions } from '../delete-options.ts';
 import { representList } from '../negotiation.ts';
@@ -112,7 +113,7 @@ function mark(
   { seconds, until }: Grace,
   finalizers: readonly string[],
 ): ApiObject {
-  const object = hooks ? (structuredClone(stored) as ApiObject) : mutable(stored);
+  const object = hooks ? (copyJson(stored) as ApiObject) : mutable(stored);
   const { metadata } = object;
   if (finalizers.length > 0) metadata.finalizers = [...finalizers];
   else delete metadata.finalizers;

@@ -12,6 +12,7 @@ import { isTrue } from '../request-info.ts';
 import { contentType, readJson, readYaml } from '../request-body.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { fieldError } from '../schema/field-error.ts';
+import { goJson } from '../schema/go-format.ts';
 import { NestingError, isObject } from '../schema/json-value.ts';
 import {
   StatusError,
@@ -158,9 +159,7 @@ function patchTypes({ definition }: Call): string[] {
 }
 
 function refusePatch(patched: unknown, why: string): StatusError {
-  return invalid({ group: '', kind: '' }, '', [
-    fieldError.invalid('patch', JSON.stringify(patched), why),
-  ]);
+  return invalid({ group: '', kind: '' }, '', [fieldError.invalid('patch', goJson(patched), why)]);
 }
 
 /** Runs a pure patch function; what it throws becomes an answer. */

@@ -5,6 +5,7 @@ import { hookContext, isDryRun } from '../call.ts';
 import { withTrackedFields } from '../field-manager.ts';
 import { cannotBeHandled } from '../object-decoder.ts';
 import { hasFinalizers, validateMetadata, validateMetadataUpdate } from '../object-metadata.ts';
+import { copyJson } from '../copy-json.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { applyDefaults } from '../schema/defaults.ts';
 import type { FieldError } from '../schema/field-error.ts';
@@ -46,7 +47,7 @@ export function storeNew(call: Call, draft: ApiObject, applied?: AppliedFields):
   hooks?.prepareForCreate?.(object, hookContext(backend));
   requireValid(definition, object, [
     ...validateObject(object, definition),
-    ...(hooks?.validate?.(object) ?? []),
+    ...(hooks?.validate?.(object, undefined) ?? []),
     ...validateMetadata(object.metadata, definition.namespaced, nameFormat),
   ]);
 
@@ -88,12 +89,13 @@ export function storeChange(
     ...hookContext(backend),
     subresource: info.subresource,
   });
+  shareUnchanged(object, previous);
   if (definition.tracksGeneration && differsInSubstance(object, previous, definition)) {
     object.metadata.generation = (previous.metadata.generation ?? 0) + 1;
   }
   requireValid(definition, object, [
     ...validateObject(object, definition),
-    ...(hooks?.validate?.(object) ?? []),
+    ...(hooks?.validate?.(object, previous) ?? []),
     ...(hooks?.validateUpdate?.(object, previous) ?? []),
     // The name was found valid when it was new.
     ...validateMetadata(object.metadata, definition.namespaced, 'pathSegment'),
@@ -140,6 +142,13 @@ function requireCurrent(
   const { resourceVersion } = draft.metadata;
   if (resourceVersion && resourceVersion !== '0' && resourceVersion !== metadata.resourceVersion) {
     throw conflict(definition, metadata.name);
+  }
+}
+
+/** What is as it was is the same value again: kept once, and compared in no time from here on. */
+function shareUnchanged(object: ApiObject, previous: StoredObject): void {
+  for (const [field, value] of Object.entries(previous)) {
+    if (field !== 'metadata' && equalJson(object[field], value)) object[field] = value;
   }
 }
 
@@ -215,7 +224,7 @@ function settledMetadata(
 function withDefaults(object: ApiObject, { schema, hooks }: ResourceDefinition): ApiObject {
   const defaulted = schema ? applyDefaults(object, schema) : object;
   if (!hooks) return defaulted === object ? object : { ...defaulted, metadata: object.metadata };
-  const own = structuredClone(defaulted);
+  const own = copyJson(defaulted);
   hooks.applyDefaults?.(own);
   return own;
 }
@@ -227,7 +236,8 @@ function validateObject(object: StoredObject, definition: ResourceDefinition): F
   // Built-in kinds are Go types: a value of another type does not even decode.
   const wrongType = !custom && errors.find(({ reason }) => reason === 'FieldValueTypeInvalid');
   if (wrongType) throw cannotBeHandled(definition, formatFieldError(wrongType));
-  return errors;
+  // Beyond that their own rules decide: enums and keys of lists are not enforced as such.
+  return custom ? errors : errors.filter(({ reason }) => reason === 'FieldValueRequired');
 }
 
 function requireValid(
