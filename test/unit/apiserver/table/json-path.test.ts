@@ -85,8 +85,10 @@ for (const path of [
 
 test('a path that would visit too much is given up', () => {
   const wide = { list: Array.from({ length: 150_000 }, () => 0) };
-  assert.equal(evaluateJsonPath(parseJsonPath('.list[*]'), wide), undefined);
-  assert.equal(evaluateJsonPath(parseJsonPath('..missing'), wide), undefined);
+  for (const path of ['.list[*]', '..missing']) {
+    // Not `equal`: a failure would print it all.
+    assert.ok(evaluateJsonPath(parseJsonPath(path), wide) === undefined, path);
+  }
 });
 
 test('a path through deep nesting does not need a deep stack', () => {
