@@ -31,7 +31,7 @@ export async function runController(
     onWarning: (warning) => log.info('Unsafe configuration', { warning }),
   });
   const { qps, burst, timeoutMs } = config.requests;
-  const { client, server, close } = connectCluster(cluster, {
+  const connection = connectCluster(cluster, {
     clock,
     log: log.named('client'),
     metrics: metrics.restClient,
@@ -40,6 +40,7 @@ export async function runController(
     qps,
     burst,
   });
+  const { client, server } = connection;
   log.v(1).info('Using cluster', { server, source: cluster.source });
   const whole = daemon(
     {
@@ -55,6 +56,6 @@ export async function runController(
   try {
     await whole.run(signal);
   } finally {
-    await close();
+    await connection.close();
   }
 }

@@ -68,12 +68,12 @@ describe('fields', () => {
     ]);
   });
 
-  test('of the same key: the last one wins', () => {
+  test('of the same key: the last one wins, in its own place', () => {
     const lines: string[] = [];
     const log = logTo(lines).with({ a: 1, b: 2 });
     log.with({ a: 3 }).info('m', { b: 4 });
-    log.info('m');
-    assert.deepEqual(lines, ['"m" a=3 b=4\n', '"m" a=1 b=2\n']);
+    log.info('m', { a: 5 });
+    assert.deepEqual(lines, ['"m" a=3 b=4\n', '"m" b=2 a=5\n']);
   });
 
   test('without value are left out', () => {

@@ -33,6 +33,7 @@ test('names that only look like it are left alone', () => {
 test('credentials are masked by their form, wherever they stand', () => {
   const jwt = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
   assert.equal(redactText(`sent Bearer ${jwt}, got 401`), 'sent Bearer [redacted], got 401');
+  assert.equal(redactText('Bearer 0123abcdef'), 'Bearer [redacted]');
   assert.equal(redactText('authorization: basic dXNlcjpwYXNz'), 'authorization: basic [redacted]');
   assert.equal(redactText(`the token ${jwt} expired`), 'the token [redacted] expired');
   assert.equal(redactText('GET https://me:s3cret@host/x'), 'GET https://[redacted]@host/x');
