@@ -1,0 +1,146 @@
+/**
+ * The library: what client-go and controller-runtime are to Go. Start with `Controller`, which puts
+ * informers, a work queue and a sync handler together; every part also stands alone.
+ */
+
+// Objects, resources, errors: data and pure functions.
+export { ApiError, isApiError } from './api/api-error.ts';
+export type { ApiErrorKind } from './api/api-error.ts';
+export {
+  CUSTOM_RESOURCE_DEFINITIONS,
+  DEPLOYMENTS,
+  EVENTS,
+  LEASES,
+  NAMESPACES,
+  NODES,
+  PODS,
+  REPLICA_SETS,
+  SERVICES,
+} from './api/builtin.ts';
+export type {
+  CustomResourceDefinition,
+  Deployment,
+  Event,
+  Lease,
+  Namespace,
+  Node,
+  Pod,
+  ReplicaSet,
+  Service,
+} from './api/builtin.ts';
+export { removeCondition, setCondition } from './api/conditions.ts';
+export type { Condition } from './api/conditions.ts';
+export { equalJson } from './api/equal.ts';
+export { hasFinalizer, withFinalizer, withoutFinalizer } from './api/finalizer.ts';
+export { formatLabelSelector, matchesLabels, parseLabelSelector } from './api/label-selector.ts';
+export type { LabelSelector } from './api/label-selector.ts';
+export { labelValue } from './api/label-value.ts';
+export type {
+  Builtin,
+  DeepReadonly,
+  Draft,
+  KubernetesObject,
+  ObjectList,
+  ObjectMeta,
+  OwnerReference,
+  Wire,
+} from './api/object.ts';
+export { keyOf, objectKey, splitKey } from './api/object-key.ts';
+export type { ObjectKey, ObjectName } from './api/object-key.ts';
+export { controllerOf, controllerReference, isControlledBy } from './api/owner-reference.ts';
+export { compareResourceVersions } from './api/resource-version.ts';
+export { apiVersionOf, groupResourceOf } from './api/resource.ts';
+export type { Resource } from './api/resource.ts';
+export type { WatchEvent } from './api/watch-event.ts';
+
+// Talking to a server.
+export type {
+  Client,
+  DeleteOptions,
+  GetOptions,
+  ListOptions,
+  Patch,
+  Selection,
+  WatchOptions,
+  WatchStream,
+  WriteOptions,
+} from './client/client.ts';
+export type { ClusterConfig } from './client/cluster-config.ts';
+export { connectCluster } from './client/cluster-connection.ts';
+export type { ClusterConnection, ClusterConnectionOptions } from './client/cluster-connection.ts';
+export { isConnectionRefused } from './client/connection-error.ts';
+export { discover, serverVersion } from './client/discovery.ts';
+export type { DiscoveredResource, Discovery, ServerVersion } from './client/discovery.ts';
+export { HttpClient } from './client/http-client.ts';
+export type { HttpClientOptions } from './client/http-client.ts';
+export { loadClusterConfig } from './client/kube-config.ts';
+export type { ClusterConfigOptions } from './client/kube-config.ts';
+export { KubeConfigError } from './client/kube-config-error.ts';
+export { retryOnConflict } from './client/retry-on-conflict.ts';
+
+// Caches.
+export type { HandlerOptions, InformerHandler, Registration } from './cache/handler.ts';
+export type { IndexFunction, IndexFunctions } from './cache/indexer.ts';
+export { Informer } from './cache/informer.ts';
+export type { InformerOptions } from './cache/informer.ts';
+export { InformerSet } from './cache/informer-set.ts';
+export type { InformerRequest, InformerSetOptions } from './cache/informer-set.ts';
+export type { Lister, ListerQuery } from './cache/lister.ts';
+export { listerWatcher } from './cache/lister-watcher.ts';
+export type { ListerWatcher } from './cache/lister-watcher.ts';
+export type { Progress } from './cache/progress.ts';
+
+// Queue and workers.
+export { done, requeueAfter, TerminalError } from './workqueue/outcome.ts';
+export type { Outcome } from './workqueue/outcome.ts';
+export {
+  bucketLimiter,
+  exponentialLimiter,
+  fastSlowLimiter,
+  maxOfLimiter,
+  withMaxWait,
+} from './workqueue/rate-limiter.ts';
+export type { RateLimiter } from './workqueue/rate-limiter.ts';
+export { LOW_PRIORITY, WorkQueue } from './workqueue/work-queue.ts';
+export type { AddOptions, Taken, WorkQueueOptions } from './workqueue/work-queue.ts';
+export { WorkerPool } from './workqueue/worker-pool.ts';
+export type { Handler, HandlerContext, WorkerPoolOptions } from './workqueue/worker-pool.ts';
+
+// Events.
+export { EventBroadcaster } from './record/event-broadcaster.ts';
+export type { EventBroadcasterOptions } from './record/event-broadcaster.ts';
+export type {
+  EventOptions,
+  EventRecorder,
+  EventSubject,
+  Recorded,
+} from './record/event-recorder.ts';
+
+// Controllers and what runs them.
+export { Controller } from './manager/controller.ts';
+export type {
+  ControllerDeps,
+  ControllerOptions,
+  SyncContext,
+  SyncHandler,
+} from './manager/controller.ts';
+export { byController, CONTROLLER_INDEX, toController, toItself } from './manager/enqueue.ts';
+export type { ToKeys } from './manager/enqueue.ts';
+export { HttpServer } from './manager/http-server.ts';
+export type { HealthCheck, HttpServerRoutes } from './manager/http-server.ts';
+export { Manager } from './manager/manager.ts';
+export type { ManagerOptions, Stage } from './manager/manager.ts';
+export { terminationSignal } from './manager/signals.ts';
+export { metricsOf } from './metrics/metrics.ts';
+export type { Metrics } from './metrics/metrics.ts';
+export { createRegistry, expose } from './metrics/registry.ts';
+export type { Exposition, Registry } from './metrics/registry.ts';
+
+// Time, logs and life.
+export { systemClock } from './util/clock.ts';
+export type { Clock } from './util/clock.ts';
+export type { HttpHandler, HttpRequest, HttpResponse } from './util/http.ts';
+export { silentLogger } from './util/logger.ts';
+export type { LogFields, Logger } from './util/logger.ts';
+export { runAll } from './util/run-all.ts';
+export type { Runnable } from './util/runnable.ts';

@@ -1,0 +1,12 @@
+/**
+ * The test kit: a Kubernetes API server in this process, the controllers of a cluster, and a clock
+ * moved by hand. Give `HttpClient` the server's `handler`, and no socket is opened.
+ */
+export { ApiServer } from './apiserver/api-server.ts';
+export type { ApiServerOptions, Listening, ListenOptions } from './apiserver/api-server.ts';
+export { ConnectionReset, Faults } from './apiserver/faults.ts';
+export type { Failure, FaultOptions, RequestMatcher } from './apiserver/faults.ts';
+export type { RequestLog, RequestRecord } from './apiserver/request-log.ts';
+export { Cluster } from './cluster/cluster.ts';
+export type { ClusterKubeletOptions, ClusterOptions } from './cluster/cluster.ts';
+export { FakeClock, settle } from './util/fake-clock.ts';
