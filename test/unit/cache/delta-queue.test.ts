@@ -99,7 +99,10 @@ test('the producer is asked to wait only above the mark, until half of it is lef
     taken.push(entry);
     return gates[entry]!.promise;
   });
-  for (let entry = 0; entry < 5; entry++) gates[entry]!.resolve();
+  for (let entry = 0; entry < 4; entry++) gates[entry]!.resolve();
+  await settle();
+  assert.deepEqual([queue.length, waits], [6, true]);
+  gates[4]!.resolve();
   await settle();
   assert.deepEqual([taken.length, queue.length, waits], [6, 5, false]);
   stop.abort();

@@ -168,6 +168,7 @@ test('a stream that the server ends without its bookmark is replaced by a list',
   await settle();
   assert.equal(world.source.lists.length, 1);
   assert.deepEqual(world.deltas.map(brief), ['replaced @10']);
+  assert.equal(world.clock.pending, 1, 'the watchdog of the watch, none of the stream');
   await world.stop();
 });
 

@@ -91,6 +91,21 @@ test('a server that refuses watches for a while is waited for; nothing is listed
   await world.stop();
 });
 
+test('two minutes of a standing watch lead back to short delays', async () => {
+  const world = reflectorWorld();
+  await world.start();
+  world.source.emit({ type: 'error', error: tooManyRequests() });
+  world.source.failNext('watch', unreachable(), 3);
+  await world.clock.advance(60_000);
+  assert.equal(world.reflector.progress.phase, 'watching');
+  await world.clock.advance(80_000);
+  world.source.failNext('watch', unreachable());
+  world.source.endWatches();
+  await settle();
+  assert.equal(world.clock.untilNext, 800);
+  await world.stop();
+});
+
 test('429 four times: one list, five watches', async () => {
   const world = reflectorWorld();
   world.source.failNext('watch', apiError('invalid', 'no streaming', 422));
@@ -282,10 +297,11 @@ test('a bookmark a minute keeps a quiet watch open', async () => {
 });
 
 test('the silence that is borne is an option', async () => {
-  const world = reflectorWorld('refused', {}, { stallMs: 5000 });
+  const world = reflectorWorld('refused', {}, { stallMs: 500 });
   await world.start();
-  await world.clock.advance(5000);
+  await world.clock.advance(500);
   assert.equal(world.reflector.progress.stalls, 1);
+  assert.equal(world.source.openWatches, 1, 'however short, silence is no very short watch');
   await world.stop();
 });
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { WatchConnection } from '../../../src/cache/watch-connection.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
@@ -44,6 +45,17 @@ test('silence ends it; any byte puts that off', async () => {
   assert.equal(source.openWatches, 0);
 });
 
+test('the silence is measured from the last byte, to the millisecond', async () => {
+  const { clock, source, open } = world();
+  const connection = await open();
+  await clock.advance(30);
+  source.bookmark();
+  await clock.advance(999);
+  assert.equal(connection.stalled, false);
+  await clock.advance(1);
+  assert.equal(connection.stalled, true);
+});
+
 test('an answer that does not come is not awaited for longer', async () => {
   const { clock, owner } = world();
   const opening = WatchConnection.open(
@@ -75,6 +87,7 @@ for (const end of ['close', 'abort'] as const) {
     assert.equal(connection.stalled, false);
     assert.equal(source.openWatches, 0);
     assert.equal(clock.pending, 0);
+    assert.equal(getEventListeners(owner.signal, 'abort').length, 0);
   });
 }
 
