@@ -1,7 +1,7 @@
 import type { Resource } from '../api/resource.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Status, StatusCause, StatusDetails } from '../api/status.ts';
-import { goQuote } from './schema/go-format.ts';
+import { goQuote } from '../util/go-quote.ts';
 import type { FieldError } from './schema/field-error.ts';
 import { invalidStatus } from './schema/field-error.ts';
 

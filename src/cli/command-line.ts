@@ -8,7 +8,7 @@ import { versionLine } from './commands/version.ts';
 import { errorText, isProgrammerError } from './error-text.ts';
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from './exit-codes.ts';
 import { flagForms } from './flag-parser.ts';
-import { goQuote } from './go-quote.ts';
+import { goQuote } from '../util/go-quote.ts';
 import { helpText } from './help.ts';
 import { logText } from './log-value.ts';
 import type { LoggingOptions } from './logging.ts';

@@ -1,5 +1,5 @@
 import { UsageError } from './exit-codes.ts';
-import { goQuote } from './go-quote.ts';
+import { goQuote } from '../util/go-quote.ts';
 
 /**
  * The controllers that `--controllers` asks for: `*` is all, `name` one, `-name` takes one away,

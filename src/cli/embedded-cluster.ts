@@ -6,7 +6,7 @@ import { Cluster } from '../cluster/cluster.ts';
 import type { ClusterOptions } from '../cluster/cluster.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
-import { goQuote } from './go-quote.ts';
+import { goQuote } from '../util/go-quote.ts';
 
 export interface EmbeddedClusterOptions {
   readonly host: string;

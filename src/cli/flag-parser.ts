@@ -2,7 +2,7 @@ import yargs from 'yargs';
 import type { Argv } from 'yargs';
 import type { FlagForm } from './arguments.ts';
 import { UsageError } from './exit-codes.ts';
-import { goQuote } from './go-quote.ts';
+import { goQuote } from '../util/go-quote.ts';
 import type { Option, Options, OptionValues } from './option.ts';
 import { GROUPS } from './option.ts';
 import { MASK, isSecretName, redactText } from './redact.ts';

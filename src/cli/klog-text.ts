@@ -1,5 +1,5 @@
 import type { Caller } from './caller.ts';
-import { escapeUnprintable, goQuote } from './go-quote.ts';
+import { escapeUnprintable, goQuote } from '../util/go-quote.ts';
 import type { LogValue } from './log-value.ts';
 import { ObjectReference } from './log-value.ts';
 

@@ -1,6 +1,6 @@
 import { parseBindAddress } from '../manager/http-server.ts';
 import { parseGoDuration } from './go-duration.ts';
-import { goQuote } from './go-quote.ts';
+import { goQuote } from '../util/go-quote.ts';
 import type { VModulePattern } from './vmodule.ts';
 import { parseVModule } from './vmodule.ts';
 

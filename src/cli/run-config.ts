@@ -1,7 +1,7 @@
 import { selectControllers } from './controller-selection.ts';
 import { UsageError } from './exit-codes.ts';
 import type { ParsedFlags } from './flag-parser.ts';
-import { goQuote } from './go-quote.ts';
+import { goQuote } from '../util/go-quote.ts';
 import type { RUN_OPTIONS } from './options.ts';
 
 /** What the daemon runs on: every flag checked, in the units of the program, and frozen. */

@@ -2,15 +2,12 @@ import { InformerSet } from '../cache/informer-set.ts';
 import type { ControllerDeps } from '../manager/controller.ts';
 import { Manager } from '../manager/manager.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { fakeKubelet, fakeNode } from './fake-kubelet.ts';
+import type { ClusterDeps } from './cluster-deps.ts';
+import { fakeKubelet } from './fake-kubelet.ts';
+import { fakeNode } from './fake-node.ts';
 import { fakeScheduler } from './fake-scheduler.ts';
 import { garbageCollection } from './garbage-collection.ts';
 import { namespaceDeletion } from './namespace-deletion.ts';
-
-/** What the controllers of a cluster are built from. */
-export interface ClusterDeps extends ControllerDeps {
-  readonly informers: InformerSet;
-}
 
 export interface ClusterOptions {
   /**

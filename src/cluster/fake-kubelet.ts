@@ -1,15 +1,14 @@
 import { isApiError } from '../api/api-error.ts';
-import { NODES, PODS } from '../api/builtin.ts';
-import type { Node, Pod } from '../api/builtin.ts';
+import { PODS } from '../api/builtin.ts';
+import type { Pod } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
-import { objectKey } from '../api/object-key.ts';
-import type { DeepReadonly, Draft } from '../api/object.ts';
+import type { DeepReadonly } from '../api/object.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller.ts';
 import type { Clock } from '../util/clock.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
-import type { ClusterDeps } from './cluster.ts';
+import type { ClusterDeps } from './cluster-deps.ts';
 
 export interface FakeKubeletOptions {
   readonly nodeName: string;
@@ -103,63 +102,6 @@ class FakeKubelet {
     const host = (this.#addresses++ % 65_000) + 2;
     return `10.244.${host >> 8}.${host & 255}`;
   }
-}
-
-/** The node that the Pods run on: created unless it is there, and put back if it is deleted. */
-export function fakeNode(deps: ClusterDeps, nodeName: string): Controller {
-  const nodes = deps.informers.for(NODES, { fieldSelector: `metadata.name=${nodeName}` });
-  const key = objectKey(undefined, nodeName);
-  const controller = new Controller(deps, {
-    name: 'fake-node',
-    kind: NODES.kind,
-    sync: async (_, { client, signal }) => {
-      if (nodes.lister.get(key)) return done();
-      try {
-        const node = buildNode(nodeName, timestamp(deps.clock.now()));
-        await client.create(NODES, node, { fieldManager: 'kubelet', signal });
-      } catch (error) {
-        if (!isApiError(error, 'alreadyExists')) throw error;
-      }
-      return done();
-    },
-  }).for(nodes);
-  controller.queue.add(key, { cause: 'The node registers itself' });
-  return controller;
-}
-
-function buildNode(name: string, now: string): Draft<Node> {
-  return {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: { name, labels: { 'kubernetes.io/hostname': name } },
-    spec: {},
-    status: {
-      capacity: { cpu: '32', memory: '64Gi', pods: '10000' },
-      allocatable: { cpu: '32', memory: '64Gi', pods: '10000' },
-      conditions: [
-        {
-          type: 'Ready',
-          status: 'True',
-          reason: 'KubeletReady',
-          message: 'the simulated kubelet is ready',
-          lastHeartbeatTime: now,
-          lastTransitionTime: now,
-        },
-      ],
-      nodeInfo: {
-        architecture: 'amd64',
-        bootID: '',
-        containerRuntimeVersion: 'fake://1',
-        kernelVersion: '',
-        kubeProxyVersion: '',
-        kubeletVersion: 'fake',
-        machineID: '',
-        operatingSystem: 'linux',
-        osImage: '',
-        systemUUID: '',
-      },
-    },
-  };
 }
 
 function runningStatus(pod: DeepReadonly<Pod>, address: string, now: string): object {

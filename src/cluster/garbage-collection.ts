@@ -1,7 +1,7 @@
 import { WorkQueue } from '../workqueue/work-queue.ts';
 import { WorkerPool } from '../workqueue/worker-pool.ts';
 import type { Runnable } from '../util/runnable.ts';
-import type { ClusterDeps } from './cluster.ts';
+import type { ClusterDeps } from './cluster-deps.ts';
 import { GarbageCollector } from './garbage-collector.ts';
 import { ResourceMonitors } from './resource-monitors.ts';
 

@@ -9,7 +9,7 @@ import { listerWatcher } from '../cache/lister-watcher.ts';
 import { discover } from '../client/discovery.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { untilAborted } from '../util/until-aborted.ts';
-import type { ClusterDeps } from './cluster.ts';
+import type { ClusterDeps } from './cluster-deps.ts';
 
 /** Events come and go by themselves and own nothing. */
 const IGNORED: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io']);

@@ -26,6 +26,7 @@ export interface HttpServerRoutes {
  */
 export class HttpServer implements Runnable {
   readonly name: string;
+  readonly #bindAddress: string;
   readonly #address: { readonly host?: string; readonly port: number };
   readonly #routes: HttpServerRoutes;
   readonly #log: Logger;
@@ -40,6 +41,7 @@ export class HttpServer implements Runnable {
     },
   ) {
     this.name = options.name;
+    this.#bindAddress = options.bindAddress;
     this.#address = parseBindAddress(options.bindAddress);
     this.#routes = options.routes;
     this.#log = deps.log;
@@ -60,7 +62,10 @@ export class HttpServer implements Runnable {
         server.close(() => resolve());
         server.closeAllConnections();
       };
-      server.once('error', reject);
+      server.once('error', (cause) => {
+        const message = `Could not listen on ${this.#bindAddress} for ${this.name}: ${cause.message}`;
+        reject(new Error(message, { cause }));
+      });
       server.listen(this.#address, () => {
         this.#log
           .v(1)

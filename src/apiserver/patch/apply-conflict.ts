@@ -1,5 +1,5 @@
 import type { StatusCause } from '../../api/status.ts';
-import { goQuote } from '../schema/go-format.ts';
+import { goQuote } from '../../util/go-quote.ts';
 import type { FieldManager } from './managed-fields.ts';
 
 /** A field that another manager owns and that an apply would change. */

@@ -1,4 +1,5 @@
-import { goJson, goNumber, goQuote } from '../schema/go-format.ts';
+import { goJson, goNumber } from '../schema/go-format.ts';
+import { goQuote } from '../../util/go-quote.ts';
 import { isObject } from '../schema/json-value.ts';
 
 /**

@@ -1,5 +1,6 @@
 import type { Status, StatusCause } from '../../api/status.ts';
-import { goJson, goNumber, goQuote } from './go-format.ts';
+import { goJson, goNumber } from './go-format.ts';
+import { goQuote } from '../../util/go-quote.ts';
 
 /** What is wrong with a field, as `Status.details.causes[].reason` says it. */
 export type FieldErrorReason =

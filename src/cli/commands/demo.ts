@@ -3,7 +3,7 @@ import type { Logger } from '../../util/logger.ts';
 import { systemClock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { runAll } from '../../util/run-all.ts';
-import { aborted } from '../aborted.ts';
+import { untilAborted } from '../../util/until-aborted.ts';
 import type { World } from '../command.ts';
 import { Kubectl } from '../demo/kubectl.ts';
 import { Narrator } from '../demo/narrator.ts';
@@ -126,7 +126,7 @@ async function performWithDaemon(
           await story.leave();
           world.print(`\n${exportLine(kubeconfig)}\n`);
           narrator.note('Try kubectl get, scale, edit, describe, delete. Ctrl-C ends it.');
-          await aborted(ended);
+          await untilAborted(ended);
         }
         stopMs = systemClock.monotonic();
         stop.abort(new Error('The story is over'));

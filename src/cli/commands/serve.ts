@@ -5,7 +5,7 @@ import { requireOurs, temporaryKubeconfig, writeKubeconfig } from '../kubeconfig
 import { createLogger } from '../logging.ts';
 import type { OptionValues } from '../option.ts';
 import type { SERVE_OPTIONS } from '../options.ts';
-import { aborted } from '../aborted.ts';
+import { untilAborted } from '../../util/until-aborted.ts';
 
 /** Serves until the process is asked to stop. Nothing is listened on before the file may be written. */
 export async function serve(
@@ -24,7 +24,9 @@ export async function serve(
     try {
       print(`Serving a Kubernetes API at ${cluster.url}; Ctrl-C stops it. For kubectl:\n`);
       print(exportLine(file.path));
-      await (flags['no-cluster-controllers'] ? aborted(signal) : cluster.runControllers(signal));
+      await (flags['no-cluster-controllers']
+        ? untilAborted(signal)
+        : cluster.runControllers(signal));
     } finally {
       await file.remove();
     }

@@ -6,7 +6,7 @@ import type { DeepReadonly } from '../../api/object.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import { Controller } from '../../manager/controller.ts';
 import { byController, toController } from '../../manager/enqueue.ts';
-import type { ControllerFactory } from '../registry.ts';
+import type { ControllerFactory } from '../controller-factory.ts';
 import { COMPONENT } from './pod.ts';
 import { countSync } from './sync.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { goQuote } from '../../../src/cli/go-quote.ts';
+import { goQuote } from '../../../src/util/go-quote.ts';
 
 const quoted: readonly (readonly [what: string, text: string, literal: string])[] = [
   ['an empty text', '', '""'],
