@@ -12,7 +12,7 @@ import { mergeFields, removeFields } from './merge-fields.ts';
 import { UNMANAGED, withObjectMeta } from './object-meta.ts';
 import { PatchError } from './patch-error.ts';
 import type { WriteContext } from './track-update.ts';
-import { managerOf, resetSet, tracked, withoutReset } from './track-update.ts';
+import { managerOf, tracked, withoutReset } from './track-update.ts';
 import { requireTyped } from './typed-check.ts';
 
 export interface ApplyPatch extends WriteContext {
@@ -52,7 +52,7 @@ export function applyPatch(patch: ApplyPatch): ApplyResult {
 
   const self = managerOf(patch, 'Apply');
   const mine = managers.find(self);
-  const fields = fieldsOf(applied, schema).recursiveDifference(resetSet(patch));
+  const fields = fieldsOf(applied, schema);
   const wanting = managers.with({ ...self, fields });
   const merged = mergeFields(live, applied, schema);
   const object = mine ? withoutAbandoned(merged, mine.fields, wanting, schema) : merged;

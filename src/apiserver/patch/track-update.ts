@@ -91,13 +91,9 @@ export function managerOf(
   };
 }
 
-/** The fields that an endpoint does not write. */
-export function resetSet(context: WriteContext): FieldSet {
-  return FieldSet.of((context.resetFields ?? []).map(fieldElement));
-}
-
+/** `changes` without those to fields that the endpoint does not write. */
 export function withoutReset(changes: Comparison, context: WriteContext): Comparison {
-  const reset = resetSet(context);
+  const reset = FieldSet.of((context.resetFields ?? []).map(fieldElement));
   if (reset.isEmpty) return changes;
   return {
     removed: changes.removed.recursiveDifference(reset),

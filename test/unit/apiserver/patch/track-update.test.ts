@@ -199,3 +199,25 @@ test('items that cannot be told apart are owned together', () => {
     '.spec.ports[port=80,protocol="TCP"].port',
   ]);
 });
+
+test('an item that gets a double is no longer owned part by part', () => {
+  const created = updated(undefined, count({ ports: [{ port: 80, name: 'a' }] }));
+  const doubled = updated(
+    created,
+    { ...created, spec: { ports: [{ port: 80, name: 'a' }, { port: 80 }] } },
+    { manager: 'other' },
+  );
+  assert.deepEqual(owners(doubled), {
+    'me Update': ['.spec', '.spec.ports'],
+    'other Update': ['.spec.ports[port=80,protocol="TCP"]'],
+  });
+});
+
+test('what becomes something else is a change, and takes what was in it along', () => {
+  const created = updated(undefined, count({ open: { a: { x: 1 } } }));
+  const changed = updated(created, { ...created, spec: { open: { a: 5 } } }, { manager: 'other' });
+  assert.deepEqual(owners(changed), {
+    'me Update': ['.spec', '.spec.open'],
+    'other Update': ['.spec.open.a'],
+  });
+});

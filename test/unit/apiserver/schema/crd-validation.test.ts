@@ -258,6 +258,13 @@ test('defaults are valid and pruned', () => {
   ]);
 });
 
+test('the type and the metadata of an object have no defaults', () => {
+  const kind: JsonSchema = { type: 'string', default: 'Count' };
+  assert.deepEqual(errorsOf(crd({ schema: { type: 'object', properties: { kind } } })), [
+    'spec.validation.openAPIV3Schema.properties[kind].default: Forbidden: must not be set in top-level kind',
+  ]);
+});
+
 test('list maps have keys that are there', () => {
   const list = {
     type: 'array',
@@ -268,6 +275,10 @@ test('list maps have keys that are there', () => {
   assert.deepEqual(schemaErrors({ ...list, items: { ...items, required: ['name'] } }), []);
   assert.deepEqual(schemaErrors({ ...list, items }), [
     '~.items.properties[name].default: Required value: this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property',
+  ]);
+  const twice = { ...list, 'x-kubernetes-list-map-keys': ['name', 'name'] };
+  assert.deepEqual(schemaErrors({ ...twice, items: { ...items, required: ['name'] } }), [
+    '~.x-kubernetes-list-map-keys: Invalid value: ["name","name"]: must not contain duplicate entries',
   ]);
   assert.deepEqual(schemaErrors({ ...list, items: { type: 'object' } }), [
     '~.x-kubernetes-list-map-keys: Invalid value: ["name"]: entries must all be names of item properties',

@@ -65,6 +65,7 @@ test('strings: length in characters, pattern, format', () => {
   assert.deepEqual(errorsOf({ type: 'string', pattern: '^a+$' }, 'ab"'), [
     `spec.field: Invalid value: "ab\\"": spec.field in body should match '^a+$'`,
   ]);
+  assert.deepEqual(errorsOf({ type: 'string', pattern: 'a' }, 'bab'), []);
   assert.deepEqual(errorsOf({ type: 'string', format: 'date-time' }, 'soon'), [
     'spec.field: Invalid value: "soon": spec.field in body must be of type date-time: "soon"',
   ]);

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { displayPath } from '../../../../src/apiserver/patch/field-set.ts';
+import { fieldsOf } from '../../../../src/apiserver/patch/fields-of.ts';
+import { mergeFields } from '../../../../src/apiserver/patch/merge-fields.ts';
+import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
+import { deepFreeze } from '../schema/arbitraries.ts';
+import { SCHEMA } from './harness.ts';
+
+function merged(live: JsonObject, applied: JsonObject): unknown {
+  return mergeFields(deepFreeze({ spec: live }), deepFreeze({ spec: applied }), SCHEMA)['spec'];
+}
+
+/** Two sets merged, items written as letters. */
+function order(live: string, applied: string): string {
+  const { tags } = merged({ tags: Array.from(live) }, { tags: Array.from(applied) }) as {
+    tags: string[];
+  };
+  return tags.join('');
+}
+
+test('applied items keep their order, others the place they had', () => {
+  assert.equal(order('abc', 'b'), 'abc');
+  assert.equal(order('abc', 'adb'), 'adbc');
+  assert.equal(order('acb', 'adc'), 'adcb');
+  assert.equal(order('bac', 'bda'), 'bdac');
+  assert.equal(order('abc', 'ca'), 'bca');
+  assert.equal(order('', 'ba'), 'ba');
+});
+
+test('of items that cannot be told apart, the applied one is taken', () => {
+  assert.equal(order('aax', 'ay'), 'ayx');
+  const ports = [{ port: 80, name: 'old' }, { port: 80 }];
+  assert.deepEqual(merged({ ports }, { ports: [{ port: 80, name: 'new' }] }), {
+    ports: [{ port: 80, name: 'new' }],
+  });
+});
+
+test('null in place of a map or a list that merges says nothing', () => {
+  const live = { limits: { cpu: '1' }, tags: ['a'], name: 'x' };
+  assert.deepEqual(merged(live, { limits: null, tags: null, name: null }), {
+    ...live,
+    name: null,
+  });
+});
+
+test('what changes its kind is replaced', () => {
+  assert.deepEqual(merged({ open: { a: { x: 1 } } }, { open: { a: [1] } }), { open: { a: [1] } });
+  assert.deepEqual(merged({ open: { a: [1] } }, { open: { a: { x: 1 } } }), {
+    open: { a: { x: 1 } },
+  });
+});
+
+test('the fields of an object: leaves, items, and members whose names are data', () => {
+  const spec = {
+    name: 'x',
+    ports: [{ port: 80, name: 'a' }, { port: 81 }, { port: 81 }],
+    limits: { cpu: '1' },
+    open: { a: {}, b: { c: null } },
+    tags: [],
+  };
+  assert.deepEqual([...fieldsOf({ spec }, SCHEMA).paths()].map(displayPath), [
+    '.spec.limits.cpu',
+    '.spec.name',
+    '.spec.open.a',
+    '.spec.open.b',
+    '.spec.open.b.c',
+    '.spec.ports[port=80,protocol="TCP"]',
+    '.spec.ports[port=80,protocol="TCP"].name',
+    '.spec.ports[port=80,protocol="TCP"].port',
+    '.spec.ports[port=81,protocol="TCP"]',
+  ]);
+});
