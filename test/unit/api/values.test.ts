@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { ApiError, isExpired, isTooLargeResourceVersion } from '../../../src/api/api-error.ts';
 import { setCondition, timestamp } from '../../../src/api/conditions.ts';
 import { equalJson } from '../../../src/api/equal.ts';

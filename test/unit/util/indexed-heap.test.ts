@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { IndexedHeap } from '../../../src/util/indexed-heap.ts';
 
 const key = fc.integer({ min: 0, max: 20 });
