@@ -1,0 +1,554 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { ApiError, isApiError } from '../../../src/api/api-error.ts';
+import { NODES, PODS } from '../../../src/api/builtin.ts';
+import type { HttpClientOptions } from '../../../src/client/http-client.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { undiciTransport } from '../../../src/client/transport.ts';
+import type { RestClientMetrics, RestExchange } from '../../../src/metrics/rest-client-metrics.ts';
+import { noRestClientMetrics } from '../../../src/metrics/rest-client-metrics.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import type { HttpHandler } from '../../../src/util/http.ts';
+import type { ConfigMap } from './server.ts';
+import { bodyOf, CONFIG_MAPS, configMap, sendJson, sendStatus, serve } from './server.ts';
+
+async function connect(
+  t: TestContext,
+  listener: RequestListener,
+  options: Partial<HttpClientOptions> = {},
+) {
+  const { url, server } = await serve(t, listener);
+  const transport = undiciTransport({ server: url });
+  t.after(() => transport.close());
+  return {
+    url,
+    server,
+    client: new HttpClient({ handler: transport.handle, server: url, ...options }),
+  };
+}
+
+async function failure(promise: Promise<unknown>): Promise<ApiError> {
+  const error = await promise.then(
+    () => assert.fail('it succeeded'),
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof ApiError, String(error));
+  return error;
+}
+
+const AT = { namespace: 'default', name: 'settings' };
+
+test('each verb becomes the request Kubernetes expects', async (t) => {
+  const seen: unknown[] = [];
+  const { client } = await connect(
+    t,
+    (request, response) => {
+      void bodyOf(request).then((body) => {
+        const { accept, 'content-type': type, 'user-agent': agent } = request.headers;
+        seen.push([
+          `${request.method} ${request.url}`,
+          type ?? accept,
+          body && (JSON.parse(body) as unknown),
+        ]);
+        assert.equal(agent, 'test/1');
+        sendJson(
+          response,
+          request.url?.startsWith('/api/v1/configmaps') || request.url?.includes('limit=')
+            ? { kind: 'ConfigMapList', metadata: { resourceVersion: '9' }, items: [] }
+            : configMap('settings'),
+        );
+      });
+    },
+    { userAgent: 'test/1' },
+  );
+  const json = 'application/json';
+  const object = configMap('settings');
+  const path = '/api/v1/namespaces/default/configmaps';
+
+  await client.get(CONFIG_MAPS, AT, { resourceVersion: '0' });
+  await client.list(CONFIG_MAPS, {
+    labelSelector: 'app=web,tier!=db',
+    fieldSelector: 'metadata.name=web',
+    resourceVersion: '5',
+    resourceVersionMatch: 'NotOlderThan',
+    limit: 500,
+    continueToken: 'next page',
+  });
+  await client.list(CONFIG_MAPS, { namespace: 'default', limit: 1, metadataOnly: true });
+  await client.create(CONFIG_MAPS, object, {
+    fieldManager: 'me',
+    dryRun: true,
+    fieldValidation: 'Strict',
+  });
+  await client.update(CONFIG_MAPS, object, { subresource: 'status' });
+  await client.patch(CONFIG_MAPS, AT, { type: 'merge', body: { data: {} } });
+  await client.patch(CONFIG_MAPS, AT, {
+    type: 'json',
+    body: [{ op: 'remove', path: '/data' }],
+  });
+  await client.patch(CONFIG_MAPS, AT, { type: 'strategic', body: {} }, { subresource: 'scale' });
+  await client.patch(
+    CONFIG_MAPS,
+    AT,
+    { type: 'apply', body: {}, force: true },
+    { fieldManager: 'me' },
+  );
+  await client.delete(CONFIG_MAPS, AT, {
+    uid: 'u',
+    propagationPolicy: 'Foreground',
+    gracePeriodSeconds: 0,
+    dryRun: true,
+  });
+  await client.raw({ path: '/version' });
+
+  assert.deepEqual(seen, [
+    [`GET ${path}/settings?resourceVersion=0`, json, ''],
+    [
+      'GET /api/v1/configmaps?labelSelector=app%3Dweb%2Ctier%21%3Ddb&fieldSelector=metadata.name%3Dweb&resourceVersion=5&resourceVersionMatch=NotOlderThan&limit=500&continue=next+page',
+      json,
+      '',
+    ],
+    [
+      `GET ${path}?limit=1`,
+      'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
+      '',
+    ],
+    [`POST ${path}?fieldManager=me&dryRun=All&fieldValidation=Strict`, json, object],
+    [`PUT ${path}/settings/status`, json, object],
+    [`PATCH ${path}/settings`, 'application/merge-patch+json', { data: {} }],
+    [`PATCH ${path}/settings`, 'application/json-patch+json', [{ op: 'remove', path: '/data' }]],
+    [`PATCH ${path}/settings/scale`, 'application/strategic-merge-patch+json', {}],
+    [`PATCH ${path}/settings?fieldManager=me&force=true`, 'application/apply-patch+yaml', {}],
+    [
+      `DELETE ${path}/settings`,
+      json,
+      {
+        kind: 'DeleteOptions',
+        apiVersion: 'v1',
+        preconditions: { uid: 'u' },
+        dryRun: ['All'],
+        propagationPolicy: 'Foreground',
+        gracePeriodSeconds: 0,
+      },
+    ],
+    ['GET /version', json, ''],
+  ]);
+});
+
+test('a name that would change the path is refused before anything is sent', async () => {
+  const handler: HttpHandler = () => assert.fail('it was sent');
+  const client = new HttpClient({ handler, server: 'test' });
+  for (const name of ['', '.', '..', 'a/b', 'a%2fb']) {
+    await assert.rejects(client.delete(CONFIG_MAPS, { namespace: 'default', name }), TypeError);
+    await assert.rejects(client.list(PODS, { namespace: name || '..' }), TypeError);
+    await assert.rejects(client.get(NODES, { name }), TypeError);
+  }
+  await assert.rejects(client.get(PODS, { name: 'web' }), /pods: namespace must be/);
+  await assert.rejects(client.patch(PODS, AT, { type: 'apply', body: {} }), /fieldManager/);
+});
+
+test('items of a list carry their kind, and no managed fields', async (t) => {
+  const { client } = await connect(t, (_request, response) => {
+    const { apiVersion: _version, kind: _kind, ...bare } = configMap('a');
+    sendJson(response, {
+      kind: 'ConfigMapList',
+      apiVersion: 'v1',
+      metadata: { resourceVersion: '7', continue: 'token', remainingItemCount: 3 },
+      items: [{ ...bare, metadata: { ...bare.metadata, managedFields: [{ manager: 'x' }] } }],
+    });
+  });
+  const page = await client.list(CONFIG_MAPS);
+  assert.deepEqual(page, {
+    items: [configMap('a')],
+    resourceVersion: '7',
+    continueToken: 'token',
+    remainingItemCount: 3,
+  });
+});
+
+test('managed fields are kept on demand, and an empty slice of Go is an empty list', async (t) => {
+  const { client } = await connect(
+    t,
+    (request, response) => {
+      const object = configMap('a');
+      sendJson(
+        response,
+        request.url?.endsWith('/settings')
+          ? { ...object, metadata: { ...object.metadata, managedFields: [{ manager: 'x' }] } }
+          : { kind: 'ConfigMapList', metadata: {}, items: null },
+      );
+    },
+    { keepManagedFields: true },
+  );
+  const object: ConfigMap = await client.get(CONFIG_MAPS, AT);
+  assert.deepEqual(object.metadata.managedFields, [{ manager: 'x' }]);
+  assert.deepEqual(await client.list(CONFIG_MAPS), { items: [], resourceVersion: '' });
+});
+
+test("metadata-only objects are of the resource's own kind", async (t) => {
+  const { client } = await connect(t, (_request, response) => {
+    const { metadata } = configMap('a');
+    const partial = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', metadata };
+    sendJson(response, { kind: 'PartialObjectMetadataList', metadata: {}, items: [partial] });
+  });
+  const { items } = await client.list(CONFIG_MAPS, { metadataOnly: true });
+  assert.equal(items[0]!.kind, 'ConfigMap');
+  assert.equal(items[0]!.apiVersion, 'v1');
+});
+
+test('an unsuccessful answer is an error in the words of the server', async (t) => {
+  const { client } = await connect(t, (_request, response) =>
+    sendJson(
+      response,
+      {
+        kind: 'Status',
+        code: 409,
+        reason: 'AlreadyExists',
+        message: 'configmaps "settings" already exists',
+        details: { name: 'settings', causes: [{ reason: 'FieldManagerConflict' }] },
+      },
+      409,
+    ),
+  );
+  const error = await failure(client.get(CONFIG_MAPS, AT));
+  assert.equal(error.kind, 'alreadyExists');
+  assert.equal(error.code, 409);
+  assert.equal(error.message, 'configmaps "settings" already exists');
+  assert.ok(error.hasCause('FieldManagerConflict'));
+});
+
+test('a page of HTML is told from an API server, whatever its status', async (t) => {
+  const page = `<!DOCTYPE html><html><head><title>Login</title></head>\n<body>${'<p>Welcome</p>'.repeat(5000)}`;
+  const kinds: unknown[] = [];
+  for (const status of [200, 302, 404, 409, 401, 403, 429, 502, 503]) {
+    const { client } = await connect(t, (_request, response) => {
+      response.writeHead(status, {
+        'content-type': 'text/html; charset=utf-8',
+        ...(status === 302 && { location: 'https://login.example/?token=canary' }),
+      });
+      response.end(page);
+    });
+    const error = await failure(client.get(CONFIG_MAPS, AT));
+    kinds.push([status, error.kind]);
+    assert.equal(error.code, status);
+    assert.match(error.message, /^GET http:\/\/127.0.0.1:\d+\/api\/v1\/namespaces\/default\//);
+    assert.match(error.message, status === 302 ? /https:\/\/login\.example\./ : /Login Welcome/);
+    assert.ok(error.message.length < 400 && !/[\n<]|canary/.test(error.message), error.message);
+  }
+  assert.deepEqual(kinds, [
+    [200, 'malformed'],
+    [302, 'malformed'],
+    [404, 'malformed'],
+    [409, 'malformed'],
+    [401, 'unauthorized'],
+    [403, 'forbidden'],
+    [429, 'tooManyRequests'],
+    [502, 'internal'],
+    [503, 'unavailable'],
+  ]);
+});
+
+test('the plain 404 of an unknown API is one, as the API server answers it', async (t) => {
+  const { client } = await connect(t, (_request, response) => {
+    response.writeHead(404, { 'content-type': 'text/plain' });
+    response.end('404 page not found\n');
+  });
+  const error = await failure(client.list(CONFIG_MAPS));
+  assert.equal(error.kind, 'notFound');
+  assert.match(error.message, /404 page not found/);
+});
+
+test('truncated and too deep JSON is malformed, and shows nothing of its text', async (t) => {
+  const deep = `{"a":${'['.repeat(100)}${']'.repeat(100)}}`;
+  const bodies: [string, RegExp][] = [
+    ['{"kind":"ConfigMap","data":{"key":"canary', /incomplete or malformed JSON \(\d+ bytes\)/],
+    [deep, /nested deeper than 100 levels/],
+    ['"canary"', /Expected an object of kind ConfigMap/],
+    ['{"kind":"ConfigMap","metadata":null}', /Expected an object of kind ConfigMap/],
+  ];
+  for (const [body, message] of bodies) {
+    const { client } = await connect(t, (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(body);
+    });
+    const error = await failure(client.get(CONFIG_MAPS, AT));
+    assert.equal(error.kind, 'malformed');
+    assert.match(error.message, message);
+    assert.ok(!JSON.stringify([error.message, String(error.cause)]).includes('canary'));
+  }
+});
+
+test('a hundred levels are accepted, and brackets within texts count for nothing', async (t) => {
+  const annotations = { note: '{[\\"'.repeat(300) };
+  const { client } = await connect(t, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const metadata = JSON.stringify({ ...configMap('a').metadata, annotations });
+    response.end(`{"metadata":${metadata},"data":${'['.repeat(99)}${']'.repeat(99)}}`);
+  });
+  const object = await client.get(CONFIG_MAPS, AT);
+  assert.deepEqual(object.metadata.annotations, annotations);
+});
+
+test('hostile keys remain data', async (t) => {
+  const { client } = await connect(t, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(
+      `{"metadata":{"name":"a","labels":{"__proto__":"x","constructor":"y"},"__proto__":{"polluted":true}}}`,
+    );
+  });
+  const { metadata } = await client.get(CONFIG_MAPS, AT);
+  assert.deepEqual(Object.keys(metadata.labels ?? {}), ['__proto__', 'constructor']);
+  assert.equal(Object.getPrototypeOf(metadata.labels), Object.prototype);
+  assert.equal('polluted' in {}, false);
+});
+
+test('429 and 5xx with Retry-After are repeated when the server said so, whatever the verb', async (t) => {
+  const clock = new FakeClock();
+  const retried: unknown[] = [];
+  const metrics: RestClientMetrics = {
+    ...noRestClientMetrics,
+    retried: (retry) => retried.push(retry.code),
+  };
+  let calls = 0;
+  const { client } = await connect(
+    t,
+    (_request, response) => {
+      if (++calls === 1) sendStatus(response, 429, 'TooManyRequests', { 'retry-after': '3' });
+      else if (calls === 2) sendStatus(response, 503, 'Busy', { 'retry-after': '2' });
+      else sendJson(response, configMap('settings'));
+    },
+    { clock, metrics },
+  );
+  const created = client.create(CONFIG_MAPS, configMap('settings'));
+  await sleeping(clock, 3000);
+  await clock.advance(2999);
+  assert.equal(calls, 1);
+  await clock.advance(1);
+  await sleeping(clock, 2000);
+  await clock.advance(2000);
+  assert.equal((await created).metadata.name, 'settings');
+  assert.equal(calls, 3);
+  assert.deepEqual(retried, ['429', '503']);
+});
+
+test('a repetition ends after ten, on abort, without Retry-After, or if it would take long', async (t) => {
+  let calls = 0;
+  let headers: Record<string, string> = { 'retry-after': '0' };
+  const { client } = await connect(t, (_request, response) => {
+    calls++;
+    sendStatus(response, 503, 'ServiceUnavailable', headers);
+  });
+  assert.equal((await failure(client.get(CONFIG_MAPS, AT))).kind, 'unavailable');
+  assert.equal(calls, 11);
+
+  for (const value of ['Wed, 21 Oct 2026 07:28:00 GMT', '-1', '600']) {
+    calls = 0;
+    headers = { 'retry-after': value };
+    const error = await failure(client.get(CONFIG_MAPS, AT));
+    assert.equal(error.retryAfterMs, value === '600' ? 600_000 : undefined);
+    assert.equal(calls, 1);
+  }
+
+  headers = { 'retry-after': '50' };
+  const abort = new AbortController();
+  const pending = client.get(CONFIG_MAPS, AT, { signal: abort.signal });
+  const reason = new Error('enough');
+  setImmediate(() => abort.abort(reason));
+  await assert.rejects(pending, reason);
+});
+
+test('a GET whose connection broke is sent again after a second, a write is not', async (t) => {
+  const clock = new FakeClock();
+  let calls = 0;
+  const { client } = await connect(
+    t,
+    (_request, response) => {
+      if (++calls === 1) response.destroy();
+      else sendJson(response, configMap('settings'));
+    },
+    { clock },
+  );
+  const got = client.get(CONFIG_MAPS, AT);
+  await sleeping(clock, 1000);
+  await clock.advance(1000);
+  assert.equal((await got).metadata.name, 'settings');
+
+  calls = 0;
+  const error = await failure(client.create(CONFIG_MAPS, configMap('settings')));
+  assert.equal(error.kind, 'unreachable');
+  assert.equal(calls, 1);
+});
+
+test('a call that takes too long is given up, a watch never is', async (t) => {
+  const clock = new FakeClock();
+  const { client, server } = await connect(
+    t,
+    (request, response) => {
+      if (request.url?.includes('watch=')) response.flushHeaders();
+    },
+    { clock, requestTimeoutMs: 5000 },
+  );
+  const request = once(server, 'request');
+  const got = failure(client.create(CONFIG_MAPS, configMap('settings')));
+  await request;
+  await clock.advance(5000);
+  const error = await got;
+  assert.equal(error.kind, 'unreachable');
+  assert.match(error.message, /No complete answer to POST .* within 5 s\./);
+  assert.equal(clock.pending, 0);
+
+  const abort = new AbortController();
+  await client.watch(CONFIG_MAPS, { signal: abort.signal });
+  assert.equal(clock.pending, 0);
+  abort.abort();
+});
+
+test('401 is answered with fresh credentials once, and then passed on', async (t) => {
+  let valid = 'new';
+  const { client } = await connect(
+    t,
+    (request, response) => {
+      if (request.headers.authorization === valid) sendJson(response, configMap('settings'));
+      else sendStatus(response, 401, 'Unauthorized');
+    },
+    {
+      credentials: {
+        headers: async () => ({ authorization: current }),
+        invalidate(refused) {
+          invalidated.push(refused['authorization']);
+          current = 'new';
+          return true;
+        },
+      },
+    },
+  );
+  let current = 'old';
+  const invalidated: unknown[] = [];
+  assert.equal((await client.get(CONFIG_MAPS, AT)).metadata.name, 'settings');
+  assert.deepEqual(invalidated, ['old']);
+  valid = 'another';
+  const error = await failure(client.get(CONFIG_MAPS, AT));
+  assert.equal(error.kind, 'unauthorized');
+  assert.deepEqual(invalidated, ['old', 'new']);
+});
+
+test('a rate limit spaces requests after a burst, and leaves watches alone', async (t) => {
+  const clock = new FakeClock();
+  const seen: string[] = [];
+  const waits: number[] = [];
+  const { client } = await connect(
+    t,
+    (request, response) => {
+      seen.push(String(request.url));
+      if (request.url?.includes('watch=')) response.end();
+      else sendJson(response, configMap('settings'));
+    },
+    {
+      clock,
+      qps: 2,
+      burst: 2,
+      metrics: { ...noRestClientMetrics, throttled: ({ seconds }) => waits.push(seconds) },
+    },
+  );
+  const calls = Array.from({ length: 4 }, () => client.get(CONFIG_MAPS, AT));
+  await Promise.all(calls.slice(0, 2));
+  await client.watch(CONFIG_MAPS);
+  assert.equal(seen.length, 3);
+  await clock.advance(500);
+  await calls[2];
+  assert.equal(seen.length, 4);
+  await clock.advance(500);
+  await calls[3];
+  assert.deepEqual(waits, [0, 0, 0.5, 1]);
+});
+
+test('every exchange is measured by verb, host and code', async (t) => {
+  const exchanges: RestExchange[] = [];
+  const { client, url } = await connect(
+    t,
+    (request, response) => {
+      if (request.method === 'GET') sendStatus(response, 404, 'NotFound');
+      else if (request.method === 'PUT') response.destroy();
+      else sendJson(response, configMap('settings'));
+    },
+    { metrics: { ...noRestClientMetrics, exchanged: (exchange) => exchanges.push(exchange) } },
+  );
+  await client.create(CONFIG_MAPS, configMap('settings'));
+  await failure(client.get(CONFIG_MAPS, AT));
+  await failure(client.update(CONFIG_MAPS, configMap('settings')));
+  const size = JSON.stringify(configMap('settings')).length;
+  const { host } = new URL(url);
+  assert.deepEqual(
+    exchanges.map(({ seconds: _seconds, ...rest }) => rest),
+    [
+      { verb: 'POST', host, code: '200', requestBytes: size, responseBytes: size },
+      { verb: 'GET', host, code: '404', requestBytes: 0, responseBytes: 136 },
+      { verb: 'PUT', host, code: '<error>', requestBytes: size },
+    ],
+  );
+});
+
+test("the server's warnings reach the hook", async (t) => {
+  const warnings: string[] = [];
+  const { client } = await connect(
+    t,
+    (_request, response) =>
+      sendJson(response, configMap('settings'), 200, {
+        warning: '299 - "v1 Foo is deprecated", 299 - "unknown field \\"x\\"", 199 - "other"',
+      }),
+    { onWarning: (warning) => warnings.push(warning) },
+  );
+  await client.get(CONFIG_MAPS, AT);
+  assert.deepEqual(warnings, ['v1 Foo is deprecated', 'unknown field "x"']);
+});
+
+test('a deletion is done only if an API server says so', async (t) => {
+  let answer: unknown = { kind: 'Status', status: 'Success' };
+  const { client } = await connect(t, (_request, response) => sendJson(response, answer));
+  await client.delete(CONFIG_MAPS, AT);
+  answer = ['welcome'];
+  assert.equal((await failure(client.delete(CONFIG_MAPS, AT))).kind, 'malformed');
+});
+
+test('whatever a handler throws is an ApiError', async () => {
+  const handler: HttpHandler = async () => {
+    throw Object.assign(new Error('planted'), { code: 'EWHATEVER' });
+  };
+  const client = new HttpClient({ handler, server: 'https://in.process' });
+  const error = await failure(client.create(CONFIG_MAPS, configMap('settings')));
+  assert.ok(isApiError(error, 'unreachable'));
+  assert.match(error.message, /^Cannot reach the API server https:\/\/in\.process: planted\./);
+});
+
+test('a watch streams events, and its refusal is an error', async (t) => {
+  const requests: IncomingMessage[] = [];
+  const { client } = await connect(t, (request, response) => {
+    requests.push(request);
+    if (request.url?.includes('resourceVersion=gone')) return sendStatus(response, 410, 'Expired');
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(`${JSON.stringify({ type: 'ADDED', object: configMap('a') })}\n`);
+  });
+  const stream = await client.watch(CONFIG_MAPS, {
+    namespace: 'default',
+    resourceVersion: '5',
+    allowWatchBookmarks: true,
+    timeoutSeconds: 300,
+  });
+  const events = [];
+  for await (const event of stream) events.push(event);
+  assert.deepEqual(events, [{ type: 'added', object: configMap('a') }]);
+  assert.equal(
+    requests[0]!.url,
+    '/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=5&allowWatchBookmarks=true&timeoutSeconds=300',
+  );
+  const refused = await failure(client.watch(CONFIG_MAPS, { resourceVersion: 'gone' }));
+  assert.equal(refused.kind, 'expired');
+});
+
+/** Waits, in real turns of the event loop, until the next timer of the clock is `ms` away. */
+async function sleeping(clock: FakeClock, ms: number): Promise<void> {
+  while (clock.untilNext !== ms) await settle(1);
+}
