@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { isApiError } from '../../src/api/api-error.ts';
+import { NAMESPACES, NODES, PODS } from '../../src/api/builtin.ts';
+import type { Pod } from '../../src/api/builtin.ts';
+import type { KubernetesObject, ObjectMeta, OwnerReference } from '../../src/api/object.ts';
+import type { ObjectName } from '../../src/api/object-key.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { Simulation } from '../support/simulation.ts';
+import { WireWorld } from '../support/wire-world.ts';
+import type { World } from '../support/world.ts';
+
+const CONFIG_MAPS: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'configmaps',
+  kind: 'ConfigMap',
+  namespaced: true,
+};
+
+/** What a cluster does besides serving an API, told in the world that `create` makes. */
+function tellIn(where: string, create: () => Promise<World>): void {
+  describe(`given a cluster, ${where}`, () => {
+    let world: World;
+
+    beforeEach(async () => {
+      world = await create();
+    });
+    afterEach(() => world.end());
+
+    const at = (name: string): ObjectName => ({ namespace: world.namespace, name });
+
+    const configMap = (name: string, metadata: Partial<ObjectMeta> = {}) =>
+      world.client.create(CONFIG_MAPS, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { namespace: world.namespace, name, ...metadata },
+      });
+
+    const ownedBy = (
+      owner: KubernetesObject,
+      reference: Partial<OwnerReference> = {},
+    ): OwnerReference => ({
+      apiVersion: owner.apiVersion,
+      kind: owner.kind,
+      name: owner.metadata.name,
+      uid: owner.metadata.uid,
+      ...reference,
+    });
+
+    const find = async (name: string): Promise<KubernetesObject | undefined> => {
+      try {
+        return await world.client.get(CONFIG_MAPS, at(name));
+      } catch (error) {
+        if (isApiError(error, 'notFound')) return undefined;
+        throw error;
+      }
+    };
+
+    const untilGone = (...names: string[]) =>
+      world.until(`${names.join()} gone`, async () => {
+        const found = await Promise.all(names.map(find));
+        return found.every((object) => object === undefined);
+      });
+
+    it('what a deleted object owned goes with it, down to the last generation', async () => {
+      const owner = await configMap('owner');
+      const child = await configMap('child', { ownerReferences: [ownedBy(owner)] });
+      await configMap('grandchild', { ownerReferences: [ownedBy(child)] });
+      await configMap('bystander');
+      await world.client.delete(CONFIG_MAPS, at('owner'));
+      await untilGone('owner', 'child', 'grandchild');
+      assert.ok(await find('bystander'));
+    });
+
+    it('an object stays as long as one of its owners is there, and forgets the others', async () => {
+      const [first, second] = [await configMap('first'), await configMap('second')];
+      await configMap('child', { ownerReferences: [ownedBy(first), ownedBy(second)] });
+      await world.client.delete(CONFIG_MAPS, at('first'));
+      await world.until('one owner left', async () => {
+        const owners = (await find('child'))?.metadata.ownerReferences;
+        return owners?.length === 1 && owners[0]?.uid === second.metadata.uid;
+      });
+      await world.client.delete(CONFIG_MAPS, at('second'));
+      await untilGone('child');
+    });
+
+    it('an owner is meant by uid: one that never was, or was another, does not count', async () => {
+      const owner = await configMap('owner');
+      await configMap('child', { ownerReferences: [ownedBy(owner, { uid: 'another' })] });
+      await configMap('orphan', {
+        ownerReferences: [ownedBy(owner, { name: 'nobody', uid: 'nobody' })],
+      });
+      await untilGone('child', 'orphan');
+      assert.ok(await find('owner'));
+    });
+
+    it('an owner deleted in the foreground waits for the dependents that block it', async () => {
+      const owner = await configMap('owner');
+      await configMap('blocking', {
+        ownerReferences: [ownedBy(owner, { blockOwnerDeletion: true })],
+        finalizers: ['example.com/hold'],
+      });
+      await configMap('plain', { ownerReferences: [ownedBy(owner)] });
+      await world.client.delete(CONFIG_MAPS, at('owner'), { propagationPolicy: 'Foreground' });
+      await world.until('the blocking dependent is on its way', async () => {
+        return (await find('blocking'))?.metadata.deletionTimestamp !== undefined;
+      });
+      assert.deepEqual((await find('owner'))?.metadata.finalizers, ['foregroundDeletion']);
+      const body = { metadata: { finalizers: [] } };
+      await world.client.patch(CONFIG_MAPS, at('blocking'), { type: 'merge', body });
+      await untilGone('blocking', 'owner', 'plain');
+    });
+
+    it('an owner deleted with the orphan policy lets go of its dependents first', async () => {
+      const owner = await configMap('owner');
+      await configMap('child', { ownerReferences: [ownedBy(owner)] });
+      await world.client.delete(CONFIG_MAPS, at('owner'), { propagationPolicy: 'Orphan' });
+      await untilGone('owner');
+      await world.pass(world.isVirtual ? 5000 : 500);
+      assert.equal((await find('child'))?.metadata.ownerReferences, undefined);
+    });
+
+    const aPod = (name: string, spec: Partial<Pod['spec']> = {}) =>
+      world.client.create(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { namespace: world.namespace, name },
+        spec: { containers: [{ name: 'app', image: 'nginx' }], ...spec },
+      });
+
+    it('a Pod is bound to the node, gets an address and becomes ready; deleted, it goes', async () => {
+      await aPod('web');
+      const pod = () => world.client.get(PODS, at('web'));
+      await world.until('the Pod runs', async () => (await pod()).status?.phase === 'Running');
+      const { spec, status } = await pod();
+      assert.equal(spec?.nodeName, 'node-1');
+      assert.match(status?.podIP ?? '', /^10\.244\./);
+      assert.deepEqual(
+        status?.conditions?.map(({ type, status: is }) => `${type} ${is}`).toSorted(),
+        ['ContainersReady True', 'Initialized True', 'PodScheduled True', 'Ready True'],
+      );
+      assert.equal(status?.containerStatuses?.[0]?.ready, true);
+      await world.client.delete(PODS, at('web'));
+      await world.until('no Pods', async () => (await world.pods()).length === 0);
+    });
+
+    it('the node is ready, carries no taint, and comes back', async () => {
+      const node = async () => {
+        const { items } = await world.client.list(NODES, { fieldSelector: 'metadata.name=node-1' });
+        return items[0];
+      };
+      const ready = async () => {
+        const found = await node();
+        return found !== undefined && (found.spec?.taints ?? []).length === 0;
+      };
+      await world.until('the node is ready', ready);
+      const before = await node();
+      await world.client.delete(NODES, { name: 'node-1' });
+      await world.until('another node', async () => {
+        return (await ready()) && (await node())?.metadata.uid !== before?.metadata.uid;
+      });
+    });
+
+    it('a deleted namespace goes with all that is in it', async () => {
+      const { metadata } = await world.client.create(NAMESPACES, {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { generateName: 'going-' },
+      });
+      const namespace = metadata.name;
+      await world.client.create(CONFIG_MAPS, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { namespace, name: 'content' },
+      });
+      await world.client.delete(NAMESPACES, { name: namespace });
+      await world.until('no namespace', async () => {
+        const { items } = await world.client.list(NAMESPACES);
+        return !items.some(({ metadata: { name } }) => name === namespace);
+      });
+      const { items } = await world.client.list(CONFIG_MAPS, { namespace });
+      assert.deepEqual(items, []);
+    });
+  });
+}
+
+tellIn('in virtual time', async () => {
+  const world = new Simulation();
+  world.startCluster();
+  return world;
+});
+
+describe('over the wire', () => {
+  let plane: ControlPlane;
+  before(async () => {
+    plane = await startControlPlane({ cluster: {} });
+  });
+  after(() => plane.close());
+  tellIn('over the wire', () => WireWorld.create(plane));
+});
+
+describe('given a kubelet that takes its time', () => {
+  it('a Pod is pending for as long as it was told, and goes after as long', async () => {
+    const world = new Simulation();
+    world.startCluster({ kubelet: { startupMs: 5000, terminationMs: 3000 } });
+    await world.pass(1000);
+    await world.client.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { namespace: 'default', name: 'slow' },
+      spec: { containers: [{ name: 'app', image: 'nginx' }] },
+    });
+    const phase = async () => (await world.pods())[0]?.status?.phase;
+    await world.pass(4500);
+    assert.equal(await phase(), 'Pending');
+    await world.pass(1000);
+    assert.equal(await phase(), 'Running');
+    await world.client.delete(PODS, { namespace: 'default', name: 'slow' });
+    await world.pass(2000);
+    assert.equal((await world.pods()).length, 1, 'it is still going away');
+    await world.pass(1500);
+    assert.deepEqual(await world.pods(), []);
+    await world.end();
+  });
+});
