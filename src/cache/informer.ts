@@ -232,7 +232,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> implements 
   }
 
   #queueResync(): void {
-    if (this.#resyncQueued || !this.#hasSynced) return;
+    if (this.#resyncQueued) return;
     this.#resyncQueued = true;
     void this.#queue.push({ type: 'resync' });
   }

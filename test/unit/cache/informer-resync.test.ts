@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { expired } from '../../support/fake-source.ts';
 import { informerWorld, notebook } from './harness.ts';
@@ -52,6 +53,7 @@ test('a handler added late is resynced at its period too, and a removed one no m
   await world.clock.advance(5000);
   assert.deepEqual(notes, ['+a=1!', '~a=1→1']);
   registration.remove();
+  assert.equal(world.clock.pending, 1, 'the watchdog, no timer of a resync');
   await world.clock.advance(20_000);
   assert.equal(notes.length, 2);
   await world.stop();
@@ -68,6 +70,23 @@ test('nothing is resynced before the first state is there', async () => {
   world.source.missing = false;
   await world.clock.advance(6000);
   assert.equal(notes[0], '+a=1!');
+  await world.stop();
+});
+
+test('resyncs that fall due while handlers are busy are one when they are done', async () => {
+  let gate: Deferred | undefined;
+  const world = informerWorld({ yieldTurn: () => gate?.promise ?? Promise.resolve() });
+  for (let at = 0; at < 1500; at++) world.source.put(`thing-${at}`);
+  let updates = 0;
+  world.informer.addHandler({ onUpdate: () => void updates++ }, { resyncPeriodMs: 1000 });
+  await world.start();
+  gate = new Deferred();
+  await world.clock.advance(5500);
+  assert.ok(updates > 0 && updates < 1500, 'the first resync is held up');
+  gate.resolve();
+  gate = undefined;
+  await settle();
+  assert.equal(updates, 3000, 'that one, and one for all that fell due meanwhile');
   await world.stop();
 });
 

@@ -2,9 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keyOf } from '../../../src/api/object-key.ts';
 import type { ObjectKey } from '../../../src/api/object-key.ts';
+import { Informer } from '../../../src/cache/informer.ts';
 import type { InformerHandler, Registration } from '../../../src/cache/informer.ts';
-import { settle } from '../../../src/util/fake-clock.ts';
-import { expired, notFound, thing, unreachable } from '../../support/fake-source.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import {
+  expired,
+  FakeSource,
+  notFound,
+  thing,
+  THINGS,
+  unreachable,
+} from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 import { informerWorld, notebook } from './harness.ts';
 import type { InformerWorld } from './harness.ts';
@@ -209,6 +217,27 @@ test('how far the store has come moves with changes, deletions and bookmarks', a
   assert.equal(informer.hasReached('19'), true);
   assert.equal(informer.hasReached('20'), false);
   await world.stop();
+});
+
+test('a state that came in no order says nothing of how far the store has come', async () => {
+  const clock = new FakeClock();
+  const inner = new FakeSource(clock, { watchList: 'refused' });
+  const source = {
+    list: async () => ({ items: [], resourceVersion: '' }),
+    watch: inner.watch.bind(inner),
+  };
+  inner.put('a', 1);
+  const informer = new Informer(THINGS, source, { clock });
+  const stop = new AbortController();
+  const running = informer.run(stop.signal);
+  await settle();
+  assert.equal(informer.lister.size, 1);
+  assert.equal(informer.lastSyncResourceVersion, '');
+  inner.put('a', 2);
+  await settle();
+  assert.equal(informer.lastSyncResourceVersion, '12');
+  stop.abort();
+  await running;
 });
 
 test('it has not reached what it has received but not yet stored', async () => {
