@@ -226,7 +226,9 @@ test('leaving the iteration closes the body', async () => {
       closed = true;
     }
   }
-  for await (const _event of open(body())) break;
+  const events = open(body())[Symbol.asyncIterator]();
+  await events.next();
+  await events.return?.();
   assert.equal(closed, true);
 });
 

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { TestContext } from 'node:test';
+import type { TLSSocket } from 'node:tls';
+import { isApiError } from '../../../src/api/api-error.ts';
+import type { ClusterConfig, ExecSource } from '../../../src/client/cluster-config.ts';
+import { connectCluster } from '../../../src/client/cluster-connection.ts';
+import type { CredentialsOptions } from '../../../src/client/credentials.ts';
+import { credentialsOf } from '../../../src/client/credentials.ts';
+import { noRestClientMetrics } from '../../../src/metrics/rest-client-metrics.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { CONFIG_MAPS, configMap, sendJson, sendStatus, serve, serveTls } from './server.ts';
+
+const AT = { namespace: 'default', name: 'settings' };
+const API_VERSION = 'client.authentication.k8s.io/v1';
+
+/** A plugin that notes each run, then does what `script` says. */
+async function plugin(t: TestContext, script: string, more: Partial<ExecSource> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'plugin-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const runs = join(folder, 'runs');
+  const file = join(folder, 'plugin.mjs');
+  const preamble = `
+    import { appendFileSync, readFileSync } from 'node:fs';
+    const runs = ${JSON.stringify(runs)};
+    appendFileSync(runs, 'x');
+    const run = readFileSync(runs, 'utf8').length;
+    const print = (status, kind = 'ExecCredential', apiVersion = '${API_VERSION}') =>
+      console.log(JSON.stringify({ apiVersion, kind, status }));`;
+  await writeFile(file, `${preamble}\n${script}`);
+  const source: ExecSource = {
+    command: process.execPath,
+    args: [file],
+    environment: {},
+    apiVersion: API_VERSION,
+    provideClusterInfo: false,
+    ...more,
+  };
+  return { source, runs: async () => (await readFile(runs, 'utf8')).length };
+}
+
+function configOf(source: ExecSource, more: Partial<ClusterConfig> = {}): ClusterConfig {
+  return {
+    source: 'test',
+    server: 'https://127.0.0.1:1',
+    insecureSkipTlsVerify: false,
+    credentials: { kind: 'exec', ...source },
+    namespace: 'default',
+    ...more,
+  };
+}
+
+function open(source: ExecSource, options: CredentialsOptions = {}, more?: Partial<ClusterConfig>) {
+  return credentialsOf(configOf(source, more), options);
+}
+
+test('a plugin that prints a token is run once for all who wait, and not again', async (t) => {
+  const { source, runs } = await plugin(t, `print({ token: 'token ' + run })`);
+  const credentials = open(source);
+  const all = await Promise.all(Array.from({ length: 5 }, () => credentials.headers()));
+  assert.deepEqual(
+    new Set(all.map((headers) => headers['authorization'])),
+    new Set(['Bearer token 1']),
+  );
+  await credentials.headers();
+  assert.equal(await runs(), 1);
+});
+
+test('a credential is replaced half a minute before it expires', async (t) => {
+  const clock = new FakeClock();
+  const expiry = (seconds: number) => new Date(clock.now() + seconds * 1000).toISOString();
+  const { source } = await plugin(
+    t,
+    `print({ token: 'token ' + run, expirationTimestamp: run === 1 ? '${expiry(600)}' : '${expiry(590)}' })`,
+  );
+  const credentials = open(source, { clock });
+  assert.equal((await credentials.headers())['authorization'], 'Bearer token 1');
+  await clock.advance(569_999);
+  assert.equal((await credentials.headers())['authorization'], 'Bearer token 1');
+  await clock.advance(1);
+  assert.equal((await credentials.headers())['authorization'], 'Bearer token 2');
+});
+
+test('a refused token makes the plugin run once more, and the call is repeated', async (t) => {
+  const { source, runs } = await plugin(t, `print({ token: 'token-' + run })`);
+  const { url } = await serve(t, (request, response) => {
+    if (request.headers.authorization === 'Bearer token-2')
+      sendJson(response, configMap('settings'));
+    else sendStatus(response, 401, 'Unauthorized');
+  });
+  const connection = connectCluster(configOf(source, { server: url }));
+  t.after(() => connection.close());
+  await Promise.all(Array.from({ length: 4 }, () => connection.client.get(CONFIG_MAPS, AT)));
+  assert.equal(await runs(), 2, 'four refusals of one token are one renewal');
+});
+
+test('a plugin that prints a certificate is who the connection is', async (t) => {
+  const { url, authority } = await serveTls(
+    t,
+    (request, response) =>
+      sendJson(
+        response,
+        configMap(String((request.socket as TLSSocket).getPeerCertificate().subject.CN)),
+      ),
+    { requestCert: true, rejectUnauthorized: true },
+  );
+  const issued = await authority.issue({ commonName: 'alice', usages: 'client' });
+  const status = {
+    clientCertificateData: issued.certificatePem,
+    clientKeyData: issued.privateKeyPem,
+  };
+  const { source } = await plugin(t, `print(${JSON.stringify(status)})`);
+  const connection = connectCluster(
+    configOf(source, { server: url, ca: { kind: 'data', pem: authority.certificatePem } }),
+  );
+  t.after(() => connection.close());
+  assert.equal((await connection.client.get(CONFIG_MAPS, AT)).metadata.name, 'alice');
+});
+
+test('a plugin gets its environment and what it may know of the cluster, and no input', async (t) => {
+  const script = `
+    const { spec } = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
+    const input = readFileSync(0, 'utf8');
+    print({ token: JSON.stringify([spec, process.env.OWN, input, process.argv.slice(2)]) });`;
+  const cluster: Partial<ClusterConfig> = {
+    server: 'https://cluster.example',
+    tlsServerName: 'inner',
+    ca: { kind: 'data', pem: 'PEM' },
+  };
+  const told = async (more: Partial<ExecSource>) => {
+    const { source } = await plugin(t, script, { environment: { OWN: 'value' }, ...more });
+    const args = [...source.args, 'a b', '$(echo no shell)'];
+    const { authorization = '' } = await open({ ...source, args }, {}, cluster).headers();
+    return JSON.parse(authorization.slice('Bearer '.length)) as unknown;
+  };
+  const args = ['a b', '$(echo no shell)'];
+  assert.deepEqual(await told({}), [{ interactive: false }, 'value', '', args]);
+  assert.deepEqual(await told({ provideClusterInfo: true, clusterSettings: { audience: 'x' } }), [
+    {
+      interactive: false,
+      cluster: {
+        server: 'https://cluster.example',
+        'tls-server-name': 'inner',
+        'certificate-authority-data': Buffer.from('PEM').toString('base64'),
+        config: { audience: 'x' },
+      },
+    },
+    'value',
+    '',
+    args,
+  ]);
+});
+
+test('what goes wrong with a plugin is said, and nothing of what it printed', async (t) => {
+  const statuses: unknown[] = [];
+  const metrics = {
+    ...noRestClientMetrics,
+    execPluginCalled: ({ code, status }: { code: number; status: string }) =>
+      statuses.push([code, status]),
+  };
+  const cases: [script: string, message: RegExp][] = [
+    [`console.log('canary'); process.exitCode = 3`, /failed: exit code 3\. Its standard error/],
+    [`process.kill(process.pid, 'SIGTERM')`, /failed: ended by SIGTERM/],
+    [`console.log('canary')`, /printed no JSON \(7 bytes\)/],
+    [`print({ token: 'canary' }, 'Other')`, /printed something else.*Expected an ExecCredential/],
+    [
+      `print({ token: 'canary' }, 'ExecCredential', 'client.authentication.k8s.io/v1beta1')`,
+      /another version/,
+    ],
+    [`print({ clientKeyData: 'canary' })`, /printed half a key pair/],
+    [`print({})`, /printed no credentials/],
+    [`print({ token: 'canary', expirationTimestamp: 'soon' })`, /an expiry that is no time/],
+    [`process.stdout.write('canary'.repeat(300_000))`, /could not be run: more than 1048576 bytes/],
+  ];
+  for (const [script, message] of cases) {
+    const { source } = await plugin(t, script);
+    await assert.rejects(open(source, { metrics }).headers(), (error) => {
+      assert.ok(isApiError(error, 'unauthorized'), String(error));
+      assert.match(error.message, message);
+      assert.doesNotMatch(`${error.stack} ${String(error.cause)}`, /canary/);
+      return true;
+    });
+  }
+  assert.deepEqual(statuses.slice(0, 3), [
+    [3, 'plugin_execution_error'],
+    [1, 'plugin_execution_error'],
+    [0, 'no_error'],
+  ]);
+});
+
+test('a plugin that is not installed is named, with its hint', async () => {
+  const source: ExecSource = {
+    command: 'no-such-plugin',
+    args: [],
+    environment: { PATH: '/nowhere' },
+    apiVersion: API_VERSION,
+    provideClusterInfo: false,
+    installHint: 'Install it with: get-plugin',
+  };
+  await assert.rejects(
+    open(source).headers(),
+    /no-such-plugin was not found\. Install it with: get-plugin$/,
+  );
+  const { installHint: _hint, ...unhinted } = source;
+  await assert.rejects(open(unhinted).headers(), /was not found\. Install it, or check the PATH/);
+});
+
+test('a plugin that does not end is killed after a minute', async (t) => {
+  const clock = new FakeClock();
+  const { source } = await plugin(t, `setInterval(() => {}, 1000)`);
+  const outcome = assert.rejects(
+    open(source, { clock }).headers(),
+    /not done within 60 s\. Does it wait/,
+  );
+  while (clock.untilNext !== 60_000) await settle(1);
+  await clock.advance(60_000);
+  await outcome;
+});
+
+test('a failed plugin is run again by the next call', async (t) => {
+  const { source } = await plugin(t, `run === 1 ? process.exit(1) : print({ token: 'abc' })`);
+  const credentials = open(source);
+  await assert.rejects(credentials.headers(), /exit code 1/);
+  assert.deepEqual(await credentials.headers(), { authorization: 'Bearer abc' });
+});

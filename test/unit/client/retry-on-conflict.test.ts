@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ApiError } from '../../../src/api/api-error.ts';
+import { retryOnConflict } from '../../../src/client/retry-on-conflict.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+
+const conflict = () => new ApiError({ kind: 'conflict', message: 'stale', code: 409 });
+
+test('a conflict is retried after 10 ms and a tenth at most, until it works', async () => {
+  const clock = new FakeClock();
+  const times: number[] = [];
+  const outcome = retryOnConflict(
+    async () => {
+      times.push(clock.monotonic());
+      if (times.length < 3) throw conflict();
+      return 'done';
+    },
+    { clock, random: () => 0.5 },
+  );
+  await clock.advance(100);
+  assert.equal(await outcome, 'done');
+  assert.deepEqual(times, [0, 10.5, 21]);
+});
+
+test('the fifth conflict is passed on', async () => {
+  const clock = new FakeClock();
+  let calls = 0;
+  const errors: ApiError[] = [];
+  const outcome = assert.rejects(
+    retryOnConflict(
+      async () => {
+        calls++;
+        errors.push(conflict());
+        throw errors.at(-1);
+      },
+      { clock, random: () => 0 },
+    ),
+    (error) => error === errors.at(-1),
+  );
+  await clock.advance(1000);
+  await outcome;
+  assert.equal(calls, 5);
+});
+
+test('other errors are passed on at once, and an abort ends the waiting', async () => {
+  let calls = 0;
+  const planted = new Error('planted');
+  await assert.rejects(
+    retryOnConflict(async () => {
+      calls++;
+      throw planted;
+    }),
+    planted,
+  );
+  assert.equal(calls, 1);
+  const abort = new AbortController();
+  const reason = new Error('enough');
+  const waiting = retryOnConflict(
+    async () => {
+      throw conflict();
+    },
+    { clock: new FakeClock(), signal: abort.signal },
+  );
+  setImmediate(() => abort.abort(reason));
+  await assert.rejects(waiting, reason);
+});

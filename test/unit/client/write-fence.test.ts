@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isApiError } from '../../../src/api/api-error.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { isWriteFenced, writeFence } from '../../../src/client/write-fence.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import type { HttpHandler, HttpRequest } from '../../../src/util/http.ts';
+import { CONFIG_MAPS, configMap } from './server.ts';
+
+function server(answers: readonly number[] = []) {
+  const sent: HttpRequest[] = [];
+  const handler: HttpHandler = async (request) => {
+    const status = answers[sent.length] ?? 200;
+    sent.push(request);
+    const body = status === 200 ? configMap('settings') : { kind: 'Status', code: status };
+    return {
+      status,
+      headers: { 'content-type': 'application/json', 'retry-after': '5' },
+      body: (async function* () {
+        yield Buffer.from(JSON.stringify(body));
+      })(),
+    };
+  };
+  return { sent, handler };
+}
+
+test('reads pass a fence that is down, no write does', async () => {
+  const { sent, handler } = server();
+  const client = new HttpClient({ handler: writeFence(handler, () => false), server: 'test' });
+  const at = { namespace: 'default', name: 'settings' };
+  await client.get(CONFIG_MAPS, at);
+  const writes = [
+    () => client.create(CONFIG_MAPS, configMap('settings')),
+    () => client.update(CONFIG_MAPS, configMap('settings')),
+    () => client.patch(CONFIG_MAPS, at, { type: 'merge', body: {} }),
+    () => client.delete(CONFIG_MAPS, at),
+  ];
+  for (const write of writes) {
+    await assert.rejects(
+      write(),
+      (error) => isApiError(error, 'unavailable') && isWriteFenced(error),
+    );
+  }
+  assert.deepEqual(
+    sent.map(({ method }) => method),
+    ['GET'],
+  );
+});
+
+test('the fence is asked when a write is sent again, not when it was first asked for', async () => {
+  const clock = new FakeClock();
+  const { sent, handler } = server([503, 200]);
+  let leads = true;
+  const client = new HttpClient({
+    handler: writeFence(handler, () => leads),
+    server: 'test',
+    clock,
+  });
+  const outcome = assert.rejects(client.update(CONFIG_MAPS, configMap('settings')), isWriteFenced);
+  await settle();
+  leads = false;
+  await clock.advance(5000);
+  await outcome;
+  assert.equal(sent.length, 1);
+});
