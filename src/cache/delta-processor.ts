@@ -33,8 +33,7 @@ export class DeltaProcessor<T extends KubernetesObject> {
   process(entry: Entry<T>, turn: Turn, signal: AbortSignal): Promise<void> | undefined {
     switch (entry.type) {
       case 'changed':
-        this.#change(entry.key, entry.object);
-        if (!entry.unordered) this.#indexer.reached(entry.object.metadata.resourceVersion);
+        this.#change(entry.key, entry.object, entry.unordered);
         return undefined;
       case 'deleted':
         this.#delete(entry.key, entry.lastKnown);
@@ -51,9 +50,10 @@ export class DeltaProcessor<T extends KubernetesObject> {
     }
   }
 
-  #change(key: ObjectKey, object: DeepReadonly<T>): void {
+  #change(key: ObjectKey, object: DeepReadonly<T>, unordered = false): void {
     const old = this.#indexer.get(key);
     this.#indexer.set(key, object);
+    if (!unordered) this.#indexer.reached(object.metadata.resourceVersion);
     this.#tell(old, object, false);
   }
 

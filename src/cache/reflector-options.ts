@@ -1,3 +1,29 @@
+import type { KubernetesObject } from '../api/object.ts';
+import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
+import type { DeltaSink } from './delta-queue.ts';
+import type { ListerWatcher } from './lister-watcher.ts';
+import type { WatchListSupport } from './watch-list-support.ts';
+
+export interface ReflectorDeps<T extends KubernetesObject> {
+  readonly source: ListerWatcher<T>;
+  readonly sink: DeltaSink<T>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /**
+   * Numbers in [0, 1), for jitter.
+   * @default Math.random
+   */
+  readonly random?: (() => number) | undefined;
+  readonly metrics?: InformerMetrics | undefined;
+  /**
+   * Shared by the reflectors of one server.
+   * @default one of its own
+   */
+  readonly watchList?: WatchListSupport | undefined;
+}
+
 export interface ReflectorOptions {
   /**
    * How long a watch may be silent, in milliseconds. Servers send a bookmark about once a minute

@@ -23,7 +23,7 @@ import { listAll } from './pager.ts';
 import { ProgressClock } from './progress.ts';
 import type { Progress } from './progress.ts';
 import { limitsOf } from './reflector-options.ts';
-import type { ReflectorLimits, ReflectorOptions } from './reflector-options.ts';
+import type { ReflectorDeps, ReflectorLimits, ReflectorOptions } from './reflector-options.ts';
 import type { ReflectorState, Waiting, Watching, Working } from './reflector-state.ts';
 import { RetryPace } from './retry-pace.ts';
 import { Trouble } from './trouble.ts';
@@ -32,24 +32,6 @@ import { WatchListSupport } from './watch-list-support.ts';
 import { isVeryShort, reactionTo } from './watch-outcome.ts';
 import type { WatchEnd } from './watch-outcome.ts';
 import { WatchReader } from './watch-reader.ts';
-
-export interface ReflectorDeps<T extends KubernetesObject> {
-  readonly source: ListerWatcher<T>;
-  readonly sink: DeltaSink<T>;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /**
-   * Numbers in [0, 1), for jitter.
-   * @default Math.random
-   */
-  readonly random?: (() => number) | undefined;
-  readonly metrics?: InformerMetrics | undefined;
-  /**
-   * Shared by the reflectors of one server.
-   * @default one of its own
-   */
-  readonly watchList?: WatchListSupport | undefined;
-}
 
 /** Objects on a page. */
 const PAGE_SIZE = 500;

@@ -240,24 +240,21 @@ test('a state that came in no order says nothing of how far the store has come',
   await running;
 });
 
-test('it has not reached what it has received but not yet stored', async () => {
+test('a handler finds that the store has reached what it is told, and nothing later', async () => {
   const world = informerWorld();
-  await world.start();
   const seen: boolean[] = [];
-  world.informer.addHandler({
-    onAdd: () => {
-      seen.push(world.informer.hasReached('11'), world.informer.hasReached('12'));
-    },
-    onUpdate: () => {
-      seen.push(world.informer.hasReached('12'));
-    },
-  });
-  await settle();
+  const look = ({ metadata }: { metadata: { resourceVersion: string } }) => {
+    const { resourceVersion } = metadata;
+    seen.push(world.informer.hasReached(resourceVersion));
+    seen.push(world.informer.hasReached(String(Number(resourceVersion) + 1)));
+  };
+  world.informer.addHandler({ onAdd: look, onUpdate: (_, object) => look(object), onDelete: look });
+  await world.start();
   world.source.put('a', 1);
   world.source.put('a', 2);
+  world.source.remove('a');
   await settle();
-  assert.equal(seen[1], false);
-  assert.equal(world.informer.hasReached('12'), true);
+  assert.deepEqual(seen, [true, false, true, false, true, false]);
   await world.stop();
 });
 
