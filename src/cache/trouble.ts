@@ -1,5 +1,6 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
 import type { Clock } from '../util/clock.ts';
+import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 
 /** Trouble that lasts is mentioned again after so long, in milliseconds. */
@@ -57,8 +58,8 @@ export class Trouble {
   /** It works again. */
   over(): void {
     if (this.#kind === undefined) return;
-    const afterMs = this.#clock.monotonic() - this.#sinceMs;
-    this.#log.info('Recovered', { after: this.#kind, failures: this.#failures, afterMs });
+    const took = formatDuration(Math.round(this.#clock.monotonic() - this.#sinceMs));
+    this.#log.info('Recovered', { from: this.#kind, failures: this.#failures, took });
     this.#kind = undefined;
   }
 }
