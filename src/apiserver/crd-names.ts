@@ -2,6 +2,7 @@ import { setCondition } from '../api/conditions.ts';
 import type { Crd } from './custom-resource.ts';
 
 type Names = Crd['spec']['names'];
+type SingleName = 'plural' | 'singular' | 'kind' | 'listKind';
 type Conditions = Parameters<typeof setCondition>[0];
 
 /** What of a CRD's status follows from its names and those of its neighbours. */
@@ -27,30 +28,23 @@ export function nameStatus(crd: Crd, others: readonly Crd[], now: number): NameS
   };
   let problem: { reason: string; message: string } | undefined;
 
-  for (const [field, reason] of SINGLE_NAMES) {
+  const claim = (field: SingleName, names: ReadonlySet<string>) => {
     const name = wanted[field] ?? '';
-    const names = field === 'kind' || field === 'listKind' ? taken.kinds : taken.resources;
-    if (name !== (accepted?.[field] ?? '') && names.has(name)) {
-      problem = { reason, message: `${JSON.stringify(name)} is already in use` };
-    } else {
-      next[field] = name;
-    }
-  }
+    if (name === (accepted?.[field] ?? '') || !names.has(name)) next[field] = name;
+    else problem = conflict(field, [name]);
+  };
+  // Of several conflicts the last one is told.
+  claim('plural', taken.resources);
+  claim('singular', taken.resources);
   const shortNames = wanted.shortNames ?? [];
   const refused = shortNames.filter(
     (name) => !accepted?.shortNames?.includes(name) && taken.resources.has(name),
   );
-  if (refused.length > 0) {
-    const messages = refused.map((name) => `${JSON.stringify(name)} is already in use`);
-    problem = {
-      reason: 'ShortNamesConflict',
-      message: messages.length === 1 ? (messages[0] ?? '') : `[${messages.join(', ')}]`,
-    };
-  } else if (shortNames.length > 0) {
-    next.shortNames = shortNames;
-  } else {
-    delete next.shortNames;
-  }
+  if (refused.length > 0) problem = conflict('shortNames', refused);
+  else if (shortNames.length > 0) next.shortNames = shortNames;
+  else delete next.shortNames;
+  claim('kind', taken.kinds);
+  claim('listKind', taken.kinds);
   if (wanted.categories) next.categories = wanted.categories;
   else delete next.categories;
 
@@ -99,13 +93,18 @@ export function isEstablished(crd: Crd): boolean {
   );
 }
 
-/** In the order in which a later conflict hides an earlier one. */
-const SINGLE_NAMES = [
-  ['plural', 'PluralConflict'],
-  ['singular', 'SingularConflict'],
-  ['kind', 'KindConflict'],
-  ['listKind', 'ListKindConflict'],
-] as const;
+/** `KindConflict` "Count" is already in use */
+function conflict(
+  field: SingleName | 'shortNames',
+  names: readonly string[],
+): { reason: string; message: string } {
+  const messages = names.map((name) => `${JSON.stringify(name)} is already in use`);
+  const [only = '', ...others] = messages;
+  return {
+    reason: `${field.slice(0, 1).toUpperCase()}${field.slice(1)}Conflict`,
+    message: others.length > 0 ? `[${messages.join(', ')}]` : only,
+  };
+}
 
 function completeNames(names: Names): Names {
   return {

@@ -15,6 +15,7 @@ export interface DeleteOptions {
   readonly dryRun: boolean;
 }
 
+const DELETE_OPTIONS = { group: 'meta.k8s.io', version: 'v1', kind: 'DeleteOptions' };
 const POLICIES: ReadonlySet<string> = new Set(['Orphan', 'Background', 'Foreground']);
 
 /**
@@ -25,7 +26,7 @@ const POLICIES: ReadonlySet<string> = new Set(['Orphan', 'Background', 'Foregrou
 export function deleteOptions(call: Call): DeleteOptions {
   return checked(
     call,
-    hasBody(call.request) ? fromBody(readObject(call.request)) : fromQuery(call),
+    hasBody(call.request) ? fromBody(readObject(call.request, DELETE_OPTIONS)) : fromQuery(call),
   );
 }
 
@@ -37,7 +38,7 @@ export function deleteOptionsOf(call: Call, body: Record<string, unknown>): Dele
 function checked(call: Call, given: DeleteOptions): DeleteOptions {
   const { propagationPolicy } = given;
   if (propagationPolicy !== undefined && !POLICIES.has(propagationPolicy)) {
-    throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [
+    throw invalid(DELETE_OPTIONS, '', [
       fieldError.notSupported('propagationPolicy', propagationPolicy, [
         'Foreground',
         'Background',

@@ -62,7 +62,7 @@ async function serve(
   } catch {
     // The handler answers what can be answered; what it throws is a broken connection, and so is
     // whatever a socket throws.
-    incoming.destroy();
+    outgoing.destroy();
   }
 }
 

@@ -133,7 +133,7 @@ function decodeMetadata(
   if (value !== undefined && value !== null && !isObject(value)) {
     throw cannotBeHandled(definition, mismatch('metadata', value, 'ObjectMeta'));
   }
-  const metadata: Record<string, unknown> = {};
+  const metadata: Record<string, unknown> = { name: '' };
   for (const [field, member] of Object.entries(value ?? {})) {
     const shape = METADATA_SHAPES.get(field);
     if (!shape) dropped.push(`metadata.${field}`);

@@ -15,7 +15,7 @@ export class OpenStreams {
 
   /**
    * The watch's stream as a response body: aborting `signal` makes it throw the signal's reason,
-   * leaving the iteration ends the watch.
+   * leaving the iteration ends the watch, begun or not.
    */
   body(watcher: Watcher, signal: AbortSignal | undefined): AsyncIterable<Uint8Array> {
     const stream = { watcher, cut: new AbortController() };
@@ -28,7 +28,19 @@ export class OpenStreams {
     watcher.whenEnded(forget);
     if (signal?.aborted) abort();
     else signal?.addEventListener('abort', abort, { once: true });
-    return guarded(stream);
+    return {
+      [Symbol.asyncIterator]() {
+        const chunks = guarded(stream);
+        return {
+          next: () => chunks.next(),
+          // A generator that was never begun would not get to its end by itself.
+          return: () => {
+            watcher.end();
+            return chunks.return();
+          },
+        };
+      },
+    };
   }
 
   /** Breaks every stream: whoever reads it gets `reason` as an error. */

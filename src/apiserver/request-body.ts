@@ -1,5 +1,7 @@
 import { parse as parseYaml } from 'yaml';
 import type { HttpRequest } from '../util/http.ts';
+import type { ExpectedKind } from './protobuf/protobuf-body.ts';
+import { PROTOBUF_TYPE, decodeBody, messageOfKind } from './protobuf/protobuf-body.ts';
 import { NestingError, isObject, requireShallow } from './schema/json-value.ts';
 import { badRequest, tooLarge, unsupportedMediaType } from './status-error.ts';
 
@@ -14,20 +16,24 @@ export function contentType({ headers }: HttpRequest): string {
 }
 
 /**
- * The body as a JSON value, from JSON or YAML.
+ * The body as a JSON value, from JSON or YAML, and for kinds of Go's from protobuf.
  *
- * @throws {StatusError} 400 if it cannot be read, 413 if it is too large, 415 if it is neither
+ * @throws {StatusError} 400 if it cannot be read, 413 if it is too large, 415 if it is none of these
  */
-export function readBody(request: HttpRequest): unknown {
+export function readBody(request: HttpRequest, expected: ExpectedKind): unknown {
   const type = contentType(request);
   if (type === 'application/json') return readJson(request);
   if (type === 'application/yaml') return readYaml(request);
-  throw unsupportedMediaType(BODY_TYPES);
+  const message = messageOfKind(expected);
+  if (message && type === PROTOBUF_TYPE) {
+    return shallow(() => decodeBody(bodyBytes(request), expected, message));
+  }
+  throw unsupportedMediaType(message ? [...BODY_TYPES, PROTOBUF_TYPE] : BODY_TYPES);
 }
 
 /** @throws {StatusError} as `readBody` does */
-export function readObject(request: HttpRequest): Record<string, unknown> {
-  const value = readBody(request);
+export function readObject(request: HttpRequest, expected: ExpectedKind): Record<string, unknown> {
+  const value = readBody(request, expected);
   if (!isObject(value)) {
     throw badRequest(
       `the body of the request must be an object: got ${value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`}`,
@@ -94,4 +100,10 @@ function bodyText({ body = '' }: HttpRequest): string {
   const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
   if (bytes > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
   return typeof body === 'string' ? body : new TextDecoder().decode(body);
+}
+
+function bodyBytes({ body = '' }: HttpRequest): Uint8Array {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  return bytes;
 }

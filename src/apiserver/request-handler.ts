@@ -58,7 +58,13 @@ export class RequestHandler {
     const plan = await faults.before(record, request.signal);
     request.signal?.throwIfAborted();
     const response = await this.#serve(request, record, authenticate, plan);
-    await faults.after(record, response);
+    try {
+      if (plan?.failure === 'lostAnswer') throw new ConnectionReset();
+      await faults.after(record, response);
+    } catch (error) {
+      await discard(response);
+      throw error;
+    }
     record.status = response.status;
     return response;
   }
@@ -77,10 +83,7 @@ export class RequestHandler {
       }
       const target = parseTarget(request.path);
       if (authenticate) this.#requireToken(request, target);
-      const response =
-        this.#document(request, target) ?? (await this.#operate(request, target, warnings));
-      if (plan?.failure === 'lostAnswer') throw new ConnectionReset();
-      return response;
+      return this.#document(request, target) ?? (await this.#operate(request, target, warnings));
     } catch (error) {
       if (error instanceof StatusError) return errorResponse(error, warnings);
       if (error instanceof ConnectionReset || request.signal?.aborted) throw error;
@@ -142,6 +145,11 @@ export class RequestHandler {
     }
     return paths.sort();
   }
+}
+
+/** Ends a response that nobody will read. */
+async function discard({ body }: HttpResponse): Promise<void> {
+  await body[Symbol.asyncIterator]().return?.();
 }
 
 function sameSecret(given: string, expected: string): boolean {

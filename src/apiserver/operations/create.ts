@@ -14,7 +14,7 @@ const NAME_ATTEMPTS = 8;
 export function create(call: Call): Answer {
   const { definition } = call;
   requirePlace(call);
-  const { object, oddities } = decodeObject(readObject(call.request), definition);
+  const { object, oddities } = decodeObject(readObject(call.request, definition), definition);
   reportOddities(call, oddities, (message) => cannotBeHandled(definition, message));
   if (object.metadata.resourceVersion) {
     throw StatusError.failure({

@@ -18,15 +18,17 @@ const DONE: Answer = {
 };
 
 const SCHEDULED = 'PodScheduled';
+const BINDING = { group: '', version: 'v1', kind: 'Binding' };
+const EVICTION = { group: 'policy', version: 'v1', kind: 'Eviction' };
 
 /** `POST /binding`: a scheduler has found a node. A pod is bound once. */
 export function bind(call: Call): Answer {
   const { backend, definition } = call;
   const pod = existing(call);
   const { name } = pod.metadata;
-  const node = valueAt(readObject(call.request), ['target', 'name']);
+  const node = valueAt(readObject(call.request, BINDING), ['target', 'name']);
   if (typeof node !== 'string' || node === '') {
-    throw invalid({ group: '', kind: 'Binding' }, name, [fieldError.required('target.name')]);
+    throw invalid(BINDING, name, [fieldError.required('target.name')]);
   }
   if (pod.metadata.deletionTimestamp !== undefined) {
     throw conflict(definition, name, `pod ${name} is being deleted, cannot be assigned to a host`);
@@ -63,7 +65,7 @@ export function bind(call: Call): Answer {
 /** `POST /eviction`: a deletion that budgets may refuse; this server has no budgets. */
 export function evict(call: Call): Answer {
   const pod = existing(call);
-  const eviction = readObject(call.request);
+  const eviction = readObject(call.request, EVICTION);
   const name = valueAt(eviction, ['metadata', 'name']);
   if (name !== undefined && name !== pod.metadata.name) {
     throw badRequest('name in URL does not match name in Eviction object');

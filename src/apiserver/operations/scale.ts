@@ -32,7 +32,7 @@ export function getScale(call: Call): Answer {
 }
 
 export function updateScale(call: Call): Answer {
-  return answer(storeScale(call, existing(call), readObject(call.request)));
+  return answer(storeScale(call, existing(call), readObject(call.request, SCALE)));
 }
 
 export function patchScale(call: Call): Answer {

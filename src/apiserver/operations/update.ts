@@ -10,7 +10,7 @@ import { storeChange } from './write.ts';
 export function update(call: Call): Answer {
   const { definition, info, backend } = call;
   if (info.name === undefined) throw methodNotAllowed();
-  const { object, oddities } = decodeObject(readObject(call.request), definition);
+  const { object, oddities } = decodeObject(readObject(call.request, definition), definition);
   reportOddities(call, oddities, (message) => cannotBeHandled(definition, message));
   requireName(object, info.name);
   placeObject(call, object);

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { connect } from 'node:tls';
+import { after, describe, test } from 'node:test';
+import type { Listening } from '../../../src/apiserver/api-server.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { CONFIG_MAPS, configMap } from './api-client.ts';
+import type { Json } from './api-client.ts';
+
+const servers: ApiServer[] = [];
+
+function newServer(): ApiServer {
+  const server = new ApiServer();
+  servers.push(server);
+  return server;
+}
+
+after(() => Promise.all(servers.map((server) => server.close())));
+
+interface SendOptions {
+  readonly method?: string;
+  readonly body?: string;
+  readonly token?: string | undefined;
+}
+
+async function open(
+  { url, caPem, token }: Listening,
+  path: string,
+  options: SendOptions = {},
+): Promise<IncomingMessage> {
+  const bearer = 'token' in options ? options.token : token;
+  const outgoing = request(`${url}${path}`, {
+    ca: caPem,
+    agent: false,
+    method: options.method ?? 'GET',
+    headers: {
+      'content-type': 'application/json',
+      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+    },
+  });
+  outgoing.end(options.body);
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+  return incoming;
+}
+
+async function send(
+  listening: Listening,
+  path: string,
+  options?: SendOptions,
+): Promise<{ status: number | undefined; body: Json; text: string }> {
+  const incoming = await open(listening, path, options);
+  const text = await textOf(incoming);
+  return { status: incoming.statusCode, text, body: text.startsWith('{') && JSON.parse(text) };
+}
+
+async function textOf(incoming: IncomingMessage): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(incoming as AsyncIterable<Buffer>)).toString();
+}
+
+describe('the HTTPS door', () => {
+  test('lets in who has the token, under a certificate of its own authority', async () => {
+    const listening = await newServer().listen();
+    const created = await send(listening, CONFIG_MAPS, {
+      method: 'POST',
+      body: JSON.stringify(configMap('a')),
+    });
+    assert.equal(created.status, 201);
+    for (const token of [undefined, 'wrong', `${listening.token}x`]) {
+      const { status, body } = await send(listening, `${CONFIG_MAPS}/a`, { token });
+      assert.equal(status, 401);
+      assert.deepEqual(body, {
+        kind: 'Status',
+        apiVersion: 'v1',
+        metadata: {},
+        status: 'Failure',
+        message: 'Unauthorized',
+        reason: 'Unauthorized',
+        code: 401,
+      });
+    }
+    assert.equal((await send(listening, '/readyz', { token: undefined })).text, 'ok');
+    const stranger = connect({ port: listening.port, host: '127.0.0.1' });
+    await assert.rejects(once(stranger, 'secureConnect'), /self.signed|unable to/);
+  });
+
+  test('a kubeconfig names the server, its authority and the token', async () => {
+    const listening = await newServer().listen();
+    const config: Json = listening.kubeconfig();
+    assert.equal(config.clusters[0].cluster.server, listening.url);
+    const ca = Buffer.from(config.clusters[0].cluster['certificate-authority-data'], 'base64');
+    assert.equal(ca.toString(), listening.caPem);
+    assert.equal(config.users[0].user.token, listening.token);
+    assert.equal(config['current-context'], config.contexts[0].name);
+  });
+
+  test('sends a watch as it happens, and notices when the client is gone', async () => {
+    const server = newServer();
+    const listening = await server.listen();
+    const watch = await open(listening, `${CONFIG_MAPS}?watch=true`);
+    assert.equal(watch.statusCode, 200);
+    await send(listening, CONFIG_MAPS, { method: 'POST', body: JSON.stringify(configMap('a')) });
+    const [chunk] = (await once(watch, 'data')) as [Buffer];
+    assert.equal(JSON.parse(chunk.toString()).object.metadata.name, 'a');
+    assert.equal(server.watches, 1);
+    watch.destroy();
+    while (server.watches > 0) await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  test('closed and opened again on its port, it has kept everything', async () => {
+    const server = newServer();
+    const first = await server.listen();
+    await send(first, CONFIG_MAPS, { method: 'POST', body: JSON.stringify(configMap('a')) });
+    const watch = await open(first, `${CONFIG_MAPS}?watch=true`);
+    const broken = assert.rejects(textOf(watch), { code: 'ECONNRESET' });
+    await first.close();
+    await broken;
+    assert.equal(server.watches, 0);
+    await assert.rejects(send(first, CONFIG_MAPS), { code: 'ECONNREFUSED' });
+    const second = await server.listen({ port: first.port });
+    assert.equal(second.url, first.url);
+    assert.equal(second.caPem, first.caPem);
+    const { body } = await send(first, `${CONFIG_MAPS}/a`);
+    assert.equal(body.metadata.name, 'a');
+  });
+
+  test('a port in use is an error that says so', async () => {
+    const server = newServer();
+    const { port } = await server.listen();
+    await assert.rejects(server.listen({ port }), { code: 'EADDRINUSE' });
+  });
+
+  test('a reset breaks the connection, a dropped watch in the middle', async () => {
+    const server = newServer();
+    const listening = await server.listen();
+    server.faults.failNext('GET', 'reset');
+    await assert.rejects(send(listening, CONFIG_MAPS), { code: 'ECONNRESET' });
+    const watch = await open(listening, `${CONFIG_MAPS}?watch=true`);
+    const text = textOf(watch);
+    server.faults.dropWatches();
+    await assert.rejects(text, { code: 'ECONNRESET' });
+  });
+
+  test('refuses bodies that are too large and methods it does not know', async () => {
+    const listening = await newServer().listen();
+    const large = await send(listening, CONFIG_MAPS, {
+      method: 'POST',
+      body: `{"a":"${'x'.repeat(4 * 1024 * 1024)}"}`,
+    });
+    assert.equal(large.status, 413);
+    assert.equal((await send(listening, CONFIG_MAPS, { method: 'OPTIONS' })).status, 405);
+    assert.equal((await send(listening, '/api/v1/pods/%zz')).status, 400);
+  });
+});
+
+describe('the door in the process', () => {
+  test('asks for the token only where it is told to', async () => {
+    const ask = async (server: ApiServer, headers: Record<string, string> = {}) =>
+      (await server.handler({ method: 'GET', path: '/api/v1/pods', headers })).status;
+    assert.equal(await ask(newServer()), 200);
+    const strict = new ApiServer({ authenticate: true });
+    assert.equal(await ask(strict), 401);
+    assert.equal(await ask(strict, { authorization: `Bearer ${strict.token}` }), 200);
+  });
+
+  test('an aborted request is rejected with the signal’s reason', async () => {
+    const reason = new Error('enough');
+    const signal = AbortSignal.abort(reason);
+    const request = { method: 'GET', path: '/api/v1/pods', headers: {}, signal } as const;
+    await assert.rejects(newServer().handler(request), reason);
+  });
+});

@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { settle } from '../../../src/util/fake-clock.ts';
+import type { Json, Reply } from './api-client.ts';
+import {
+  Api,
+  CONFIG_MAPS,
+  COUNTS,
+  PODS,
+  apiWithCounts,
+  configMap,
+  count,
+  pod,
+} from './api-client.ts';
+
+function names({ body }: Reply): string[] {
+  return body.items.map(({ metadata }: Json) => metadata.name);
+}
+
+async function apiWithMaps(...all: string[]): Promise<Api> {
+  const api = new Api();
+  for (const name of all) await api.post(CONFIG_MAPS, configMap(name));
+  return api;
+}
+
+describe('get', () => {
+  test('of what is not there is NotFound, of a path that is not there a plain 404', async () => {
+    const api = await apiWithCounts();
+    const missing = await api.get(`${COUNTS}/web`);
+    assert.equal(missing.status, 404);
+    assert.equal(missing.body.message, 'counts.demo.mark8s.io "web" not found');
+    for (const path of [
+      '/nothing',
+      '/apis/nothing.io/v1/things',
+      '/api/v1/namespaces/default/things',
+      '/api/v1/pods/web',
+      '/api/v1/namespaces/default/nodes',
+      '/api/v1/namespaces/default/configmaps/a/status',
+      '/api/v1/namespaces/default/configmaps/a/constructor',
+    ]) {
+      const { status, headers, text } = await api.get(path);
+      assert.equal(status, 404, path);
+      assert.equal(headers['content-type'], 'text/plain; charset=utf-8');
+      assert.equal(text, '404 page not found\n');
+    }
+  });
+});
+
+describe('list', () => {
+  test('carries its kind and revision; items of built-in kinds do not repeat the kind', async () => {
+    const api = await apiWithCounts();
+    await api.post(CONFIG_MAPS, configMap('a'));
+    await api.post(COUNTS, count('web'));
+    const maps = (await api.get(CONFIG_MAPS)).body;
+    assert.equal(maps.kind, 'ConfigMapList');
+    assert.equal(maps.metadata.resourceVersion, String(api.server.revision));
+    assert.equal(maps.items[0].kind, undefined);
+    const counts = (await api.get('/apis/demo.mark8s.io/v1/counts')).body;
+    assert.equal(counts.kind, 'CountList');
+    assert.equal(counts.items[0].kind, 'Count');
+    assert.equal(counts.items[0].apiVersion, 'demo.mark8s.io/v1');
+  });
+
+  test('selects by labels and by fields', async () => {
+    const api = await apiWithCounts();
+    await api.post('/api/v1/namespaces', { metadata: { name: 'team' } });
+    await api.post(PODS, pod('a', { labels: { app: 'x' } }));
+    await api.post(PODS, pod('b', { labels: { app: 'y' } }));
+    await api.post(PODS.replace('default', 'team'), pod('c', { labels: { app: 'y' } }));
+    await api.post(COUNTS, count('web', { name: 'nginx' }));
+    const found = async (query: string, path = '/api/v1/pods') =>
+      names(await api.get(`${path}?${query}`));
+    assert.deepEqual(await found('labelSelector=app%3Dy'), ['b', 'c']);
+    assert.deepEqual(await found('labelSelector=app+in+(x,y)', PODS), ['a', 'b']);
+    assert.deepEqual(await found('fieldSelector=metadata.name%3Da'), ['a']);
+    assert.deepEqual(await found('fieldSelector=metadata.namespace%3Dteam'), ['c']);
+    assert.deepEqual(await found('fieldSelector=status.phase%3DPending,metadata.name!%3Da'), [
+      'b',
+      'c',
+    ]);
+    assert.deepEqual(await found('fieldSelector=spec.name%3Dnginx', COUNTS), ['web']);
+    assert.deepEqual(await found('fieldSelector=spec.name%3Dapache', COUNTS), []);
+  });
+
+  test('refuses options that make no sense', async () => {
+    const api = await apiWithCounts();
+    const cases: [path: string, code: number, message: RegExp][] = [
+      [`${PODS}?labelSelector=a%3D%3D%3Db`, 400, /unable to parse requirement/],
+      [`${PODS}?fieldSelector=spec.foo%3D1`, 400, /^field label not supported: spec.foo$/],
+      [`${COUNTS}?fieldSelector=constructor%3D1`, 400, /^field label not supported: constructor$/],
+      [
+        `${CONFIG_MAPS}?fieldSelector=data%3D1`,
+        400,
+        /"data" is not a known field selector: only "metadata.name", "metadata.namespace"/,
+      ],
+      [`${PODS}?resourceVersion=abc`, 400, /invalid resource version/],
+      [
+        `${PODS}?resourceVersionMatch=Exact`,
+        422,
+        /resourceVersionMatch is forbidden unless resourceVersion is provided/,
+      ],
+      [
+        `${PODS}?resourceVersion=0&resourceVersionMatch=Exact`,
+        422,
+        /"exact" is forbidden for resourceVersion "0"/,
+      ],
+      [`${PODS}?resourceVersion=1&resourceVersionMatch=Odd`, 422, /Unsupported value: "Odd"/],
+      [`${PODS}?sendInitialEvents=true`, 422, /sendInitialEvents is forbidden for list/],
+      [`${PODS}?limit=x`, 400, /limit/],
+      [`${PODS}?continue=x`, 400, /continue key is not valid/],
+      [
+        `${PODS}?watch=true&sendInitialEvents=true`,
+        422,
+        /sendInitialEvents requires setting resourceVersionMatch to NotOlderThan/,
+      ],
+      [
+        `${PODS}?watch=true&resourceVersionMatch=NotOlderThan`,
+        422,
+        /forbidden for watch unless sendInitialEvents is provided/,
+      ],
+    ];
+    for (const [path, code, message] of cases) {
+      const { status, body } = await api.get(path);
+      assert.equal(status, code, path);
+      assert.match(body.message, message);
+    }
+  });
+
+  test('pages show the state of the first page, whatever happens in between', async () => {
+    const api = await apiWithMaps('a', 'b', 'c', 'd', 'e');
+    const first = await api.get(`${CONFIG_MAPS}?limit=2`);
+    assert.deepEqual(names(first), ['a', 'b']);
+    assert.equal(first.body.metadata.remainingItemCount, 3);
+    await api.delete(`${CONFIG_MAPS}/c`);
+    await api.post(CONFIG_MAPS, configMap('cc'));
+    await api.patch(`${CONFIG_MAPS}/d`, { data: { a: 'new' } });
+    const next = (reply: Reply) =>
+      api.get(`${CONFIG_MAPS}?limit=2&continue=${reply.body.metadata.continue}`);
+    const second = await next(first);
+    assert.deepEqual(names(second), ['c', 'd']);
+    assert.equal(second.body.items[1].data.a, '1');
+    assert.equal(second.body.metadata.resourceVersion, first.body.metadata.resourceVersion);
+    const third = await next(second);
+    assert.deepEqual(names(third), ['e']);
+    assert.equal(third.body.metadata.continue, undefined);
+  });
+
+  test('with a selector does not say how many are left', async () => {
+    const api = await apiWithMaps('a', 'b', 'c');
+    const { body } = await api.get(`${CONFIG_MAPS}?limit=1&labelSelector=!x`);
+    assert.ok(body.metadata.continue);
+    assert.equal(body.metadata.remainingItemCount, undefined);
+  });
+
+  test('a token whose state is forgotten answers 410 with one that goes on without it', async () => {
+    const api = await apiWithMaps('a', 'b', 'c');
+    const first = await api.get(`${CONFIG_MAPS}?limit=1`);
+    await api.delete(`${CONFIG_MAPS}/b`);
+    api.server.faults.expireHistory();
+    const path = `${CONFIG_MAPS}?limit=5&continue=`;
+    const expired = await api.get(path + first.body.metadata.continue);
+    assert.equal(expired.status, 410);
+    assert.equal(expired.body.reason, 'Expired');
+    assert.match(
+      expired.body.message,
+      /^The provided continue parameter is too old to display a consistent list result/,
+    );
+    const rest = await api.get(path + expired.body.metadata.continue);
+    assert.deepEqual(names(rest), ['c']);
+    assert.equal(rest.body.metadata.resourceVersion, String(api.server.revision));
+  });
+
+  test('an exact revision shows that state, any other the newest', async () => {
+    const api = await apiWithMaps('a');
+    const revision = api.server.revision;
+    await api.post(CONFIG_MAPS, configMap('b'));
+    const at = async (query: string) => names(await api.get(`${CONFIG_MAPS}?${query}`));
+    assert.deepEqual(await at(`resourceVersion=${revision}&resourceVersionMatch=Exact`), ['a']);
+    assert.deepEqual(await at(`resourceVersion=${revision}&resourceVersionMatch=NotOlderThan`), [
+      'a',
+      'b',
+    ]);
+    assert.deepEqual(await at(`resourceVersion=${revision}`), ['a', 'b']);
+    assert.deepEqual(await at('resourceVersion=0'), ['a', 'b']);
+    assert.deepEqual(await at(`resourceVersion=${revision}&limit=5`), ['a']);
+    api.server.faults.expireHistory();
+    const gone = await api.get(
+      `${CONFIG_MAPS}?resourceVersion=${revision}&resourceVersionMatch=Exact`,
+    );
+    assert.equal(gone.status, 410);
+  });
+
+  test('a revision of the future is waited for, and after three seconds is too large', async () => {
+    const api = await apiWithMaps('a');
+    const future = api.server.revision + 1;
+    const late = api.get(`${CONFIG_MAPS}?resourceVersion=${future}`);
+    await settle();
+    await api.post(CONFIG_MAPS, configMap('b'));
+    assert.deepEqual(names(await late), ['a', 'b']);
+    const never = api.get(`${CONFIG_MAPS}/a?resourceVersion=${future + 1}`);
+    await api.clock.advance(3000);
+    const { status, headers, body } = await never;
+    assert.equal(status, 504);
+    assert.equal(headers['retry-after'], '1');
+    assert.equal(
+      body.message,
+      `Timeout: Too large resource version: ${future + 1}, current: ${future}`,
+    );
+    assert.deepEqual(body.details, {
+      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+      retryAfterSeconds: 1,
+    });
+  });
+});
+
+describe('representations', () => {
+  const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+  const PARTIAL = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
+
+  test('a Table for kubectl, metadata alone for those who want no more', async () => {
+    const api = await apiWithCounts();
+    await api.post(COUNTS, count('web'));
+    const table = (await api.get(COUNTS, { accept: TABLE })).body;
+    assert.equal(table.kind, 'Table');
+    assert.deepEqual(
+      table.columnDefinitions.map(({ name }: Json) => name),
+      ['Name', 'Desired'],
+    );
+    assert.deepEqual(table.rows[0].cells, ['web', 3]);
+    assert.equal(table.rows[0].object.kind, 'PartialObjectMetadata');
+    const whole = (await api.get(`${COUNTS}?includeObject=Object`, { accept: TABLE })).body;
+    assert.equal(whole.rows[0].object.kind, 'Count');
+    const partial = (await api.get(COUNTS, { accept: PARTIAL })).body;
+    assert.equal(partial.kind, 'PartialObjectMetadataList');
+    assert.deepEqual(Object.keys(partial.items[0]).sort(), ['apiVersion', 'kind', 'metadata']);
+  });
+
+  test('protobuf is passed over for JSON, and is not acceptable alone', async () => {
+    const api = new Api();
+    const protobuf = 'application/vnd.kubernetes.protobuf';
+    const both = await api.get(CONFIG_MAPS, { accept: `${protobuf},application/json` });
+    assert.equal(both.body.kind, 'ConfigMapList');
+    assert.equal((await api.get(CONFIG_MAPS, { accept: '*/*' })).status, 200);
+    const alone = await api.get(CONFIG_MAPS, { accept: protobuf });
+    assert.equal(alone.status, 406);
+    assert.equal(alone.body.reason, 'NotAcceptable');
+  });
+});
