@@ -32,13 +32,14 @@ export class Trouble {
   failed(error: unknown, action: string, retryInMs: number): void {
     const kind = kindOf(error);
     const nowMs = this.#clock.monotonic();
+    const retryIn = legible(retryInMs);
     if (this.#kind === undefined) {
       this.#sinceMs = nowMs;
       this.#failures = 0;
     }
     this.#failures++;
     if (kind === this.#kind && nowMs - this.#toldMs < REMINDER_MS) {
-      this.#log.v(4).info('Failed again', { action, err: messageOf(error), retryInMs });
+      this.#log.v(4).info('Failed again', { action, err: messageOf(error), retryIn });
       return;
     }
     this.#kind = kind;
@@ -50,18 +51,35 @@ export class Trouble {
       return;
     }
     this.#log.error(error, `Failed to ${action}`, {
-      retryInMs,
-      ...(this.#failures > 1 ? { failures: this.#failures, forMs: nowMs - this.#sinceMs } : {}),
+      retryIn,
+      ...(this.#failures > 1
+        ? { failures: this.#failures, for: legible(nowMs - this.#sinceMs) }
+        : {}),
+      ...fixOf(error),
     });
   }
 
   /** It works again. */
   over(): void {
     if (this.#kind === undefined) return;
-    const took = formatDuration(Math.round(this.#clock.monotonic() - this.#sinceMs));
+    const took = legible(this.#clock.monotonic() - this.#sinceMs);
     this.#log.info('Recovered', { from: this.#kind, failures: this.#failures, took });
     this.#kind = undefined;
   }
+}
+
+/** What servers leave unsaid: theirs is the one word `Unauthorized`. */
+function fixOf(error: unknown): { readonly fix?: string } {
+  return isApiError(error, 'unauthorized') && error.code === 401
+    ? {
+        fix: 'the server does not accept the credentials: renew the token or client certificate of the kubeconfig, and see: kubectl auth whoami',
+      }
+    : {};
+}
+
+/** To the millisecond: as exact as anybody wants to know. */
+function legible(ms: number): string {
+  return formatDuration(Math.round(ms));
 }
 
 /** For people: the same kind of trouble is not told twice. */

@@ -78,20 +78,23 @@ async function listen(server: ApiServer, at: EmbeddedClusterOptions) {
   try {
     return await server.listen(at);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    switch (code) {
-      case 'EADDRINUSE':
-        throw new Error(
-          `Port ${at.port} on ${at.host} is in use: choose another with --port, or leave it out for a free one`,
-          { cause: error },
-        );
-      case 'EADDRNOTAVAIL':
-      case 'ENOTFOUND':
-        throw new Error(`This machine has no address ${goQuote(at.host)}: choose another --host`, {
-          cause: error,
-        });
-      default:
-        throw error;
-    }
+    throw explained(error, at);
+  }
+}
+
+/** In words that say it all, and what to do; what they do not cover stays as it is. */
+function explained(error: unknown, { host, port }: EmbeddedClusterOptions): unknown {
+  switch (error instanceof Error && 'code' in error ? error.code : undefined) {
+    case 'EADDRINUSE':
+      return new Error(
+        `Port ${port} on ${host} is in use: choose another with --port, or leave it out for a free one`,
+      );
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new Error(`This machine has no address ${goQuote(host)}: choose another --host`);
+    case 'EACCES':
+      return new Error(`Port ${port} may not be listened on: choose one above 1023 with --port`);
+    default:
+      return error;
   }
 }

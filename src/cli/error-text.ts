@@ -1,3 +1,5 @@
+import { ApiError } from '../api/api-error.ts';
+
 /** Causes below this depth are not shown: a chain may be a circle. */
 const DEEPEST_CAUSE = 8;
 
@@ -9,7 +11,9 @@ const DEEPEST_CAUSE = 8;
 export function errorText(error: unknown, depth: number = 0): string {
   if (!(error instanceof Error)) return thrownText(error);
   const own = error instanceof AggregateError ? aggregateText(error, depth) : messageOf(error);
-  if (error.cause === undefined || error.cause === null || depth >= DEEPEST_CAUSE) return own;
+  // An API error has told its cause already, and what to do about it.
+  if (error instanceof ApiError || depth >= DEEPEST_CAUSE) return own;
+  if (error.cause === undefined || error.cause === null) return own;
   const cause = errorText(error.cause, depth + 1);
   return own.includes(cause) ? own : `${own.replace(/\.$/, '')}: ${cause}`;
 }

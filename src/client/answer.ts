@@ -92,7 +92,7 @@ function notKubernetes(
   const words = isJson(response) ? '' : excerptOf(body);
   const said = location ? `redirect to ${originOf(location)}` : words;
   const hint = isHtml(response) || location ? ' Is there a proxy or login page in between?' : '';
-  const message = `${call}: HTTP ${status}, ${type}, not a Kubernetes Status${said && `: ${said}`}.${hint}`;
+  const message = `${call}: HTTP ${status}, ${type}, not a Kubernetes Status${said && `: ${said}`}${said.endsWith('…') ? '' : '.'}${hint}`;
   return new ApiError({ kind, message, code: status, retryAfterMs });
 }
 

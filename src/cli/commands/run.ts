@@ -30,18 +30,19 @@ export async function runController(
     environment,
     onWarning: (warning) => log.info('Unsafe configuration', { warning }),
   });
+  const { version } = manifest();
   const { qps, burst, timeoutMs } = config.requests;
   const connection = connectCluster(cluster, {
     clock,
     log: log.named('client'),
     metrics: metrics.restClient,
-    userAgent: `crd-controller/${manifest().version} (${process.platform}/${process.arch})`,
+    userAgent: `crd-controller/${version} (${process.platform}/${process.arch})`,
     requestTimeoutMs: timeoutMs ?? 0,
     qps,
     burst,
   });
   const { client, server } = connection;
-  log.v(1).info('Using cluster', { server, source: cluster.source });
+  log.info('Starting crd-controller', { version: `v${version}`, server, source: cluster.source });
   const whole = daemon(
     {
       client,

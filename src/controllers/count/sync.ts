@@ -178,13 +178,18 @@ class CountSync {
     if (isReconciled(status, generation) && !isReconciled(count.status, generation)) {
       await this.#deps.recorder.normal(count, 'Synced', 'Count synced successfully').attempted();
     }
-    const { client, signal } = this.#context;
+    const { client, signal, log } = this.#context;
     await client.patch(
       COUNTS,
       { namespace, name },
       { type: 'merge', body: { metadata: { uid, resourceVersion }, status } },
       { subresource: 'status', fieldManager: COMPONENT, signal },
     );
+    const { healthy, readyReplicas } = status;
+    if (healthy !== count.status?.healthy) {
+      const fields = { ready: readyReplicas, desired: count.spec.count };
+      log.v(2).info(healthy ? 'Count is healthy' : 'Count is not healthy', fields);
+    }
   }
 }
 

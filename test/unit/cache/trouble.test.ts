@@ -25,7 +25,7 @@ test('lasting trouble is told once, and its end once', async () => {
     ['error', 'Failed to list'],
     [0, 'Recovered'],
   ]);
-  assert.deepEqual(lines.at(-1)!.fields, { after: 'unreachable', failures: 20, afterMs: 20_000 });
+  assert.deepEqual(lines.at(-1)!.fields, { from: 'unreachable', failures: 20, took: '20s' });
 });
 
 test('trouble of another kind is told too', () => {
@@ -44,9 +44,9 @@ test('trouble that lasts is mentioned again every five minutes', async () => {
   }
   assert.equal(shown().length, 3);
   assert.deepEqual(lines.findLast(({ level }) => level === 'error')!.fields, {
-    retryInMs: 1000,
+    retryIn: '1s',
     failures: 11,
-    forMs: 600_000,
+    for: '10m0s',
   });
 });
 
@@ -56,4 +56,12 @@ test('a missing resource is no error, and the line says what to do', () => {
   assert.equal(lines.length, 1);
   assert.equal(lines[0]!.level, 0);
   assert.match(String(lines[0]!.fields['fix']), /kubectl apply -f crds\//);
+});
+
+test('a server that refuses the credentials says one word, and the line says what to do', () => {
+  const { trouble, lines } = world();
+  trouble.failed(apiError('unauthorized', 'Unauthorized', 401), 'list', 1234.5678);
+  assert.equal(lines.length, 1);
+  assert.equal(lines[0]!.fields['retryIn'], '1.235s');
+  assert.match(String(lines[0]!.fields['fix']), /renew the token or client certificate/);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ApiError } from '../../../src/api/api-error.ts';
 import { errorText, isProgrammerError } from '../../../src/cli/error-text.ts';
 
 test('causes follow the message, outermost first', () => {
@@ -12,6 +13,18 @@ test('causes follow the message, outermost first', () => {
 test('a cause that the message quotes already is not repeated', () => {
   const error = new Error('Could not read x: ENOENT', { cause: new Error('ENOENT') });
   assert.equal(errorText(error), 'Could not read x: ENOENT');
+});
+
+test('nothing comes behind the advice that an API error ends with', () => {
+  const error = new ApiError({
+    kind: 'unreachable',
+    message: 'Cannot reach the API server https://x: connection refused. Check the port.',
+    cause: new Error('dial failed', { cause: new Error('connect ECONNREFUSED 127.0.0.1:1') }),
+  });
+  assert.equal(
+    errorText(new Error('Failed to list', { cause: error })),
+    `Failed to list: ${error.message}`,
+  );
 });
 
 test('a chain of causes that is a circle ends', () => {
