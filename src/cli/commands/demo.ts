@@ -123,7 +123,7 @@ async function performWithDaemon(
       async (ended) => {
         const succeeded = await story.play(ended);
         if (succeeded && keep) {
-          await story.leave();
+          await story.leave(ended);
           world.print(`\n${exportLine(kubeconfig)}\n`);
           narrator.note('Try kubectl get, scale, edit, describe, delete. Ctrl-C ends it.');
           await untilAborted(ended);

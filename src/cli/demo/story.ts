@@ -66,9 +66,10 @@ export class Story {
   }
 
   /** Something for the user to play with. */
-  async leave(): Promise<void> {
+  async leave(signal: AbortSignal): Promise<void> {
     this.#deps.narrator.heading('Yours now');
     await this.#apply();
+    await this.#reached(3, signal);
   }
 
   /** Everything the daemon is there for. */
