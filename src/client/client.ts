@@ -5,8 +5,9 @@ import type { WatchEvent } from '../api/watch-event.ts';
 
 /**
  * The Kubernetes API as the rest of the house sees it. Every call rejects with an `ApiError` when
- * it does not succeed, and with the signal's reason when `signal` aborts first. Objects returned
- * belong to the caller.
+ * it does not succeed, and with the signal's reason when `signal` aborts first; one that could mean
+ * something else than an object (an empty name, no namespace) is a `TypeError` and is not sent.
+ * Objects returned belong to the caller.
  */
 export interface Client {
   get<T extends KubernetesObject>(

@@ -103,8 +103,6 @@ export function undiciTransport(options: TransportOptions): Transport {
         ...(body === undefined ? {} : { body }),
         ...(signal === undefined ? {} : { signal }),
       });
-      // A body nobody reads any more may still fail; that must not end the process.
-      answer.body.on('error', () => undefined);
       return {
         status: answer.statusCode,
         headers: flatten(answer.headers),
@@ -152,6 +150,7 @@ function newDispatcher(server: URL, tls: TlsMaterial, options: TransportOptions)
   });
 }
 
+/** Leaving early destroys the stream, which closes its connection. */
 async function* readBody(
   body: Dispatcher.ResponseData['body'],
   signal: AbortSignal | undefined,
@@ -162,9 +161,6 @@ async function* readBody(
   } catch (error) {
     signal?.throwIfAborted();
     throw unreachable(error, server);
-  } finally {
-    // Leaving early ends the exchange, and with it the connection.
-    body.destroy();
   }
 }
 

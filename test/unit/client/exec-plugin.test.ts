@@ -26,8 +26,8 @@ async function plugin(t: TestContext, script: string, more: Partial<ExecSource> 
   const preamble = `
     import { appendFileSync, readFileSync } from 'node:fs';
     const runs = ${JSON.stringify(runs)};
-    appendFileSync(runs, 'x');
-    const run = readFileSync(runs, 'utf8').length;
+    appendFileSync(runs, process.pid + '\\n');
+    const run = readFileSync(runs, 'utf8').split('\\n').length - 1;
     const print = (status, kind = 'ExecCredential', apiVersion = '${API_VERSION}') =>
       console.log(JSON.stringify({ apiVersion, kind, status }));`;
   await writeFile(file, `${preamble}\n${script}`);
@@ -39,7 +39,9 @@ async function plugin(t: TestContext, script: string, more: Partial<ExecSource> 
     provideClusterInfo: false,
     ...more,
   };
-  return { source, runs: async () => (await readFile(runs, 'utf8')).length };
+  const ids = async () =>
+    (await readFile(runs, 'utf8').catch(() => '')).split('\n').filter(Boolean).map(Number);
+  return { source, ids, runs: async () => (await ids()).length };
 }
 
 function configOf(source: ExecSource, more: Partial<ClusterConfig> = {}): ClusterConfig {
@@ -95,6 +97,16 @@ test('a refused token makes the plugin run once more, and the call is repeated',
   t.after(() => connection.close());
   await Promise.all(Array.from({ length: 4 }, () => connection.client.get(CONFIG_MAPS, AT)));
   assert.equal(await runs(), 2, 'four refusals of one token are one renewal');
+});
+
+test('a refusal of an old token leaves a newer one alone', async (t) => {
+  const { source } = await plugin(t, `print({ token: 'token-' + run })`);
+  const credentials = open(source);
+  const old = await credentials.headers();
+  credentials.invalidate(old);
+  assert.deepEqual(await credentials.headers(), { authorization: 'Bearer token-2' });
+  credentials.invalidate(old);
+  assert.deepEqual(await credentials.headers(), { authorization: 'Bearer token-2' });
 });
 
 test('a plugin that prints a certificate is who the connection is', async (t) => {
@@ -210,14 +222,17 @@ test('a plugin that is not installed is named, with its hint', async () => {
 
 test('a plugin that does not end is killed after a minute', async (t) => {
   const clock = new FakeClock();
-  const { source } = await plugin(t, `setInterval(() => {}, 1000)`);
+  const { source, ids } = await plugin(t, `setInterval(() => {}, 1000)`);
   const outcome = assert.rejects(
     open(source, { clock }).headers(),
     /not done within 60 s\. Does it wait/,
   );
   while (clock.untilNext !== 60_000) await settle(1);
+  while ((await ids()).length === 0) await settle(1);
   await clock.advance(60_000);
   await outcome;
+  const [id = 0] = await ids();
+  while (isAlive(id)) await settle(1);
 });
 
 test('a failed plugin is run again by the next call', async (t) => {
@@ -226,3 +241,11 @@ test('a failed plugin is run again by the next call', async (t) => {
   await assert.rejects(credentials.headers(), /exit code 1/);
   assert.deepEqual(await credentials.headers(), { authorization: 'Bearer abc' });
 });
+
+function isAlive(id: number): boolean {
+  try {
+    return process.kill(id, 0);
+  } catch {
+    return false;
+  }
+}

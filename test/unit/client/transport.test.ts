@@ -97,8 +97,8 @@ test('both sides prove who they are by certificates', async (t) => {
   assert.match(error.message, /did not accept this client's certificate|connection broke/);
 });
 
-test('rotated TLS material takes effect with the next request', async (t) => {
-  const { url, authority } = await serveTls(
+test('rotated TLS material takes effect with the next request, and old connections end', async (t) => {
+  const { url, server, authority } = await serveTls(
     t,
     (request, response) =>
       response.end(String((request.socket as TLSSocket).getPeerCertificate().subject.CN)),
@@ -114,9 +114,13 @@ test('rotated TLS material takes effect with the next request', async (t) => {
   };
   let material = await materialOf('before');
   const transport = open(t, { server: url, tls: () => material });
+  const firstConnection = once(server, 'connection');
   assert.equal(await textOf(await get(transport)), 'before');
+  const [first] = (await firstConnection) as [Socket];
   material = await materialOf('after');
   assert.equal(await textOf(await get(transport)), 'after');
+  for (let turn = 0; turn < 500 && !first.destroyed; turn++) await settle(1);
+  assert.equal(first.destroyed, true);
 });
 
 test('a server of an unknown authority is refused, in words that say what to do', async (t) => {

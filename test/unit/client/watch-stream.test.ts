@@ -59,7 +59,7 @@ test('events come out as they went in, however the bytes were cut', async () => 
     fc.asyncProperty(
       fc.array(fc.record({ type: fc.constantFrom('ADDED', 'MODIFIED', 'DELETED'), text: texts })),
       fc.array(fc.nat(), { maxLength: 20 }),
-      fc.constantFrom('\n', '\r\n', '\n\n'),
+      fc.constantFrom('\n', '\r\n', '\n\n', '\r\n\r\n'),
       async (sent, cuts, newline) => {
         const objects = sent.map(({ text }, index) => ({
           ...configMap(`n-${index}`),
