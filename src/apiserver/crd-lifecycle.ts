@@ -6,7 +6,8 @@ import { nameStatus } from './crd-names.ts';
 import type { Crd } from './custom-resource.ts';
 import { definitionsOf } from './custom-resource.ts';
 import { deleteObject } from './operations/delete.ts';
-import { mutable, removeObject } from './operations/write.ts';
+import { mutable } from './operations/successor.ts';
+import { removeObject } from './operations/write.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { applyDefaults } from './schema/defaults.ts';
 import { checkCrd } from './schema/crd-validation.ts';
@@ -135,13 +136,12 @@ export class CrdLifecycle implements WriteObserver {
 
   #release(crd: StoredCrd): void {
     const { store } = this.#backend;
-    const definition = this.#crdDefinition();
     const finalizers = withoutFinalizer(crd, CLEANUP_FINALIZER);
-    const next = mutable(crd);
-    next.metadata.finalizers = finalizers;
     if (finalizers.length === 0) {
-      removeObject({ ...this.#backend, observer: this }, definition, next);
+      removeObject({ store, observer: this }, this.#crdDefinition(), crd);
     } else if (finalizers.length !== crd.metadata.finalizers?.length) {
+      const next = mutable(crd);
+      next.metadata.finalizers = finalizers;
       store.collection(CRDS).put(next);
     }
   }

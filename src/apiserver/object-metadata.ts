@@ -1,57 +1,8 @@
 import type { DeepReadonly, ObjectMeta, OwnerReference } from '../api/object.ts';
+import { labelValueProblems, nameProblems, qualifiedNameProblems } from './object-names.ts';
 import type { NameFormat, StoredObject } from './resource-definition.ts';
 import type { FieldError } from './schema/field-error.ts';
 import { fieldError } from './schema/field-error.ts';
-
-const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
-const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
-const LABEL_1035 = '[a-z]([-a-z0-9]*[a-z0-9])?';
-const QUALIFIED = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
-
-/** Wording and rules of one kind of name. */
-interface NameRule {
-  readonly pattern: RegExp;
-  readonly text: string;
-  readonly source: string;
-  readonly examples: readonly string[];
-  readonly maxLength: number;
-}
-
-const SUBDOMAIN_RULE: NameRule = {
-  pattern: new RegExp(`^${SUBDOMAIN}$`),
-  text: "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
-  source: SUBDOMAIN,
-  examples: ['example.com'],
-  maxLength: 253,
-};
-const LABEL_RULE: NameRule = {
-  pattern: new RegExp(`^${LABEL}$`),
-  text: "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
-  source: LABEL,
-  examples: ['my-name', '123-abc'],
-  maxLength: 63,
-};
-const LABEL_1035_RULE: NameRule = {
-  pattern: new RegExp(`^${LABEL_1035}$`),
-  text: "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
-  source: LABEL_1035,
-  examples: ['my-name', 'abc-123'],
-  maxLength: 63,
-};
-const QUALIFIED_NAME_RULE: NameRule = {
-  pattern: new RegExp(`^${QUALIFIED}$`),
-  text: "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
-  source: QUALIFIED,
-  examples: ['MyName', 'my.name', '123-abc'],
-  maxLength: 63,
-};
-const LABEL_VALUE_RULE: NameRule = {
-  pattern: new RegExp(`^(${QUALIFIED})?$`),
-  text: "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
-  source: `(${QUALIFIED})?`,
-  examples: ['MyValue', 'my_value', '12345'],
-  maxLength: 63,
-};
 
 /** Keys and values of all annotations together. */
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
@@ -128,24 +79,6 @@ export function validateMetadataUpdate(
   return errors;
 }
 
-/** Why `name` is no name of this format; empty if it is one. */
-export function nameProblems(name: string, format: NameFormat): string[] {
-  switch (format) {
-    case 'dns1123Subdomain':
-      return problems(name, SUBDOMAIN_RULE);
-    case 'dns1123Label':
-      return problems(name, LABEL_RULE);
-    case 'dns1035Label':
-      return problems(name, LABEL_1035_RULE);
-    case 'pathSegment': {
-      if (name === '.' || name === '..') return [`may not be '${name}'`];
-      return ['/', '%']
-        .filter((character) => name.includes(character))
-        .map((character) => `may not contain '${character}'`);
-    }
-  }
-}
-
 /** True if something still keeps a deleted object. */
 export function hasFinalizers({ metadata }: StoredObject): boolean {
   return (metadata.finalizers?.length ?? 0) > 0;
@@ -169,42 +102,6 @@ export function deletionFinalizers(
   }
 }
 
-function problems(name: string, rule: NameRule): string[] {
-  const found: string[] = [];
-  if (Buffer.byteLength(name) > rule.maxLength) found.push(tooLong(rule));
-  // An over-long name is not matched: the expressions backtrack.
-  if (name.length > 10 * rule.maxLength || !rule.pattern.test(name)) found.push(mismatch(rule));
-  return found;
-}
-
-function tooLong({ maxLength }: NameRule): string {
-  return `must be no more than ${maxLength} bytes`;
-}
-
-function mismatch({ text, examples, source }: NameRule): string {
-  const shown = examples.map((example) => `'${example}', `).join(' or ');
-  return `${text} (e.g. ${shown}regex used for validation is '${source}')`;
-}
-
-function qualifiedNameProblems(key: string): string[] {
-  const parts = key.split('/');
-  const name = parts.at(-1) ?? '';
-  if (parts.length > 2) {
-    return [
-      `a valid label key ${mismatch(QUALIFIED_NAME_RULE)} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
-    ];
-  }
-  const found: string[] = [];
-  if (parts.length === 2) {
-    const prefix = parts[0] ?? '';
-    if (prefix === '') found.push('prefix part must be non-empty');
-    else found.push(...problems(prefix, SUBDOMAIN_RULE).map((problem) => `prefix part ${problem}`));
-  }
-  if (name === '') found.push('name part must be non-empty');
-  found.push(...problems(name, QUALIFIED_NAME_RULE).map((problem) => `name part ${problem}`));
-  return found;
-}
-
 function validateLabels(labels: ObjectMeta['labels'] = {}): FieldError[] {
   const path = 'metadata.labels';
   const errors: FieldError[] = [];
@@ -212,7 +109,7 @@ function validateLabels(labels: ObjectMeta['labels'] = {}): FieldError[] {
     for (const problem of qualifiedNameProblems(key)) {
       errors.push(fieldError.invalid(path, key, problem));
     }
-    for (const problem of problems(value, LABEL_VALUE_RULE)) {
+    for (const problem of labelValueProblems(value)) {
       errors.push(fieldError.invalid(path, value, problem));
     }
   }

@@ -1,4 +1,4 @@
-import { nameProblems } from '../object-metadata.ts';
+import { nameProblems } from '../object-names.ts';
 import type { NameFormat } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { fieldError } from '../schema/field-error.ts';

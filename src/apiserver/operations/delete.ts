@@ -10,7 +10,8 @@ import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-de
 import { listOptions } from '../selection.ts';
 import { conflict, forbidden, methodNotAllowed } from '../status-error.ts';
 import { existing } from './read.ts';
-import { mutable, removeObject } from './write.ts';
+import { mutable } from './successor.ts';
+import { removeObject } from './write.ts';
 
 /** Without these there is no cluster. */
 const ETERNAL_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);

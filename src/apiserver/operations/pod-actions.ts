@@ -9,7 +9,7 @@ import { isObject } from '../schema/json-value.ts';
 import { badRequest, conflict, invalid } from '../status-error.ts';
 import { deleteObject } from './delete.ts';
 import { existing } from './read.ts';
-import { mutable } from './write.ts';
+import { mutable } from './successor.ts';
 
 const DONE: Answer = {
   kind: 'json',

@@ -10,7 +10,8 @@ import { badRequest, conflict, internalError, invalid, methodNotAllowed } from '
 import { SCALE_COLUMNS } from '../table/other-columns.ts';
 import { patchedBody } from './patch.ts';
 import { existing } from './read.ts';
-import { mutable, storeChange } from './write.ts';
+import { mutable } from './successor.ts';
+import { storeChange } from './write.ts';
 
 /** The kind that every scalable kind can be seen as. */
 const SCALE: ResourceDefinition = {
@@ -84,7 +85,8 @@ function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>)
       `the spec replicas field ${JSON.stringify(specReplicasPath)} does not exist`,
     );
   }
-  const selector = labelSelectorPath && selectorText(valueAt(object, fieldPath(labelSelectorPath)));
+  const selector =
+    labelSelectorPath && selectorText(valueAt(object, fieldPath(labelSelectorPath)), definition);
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   return {
     kind: 'Scale',
@@ -105,9 +107,9 @@ function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>)
 }
 
 /** Built-in kinds keep a selector as an object, custom kinds as text. */
-function selectorText(selector: unknown): string {
+function selectorText(selector: unknown, { custom }: ResourceDefinition): string {
   if (typeof selector === 'string') return selector;
-  return isObject(selector) ? formatLabelSelector(selector) : '';
+  return !custom && isObject(selector) ? formatLabelSelector(selector) : '';
 }
 
 function pathsOf({ subresources }: ResourceDefinition): ScalePaths {

@@ -12,6 +12,7 @@ import type { FieldError } from '../schema/field-error.ts';
 import { formatFieldError } from '../schema/field-error.ts';
 import { validateStructure } from '../schema/validate.ts';
 import { alreadyExists, conflict, invalid } from '../status-error.ts';
+import { isolated, settledMetadata, shareUnchanged } from './successor.ts';
 
 /**
  * Stores an object that was not there: completes its metadata and defaults, drops what the client
@@ -80,9 +81,9 @@ export function storeChange(
   const { backend, definition, info } = call;
   const { hooks } = definition;
   requireCurrent(definition, draft, previous);
-  const isolated = isolate(draft, previous, definition, info.subresource);
+  const own = isolated(draft, previous, definition, info.subresource);
   const object = withDefaults(
-    { ...isolated, metadata: settledMetadata(isolated, previous, definition) },
+    { ...own, metadata: settledMetadata(own, previous, definition) },
     definition,
   );
   hooks?.prepareForUpdate?.(object, previous, {
@@ -104,7 +105,11 @@ export function storeChange(
   const next = applied ? object : withTrackedFields(call, previous, object);
   if (equalJson(withoutManagedTimes(next), withoutManagedTimes(previous))) return previous;
   if (isDryRun(call)) return next;
-  if (isReadyToGo(next, definition)) return removeObject(backend, definition, previous, next);
+  if (isReadyToGo(next, definition)) {
+    // What is seen to go is what was stored: the change that lets it go is never written.
+    removeObject(backend, definition, previous);
+    return next;
+  }
   const stored = backend.store.collection(definition).put(next);
   backend.observer.written(definition, stored);
   return stored;
@@ -112,12 +117,11 @@ export function storeChange(
 
 /** Takes the object out of the store for good; returns its last state. */
 export function removeObject(
-  { store, observer }: Backend,
+  { store, observer }: Pick<Backend, 'store' | 'observer'>,
   definition: ResourceDefinition,
   stored: StoredObject,
-  last: StoredObject = stored,
 ): StoredObject {
-  const removed = store.collection(definition).remove(last);
+  const removed = store.collection(definition).remove(stored);
   observer.removed(definition, removed);
   return removed;
 }
@@ -143,78 +147,6 @@ function requireCurrent(
   if (resourceVersion && resourceVersion !== '0' && resourceVersion !== metadata.resourceVersion) {
     throw conflict(definition, metadata.name);
   }
-}
-
-/** What is as it was is the same value again: kept once, and compared in no time from here on. */
-function shareUnchanged(object: ApiObject, previous: StoredObject): void {
-  for (const [field, value] of Object.entries(previous)) {
-    if (field !== 'metadata' && equalJson(object[field], value)) object[field] = value;
-  }
-}
-
-/** The draft with everything that its path may not write taken from `previous`. */
-function isolate(
-  draft: ApiObject,
-  previous: StoredObject,
-  definition: ResourceDefinition,
-  subresource: string | undefined,
-): ApiObject {
-  const { subresources, custom } = definition;
-  if (subresource === 'status') {
-    const { managedFields } = draft.metadata;
-    const metadata = custom
-      ? { ...mutable(previous).metadata, ...(managedFields && { managedFields }) }
-      : { ...draft.metadata };
-    if (!custom) keep(metadata, previous.metadata, 'ownerReferences');
-    const object: ApiObject = { ...mutable(previous), metadata };
-    keep(object, draft, 'status');
-    return object;
-  }
-  if (subresources.status && subresource === undefined) {
-    const object = { ...draft };
-    keep(object, previous, 'status');
-    return object;
-  }
-  return draft;
-}
-
-/** Makes `target` have the field that `source` has, or have none either. */
-function keep<T extends object>(target: T, source: object, field: keyof T & string): void {
-  const value: unknown = Object.hasOwn(source, field)
-    ? (source as Record<string, unknown>)[field]
-    : undefined;
-  if (value === undefined) delete target[field];
-  else Object.assign(target, { [field]: value });
-}
-
-/** Metadata of an update: what no client decides is as it was. */
-function settledMetadata(
-  draft: ApiObject,
-  { metadata: previous }: StoredObject,
-  { tracksGeneration, unconditionalUpdate, custom }: ResourceDefinition,
-): ApiObject['metadata'] {
-  const metadata = { ...draft.metadata };
-  metadata.uid ||= previous.uid;
-  metadata.creationTimestamp = previous.creationTimestamp;
-  delete metadata.generation;
-  if (previous.generation !== undefined) metadata.generation = previous.generation;
-  else if (tracksGeneration) metadata.generation = 1;
-  if (previous.deletionTimestamp !== undefined) {
-    metadata.deletionTimestamp = previous.deletionTimestamp;
-  } else {
-    delete metadata.deletionTimestamp;
-  }
-  if (previous.deletionGracePeriodSeconds !== undefined) {
-    metadata.deletionGracePeriodSeconds ??= previous.deletionGracePeriodSeconds;
-  } else {
-    delete metadata.deletionGracePeriodSeconds;
-  }
-  const unconditional = unconditionalUpdate ?? !custom;
-  if (!metadata.resourceVersion && unconditional) {
-    metadata.resourceVersion = previous.resourceVersion;
-  }
-  if (metadata.resourceVersion === '0') metadata.resourceVersion = previous.resourceVersion;
-  return metadata;
 }
 
 /**
@@ -282,9 +214,4 @@ function withoutVersion(object: ApiObject): StoredObject {
   const metadata: Partial<ApiObject['metadata']> = { ...object.metadata };
   delete metadata.resourceVersion;
   return { ...object, metadata: metadata as ApiObject['metadata'] };
-}
-
-/** A stored object as the start of its successor: only the top two levels may be changed. */
-export function mutable(object: StoredObject): ApiObject {
-  return { ...object, metadata: { ...object.metadata } } as ApiObject;
 }

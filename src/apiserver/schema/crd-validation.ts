@@ -1,5 +1,5 @@
 import { equalJson } from '../../api/equal.ts';
-import { nameProblems } from '../object-metadata.ts';
+import { nameProblems } from '../object-names.ts';
 import { checkApproval } from './crd-approval.ts';
 import { checkCrdSchema } from './crd-schema.ts';
 import { checkColumns, checkSelectableFields, checkSubresources } from './crd-version.ts';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   deletionFinalizers,
-  nameProblems,
   validateMetadata,
   validateMetadataUpdate,
 } from '../../../src/apiserver/object-metadata.ts';
+import { nameProblems } from '../../../src/apiserver/object-names.ts';
 import { formatFieldError } from '../../../src/apiserver/schema/field-error.ts';
 import type { ObjectMeta } from '../../../src/api/object.ts';
 

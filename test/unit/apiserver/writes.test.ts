@@ -146,7 +146,7 @@ describe('create', () => {
   });
 
   test('YAML is taken as well as JSON, anything else is not', async () => {
-    const api = new Api();
+    const api = await apiWithCounts();
     const yaml = await api.send('POST', CONFIG_MAPS, 'metadata:\n  name: a\ndata: {x: "1"}\n', {
       'content-type': 'application/yaml',
     });
@@ -155,7 +155,7 @@ describe('create', () => {
       'content-type': 'application/yaml',
     });
     assert.equal(bomb.status, 400);
-    const protobuf = await api.send('POST', CONFIG_MAPS, 'k8s', {
+    const protobuf = await api.send('POST', COUNTS, 'k8s', {
       'content-type': 'application/vnd.kubernetes.protobuf',
     });
     assert.equal(protobuf.status, 415);

@@ -1,0 +1,79 @@
+import { equalJson } from '../../api/equal.ts';
+import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+
+/** A stored object as the start of its successor: only the top two levels may be changed. */
+export function mutable(object: StoredObject): ApiObject {
+  return { ...object, metadata: { ...object.metadata } } as ApiObject;
+}
+
+/** The draft with everything that its path may not write taken from `previous`. */
+export function isolated(
+  draft: ApiObject,
+  previous: StoredObject,
+  definition: ResourceDefinition,
+  subresource: string | undefined,
+): ApiObject {
+  const { subresources, custom } = definition;
+  if (subresource === 'status') {
+    const { managedFields } = draft.metadata;
+    const metadata = custom
+      ? { ...mutable(previous).metadata, ...(managedFields && { managedFields }) }
+      : { ...draft.metadata };
+    if (!custom) keep(metadata, previous.metadata, 'ownerReferences');
+    const object: ApiObject = { ...mutable(previous), metadata };
+    keep(object, draft, 'status');
+    return object;
+  }
+  if (subresources.status && subresource === undefined) {
+    const object = { ...draft };
+    keep(object, previous, 'status');
+    return object;
+  }
+  return draft;
+}
+
+/** Metadata of an update: what no client decides is as it was. */
+export function settledMetadata(
+  draft: ApiObject,
+  { metadata: previous }: StoredObject,
+  { tracksGeneration, unconditionalUpdate, custom }: ResourceDefinition,
+): ApiObject['metadata'] {
+  const metadata = { ...draft.metadata };
+  metadata.uid ||= previous.uid;
+  metadata.creationTimestamp = previous.creationTimestamp;
+  delete metadata.generation;
+  if (previous.generation !== undefined) metadata.generation = previous.generation;
+  else if (tracksGeneration) metadata.generation = 1;
+  if (previous.deletionTimestamp !== undefined) {
+    metadata.deletionTimestamp = previous.deletionTimestamp;
+  } else {
+    delete metadata.deletionTimestamp;
+  }
+  if (previous.deletionGracePeriodSeconds !== undefined) {
+    metadata.deletionGracePeriodSeconds ??= previous.deletionGracePeriodSeconds;
+  } else {
+    delete metadata.deletionGracePeriodSeconds;
+  }
+  const unconditional = unconditionalUpdate ?? !custom;
+  if (!metadata.resourceVersion && unconditional) {
+    metadata.resourceVersion = previous.resourceVersion;
+  }
+  if (metadata.resourceVersion === '0') metadata.resourceVersion = previous.resourceVersion;
+  return metadata;
+}
+
+/** What is as it was is the same value again: kept once, and compared in no time from here on. */
+export function shareUnchanged(object: ApiObject, previous: StoredObject): void {
+  for (const [field, value] of Object.entries(previous)) {
+    if (field !== 'metadata' && equalJson(object[field], value)) object[field] = value;
+  }
+}
+
+/** Makes `target` have the field that `source` has, or have none either. */
+function keep<T extends object>(target: T, source: object, field: keyof T & string): void {
+  const value: unknown = Object.hasOwn(source, field)
+    ? (source as Record<string, unknown>)[field]
+    : undefined;
+  if (value === undefined) delete target[field];
+  else Object.assign(target, { [field]: value });
+}
