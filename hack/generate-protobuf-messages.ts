@@ -1,0 +1,242 @@
+/**
+ * Writes src/apiserver/generated/protobuf.ts: how the built-in kinds that the embedded API server
+ * serves look in protobuf, and what Go's JSON encoder makes of each of their fields.
+ *
+ *   node hack/generate-protobuf-messages.ts [VERSION]     (v0.36.3; needs Go)
+ *
+ * Two files of each Go package know a half: `generated.proto` has the wire (numbers and types),
+ * `types.go` has the JSON (names, pointers, `omitempty`, inlined structs). The number of a field
+ * brings the halves together.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+interface Package {
+  /** What its messages are called in the output: `core.v1`, then `.Pod`. */
+  readonly alias: string;
+  readonly module: string;
+  readonly folder: string;
+}
+
+/** A field as `generated.proto` has it. */
+interface WireField {
+  readonly number: number;
+  readonly name: string;
+  /** `string`, `[]int64`, `map[]bytes`, `core.v1.Container` */
+  readonly type: string;
+  /** The message that the type is about, if it is about one. */
+  readonly message: string | undefined;
+}
+
+/** A field as `types.go` has it. */
+interface GoField {
+  readonly json: string;
+  readonly pointer: boolean;
+}
+
+const PACKAGES: ReadonlyMap<string, Package> = new Map([
+  ...['core', 'apps', 'autoscaling', 'coordination', 'policy'].map((group): [string, Package] => [
+    `k8s.io.api.${group}.v1`,
+    { alias: `${group}.v1`, module: 'k8s.io/api', folder: `${group}/v1` },
+  ]),
+  [
+    'k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1',
+    {
+      alias: 'apiextensions.v1',
+      module: 'k8s.io/apiextensions-apiserver',
+      folder: 'pkg/apis/apiextensions/v1',
+    },
+  ],
+  ...(
+    [
+      ['pkg.apis.meta.v1', 'meta.v1'],
+      ['pkg.api.resource', 'resource'],
+      ['pkg.util.intstr', 'intstr'],
+    ] as const
+  ).map(([name, alias]): [string, Package] => [
+    `k8s.io.apimachinery.${name}`,
+    { alias, module: 'k8s.io/apimachinery', folder: name.replaceAll('.', '/') },
+  ]),
+]);
+
+/** What a request body may be. */
+const ROOTS = [
+  ...[
+    'Binding',
+    'ConfigMap',
+    'Event',
+    'Namespace',
+    'Node',
+    'Pod',
+    'Secret',
+    'Service',
+    'ServiceAccount',
+  ].map((kind) => `core.v1.${kind}`),
+  'apps.v1.Deployment',
+  'apps.v1.ReplicaSet',
+  'autoscaling.v1.Scale',
+  'coordination.v1.Lease',
+  'policy.v1.Eviction',
+  'apiextensions.v1.CustomResourceDefinition',
+  'meta.v1.DeleteOptions',
+];
+
+/** Go types that write their JSON themselves: the decoder knows them by name, their fields are plain. */
+const SELF_MADE = new Set([
+  'resource.Quantity',
+  'intstr.IntOrString',
+  'meta.v1.Time',
+  'meta.v1.MicroTime',
+  'meta.v1.FieldsV1',
+  'apiextensions.v1.JSON',
+  'apiextensions.v1.JSONSchemaPropsOrArray',
+  'apiextensions.v1.JSONSchemaPropsOrBool',
+  'apiextensions.v1.JSONSchemaPropsOrStringArray',
+]);
+
+/** The one type that may be left out as a whole (`omitzero`): it alone can tell that it is zero. */
+const TIME = 'meta.v1.Time';
+
+const SCALARS = new Set(['string', 'bytes', 'bool', 'int32', 'int64', 'double']);
+const OUTPUT = join(import.meta.dirname, '..', 'src', 'apiserver', 'generated', 'protobuf.ts');
+
+generate(process.argv[2] ?? 'v0.36.3');
+
+function generate(version: string): void {
+  const wire = new Map<string, readonly WireField[]>();
+  const go = new Map<string, ReadonlyMap<number, GoField>>();
+  for (const [name, { alias, module, folder }] of PACKAGES) {
+    const path = join(moduleFolder(module, version), folder);
+    for (const [message, fields] of messagesOf(
+      readFileSync(join(path, 'generated.proto'), 'utf8'),
+      name,
+    )) {
+      wire.set(`${alias}.${message}`, fields);
+    }
+    for (const file of readdirSync(path).filter((each) => /^types.*\.go$/.test(each))) {
+      for (const [type, fields] of structsOf(readFileSync(join(path, file), 'utf8'))) {
+        go.set(`${alias}.${type}`, fields);
+      }
+    }
+  }
+  const sections = reachable(wire).map((name) =>
+    [name, ...(wire.get(name) ?? []).map((field) => line(name, field, go.get(name)))].join('\n'),
+  );
+  writeFileSync(OUTPUT, moduleText(version, sections));
+  console.log(`${sections.length} messages`);
+}
+
+function moduleFolder(module: string, version: string): string {
+  const answer = execFileSync('go', ['mod', 'download', '-json', `${module}@${version}`], {
+    encoding: 'utf8',
+  });
+  return (JSON.parse(answer) as { Dir: string }).Dir;
+}
+
+/** The messages of a `generated.proto`: there is nothing in it but messages of fields. */
+function messagesOf(text: string, packageName: string): Map<string, WireField[]> {
+  const messages = new Map<string, WireField[]>();
+  for (const [, message = '', body = ''] of text.matchAll(/^message (\w+) \{\n(.*?)^\}/gms)) {
+    const fields = body
+      .split('\n')
+      .map((each) => each.trim())
+      .filter((each) => each !== '' && !each.startsWith('//'))
+      .map((each): WireField => {
+        const match =
+          /^(?:(optional|repeated) ([\w.]+)|map<string, ([\w.]+)>) (\w+) = (\d+);$/.exec(each);
+        if (!match) throw new Error(`${packageName}.${message}: cannot read ${each}`);
+        const [, label, single, value, name = '', number] = match;
+        const inner = typeName(single ?? value ?? '', packageName);
+        const prefix = value === undefined ? (label === 'repeated' ? '[]' : '') : 'map[]';
+        return {
+          number: Number(number),
+          name,
+          type: prefix + inner,
+          message: SCALARS.has(inner) ? undefined : inner,
+        };
+      });
+    messages.set(message, fields);
+  }
+  return messages;
+}
+
+function typeName(type: string, packageName: string): string {
+  if (SCALARS.has(type)) return type;
+  const at = type.lastIndexOf('.');
+  const owner = at < 0 ? packageName : type.slice(0, at).replace(/^\./, '');
+  return `${PACKAGES.get(owner)?.alias ?? owner}.${type.slice(at + 1)}`;
+}
+
+/** The structs of a Go file, their fields by protobuf number. */
+function structsOf(text: string): Map<string, Map<number, GoField>> {
+  const structs = new Map<string, Map<number, GoField>>();
+  for (const [, type = '', body = ''] of text.matchAll(/^type (\w+) struct \{\n(.*?)^\}/gms)) {
+    const fields = new Map<number, GoField>();
+    for (const [, declaration = '', tags = ''] of body.matchAll(/^\s*([^/\s].*?)\s*`(.*)`/gm)) {
+      const number = /protobuf:"\w+,(\d+)/.exec(tags)?.[1];
+      if (number === undefined) continue;
+      fields.set(Number(number), {
+        json: /json:"([^"]*)"/.exec(tags)?.[1] ?? '',
+        pointer: declaration.split(/\s+/).at(-1)?.startsWith('*') === true,
+      });
+    }
+    structs.set(type, fields);
+  }
+  return structs;
+}
+
+function reachable(wire: ReadonlyMap<string, readonly WireField[]>): string[] {
+  const found = new Set<string>();
+  const pending = [...ROOTS];
+  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
+    if (found.has(name)) continue;
+    const fields = wire.get(name);
+    if (!fields) throw new Error(`There is no message ${name}`);
+    found.add(name);
+    pending.push(...fields.flatMap(({ message }) => message ?? []));
+  }
+  return [...found].sort();
+}
+
+function line(
+  owner: string,
+  { number, name, type }: WireField,
+  go: ReadonlyMap<number, GoField> | undefined,
+): string {
+  if (SELF_MADE.has(owner)) {
+    // Bytes in these are JSON that is passed on.
+    const own = type === 'bytes' ? 'json' : type;
+    return `${number} ${name}? ${own.startsWith('[]') ? '' : '*'}${own}`;
+  }
+  const field = go?.get(number);
+  if (!field) throw new Error(`${owner}: types.go has no field ${number} (${name})`);
+  const [json = '', ...options] = field.json.split(',');
+  if (json === '') {
+    if (!options.includes('inline') || field.pointer) {
+      throw new Error(`${owner}: field ${number} (${name}) has no name in JSON`);
+    }
+    return `${number} . ${type}`;
+  }
+  const omitZero = options.includes('omitzero');
+  if (omitZero && type !== TIME) throw new Error(`${owner}.${name}: omitzero on a ${type}`);
+  // Go never leaves out a struct that is `omitempty`.
+  const isStruct = !field.pointer && !type.includes('[]') && !SCALARS.has(type);
+  const optional = omitZero || (options.includes('omitempty') && !isStruct);
+  return `${number} ${json}${optional ? '?' : ''} ${field.pointer ? '*' : ''}${type}`;
+}
+
+function moduleText(version: string, sections: readonly string[]): string {
+  return `// Generated by hack/generate-protobuf-messages.ts from the Go modules of Kubernetes ${version}.
+// Do not edit. Derived from Kubernetes, which is under the Apache License 2.0.
+
+/**
+ * Messages, each a name and its fields: number, name in JSON, type. \`.\` for a name: the members
+ * of the field's value are members of the message itself. \`?\`: left out when it has Go's zero value.
+ * \`*\`: a pointer, zero only when it is not there. \`json\`: bytes that are the text of any JSON.
+ */
+export const PROTOBUF: string = \`
+${sections.join('\n\n').replaceAll(/[\\`]|\$\{/g, String.raw`\$&`)}
+\`;
+`;
+}

@@ -1,0 +1,249 @@
+import type { JsonObject } from '../schema/json-value.ts';
+import { requireDepth, setOwn } from '../schema/json-value.ts';
+import type { Field, MessageType, Scalar } from './message-type.ts';
+import { messageType } from './message-type.ts';
+import { SELF_MADE_JSON } from './self-made-json.ts';
+import { BYTES, FIXED64, VARINT, WireError, WireReader } from './wire-reader.ts';
+
+/**
+ * A message as the JSON that Go's encoder makes of the struct that Go's decoder makes of it: what
+ * follows (defaults, validation) cannot tell whether the client sent the one or the other. Fields
+ * that the type does not know are passed over, as in Go.
+ *
+ * @throws {WireError} if the bytes are no such message
+ * @throws {NestingError} if it is nested too deeply
+ */
+export function decodeMessage(type: MessageType, bytes: Uint8Array): JsonObject {
+  const fields = new Map<Field, Seen>();
+  collect(type, new WireReader(bytes), fields, 1);
+  return membersOf(type, fields, 1);
+}
+
+/**
+ * What has been found of a field: values of a list, entries of a map, the last scalar, or all parts
+ * of a message: one that comes several times is the parts in sequence.
+ */
+type Seen =
+  | { readonly kind: 'list'; readonly items: unknown[] }
+  | { readonly kind: 'map'; readonly entries: JsonObject }
+  | { readonly kind: 'scalar'; readonly value: unknown }
+  | { readonly kind: 'message'; readonly parts: WireReader[] };
+
+const WIRE_TYPES: Readonly<Record<Scalar, number>> = {
+  string: BYTES,
+  bytes: BYTES,
+  json: BYTES,
+  bool: VARINT,
+  int32: VARINT,
+  int64: VARINT,
+  double: FIXED64,
+};
+
+const ZERO_VALUES: Readonly<Record<Scalar, unknown>> = {
+  string: '',
+  bytes: null,
+  json: null,
+  bool: false,
+  int32: 0,
+  int64: 0,
+  double: 0,
+};
+
+function collect(
+  type: MessageType,
+  reader: WireReader,
+  fields: Map<Field, Seen>,
+  depth: number,
+): void {
+  requireDepth(depth);
+  for (let tag = reader.tag(type.name); tag; tag = reader.tag(type.name)) {
+    const field = type.fields.get(tag.number);
+    if (!field) reader.skip(tag.wireType);
+    else see(field, tag.wireType, reader, fields, depth);
+  }
+}
+
+function see(
+  field: Field,
+  wireType: number,
+  reader: WireReader,
+  fields: Map<Field, Seen>,
+  depth: number,
+): void {
+  const seen = fields.get(field);
+  switch (field.label) {
+    case 'list': {
+      const items = seen?.kind === 'list' ? seen.items : [];
+      readItems(field, wireType, reader, items, depth);
+      // A list that is there but packs nothing is none.
+      if (items.length > 0) fields.set(field, { kind: 'list', items });
+      return;
+    }
+    case 'map': {
+      requireWireType(field, wireType, BYTES);
+      const entries = seen?.kind === 'map' ? seen.entries : {};
+      readEntry(field, reader.nested(), entries, depth);
+      fields.set(field, { kind: 'map', entries });
+      return;
+    }
+    case 'single': {
+      if (typeof field.type === 'string') {
+        requireWireType(field, wireType, WIRE_TYPES[field.type]);
+        fields.set(field, { kind: 'scalar', value: readScalar(field.type, reader) });
+        return;
+      }
+      requireWireType(field, wireType, BYTES);
+      const parts = seen?.kind === 'message' ? seen.parts : [];
+      parts.push(reader.nested());
+      fields.set(field, { kind: 'message', parts });
+    }
+  }
+}
+
+function readItems(
+  field: Field,
+  wireType: number,
+  reader: WireReader,
+  items: unknown[],
+  depth: number,
+): void {
+  const { type } = field;
+  if (typeof type !== 'string') {
+    requireWireType(field, wireType, BYTES);
+    items.push(messageJson(typeOf(type.message), [reader.nested()], depth + 2));
+    return;
+  }
+  const expected = WIRE_TYPES[type];
+  if (wireType === BYTES && expected !== BYTES) {
+    // Packed: numbers without tags.
+    const packed = reader.nested();
+    while (!packed.atEnd) items.push(readScalar(type, packed));
+    return;
+  }
+  requireWireType(field, wireType, expected);
+  items.push(readScalar(type, reader));
+}
+
+/** An entry is a message of a key, 1, and a value, 2. */
+function readEntry(field: Field, reader: WireReader, entries: JsonObject, depth: number): void {
+  const { type } = field;
+  let key = '';
+  let value: unknown;
+  for (let tag = reader.tag('Entry'); tag; tag = reader.tag('Entry')) {
+    if (tag.number === 1) {
+      requireWireType(field, tag.wireType, BYTES);
+      key = reader.text();
+    } else if (tag.number !== 2) {
+      reader.skip(tag.wireType);
+    } else if (typeof type === 'string') {
+      requireWireType(field, tag.wireType, WIRE_TYPES[type]);
+      value = readScalar(type, reader);
+    } else {
+      requireWireType(field, tag.wireType, BYTES);
+      value = messageJson(typeOf(type.message), [reader.nested()], depth + 2);
+    }
+  }
+  value ??=
+    typeof type === 'string' ? zeroInMap(type) : messageJson(typeOf(type.message), [], depth + 2);
+  setOwn(entries, key, value);
+}
+
+/** The bytes of an entry are empty rather than absent. */
+function zeroInMap(type: Scalar): unknown {
+  return type === 'bytes' ? '' : ZERO_VALUES[type];
+}
+
+function readScalar(type: Scalar, reader: WireReader): unknown {
+  switch (type) {
+    case 'string':
+      return reader.text();
+    case 'bytes':
+      return reader.base64();
+    case 'json':
+      return parseJson(reader.text());
+    case 'bool':
+      return reader.bool();
+    case 'int32':
+      return reader.int32();
+    case 'int64':
+      return reader.int64();
+    case 'double': {
+      const value = reader.double();
+      if (Number.isFinite(value)) return value;
+      throw new WireError(`json: unsupported value: ${value}`);
+    }
+  }
+}
+
+function parseJson(text: string): unknown {
+  if (text === '') return null;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw new WireError(`json parse error: ${cause.message}`);
+  }
+}
+
+/** What stands in the JSON for a message. */
+function messageJson(type: MessageType, parts: readonly WireReader[], depth: number): unknown {
+  const fields = new Map<Field, Seen>();
+  for (const part of parts) collect(type, part, fields, depth);
+  const members = membersOf(type, fields, depth);
+  const selfMade = SELF_MADE_JSON.get(type.name);
+  return selfMade ? selfMade(members) : members;
+}
+
+function membersOf(type: MessageType, fields: ReadonlyMap<Field, Seen>, depth: number): JsonObject {
+  const members: JsonObject = {};
+  for (const field of type.fields.values()) {
+    const value = valueOf(field, fields.get(field), depth);
+    if (field.name === undefined) Object.assign(members, value);
+    else if (value !== undefined) members[field.name] = value;
+  }
+  return members;
+}
+
+/** Undefined if the JSON does not have the field. */
+function valueOf(field: Field, seen: Seen | undefined, depth: number): unknown {
+  const { type, label, optional, pointer } = field;
+  switch (seen?.kind) {
+    case 'list':
+      return seen.items;
+    case 'map':
+      return seen.entries;
+    case 'scalar':
+      return optional && !pointer && isZero(seen.value) ? undefined : seen.value;
+    case 'message': {
+      const value = messageJson(typeOf(messageOf(field)), seen.parts, depth + 1);
+      return optional && !pointer && value === null ? undefined : value;
+    }
+    case undefined:
+      if (optional) return undefined;
+      if (pointer || label !== 'single') return null;
+      return typeof type === 'string'
+        ? ZERO_VALUES[type]
+        : messageJson(typeOf(type.message), [], depth + 1);
+  }
+}
+
+function isZero(value: unknown): boolean {
+  return value === '' || value === 0 || value === false || value === null;
+}
+
+function messageOf({ type }: Field): string {
+  return typeof type === 'string' ? type : type.message;
+}
+
+function typeOf(name: string): MessageType {
+  const type = messageType(name);
+  if (!type) throw new Error(`There is no message ${name}`);
+  return type;
+}
+
+function requireWireType({ name = '' }: Field, wireType: number, expected: number): void {
+  if (wireType === expected) return;
+  // Go's field has the name that JSON has, in upper case.
+  const goName = name.slice(0, 1).toUpperCase() + name.slice(1);
+  throw new WireError(`proto: wrong wireType = ${wireType} for field ${goName}`);
+}

@@ -1,0 +1,149 @@
+import { goQuote } from '../../util/go-quote.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { NestingError } from '../schema/json-value.ts';
+import { badRequest } from '../status-error.ts';
+import { decodeMessage } from './decode-message.ts';
+import type { MessageType } from './message-type.ts';
+import { messageType } from './message-type.ts';
+import { BYTES, WireError, WireReader } from './wire-reader.ts';
+
+export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';
+
+/** What a body is to be, by the path that it was sent to. */
+export interface ExpectedKind {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** True for kinds that a CRD defines, which no Go type and so no message stands for. */
+  readonly custom?: boolean;
+}
+
+/** What every protobuf body begins with: `k8s` and a zero. */
+const PREFIX = Uint8Array.of(0x6b, 0x38, 0x73, 0);
+
+const EXCERPT_BYTES = 30;
+
+/** The message of a kind; undefined if there is none, so that it does not come as protobuf. */
+export function messageOfKind({
+  group,
+  version,
+  kind,
+  custom = false,
+}: ExpectedKind): MessageType | undefined {
+  // `coordination.k8s.io` is the package `coordination`.
+  const name = group === '' ? 'core' : group.split('.')[0];
+  return custom ? undefined : messageType(`${name}.${version}.${kind}`);
+}
+
+/**
+ * A body of the media type `application/vnd.kubernetes.protobuf` as the JSON object that it stands
+ * for: the prefix, and an envelope that says apiVersion and kind (here, too, they may be missing)
+ * around the message.
+ *
+ * @throws {StatusError} 400 if it cannot be read, or is of another kind
+ */
+export function decodeBody(
+  bytes: Uint8Array,
+  expected: ExpectedKind,
+  message: MessageType,
+): JsonObject {
+  const { apiVersion, kind, raw } = decoding(
+    () => readEnvelope(bytes),
+    (why) =>
+      `the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${excerpt(bytes)})`,
+  );
+  const cannotBeHandled = (why: string) =>
+    `${kind || expected.kind} in version ${goQuote(versionIn(apiVersion) || expected.version)} cannot be handled as a ${expected.kind}: ${why}`;
+  if (kind !== '' && kind !== expected.kind) {
+    throw badRequest(
+      cannotBeHandled(
+        `the kind in the data (${kind}) does not match the expected kind (${expected.kind})`,
+      ),
+    );
+  }
+  const members = decoding(() => decodeMessage(message, raw), cannotBeHandled);
+  return { ...(kind && { kind }), ...(apiVersion && { apiVersion }), ...members };
+}
+
+interface TypeMeta {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+interface Envelope extends TypeMeta {
+  /** The message. */
+  readonly raw: Uint8Array;
+}
+
+/** Reads apimachinery's `runtime.Unknown`. What it says of encodings, no server looks at. */
+function readEnvelope(bytes: Uint8Array): Envelope {
+  if (bytes.byteLength === 0) throw new WireError('empty data');
+  if (!PREFIX.every((byte, index) => bytes[index] === byte)) {
+    throw new WireError(
+      `provided data does not appear to be a protobuf message, expected prefix [${PREFIX.join(' ')}]`,
+    );
+  }
+  if (bytes.byteLength === PREFIX.byteLength) throw new WireError('empty body');
+  let typeMeta: TypeMeta = { apiVersion: '', kind: '' };
+  let raw: Uint8Array = new Uint8Array();
+  const reader = new WireReader(bytes, PREFIX.byteLength);
+  for (let tag = reader.tag('Unknown'); tag; tag = reader.tag('Unknown')) {
+    if (tag.number === 1) {
+      requireBytes(tag.wireType, 'TypeMeta');
+      typeMeta = readTypeMeta(reader.nested());
+    } else if (tag.number === 2) {
+      requireBytes(tag.wireType, 'Raw');
+      raw = reader.bytes();
+    } else {
+      reader.skip(tag.wireType);
+    }
+  }
+  return { ...typeMeta, raw };
+}
+
+function readTypeMeta(reader: WireReader): TypeMeta {
+  let apiVersion = '';
+  let kind = '';
+  for (let tag = reader.tag('TypeMeta'); tag; tag = reader.tag('TypeMeta')) {
+    if (tag.number === 1) {
+      requireBytes(tag.wireType, 'APIVersion');
+      apiVersion = reader.text();
+    } else if (tag.number === 2) {
+      requireBytes(tag.wireType, 'Kind');
+      kind = reader.text();
+    } else {
+      reader.skip(tag.wireType);
+    }
+  }
+  return { apiVersion, kind };
+}
+
+function requireBytes(wireType: number, field: string): void {
+  if (wireType === BYTES) return;
+  throw new WireError(`proto: wrong wireType = ${wireType} for field ${field}`);
+}
+
+function decoding<T>(decode: () => T, message: (why: string) => string): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof WireError || error instanceof NestingError) {
+      throw badRequest(message(error.message));
+    }
+    throw error;
+  }
+}
+
+/** `v1` of `apps/v1`. */
+function versionIn(apiVersion: string): string {
+  return apiVersion.slice(apiVersion.indexOf('/') + 1);
+}
+
+/** How a body begins: as text if it may be JSON, else in hexadecimal. */
+function excerpt(bytes: Uint8Array): string {
+  if (bytes.byteLength === 0) return '<empty>';
+  const start = Buffer.from(bytes.subarray(0, EXCERPT_BYTES));
+  const text = start.toString(bytes[0] === 0x7b ? 'utf8' : 'hex');
+  return bytes.byteLength > EXCERPT_BYTES ? `${text} ...` : text;
+}

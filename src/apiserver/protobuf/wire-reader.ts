@@ -1,0 +1,169 @@
+/** The bytes are not what they should be. The text is that of Go's decoder. */
+export class WireError extends Error {
+  override readonly name = 'WireError';
+}
+
+/** What stands before a value on the wire. */
+export interface Tag {
+  readonly number: number;
+  readonly wireType: number;
+}
+
+export const VARINT = 0;
+export const FIXED64 = 1;
+export const BYTES = 2;
+const START_GROUP = 3;
+const END_GROUP = 4;
+const FIXED32 = 5;
+
+/**
+ * Reads one message in the protobuf wire format, value by value. Every length is checked against
+ * the bytes that are there before anything is read, so the worst that hostile input gets is a
+ * `WireError`.
+ */
+export class WireReader {
+  readonly #bytes: Buffer;
+  readonly #end: number;
+  #at: number;
+
+  /** The two halves of the number read last, each as 32 bits without sign. */
+  #low = 0;
+  #high = 0;
+
+  constructor(bytes: Uint8Array, start: number = 0, end: number = bytes.byteLength) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#at = start;
+    this.#end = end;
+  }
+
+  /** The next tag; undefined at the end of the message, whose name `message` is. */
+  tag(message: string): Tag | undefined {
+    if (this.#at >= this.#end) return undefined;
+    const tag = this.#tag();
+    if (tag.wireType === END_GROUP) {
+      throw new WireError(`proto: ${message}: wiretype end group for non-group`);
+    }
+    if (tag.number <= 0) {
+      throw new WireError(`proto: ${message}: illegal tag ${tag.number} (wire type ${this.#low})`);
+    }
+    return tag;
+  }
+
+  bool(): boolean {
+    this.#varint();
+    return this.#low !== 0 || this.#high !== 0;
+  }
+
+  int32(): number {
+    this.#varint();
+    return this.#low | 0;
+  }
+
+  /** Beyond 2^53 the nearest number, which is also what JSON makes of it. */
+  int64(): number {
+    this.#varint();
+    return (this.#high | 0) * 2 ** 32 + this.#low;
+  }
+
+  double(): number {
+    return this.#bytes.readDoubleLE(this.#advance(8));
+  }
+
+  /** Bytes that are no UTF-8 become replacement characters, as in JSON. */
+  text(): string {
+    const length = this.#length();
+    const start = this.#advance(length);
+    return this.#bytes.toString('utf8', start, start + length);
+  }
+
+  base64(): string {
+    const length = this.#length();
+    const start = this.#advance(length);
+    return this.#bytes.toString('base64', start, start + length);
+  }
+
+  /** A view, not a copy. */
+  bytes(): Uint8Array {
+    const length = this.#length();
+    const start = this.#advance(length);
+    return this.#bytes.subarray(start, start + length);
+  }
+
+  /** A message, or whatever else has a length, to be read on its own. */
+  nested(): WireReader {
+    const length = this.#length();
+    const start = this.#advance(length);
+    return new WireReader(this.#bytes, start, start + length);
+  }
+
+  get atEnd(): boolean {
+    return this.#at >= this.#end;
+  }
+
+  /** Passes over a value; groups, which nothing uses any more, with all that is in them. */
+  skip(wireType: number): void {
+    for (let depth = 0, next = wireType; ; next = this.#tag().wireType) {
+      switch (next) {
+        case VARINT:
+          this.#varint();
+          break;
+        case FIXED64:
+          this.#advance(8);
+          break;
+        case BYTES:
+          this.#advance(this.#length());
+          break;
+        case START_GROUP:
+          depth++;
+          break;
+        case END_GROUP:
+          if (depth === 0) throw new WireError('proto: unexpected end of group');
+          depth--;
+          break;
+        case FIXED32:
+          this.#advance(4);
+          break;
+        default:
+          throw new WireError(`proto: illegal wireType ${next}`);
+      }
+      if (depth === 0) return;
+    }
+  }
+
+  #tag(): Tag {
+    this.#varint();
+    return { number: (this.#high << 29) | (this.#low >>> 3), wireType: this.#low & 7 };
+  }
+
+  #length(): number {
+    this.#varint();
+    if (this.#high >= 2 ** 31) {
+      throw new WireError('proto: negative length found during unmarshaling');
+    }
+    return this.#high * 2 ** 32 + this.#low;
+  }
+
+  /** Where the next `length` bytes start, which are thereby read. */
+  #advance(length: number): number {
+    if (length > this.#end - this.#at) throw new WireError('unexpected EOF');
+    const start = this.#at;
+    this.#at += length;
+    return start;
+  }
+
+  #varint(): void {
+    let low = 0;
+    let high = 0;
+    for (let shift = 0; ; shift += 7) {
+      if (shift >= 64) throw new WireError('proto: integer overflow');
+      const byte = this.#bytes[this.#advance(1)] ?? 0;
+      const bits = byte & 0x7f;
+      if (shift < 32) low |= bits << shift;
+      if (shift === 28) high |= bits >>> 4;
+      if (shift > 28) high |= bits << (shift - 32);
+      if (byte < 0x80) break;
+    }
+    this.#low = low >>> 0;
+    this.#high = high >>> 0;
+  }
+}
