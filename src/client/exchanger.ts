@@ -12,7 +12,8 @@ import { CallLog } from './call-log.ts';
 import { isConnectionReset, unreachable } from './connection-error.ts';
 import { logWarningsOnce, parseWarnings } from './server-warnings.ts';
 import { Throttle } from './throttle.ts';
-import { TimeUpError, withinTimeout } from './within-timeout.ts';
+import { untilAborted } from './until-aborted.ts';
+import { beginWithin, TimeUpError, withinTimeout } from './within-timeout.ts';
 
 /** What authenticates requests by a header. `Credentials` of credentials.ts is one. */
 export interface RequestCredentials {
@@ -64,6 +65,8 @@ export interface ExchangerOptions {
 
 export type Call = Omit<HttpRequest, 'body'> & { readonly body?: string };
 
+/** Bound on the wait for a watch to be accepted, in milliseconds; above the server's own 60 s. */
+const OPEN_TIMEOUT_MS = 65_000;
 /** How often one call is repeated. */
 const MOST_RETRIES = 10;
 /** Pause before a repetition where the server named none, in milliseconds. */
@@ -138,10 +141,16 @@ export class Exchanger {
     });
   }
 
-  /** The answer as soon as its headers are there; an unsuccessful one is an error. */
+  /**
+   * The answer as soon as its headers are there, its body without a bound in time; an unsuccessful
+   * one is an error, and so is none within 65 s.
+   */
   async open(call: Call): Promise<HttpResponse> {
     return this.#repeat(call, () =>
-      this.#attempt(call, async (response) => ({ result: response })),
+      beginWithin(
+        { clock: this.#clock, timeoutMs: OPEN_TIMEOUT_MS, signal: call.signal },
+        (signal) => this.#attempt({ ...call, signal }, async (response) => ({ result: response })),
+      ),
     );
   }
 
@@ -187,8 +196,7 @@ export class Exchanger {
     call: Call,
     read: (response: HttpResponse) => Promise<{ readonly result: R; readonly bytes?: number }>,
   ): Promise<Attempt<R>> {
-    call.signal?.throwIfAborted();
-    const credentials = (await this.#credentials?.headers()) ?? {};
+    const credentials = await this.#authenticate(call);
     const headers = { ...call.headers, 'user-agent': this.#userAgent, ...credentials };
     const logged = this.#logged(call);
     this.#callLog.request(logged, headers, call.body);
@@ -223,12 +231,18 @@ export class Exchanger {
       };
     } catch (thrown) {
       measured('<error>');
-      const timeUp = call.signal?.reason instanceof TimeUpError;
+      const reason: unknown = call.signal?.reason;
+      const timeUp = reason instanceof TimeUpError ? reason : undefined;
       if (!timeUp) call.signal?.throwIfAborted();
-      const error = timeUp ? this.#timeoutError(call) : unreachable(thrown, this.#server);
+      const error = timeUp ? this.#timeoutError(call, timeUp) : unreachable(thrown, this.#server);
       this.#callLog.failure(logged, error, Math.round(elapsedMs()));
       return { kind: 'failed', error, credentials };
     }
+  }
+
+  async #authenticate({ signal }: Call): Promise<Readonly<Record<string, string>>> {
+    signal?.throwIfAborted();
+    return this.#credentials ? untilAborted(this.#credentials.headers(), signal) : {};
   }
 
   async #waitForThrottle(call: Call): Promise<void> {
@@ -246,13 +260,13 @@ export class Exchanger {
     });
   }
 
-  #timeoutError(call: Call): ApiError {
+  #timeoutError(call: Call, timeUp: TimeUpError): ApiError {
     return new ApiError({
       kind: 'unreachable',
       message:
-        `No complete answer to ${this.describe(call)} within ${this.#requestTimeoutMs / 1000} s. ` +
+        `No complete answer to ${this.describe(call)}: ${timeUp.message}. ` +
         'Check the health and load of the API server, or allow more time.',
-      cause: call.signal?.reason,
+      cause: timeUp,
     });
   }
 

@@ -12,6 +12,7 @@ import {
   tlsOptions,
   withoutBrackets,
 } from './dial.ts';
+import { untilAborted } from './until-aborted.ts';
 
 export interface TransportOptions {
   /** `https://10.0.0.1:6443`; a path is put before every request's. */
@@ -93,7 +94,7 @@ export function undiciTransport(options: TransportOptions): Transport {
   const handle = async (request: HttpRequest): Promise<HttpResponse> => {
     const { signal, body } = request;
     signal?.throwIfAborted();
-    const material = await tls();
+    const material = await untilAborted(Promise.resolve(tls()), signal);
     try {
       const answer = await currentDispatcher(material).request({
         origin: server.origin,

@@ -15,9 +15,7 @@ export async function withinTimeout<R>(
 ): Promise<R> {
   const limit = new AbortController();
   const abort = () => limit.abort(signal?.reason);
-  const cancel = clock.after(timeoutMs, () =>
-    limit.abort(new TimeUpError(`not done within ${timeoutMs / 1000} s`)),
-  );
+  const cancel = clock.after(timeoutMs, () => limit.abort(timeUp(timeoutMs)));
   signal?.addEventListener('abort', abort, { once: true });
   if (signal?.aborted) abort();
   try {
@@ -26,6 +24,27 @@ export async function withinTimeout<R>(
     cancel();
     signal?.removeEventListener('abort', abort);
   }
+}
+
+/**
+ * The same for work that goes on when `work` has resolved: only its beginning is limited, and the
+ * signal stays tied to the caller's.
+ */
+export async function beginWithin<R>(
+  { clock, timeoutMs, signal }: TimeLimit,
+  work: (signal: AbortSignal) => Promise<R>,
+): Promise<R> {
+  const limit = new AbortController();
+  const cancel = clock.after(timeoutMs, () => limit.abort(timeUp(timeoutMs)));
+  try {
+    return await work(AbortSignal.any(signal ? [signal, limit.signal] : [limit.signal]));
+  } finally {
+    cancel();
+  }
+}
+
+function timeUp(timeoutMs: number): TimeUpError {
+  return new TimeUpError(`not done within ${timeoutMs / 1000} s`);
 }
 
 export interface TimeLimit {

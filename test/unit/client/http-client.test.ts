@@ -397,13 +397,49 @@ test('a call that takes too long is given up, a watch never is', async (t) => {
   await clock.advance(5000);
   const error = await got;
   assert.equal(error.kind, 'unreachable');
-  assert.match(error.message, /No complete answer to POST .* within 5 s\./);
+  assert.match(error.message, /No complete answer to POST .*: not done within 5 s\./);
   assert.equal(clock.pending, 0);
 
   const abort = new AbortController();
   await client.watch(CONFIG_MAPS, { signal: abort.signal });
   assert.equal(clock.pending, 0);
   abort.abort();
+});
+
+test('a watch that is not accepted, or whose refusal does not end, is given up', async (t) => {
+  for (const begin of [false, true]) {
+    const clock = new FakeClock();
+    const { client, server } = await connect(
+      t,
+      (_request, response) => {
+        if (begin) response.writeHead(500, { 'content-length': '100' }).write('begun');
+      },
+      { clock },
+    );
+    const request = once(server, 'request');
+    const refused = failure(client.watch(CONFIG_MAPS));
+    await request;
+    await clock.advance(65_000);
+    const error = await refused;
+    assert.equal(error.kind, 'unreachable');
+    assert.match(error.message, /not done within 65 s/);
+  }
+});
+
+test('an abort does not wait for credentials that take their time', async () => {
+  const reason = new Error('enough');
+  const client = new HttpClient({
+    handler: () => assert.fail('it was sent'),
+    server: 'test',
+    credentials: { headers: () => new Promise(() => undefined), invalidate: () => true },
+  });
+  const abort = new AbortController();
+  const calls = [
+    client.get(CONFIG_MAPS, AT, { signal: abort.signal }),
+    client.watch(CONFIG_MAPS, { signal: abort.signal }),
+  ];
+  setImmediate(() => abort.abort(reason));
+  for (const call of calls) await assert.rejects(call, reason);
 });
 
 test('401 is answered with fresh credentials once, and then passed on', async (t) => {
