@@ -154,8 +154,8 @@ export class Watcher implements AsyncIterable<Uint8Array> {
   }
 
   #bookmark(): void {
-    // Nothing may say "you have seen everything up to here" before the initial state is out.
-    if (!this.#initialPending) this.#push(this.#encoder.bookmark(this.#deps.revision(), false));
+    // It waits behind the initial state and all that came before it.
+    this.#push(this.#encoder.bookmark(this.#deps.revision(), false));
   }
 
   /** The client does not keep up: what waits is dropped with the connection, it can resume. */

@@ -35,6 +35,14 @@ describe('create', () => {
     assert.equal(status, undefined);
   });
 
+  test('what the server sets in the status is nobody’s', async () => {
+    const api = new Api();
+    const { status, metadata } = (await api.post(PODS, pod('web'))).body;
+    assert.equal(status.phase, 'Pending');
+    assert.equal(metadata.managedFields.length, 1);
+    assert.deepEqual(Object.keys(metadata.managedFields[0].fieldsV1), ['f:spec']);
+  });
+
   test('a generated name is the base and five characters, tried again when it is taken', async () => {
     const randoms = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.99, 0.99, 0.99, 0.99, 0.99];
     const api = new Api({ random: () => randoms.shift() ?? 0 });
