@@ -1,9 +1,12 @@
 import type { Call } from './call.ts';
 import { apiVersionIn } from './negotiation.ts';
+import { emptyMessage } from './protobuf/decode-message.ts';
+import { messageOfKind } from './protobuf/protobuf-body.ts';
 import type { WriteContext } from './patch/track-update.ts';
 import { trackUpdate } from './patch/track-update.ts';
 import type { ApiObject, StoredObject } from './resource-definition.ts';
 import type { JsonSchema } from './schema/json-schema.ts';
+import type { JsonObject } from './schema/json-value.ts';
 
 const LONGEST_MANAGER = 128;
 
@@ -29,7 +32,19 @@ export function withTrackedFields(
   previous: StoredObject | undefined,
   object: ApiObject,
 ): ApiObject {
-  return trackUpdate({ ...writeContext(call), before: previous, after: object }) as ApiObject;
+  const update = {
+    ...writeContext(call),
+    before: previous,
+    blank: blankObject(call),
+    after: object,
+  };
+  return trackUpdate(update) as ApiObject;
+}
+
+/** Built-in kinds are Go structs, in which other structs are there from the start. */
+function blankObject({ definition }: Call): JsonObject | undefined {
+  const message = messageOfKind(definition);
+  return message && emptyMessage(message);
 }
 
 /** Who the client says it is, else the first word of its user agent. */

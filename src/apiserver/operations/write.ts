@@ -30,7 +30,7 @@ export function storeNew(call: Call, draft: ApiObject, applied?: AppliedFields):
     deletionGracePeriodSeconds: _grace,
     ...given
   } = draft.metadata;
-  const object = withDefaults(
+  const defaulted = withDefaults(
     {
       ...draft,
       metadata: {
@@ -42,9 +42,11 @@ export function storeNew(call: Call, draft: ApiObject, applied?: AppliedFields):
     },
     definition,
   );
-  delete object.metadata.generation;
-  if (tracksGeneration) object.metadata.generation = 1;
-  if (definition.custom && subresources.status) delete object['status'];
+  delete defaulted.metadata.generation;
+  if (tracksGeneration) defaulted.metadata.generation = 1;
+  if (definition.custom && subresources.status) delete defaulted['status'];
+  // What the server adds from here on, the client has not written.
+  const object = applied ? defaulted : withTrackedFields(call, undefined, defaulted);
   hooks?.prepareForCreate?.(object, hookContext(backend));
   requireValid(definition, object, [
     ...validateObject(object, definition),
@@ -55,9 +57,8 @@ export function storeNew(call: Call, draft: ApiObject, applied?: AppliedFields):
   const { namespace, name } = object.metadata;
   const collection = store.collection(definition);
   if (collection.get(namespace, name)) throw alreadyExists(definition, name);
-  const tracked = applied ? object : withTrackedFields(call, undefined, object);
-  if (isDryRun(call)) return withoutVersion(tracked);
-  const stored = collection.put(tracked);
+  if (isDryRun(call)) return withoutVersion(object);
+  const stored = collection.put(object);
   backend.observer.written(definition, stored);
   return stored;
 }

@@ -84,8 +84,9 @@ function compare(
   depth: number,
 ): void {
   if (before === after) return;
-  const shape = shapeOf(after === undefined ? before : after, schema);
-  if (before !== undefined && after !== undefined) {
+  // A null is an empty value of any shape.
+  const shape = shapeOf(after ?? before, schema);
+  if ((before ?? null) !== null && (after ?? null) !== null) {
     const former = shapeOf(before, schema);
     if (former.kind !== shape.kind) {
       compareAs(former, before, after, schema, changes, element, depth);

@@ -35,6 +35,11 @@ export interface WriteContext {
 export interface Update extends WriteContext {
   /** The stored object; absent on create. */
   readonly before?: Readonly<JsonObject> | undefined;
+  /**
+   * On create: an object of the kind in which nothing is set, whose members nobody has written.
+   * @default {}
+   */
+  readonly blank?: Readonly<JsonObject> | undefined;
   /** The object that is to be stored, defaults applied. */
   readonly after: Readonly<JsonObject>;
 }
@@ -50,10 +55,10 @@ export interface Update extends WriteContext {
  */
 export function trackUpdate(update: Update): JsonObject {
   const schema = withObjectMeta(update.schema);
-  const { before, after } = update;
+  const { before, blank = {}, after } = update;
   const managers = managersOfUpdate(update);
   if (managers.isEmpty && before !== undefined) return withManagers(after, managers);
-  const changes = compareFields(before ?? {}, after, schema);
+  const changes = compareFields(before ?? blank, after, schema);
   return withManagers(after, tracked(managers, changes, schema, update).capped());
 }
 

@@ -19,6 +19,11 @@ export function decodeMessage(type: MessageType, bytes: Uint8Array): JsonObject 
   return membersOf(type, fields, 1);
 }
 
+/** A message none of whose fields were set: an empty Go struct as JSON. */
+export function emptyMessage(type: MessageType): JsonObject {
+  return membersOf(type, new Map(), 1);
+}
+
 /**
  * What has been found of a field: values of a list, entries of a map, the last scalar, or all parts
  * of a message: one that comes several times is the parts in sequence.
