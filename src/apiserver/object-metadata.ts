@@ -16,8 +16,15 @@ export function validateMetadata(
   namespaced: boolean,
   nameFormat: NameFormat,
 ): FieldError[] {
-  const { name, namespace, labels, annotations, ownerReferences, finalizers } = metadata;
+  const { name, generateName, namespace, labels, annotations } = metadata;
   const errors: FieldError[] = [];
+  if (generateName) {
+    // It may end in a dash: more is to come.
+    const complete = generateName.replace(/(?<=.)-$/s, 'a');
+    for (const problem of nameProblems(complete, nameFormat)) {
+      errors.push(fieldError.invalid('metadata.generateName', generateName, problem));
+    }
+  }
   if (!name) {
     errors.push(fieldError.required('metadata.name', 'name or generateName is required'));
   } else {
@@ -32,8 +39,8 @@ export function validateMetadata(
   errors.push(
     ...validateLabels(labels),
     ...validateAnnotations(annotations),
-    ...validateOwners(ownerReferences),
-    ...validateFinalizers(finalizers),
+    ...validateOwners(metadata.ownerReferences),
+    ...validateFinalizers(metadata.finalizers),
   );
   return errors;
 }

@@ -54,11 +54,11 @@ const LABEL_VALUE_RULE: NameRule = {
 export function nameProblems(name: string, format: NameFormat): string[] {
   switch (format) {
     case 'dns1123Subdomain':
-      return problems(name, SUBDOMAIN_RULE);
+      return problems(name, SUBDOMAIN_RULE, 'characters');
     case 'dns1123Label':
-      return problems(name, LABEL_RULE);
+      return problems(name, LABEL_RULE, 'characters');
     case 'dns1035Label':
-      return problems(name, LABEL_1035_RULE);
+      return problems(name, LABEL_1035_RULE, 'characters');
     case 'pathSegment': {
       if (name === '.' || name === '..') return [`may not be '${name}'`];
       return ['/', '%']
@@ -73,16 +73,17 @@ export function labelValueProblems(value: string): string[] {
   return problems(value, LABEL_VALUE_RULE);
 }
 
-function problems(name: string, rule: NameRule): string[] {
+/** Bytes are counted in either case; a server calls those of an object's name characters. */
+function problems(name: string, rule: NameRule, unit: 'bytes' | 'characters' = 'bytes'): string[] {
   const found: string[] = [];
-  if (Buffer.byteLength(name) > rule.maxLength) found.push(tooLong(rule));
+  if (Buffer.byteLength(name) > rule.maxLength) found.push(tooLong(rule, unit));
   // An over-long name is not matched: the expressions backtrack.
   if (name.length > 10 * rule.maxLength || !rule.pattern.test(name)) found.push(mismatch(rule));
   return found;
 }
 
-function tooLong({ maxLength }: NameRule): string {
-  return `must be no more than ${maxLength} bytes`;
+function tooLong({ maxLength }: NameRule, unit: string): string {
+  return `must be no more than ${maxLength} ${unit}`;
 }
 
 function mismatch({ text, examples, source }: NameRule): string {

@@ -66,7 +66,8 @@ function storeScale(call: Call, stored: StoredObject, body: unknown): StoredObje
       'Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer',
     );
   }
-  if (Number(replicas) < 0) {
+  // Of custom kinds, their own validation says so.
+  if (Number(replicas) < 0 && !definition.custom) {
     throw invalid(SCALE, stored.metadata.name, [
       fieldError.invalid('spec.replicas', replicas, 'must be greater than or equal to 0'),
     ]);

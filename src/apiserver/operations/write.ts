@@ -10,6 +10,7 @@ import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-de
 import { applyDefaults } from '../schema/defaults.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { formatFieldError } from '../schema/field-error.ts';
+import { validateScaleValues } from '../schema/scale-values.ts';
 import { validateStructure } from '../schema/validate.ts';
 import { alreadyExists, conflict, invalid } from '../status-error.ts';
 import { isolated, settledMetadata, shareUnchanged } from './successor.ts';
@@ -163,14 +164,16 @@ function withDefaults(object: ApiObject, { schema, hooks }: ResourceDefinition):
 }
 
 function validateObject(object: StoredObject, definition: ResourceDefinition): FieldError[] {
-  const { schema, custom } = definition;
+  const { schema, custom, subresources } = definition;
   if (!schema) return [];
   const errors = validateStructure(object, schema, '');
   // Built-in kinds are Go types: a value of another type does not even decode.
   const wrongType = !custom && errors.find(({ reason }) => reason === 'FieldValueTypeInvalid');
   if (wrongType) throw cannotBeHandled(definition, formatFieldError(wrongType));
   // Beyond that their own rules decide: enums and keys of lists are not enforced as such.
-  return custom ? errors : errors.filter(({ reason }) => reason === 'FieldValueRequired');
+  if (!custom) return errors.filter(({ reason }) => reason === 'FieldValueRequired');
+  const { scale } = subresources;
+  return scale ? [...errors, ...validateScaleValues(object, scale)] : errors;
 }
 
 function requireValid(

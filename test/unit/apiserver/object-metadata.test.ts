@@ -37,6 +37,25 @@ describe('names', () => {
     assert.ok(!ok('..', 'pathSegment'));
   });
 
+  test('the length of a name is told in characters, that of a label value in bytes', () => {
+    const long = 'a'.repeat(254);
+    assert.deepEqual(nameProblems(long, 'dns1123Subdomain'), [
+      'must be no more than 253 characters',
+    ]);
+    assert.deepEqual(problems({ labels: { app: 'a'.repeat(64) } }), [
+      `metadata.labels: Invalid value: "${'a'.repeat(64)}": must be no more than 63 bytes`,
+    ]);
+  });
+
+  test('a name to be completed is checked as well; it may end in a dash', () => {
+    assert.deepEqual(problems({ generateName: 'web-' }), []);
+    assert.match(
+      problems({ generateName: '-' })[0] ?? '',
+      /^metadata\.generateName: Invalid value: "-": /,
+    );
+    assert.match(problems({ generateName: 'Web-' })[0] ?? '', /^metadata\.generateName: /);
+  });
+
   test('a hostile name is refused in no time', () => {
     const started = performance.now();
     assert.equal(nameProblems(`${'a-'.repeat(500_000)}!`, 'dns1123Subdomain').length, 2);

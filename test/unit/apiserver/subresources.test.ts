@@ -57,9 +57,14 @@ describe('scale', () => {
     assert.equal((await api.put(`${COUNTS}/web/scale`, body)).status, 409);
     const negative = await api.patch(`${COUNTS}/web/scale`, { spec: { replicas: -1 } });
     assert.equal(negative.status, 422);
-    assert.equal(
-      negative.body.message,
-      'Scale.autoscaling "web" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0',
+    // Its own validation answers, in which the fields of the scale are checked by themselves.
+    const { kind, causes } = negative.body.details;
+    assert.equal(kind, 'Count');
+    assert.ok(
+      causes.some(
+        ({ field, message }: { field: string; message: string }) =>
+          field === '.spec.count' && message.endsWith('should be a non-negative integer'),
+      ),
     );
     const text = await api.patch(`${COUNTS}/web/scale`, { spec: { replicas: 'x' } });
     assert.equal(text.status, 400);
@@ -76,6 +81,11 @@ describe('scale', () => {
         template: { metadata: { labels: { app: 'web' } }, spec: pod('x').spec },
       },
     });
+    const negative = await api.patch(`${deployments}/web/scale`, { spec: { replicas: -1 } });
+    assert.equal(
+      negative.body.message,
+      'Scale.autoscaling "web" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0',
+    );
     const { body } = await api.patch(`${deployments}/web/scale`, { spec: { replicas: 4 } });
     assert.deepEqual(body.spec, { replicas: 4 });
     assert.deepEqual(body.status, { replicas: 0, selector: 'app=web' });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PODS } from '../../../../src/api/builtin.ts';
+import { COUNTS } from '../../../../src/api/generated/count.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { Kubectl } from '../../../../src/cli/demo/kubectl.ts';
 import { Narrator } from '../../../../src/cli/demo/narrator.ts';
@@ -109,7 +110,7 @@ test('tables are those of the server', async () => {
   assert.deepEqual(await kubectl.getCountAndPods('default'), [
     'No resources found in default namespace.',
   ]);
-  await story.leave();
+  await kubectl.create(COUNTS, new URL('examples/01-count/count.yaml', packageRoot()), 'default');
   const [heading, row] = await kubectl.getCountAndPods('default');
   assert.match(heading ?? '', /^NAME +DESIRED +READY +HEALTHY +AGE$/);
   assert.match(row ?? '', /^count\.demo\.mark8s\.io\/test-count +3 /);
