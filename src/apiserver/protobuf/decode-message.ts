@@ -61,7 +61,8 @@ function collect(
   depth: number,
 ): void {
   requireDepth(depth);
-  for (let tag = reader.tag(type.name); tag; tag = reader.tag(type.name)) {
+  const goName = type.name.slice(type.name.lastIndexOf('.') + 1);
+  for (let tag = reader.tag(goName); tag; tag = reader.tag(goName)) {
     const field = type.fields.get(tag.number);
     if (!field) reader.skip(tag.wireType);
     else see(field, tag.wireType, reader, fields, depth);

@@ -1,0 +1,51 @@
+/**
+ * The protobuf wire format, written down a second time: what these tests send was not encoded by
+ * anything the server shares.
+ */
+
+/** A field's bytes: number, and what it holds by its type in JavaScript. */
+export type Value = string | number | bigint | boolean | Uint8Array;
+
+export function varint(value: bigint): Buffer {
+  const bytes: number[] = [];
+  let rest = BigInt.asUintN(64, value);
+  do {
+    const bits = Number(rest & 0x7fn);
+    rest >>= 7n;
+    bytes.push(rest > 0n ? bits | 0x80 : bits);
+  } while (rest > 0n);
+  return Buffer.from(bytes);
+}
+
+export function tag(number: number, wireType: number): Buffer {
+  return varint((BigInt(number) << 3n) | BigInt(wireType));
+}
+
+export function field(number: number, value: Value): Buffer {
+  if (typeof value === 'string' || value instanceof Uint8Array) {
+    const bytes = Buffer.from(value);
+    return Buffer.concat([tag(number, 2), varint(BigInt(bytes.length)), bytes]);
+  }
+  return Buffer.concat([tag(number, 0), varint(BigInt(value))]);
+}
+
+export function double(number: number, value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeDoubleLE(value);
+  return Buffer.concat([tag(number, 1), bytes]);
+}
+
+export function message(...fields: readonly Uint8Array[]): Buffer {
+  return Buffer.concat(fields);
+}
+
+/** A body: prefix, envelope, message. */
+export function body(apiVersion: string, kind: string, ...fields: readonly Uint8Array[]): Buffer {
+  return message(
+    Buffer.from('k8s\0'),
+    field(1, message(field(1, apiVersion), field(2, kind))),
+    field(2, message(...fields)),
+    field(3, ''),
+    field(4, ''),
+  );
+}
