@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { messageType } from '../../../../src/apiserver/protobuf/message-type.ts';
-import { decodeBody } from '../../../../src/apiserver/protobuf/protobuf-body.ts';
+import { decodeBody, messageOfKind } from '../../../../src/apiserver/protobuf/protobuf-body.ts';
 import { MAX_BODY_BYTES } from '../../../../src/apiserver/request-body.ts';
 import { StatusError } from '../../../../src/apiserver/status-error.ts';
 import type { HttpRequest } from '../../../../src/util/http.ts';
@@ -126,6 +126,19 @@ describe('a body in protobuf', () => {
     const { status, body: answer } = await send(api, 'POST', COUNTS, bytes);
     assert.equal(status, 415);
     assert.match(answer.message, /include: application\/json, application\/yaml$/);
+  });
+
+  test('is not for a custom kind either that has the name of one of Go’s', () => {
+    const deployment = { group: 'apps.example.com', version: 'v1', kind: 'Deployment' };
+    assert.equal(messageOfKind({ ...deployment, custom: true }), undefined);
+  });
+
+  test('says how to delete and nothing else', async () => {
+    const api = new Api();
+    await api.post(CONFIG_MAPS, { metadata: { name: 'a' } });
+    const reply = await send(api, 'DELETE', `${CONFIG_MAPS}/a`, body('v1', 'Pod', field(1, 0)));
+    assert.equal(reply.status, 400);
+    assert.match(reply.body.message, /kind in the data \(Pod\) does not match/);
   });
 
   test('is refused when it is too large', async () => {
