@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -15,52 +13,13 @@ import { Kubectl } from '../../../src/cli/demo/kubectl.ts';
 import { packageRoot } from '../../../src/cli/package.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
+import type { Ended } from '../../support/program.ts';
+import { crdController } from '../../support/program.ts';
 
-const MAIN = join(import.meta.dirname, '../../../src/cli/main.ts');
 const HINT = "Run 'crd-controller --help' for usage.\n";
 
-interface Outcome {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-class Program {
-  readonly child: ChildProcess;
-  stdout = '';
-  stderr = '';
-  readonly #ended: Promise<unknown>;
-
-  constructor(args: readonly string[], environment: Record<string, string> = {}) {
-    this.child = spawn(process.execPath, [MAIN, ...args], {
-      env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    this.child.stdout?.on('data', (chunk) => (this.stdout += String(chunk)));
-    this.child.stderr?.on('data', (chunk) => (this.stderr += String(chunk)));
-    this.#ended = once(this.child, 'close');
-  }
-
-  async ended(): Promise<Outcome> {
-    await this.#ended;
-    return { code: this.child.exitCode, stdout: this.stdout, stderr: this.stderr };
-  }
-
-  /** Resolves once `pattern` is in what was printed. */
-  async printed(pattern: RegExp): Promise<void> {
-    while (!pattern.test(this.stdout + this.stderr)) {
-      assert.equal(this.child.exitCode, null, this.stdout + this.stderr);
-      await Promise.race([
-        once(this.child.stdout ?? this.child, 'data'),
-        once(this.child.stderr ?? this.child, 'data'),
-        this.#ended,
-      ]);
-    }
-  }
-}
-
-function run(...args: readonly string[]): Promise<Outcome> {
-  return new Program(args).ended();
+function run(...args: readonly string[]): Promise<Ended> {
+  return crdController(args).ended();
 }
 
 function folderFor(context: TestContext): string {
@@ -94,7 +53,7 @@ describe('the command line', { concurrency: 2 }, () => {
   });
 
   test('it does not start where certificates would not be checked', async () => {
-    const program = new Program([], { NODE_TLS_REJECT_UNAUTHORIZED: '0' });
+    const program = crdController([], { NODE_TLS_REJECT_UNAUTHORIZED: '0' });
     const { code, stderr } = await program.ended();
     assert.equal(code, 2);
     assert.match(stderr, /^Error: NODE_TLS_REJECT_UNAUTHORIZED=0 switches off all checks/);
@@ -109,7 +68,7 @@ describe('the command line', { concurrency: 2 }, () => {
 
 describe('serve', { concurrency: 2 }, () => {
   test('prints the export line, and SIGTERM ends it with 0 and removes its temporary file', async () => {
-    const program = new Program(['serve', '--no-cluster-controllers']);
+    const program = crdController(['serve', '--no-cluster-controllers']);
     await program.printed(/export KUBECONFIG=\S+\n/);
     const [, path = ''] = /export KUBECONFIG=(\S+)/.exec(program.stdout) ?? [];
     assert.ok(existsSync(path));
@@ -192,7 +151,7 @@ async function daemonInTheMiddleOfACreate(context: TestContext) {
   const listening = await server.listen();
   const kubeconfig = join(folderFor(context), 'kubeconfig');
   writeFileSync(kubeconfig, JSON.stringify(listening.kubeconfig()), { mode: 0o600 });
-  const program = new Program([`--kubeconfig=${kubeconfig}`]);
+  const program = crdController([`--kubeconfig=${kubeconfig}`]);
   context.after(async () => {
     program.child.kill('SIGKILL');
     released.resolve();

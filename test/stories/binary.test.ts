@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { CUSTOM_RESOURCE_DEFINITIONS, PODS } from '../../src/api/builtin.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { ApiServer } from '../../src/apiserver/api-server.ts';
+import type { Listening } from '../../src/apiserver/api-server.ts';
+import type { Client } from '../../src/client/client.ts';
+import { connectCluster } from '../../src/client/cluster-connection.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
+import { loadClusterConfig } from '../../src/client/kube-config.ts';
+import { crdController } from '../support/program.ts';
+import type { Program } from '../support/program.ts';
+import { countCrd, countDraft } from '../support/world.ts';
+
+/** The program as its users start it: processes, files and signals. */
+describe('given the program as a process', { concurrency: 2, timeout: 120_000 }, () => {
+  it('serve in one terminal and the daemon in another run a Count', async (context) => {
+    const folder = folderFor(context);
+    const kubeconfig = join(folder, 'dev.kubeconfig');
+    const server = started(context, ['serve', `--write-kubeconfig=${kubeconfig}`]);
+    await server.printed(/^export KUBECONFIG=\S+$/m);
+    assert.match(
+      server.stdout,
+      /^Serving a Kubernetes API at https:\/\/127\.0\.0\.1:\d+; Ctrl-C stops it\. For kubectl:\n\n/,
+    );
+    assert.ok(server.stdout.endsWith(`export KUBECONFIG=${kubeconfig}\n`));
+    assert.equal(statSync(kubeconfig).mode & 0o777, 0o600);
+
+    const args = [`--kubeconfig=${kubeconfig}`, '-v=4', '-alsologtostderr=true'];
+    const daemon = started(context, args);
+    await daemon.printed(/"The server does not have the resource; waiting for it to appear"/);
+    const connection = connectCluster(await loadClusterConfig({ kubeconfig }));
+    const { client } = connection;
+    context.after(() => connection.close());
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
+    await daemon.printed(/"Starting workers"/);
+    await client.create(COUNTS, countDraft('default'));
+    await daemon.printed(/"Count is healthy" .*count="default\/test-count" ready=3 desired=3/);
+    assert.deepEqual(await podNames(client), ['test-count-0', 'test-count-1', 'test-count-2']);
+
+    assert.deepEqual(await endedBy('SIGTERM', daemon), { code: 0, stdout: '' });
+    assert.deepEqual(messagesOf(daemon).slice(-4), [
+      'Shutting down; a second signal ends the process at once',
+      'Shutting down workers',
+      'Stopped controller',
+      'Wrote the last events',
+    ]);
+    assert.doesNotMatch(daemon.stderr, /^E/m);
+    await endedBy('SIGINT', server);
+    assert.equal(server.child.exitCode, 0, server.stderr);
+    assert.deepEqual(messagesOf(server), [
+      'Shutting down; a second signal ends the process at once',
+    ]);
+
+    const again = started(context, ['serve', `--write-kubeconfig=${kubeconfig}`]);
+    await again.printed(/^export KUBECONFIG=\S+$/m);
+    assert.equal(statSync(kubeconfig).mode & 0o777, 0o600, 'its own file it writes again');
+  });
+
+  it('a healthy run is a handful of lines, and each verbosity adds its own', async (context) => {
+    const { server, file } = await apiServer(context);
+    const shown = async (verbosity: number) => {
+      const daemon = started(context, [`--kubeconfig=${file()}`, `-v=${verbosity}`]);
+      await daemon.printed(/"Starting workers"/);
+      await endedBy('SIGTERM', daemon);
+      return messagesOf(daemon);
+    };
+    const [quiet, changes, decisions] = [await shown(0), await shown(2), await shown(4)];
+    assert.deepEqual(quiet, [
+      'Starting crd-controller',
+      'Starting controller',
+      'Starting workers',
+      'Shutting down; a second signal ends the process at once',
+      'Shutting down workers',
+      'Stopped controller',
+    ]);
+    assert.deepEqual(changes.filter((message) => !quiet.includes(message)).toSorted(), [
+      'Caches populated',
+      'Caches populated',
+      'Flags',
+      'Wrote the last events',
+    ]);
+    assert.ok(decisions.includes('Fetched the state'));
+    assert.ok(server.requests.count({ resource: 'counts' }) > 0);
+  });
+
+  it('the API server stops and starts again: it goes on, in a few lines', async (context) => {
+    const { client, listening, listenAgain, file } = await apiServer(context);
+    const daemon = started(context, [`--kubeconfig=${file()}`, '--vmodule=sync=2']);
+    await daemon.printed(/"Starting workers"/);
+    await listening.close();
+    await client.create(COUNTS, countDraft('default', { count: 1 }));
+    await daemon.printed(/connection refused \(ECONNREFUSED\)\. Check that it runs/);
+    await listenAgain();
+    await daemon.printed(/"Recovered" .* from="unreachable" failures=\d+ took="/);
+    await daemon.printed(/"Created Pod" .*pod="default\/test-count-0"/);
+    await endedBy('SIGTERM', daemon);
+    assert.equal(daemon.child.exitCode, 0, daemon.stderr);
+    assert.deepEqual(await podNames(client), ['test-count-0']);
+    assert.ok(messagesOf(daemon).length <= 14, daemon.stderr);
+    requireNoStack(daemon);
+  });
+
+  it('a token that is refused: the line names the fix, and a new token is taken', async (context) => {
+    const { server, token, file } = await apiServer(context);
+    const tokenFile = join(folderFor(context), 'token');
+    writeFileSync(tokenFile, 'expired');
+    const args = [`--kubeconfig=${file({ tokenFile })}`, '--vmodule=trouble=4'];
+    const daemon = started(context, args);
+    await daemon.printed(/"Failed again"[^\n]*\n(.*\n)*.*"Failed again"/);
+    const errors = daemon.stderr.split('\n').filter((line) => line.startsWith('E'));
+    assert.equal(errors.length, 2, 'one line for each of two caches');
+    for (const line of errors) {
+      assert.match(line, /err="Unauthorized" .* fix="the server does not accept the credentials: /);
+    }
+    // A try is a stream and a list, each sent again with the token read anew; two caches, few tries.
+    assert.ok(server.requests.count() <= 32, `${server.requests.count()} requests`);
+    writeFileSync(tokenFile, token);
+    await daemon.printed(/"Starting workers"/);
+    await endedBy('SIGTERM', daemon);
+    assert.equal(daemon.child.exitCode, 0, daemon.stderr);
+  });
+
+  it('a page of HTML in place of an API server is told as such, and tried again', async (context) => {
+    const page = `<!DOCTYPE html><html><body><h1>Sign in</h1>${'<p>Hello</p>'.repeat(10_000)}`;
+    let requests = 0;
+    const proxy = createServer((_request, response) => {
+      requests++;
+      response.writeHead(requests % 2 === 0 ? 503 : 200, { 'content-type': 'text/html' });
+      response.end(page);
+    }).listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    context.after(() => proxy.close());
+    const { port } = proxy.address() as AddressInfo;
+    const { file } = await apiServer(context);
+    const master = `--master=http://127.0.0.1:${port}`;
+    const daemon = started(context, [`--kubeconfig=${file()}`, master, '--vmodule=trouble=4']);
+    await daemon.printed(
+      /"Failed again"|"Failed to list"(.*\n)*.*"Failed to list"(.*\n)*.*"Failed/,
+    );
+    assert.match(daemon.stderr, /not a Kubernetes Status: Sign in Hello/);
+    assert.match(daemon.stderr, /Is there a proxy or login page in between\?/);
+    for (const line of daemon.stderr.split('\n')) assert.ok(line.length < 700, line);
+    assert.ok(requests <= 12, `${requests} requests`);
+    await endedBy('SIGTERM', daemon);
+    assert.equal(daemon.child.exitCode, 0, daemon.stderr);
+    requireNoStack(daemon);
+  });
+
+  it('a kubeconfig that is none is one line and exit code 2', async (context) => {
+    const folder = folderFor(context);
+    const complaint = async (text: string) => {
+      const file = join(folder, 'config');
+      writeFileSync(file, text, { mode: 0o600 });
+      const { code, stdout, stderr } = await crdController([`--kubeconfig=${file}`]).ended();
+      assert.equal(code, 2, stderr);
+      assert.equal(stdout, '');
+      assert.match(stderr, /^Error: [^\n]+\n$/);
+      assert.ok(stderr.includes(file), stderr);
+      return stderr;
+    };
+    assert.match(await complaint('clusters: [\n'), /is malformed: line \d+, column \d+/);
+    assert.match(await complaint('hello'), /is not a kubeconfig/);
+    assert.match(await complaint('{"kind":"Config"}'), /no context is chosen/);
+    const nothing = await crdController([]).ended();
+    assert.equal(nothing.code, 2);
+    assert.match(nothing.stderr, /^Error: No cluster is configured: .*crd-controller serve\.\n$/);
+  });
+
+  it('an address for probes that is in use is told, and ends the daemon with 1', async (context) => {
+    const { listening, file } = await apiServer(context);
+    const address = `127.0.0.1:${listening.port}`;
+    const daemon = started(context, [
+      `--kubeconfig=${file()}`,
+      `--health-probe-bind-address=${address}`,
+    ]);
+    const { code, stderr } = await daemon.ended();
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`\nError: .*${address.replaceAll('.', '\\.')}.*in use`));
+    requireNoStack(daemon);
+  });
+});
+
+function folderFor(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'binary-story-'));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A process that does not outlive its test. */
+function started(context: TestContext, args: readonly string[]): Program {
+  const program = crdController(args);
+  context.after(async () => {
+    program.child.kill('SIGKILL');
+    await program.ended();
+  });
+  return program;
+}
+
+/** An API server of this process, with the CRD, and kubeconfigs for it. */
+async function apiServer(context: TestContext) {
+  const server = new ApiServer();
+  const client = new HttpClient({ handler: server.handler, server: 'in-process' });
+  await client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
+  const listening = await listenOnKeptPort(server);
+  context.after(() => server.close());
+  const folder = folderFor(context);
+  return {
+    server,
+    client,
+    listening,
+    token: listening.token,
+    listenAgain: () => server.listen({ port: listening.port }),
+    /** Writes a kubeconfig, whose user may be another, and returns its path. */
+    file: (user: object = { token: listening.token }) => {
+      const path = join(folder, 'kubeconfig');
+      const users = [{ name: 'crd-controller', user }];
+      const kubeconfig = { ...listening.kubeconfig(), users };
+      writeFileSync(path, JSON.stringify(kubeconfig), { mode: 0o600 });
+      return path;
+    },
+  };
+}
+
+/**
+ * Listens below the ports that systems hand out by themselves: while the server is away, nobody
+ * takes its port.
+ */
+async function listenOnKeptPort(server: ApiServer): Promise<Listening> {
+  for (;;) {
+    try {
+      return await server.listen({ port: 20_000 + Math.floor(Math.random() * 10_000) });
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+    }
+  }
+}
+
+async function podNames(client: Client): Promise<string[]> {
+  const { items } = await client.list(PODS, { namespace: 'default' });
+  return items.map(({ metadata }) => metadata.name).toSorted();
+}
+
+async function endedBy(signal: 'SIGTERM' | 'SIGINT', program: Program) {
+  program.child.kill(signal);
+  const { code, stdout } = await program.ended();
+  return { code, stdout };
+}
+
+/** The messages of the log, in order. */
+function messagesOf({ stderr }: Program): string[] {
+  return Array.from(
+    stderr.matchAll(/^[IE]\d{4} [\d:.]+ +\d+ [\w.-]+:\d+\] "((?:[^"\\]|\\.)*)"/gm),
+    ([, message = '']) => message,
+  );
+}
+
+function requireNoStack({ output }: Program): void {
+  assert.doesNotMatch(output, /^\s+at .*:\d+:\d+/m);
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+/** What a command printed, and how it ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A process whose output can be waited for. */
+export class Program {
+  readonly child: ChildProcess;
+  stdout = '';
+  stderr = '';
+  readonly #ended: Promise<unknown>;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(
+    command: string,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>>,
+    stdin?: string,
+  ) {
+    this.child = spawn(command, args, { env: environment, stdio: 'pipe' });
+    // A program that does not read its input to the end is no fault of the test.
+    this.child.stdin?.on('error', () => undefined);
+    this.child.stdin?.end(stdin);
+    this.child.stdout?.on('data', (chunk) => this.#heard('stdout', String(chunk)));
+    this.child.stderr?.on('data', (chunk) => this.#heard('stderr', String(chunk)));
+    this.#ended = once(this.child, 'close').finally(() => this.#wake());
+  }
+
+  /** Both streams, in no order. */
+  get output(): string {
+    return this.stdout + this.stderr;
+  }
+
+  async ended(): Promise<Ended> {
+    await this.#ended;
+    return { code: this.child.exitCode, stdout: this.stdout, stderr: this.stderr };
+  }
+
+  /** Resolves once `pattern` is in what was printed; rejects if the program ends without. */
+  async printed(pattern: RegExp): Promise<void> {
+    while (!pattern.test(this.output)) {
+      const { exitCode, signalCode } = this.child;
+      assert.ok(
+        exitCode === null && signalCode === null,
+        `it ended without printing ${pattern}:\n${this.output}`,
+      );
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
+  }
+
+  #heard(stream: 'stdout' | 'stderr', text: string): void {
+    this[stream] += text;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+}
+
+const MAIN = join(import.meta.dirname, '../../src/cli/main.ts');
+
+/**
+ * Starts our own command line as a process of its own. It inherits nothing but the PATH and has no
+ * home: what it does follows from its arguments and `environment`.
+ */
+export function crdController(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Program {
+  const bare = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent' };
+  return new Program(process.execPath, [MAIN, ...args], { ...bare, ...environment });
+}
