@@ -25,7 +25,8 @@ interface Deletion {
 
 export function remove(call: Call): Answer {
   const { definition } = call;
-  const { object, gone } = deleteObject(call, existing(call), deleteOptions(call));
+  const options = deleteOptions(call);
+  const { object, gone } = deleteObject(call, existing(call), options);
   if (!gone || definition.returnsDeleted) return { kind: 'object', code: 200, object };
   return { kind: 'json', code: 200, value: goneStatus(definition, object) };
 }

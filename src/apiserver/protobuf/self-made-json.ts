@@ -1,3 +1,4 @@
+import { NOT_A_QUANTITY, canonicalQuantity } from '../builtin/quantity.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { WireError } from './wire-reader.ts';
 
@@ -13,7 +14,7 @@ const MICROS = 1_000_000;
  */
 export const SELF_MADE_JSON: ReadonlyMap<string, (fields: Readonly<JsonObject>) => unknown> =
   new Map<string, (fields: Readonly<JsonObject>) => unknown>([
-    ['resource.Quantity', ({ string }) => string ?? '0'],
+    ['resource.Quantity', quantity],
     ['intstr.IntOrString', intOrString],
     ['meta.v1.Time', time],
     ['meta.v1.MicroTime', microTime],
@@ -29,6 +30,13 @@ export const SELF_MADE_JSON: ReadonlyMap<string, (fields: Readonly<JsonObject>) 
       ({ schema, property }) => property ?? schema ?? null,
     ],
   ]);
+
+/** In the one form that a quantity has, as Go writes it. */
+function quantity({ string = '0' }: Readonly<JsonObject>): string {
+  const canonical = typeof string === 'string' ? canonicalQuantity(string) : undefined;
+  if (canonical === undefined) throw new WireError(NOT_A_QUANTITY);
+  return canonical;
+}
 
 function intOrString({ type = 0, intVal = 0, strVal = '' }: Readonly<JsonObject>): unknown {
   if (type === 0) return intVal;

@@ -121,6 +121,16 @@ describe('values', () => {
     assert.deepEqual(metadata, { name: 'b', namespace: 'ns' });
   });
 
+  test('quantities have one form', () => {
+    const quantity = (text: string) => message(field(1, 'cpu'), field(2, field(1, text)));
+    const resources = typeNamed('core.v1.ResourceRequirements');
+    assert.deepEqual(decodeMessage(resources, field(1, quantity('0.50'))), {
+      limits: { cpu: '500m' },
+    });
+    assert.deepEqual(decodeMessage(resources, field(1, field(1, 'cpu'))), { limits: { cpu: '0' } });
+    assert.match(refusal(resources, field(1, quantity('much'))), /^quantities must match/);
+  });
+
   test('times: absent, the epoch, before it, with a fraction', () => {
     const metadata = (...time: readonly Uint8Array[]) =>
       decodeMessage(CONFIG_MAP, field(1, field(8, message(...time))))['metadata'];
