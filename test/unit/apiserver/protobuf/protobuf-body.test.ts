@@ -134,7 +134,12 @@ describe('a body in protobuf', () => {
   });
 
   test('says how to delete and nothing else', async () => {
-    const reply = await send(new Api(), 'DELETE', `${CONFIG_MAPS}/a`, body('v1', 'Pod', field(1, 0)));
+    const reply = await send(
+      new Api(),
+      'DELETE',
+      `${CONFIG_MAPS}/a`,
+      body('v1', 'Pod', field(1, 0)),
+    );
     assert.equal(reply.status, 400);
     assert.match(reply.body.message, /kind in the data \(Pod\) does not match/);
   });
