@@ -1,5 +1,6 @@
 import { InformerSet } from '../cache/informer-set.ts';
 import type { Client } from '../client/client.ts';
+import { serverVersion } from '../client/discovery.ts';
 import { CONTROLLERS } from '../controllers/registry.ts';
 import { HttpServer } from '../manager/http-server.ts';
 import type { HealthCheck, HttpServerRoutes } from '../manager/http-server.ts';
@@ -69,6 +70,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
   const stopping = new AbortController();
   const manager = new Manager({ clock, log }, { gracefulShutdownTimeoutMs })
     .add('servers', ...servers(deps, config, [...readiness(informers), stops(stopping.signal)]))
+    .add('servers', greeting(client, log))
     .add('caches', informers)
     .add('events', events);
   for (const name of config.controllers) {
@@ -86,6 +88,22 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     run: (signal) => {
       signal.addEventListener('abort', () => stopping.abort(), { once: true });
       return manager.run(signal);
+    },
+  };
+}
+
+/** Asks the server for its version, for the log. Whether it can be reached is not told here. */
+function greeting(client: Client, log: Logger): Runnable {
+  return {
+    name: 'greeting',
+    run: async (signal) => {
+      if (!log.v(1).enabled) return;
+      try {
+        const { gitVersion, platform } = await serverVersion(client, signal);
+        log.v(1).info('API server', { version: gitVersion, platform });
+      } catch (error) {
+        log.v(4).info('The API server did not tell its version', { err: error });
+      }
     },
   };
 }

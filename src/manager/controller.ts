@@ -19,7 +19,7 @@ import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import { WorkQueue } from '../workqueue/work-queue.ts';
 import { WorkerPool } from '../workqueue/worker-pool.ts';
 import { enqueue, toController, toItself } from './enqueue.ts';
-import type { ToKeys } from './enqueue.ts';
+import type { KeySink, ToKeys } from './enqueue.ts';
 import { OwnWrites } from './own-writes.ts';
 
 /** What a run of a sync handler is given. */
@@ -98,6 +98,8 @@ export class Controller implements Runnable {
   readonly #deps: ControllerDeps;
   readonly #handler: SyncHandler;
   readonly #pool: WorkerPool<ObjectKey>;
+  readonly #queueLog: Logger;
+  readonly #keyName: string;
   readonly #writes = new OwnWrites();
   readonly #catchUp: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #registrations: Registration[] = [];
@@ -107,6 +109,8 @@ export class Controller implements Runnable {
     this.name = name;
     this.#deps = { ...deps, log: deps.log.with({ controller: name }) };
     this.#handler = sync;
+    this.#queueLog = this.#deps.log.v(3);
+    this.#keyName = lowerFirst(kind);
     this.queue = new WorkQueue<ObjectKey>(
       { name, clock: deps.clock },
       { tenantOf: (key) => splitKey(key).namespace ?? '', metrics: deps.metrics?.workqueue },
@@ -115,7 +119,7 @@ export class Controller implements Runnable {
       { name, queue: this.queue, clock: deps.clock, log: deps.log, handler: this.#sync },
       {
         concurrency,
-        keyName: lowerFirst(kind),
+        keyName: this.#keyName,
         drainTimeoutMs: deps.drainTimeoutMs,
         metrics: deps.metrics?.reconcile,
       },
@@ -136,7 +140,7 @@ export class Controller implements Runnable {
   watches<T extends KubernetesObject>(informer: Informer<T>, toKeys: ToKeys<T>): this {
     this.#writes.track(informer);
     this.#registrations.push(
-      informer.addHandler(enqueue(informer.resource, this.queue, toKeys), {
+      informer.addHandler(enqueue(informer.resource, this.#sink, toKeys), {
         name: this.name,
         resyncPeriodMs: this.#deps.resyncPeriodMs ?? 0,
       }),
@@ -171,6 +175,15 @@ export class Controller implements Runnable {
       signal.removeEventListener('abort', onAbort);
     }
   }
+
+  readonly #sink: KeySink = {
+    add: (key, options) => {
+      if (this.#queueLog.enabled) {
+        this.#queueLog.info('Queued', { [this.#keyName]: key, cause: options?.cause });
+      }
+      this.queue.add(key, options);
+    },
+  };
 
   readonly #sync = async (
     key: ObjectKey,

@@ -69,6 +69,7 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
     const shown = async (verbosity: number) => {
       const daemon = started(context, [`--kubeconfig=${file()}`, `-v=${verbosity}`]);
       await daemon.printed(/"Starting workers"/);
+      if (verbosity > 0) await daemon.printed(/"API server" version="v/);
       await endedBy('SIGTERM', daemon);
       return messagesOf(daemon);
     };
@@ -82,6 +83,7 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
       'Stopped controller',
     ]);
     assert.deepEqual(changes.filter((message) => !quiet.includes(message)).toSorted(), [
+      'API server',
       'Caches populated',
       'Caches populated',
       'Flags',
