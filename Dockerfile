@@ -1,10 +1,9 @@
 # docker build -t crd-controller .
 #
-# Both images can be chosen: any with Node.js 22.19 or newer will do, also ones without a shell, such
-# as --build-arg RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot. Pin what you deploy by
-# digest.
-ARG BUILD_IMAGE=docker.io/library/node:24.21.0-trixie-slim
-ARG RUNTIME_IMAGE=docker.io/library/node:24.21.0-trixie-slim
+# Both images can be chosen, by --build-arg BUILD_IMAGE= and RUNTIME_IMAGE=: any with Node.js 22.19 or
+# newer will do, also distroless ones without a shell. Pin what you deploy by digest.
+ARG BUILD_IMAGE=node:24.21.0-trixie-slim
+ARG RUNTIME_IMAGE=node:24.21.0-trixie-slim
 
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /src
