@@ -57,7 +57,10 @@ export class FakeSource implements ListerWatcher<Thing> {
   missing = false;
   /** Answers to lists are held back; only their signal ends them. */
   listsHang = false;
-  /** Sends nothing on watches, not even bytes, as a peer that has vanished. */
+  /**
+   * Sends nothing on watches, not even bytes, as a peer that has vanished. A watch that missed
+   * something is silent for good: a connection has no gaps.
+   */
   deaf = false;
   readonly #clock: Clock;
   #objects = new Map<ObjectKey, Thing>();
@@ -148,8 +151,10 @@ export class FakeSource implements ListerWatcher<Thing> {
 
   /** Sends any event on every open watch, past the history. */
   emit(event: WatchEvent<Thing>): void {
-    if (this.deaf) return;
-    for (const stream of this.#streams) stream.push(event);
+    for (const stream of this.#streams) {
+      if (this.deaf) stream.sever();
+      else stream.push(event);
+    }
   }
 
   /** The server ends every watch, as it does when their time is over. */
@@ -241,6 +246,7 @@ class FakeStream implements WatchStream<Thing> {
   readonly #onEnd: (stream: FakeStream) => void;
   readonly #events: WatchEvent<Thing>[] = [];
   #arrival = new Deferred();
+  #severed = false;
   #ended = false;
   #error: unknown;
 
@@ -254,7 +260,13 @@ class FakeStream implements WatchStream<Thing> {
     });
   }
 
+  /** Nothing arrives any more. */
+  sever(): void {
+    this.#severed = true;
+  }
+
   push(event: WatchEvent<Thing>): void {
+    if (this.#severed) return;
     this.lastByteMs = this.#clock.monotonic();
     this.#events.push(event);
     this.#arrival.resolve();
