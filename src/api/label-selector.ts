@@ -30,7 +30,9 @@ export function parseLabelSelector(text: string): Requirement[] {
     requirements.push(parseRequirement(scanner));
     const separator = scanner.next();
     if (separator === '') return requirements;
-    if (separator !== ',') throw scanner.unexpected(separator, "',' or end of string");
+    if (separator !== ',') {
+      throw new SyntaxError(`found '${separator}', expected: ',' or 'end of string'`);
+    }
   }
 }
 
@@ -80,7 +82,11 @@ function parseRequirement(scanner: Scanner): Requirement {
   const negated = scanner.peek() === '!';
   if (negated) scanner.next();
   const key = scanner.next();
-  if (!isWord(key)) throw scanner.unexpected(key, 'identifier');
+  if (!isWord(key)) {
+    throw negated
+      ? scanner.unexpected(key, 'identifier')
+      : new SyntaxError(`found '${key}', expected: !, identifier, or 'end of string'`);
+  }
   requireLabelKey(key);
   if (negated) return { operator: 'absent', key };
   switch (scanner.peek()) {
@@ -142,7 +148,7 @@ function parseValues(scanner: Scanner): string[] {
     } else if (isWord(token) && value === '') {
       value = token;
     } else {
-      throw scanner.unexpected(token, "',' or ')'");
+      throw scanner.unexpected(token, value === '' ? "',', ')' or identifier" : "',' or ')'");
     }
   }
 }
@@ -198,8 +204,6 @@ class Scanner {
   }
 
   unexpected(found: string, expected: string): SyntaxError {
-    return new SyntaxError(
-      `unable to parse requirement: found '${found}', expected: ${expected} (in ${JSON.stringify(this.#text)})`,
-    );
+    return new SyntaxError(`unable to parse requirement: found '${found}', expected: ${expected}`);
   }
 }

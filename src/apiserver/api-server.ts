@@ -150,6 +150,8 @@ export class ApiServer {
     });
     this.handler = (request) => this.#requestHandler.handle(request, authenticate);
     createInitialNamespaces(backend);
+    // What was before the first request is no history that a client could have seen.
+    this.#store.compact();
   }
 
   /** Revision of the last write: stands still when nobody writes. */

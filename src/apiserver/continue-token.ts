@@ -19,8 +19,11 @@ export function continueToken({ revision, after }: ContinuePoint): string {
 /** @throws {StatusError} 400 if the token is none of ours */
 export function continueAt(token: string): ContinuePoint {
   const { v, rv, start } = decode(token);
-  if (v !== TOKEN_VERSION || typeof start !== 'string' || !Number.isSafeInteger(rv)) {
-    throw badRequest('continue key is not valid: incorrect encoded start resourceVersion');
+  if (v !== TOKEN_VERSION) {
+    throw invalidToken(`server does not recognize this encoded version ${shown(v)}`);
+  }
+  if (typeof start !== 'string' || !Number.isSafeInteger(rv)) {
+    throw invalidToken('incorrect encoded start resourceVersion');
   }
   const revision = Number(rv);
   return { revision: revision > 0 ? revision : undefined, after: start.replace(/\0$/, '') };
@@ -32,6 +35,14 @@ function decode(token: string): { v?: unknown; rv?: unknown; start?: unknown } {
     return typeof value === 'object' && value !== null ? value : {};
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
-    throw badRequest(`continue key is not valid: ${cause.message}`);
+    throw invalidToken(cause.message);
   }
+}
+
+function invalidToken(why: string): Error {
+  return badRequest(`invalid continue token: continue key is not valid: ${why}`);
+}
+
+function shown(version: unknown): string {
+  return typeof version === 'string' ? version : '';
 }

@@ -5,6 +5,7 @@ import { hasBody, readObject } from './request-body.ts';
 import { fieldError } from './schema/field-error.ts';
 import { isObject } from './schema/json-value.ts';
 import { badRequest, invalid } from './status-error.ts';
+import { dryRunErrors } from './write-options.ts';
 
 /** How something is to be deleted: `meta/v1` DeleteOptions. */
 export interface DeleteOptions {
@@ -57,6 +58,7 @@ function checked(call: Call, given: DeleteOptions): DeleteOptions {
 }
 
 function fromBody(body: Record<string, unknown>): DeleteOptions {
+  requireKind(body);
   const preconditions = isObject(body['preconditions']) ? body['preconditions'] : {};
   const { gracePeriodSeconds, dryRun } = body;
   return {
@@ -67,8 +69,16 @@ function fromBody(body: Record<string, unknown>): DeleteOptions {
       text('propagationPolicy', body['propagationPolicy']),
       body['orphanDependents'] ?? undefined,
     ),
-    dryRun: Array.isArray(dryRun) && dryRun.includes('All'),
+    dryRun: dryRunOf(dryRun),
   };
+}
+
+/** Any group has the options of a deletion. */
+function requireKind({ apiVersion, kind }: Record<string, unknown>): void {
+  if (kind === undefined || kind === '' || kind === DELETE_OPTIONS.kind) return;
+  throw badRequest(
+    `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion ?? '')} in scheme "pkg/runtime/scheme.go:111"`,
+  );
 }
 
 function fromQuery({ info: { query } }: Call): DeleteOptions {
@@ -82,14 +92,31 @@ function fromQuery({ info: { query } }: Call): DeleteOptions {
       query.get('propagationPolicy') ?? undefined,
       orphan === null ? undefined : isTrue(orphan),
     ),
-    dryRun: false,
+    dryRun: dryRunOf(query.getAll('dryRun').filter(Boolean)),
   };
 }
 
 /** `orphanDependents` is the older form of the policy. */
 function policy(given: string | undefined, orphan: unknown): string | undefined {
+  if (given && orphan !== undefined) {
+    throw invalid(DELETE_OPTIONS, '', [
+      fieldError.invalid(
+        'propagationPolicy',
+        given,
+        'orphanDependents and deletionPropagation cannot be both set',
+      ),
+    ]);
+  }
   if (given) return given;
   return orphan === undefined ? undefined : orphan === true ? 'Orphan' : 'Background';
+}
+
+/** @throws {StatusError} 422 if it names anything but all stages */
+function dryRunOf(given: unknown): boolean {
+  const stages = Array.isArray(given) ? given : [];
+  const errors = dryRunErrors(stages);
+  if (errors.length > 0) throw invalid(DELETE_OPTIONS, '', errors);
+  return stages.length > 0;
 }
 
 function text(field: string, value: unknown): string | undefined {

@@ -99,7 +99,7 @@ function aggregatedResource(definition: ResourceDefinition): object {
     responseKind: { group, version, kind },
     scope: namespaced ? 'Namespaced' : 'Cluster',
     singularResource: singular,
-    verbs: VERBS,
+    verbs: verbsOf(definition),
     ...(shortNames.length > 0 && { shortNames }),
     ...(categories.length > 0 && { categories }),
     ...(subresources.length > 0 && {
@@ -120,17 +120,28 @@ function resourceList(groupVersion: GroupVersion | undefined): Document | undefi
     groupVersion: nameOf(groupVersion),
     resources: groupVersion.definitions.flatMap((definition) => [
       resourceEntry(definition),
-      ...subresourcesOf(definition).map(({ name, verbs, kind }) => ({
-        name: `${definition.plural}/${name}`,
-        singularName: '',
-        namespaced: definition.namespaced,
-        group: kind.group,
-        version: kind.version,
-        kind: kind.kind,
-        verbs,
-      })),
+      ...subresourcesOf(definition).map((subresource) => subresourceEntry(definition, subresource)),
     ]),
   });
+}
+
+function subresourceEntry(
+  definition: ResourceDefinition,
+  { name, verbs, kind }: SubresourceInfo,
+): object {
+  const { plural, namespaced, group, version } = definition;
+  return {
+    name: `${plural}/${name}`,
+    singularName: '',
+    namespaced,
+    // What is not said is as in the group that is listed.
+    ...((kind.group !== group || kind.version !== version) && {
+      group: kind.group,
+      version: kind.version,
+    }),
+    kind: kind.kind,
+    verbs,
+  };
 }
 
 function resourceEntry(definition: ResourceDefinition): object {
@@ -140,10 +151,14 @@ function resourceEntry(definition: ResourceDefinition): object {
     singularName: singular,
     namespaced,
     kind,
-    verbs: VERBS,
+    verbs: verbsOf(definition),
     ...(shortNames.length > 0 && { shortNames }),
     ...(categories.length > 0 && { categories }),
   };
+}
+
+function verbsOf({ deletesCollection = true }: ResourceDefinition): readonly string[] {
+  return deletesCollection ? VERBS : VERBS.filter((verb) => verb !== 'deletecollection');
 }
 
 function subresourcesOf({

@@ -7,8 +7,7 @@ import { trackUpdate } from './patch/track-update.ts';
 import type { ApiObject, StoredObject } from './resource-definition.ts';
 import type { JsonSchema } from './schema/json-schema.ts';
 import type { JsonObject } from './schema/json-value.ts';
-
-const LONGEST_MANAGER = 128;
+import { LONGEST_MANAGER } from './write-options.ts';
 
 /** For kinds without one: nothing is known of the fields, each is tracked as it comes. */
 const ANY_SCHEMA: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };

@@ -1,7 +1,7 @@
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
-import { notAcceptable } from './status-error.ts';
-import type { IncludeObject } from './table/table.ts';
-import { renderTable } from './table/table.ts';
+import { StatusError, badRequest, notAcceptable } from './status-error.ts';
+import type { IncludeObject, MetaVersion } from './table/table.ts';
+import { partialMetadata, renderTable } from './table/table.ts';
 
 /** One entry of an `Accept` header: `application/json;as=Table;v=v1`. */
 export interface MediaRange {
@@ -12,8 +12,13 @@ export interface MediaRange {
 /** What a client wants objects turned into. */
 export type Representation =
   | { readonly form: 'object' }
-  | { readonly form: 'metadata' }
-  | { readonly form: 'table'; readonly includeObject: IncludeObject };
+  /** `list`: the form of a list was asked for, not that of one object. */
+  | { readonly form: 'metadata'; readonly list: boolean; readonly version: MetaVersion }
+  | {
+      readonly form: 'table';
+      readonly includeObject: IncludeObject;
+      readonly version: MetaVersion;
+    };
 
 /** Metadata of a list as it is sent. */
 export interface ListMeta {
@@ -68,9 +73,11 @@ export function negotiate(
     if (range.parameters.get('g') !== META_GROUP) continue;
     const version = range.parameters.get('v');
     if (version !== 'v1' && version !== 'v1beta1') continue;
-    if (as === 'Table') return { form: 'table', includeObject: includeObjectOf(includeObject) };
+    if (as === 'Table') {
+      return { form: 'table', includeObject: includeObjectOf(includeObject), version };
+    }
     if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
-      return { form: 'metadata' };
+      return { form: 'metadata', list: as === 'PartialObjectMetadataList', version };
     }
   }
   throw notAcceptable([JSON_TYPE]);
@@ -87,9 +94,11 @@ export function represent(
     case 'object':
       return inVersion(object, definition);
     case 'metadata':
-      return metadataOf(object);
+      if (representation.list) throw notAList();
+      return partialMetadata(object, representation.version);
     case 'table':
       return renderTable(definition, [inVersion(object, definition)], {
+        version: representation.version,
         includeObject: representation.includeObject,
         listMeta: { resourceVersion: object.metadata.resourceVersion },
         now,
@@ -113,18 +122,26 @@ export function representList(
         metadata,
         items: objects.map((object) => listItem(object, definition)),
       };
-    case 'metadata':
+    case 'metadata': {
+      const { list, version } = representation;
+      if (!list) throw notAcceptable([JSON_TYPE]);
       return {
         kind: 'PartialObjectMetadataList',
-        apiVersion: `${META_GROUP}/v1`,
+        apiVersion: `${META_GROUP}/${version}`,
         metadata,
-        items: objects.map(metadataOf),
+        items: objects.map((object) => partialMetadata(object, version)),
       };
+    }
     case 'table':
       return renderTable(
         definition,
         objects.map((object) => inVersion(object, definition)),
-        { includeObject: representation.includeObject, listMeta: metadata, now },
+        {
+          version: representation.version,
+          includeObject: representation.includeObject,
+          listMeta: metadata,
+          now,
+        },
       );
   }
 }
@@ -147,12 +164,17 @@ function listItem(object: StoredObject, definition: ResourceDefinition): object 
   return item;
 }
 
-function metadataOf({ metadata }: StoredObject): object {
-  return { kind: 'PartialObjectMetadata', apiVersion: `${META_GROUP}/v1`, metadata };
+function notAList(): StatusError {
+  return StatusError.failure({ code: 500, message: 'content is not a list' });
 }
 
+/** @throws {StatusError} 400 if there is no such choice */
 function includeObjectOf(text: string | null): IncludeObject {
-  return text === 'None' || text === 'Object' ? text : 'Metadata';
+  const include = text || 'Metadata';
+  if (include === 'None' || include === 'Metadata' || include === 'Object') return include;
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(text)}: must be 'Metadata', 'Object', 'None', or empty`,
+  );
 }
 
 function qualityOf({ parameters }: MediaRange): number {

@@ -1,10 +1,15 @@
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../api/object.ts';
 import type { Call } from './call.ts';
+import { goTypeOf } from './go-json.ts';
 import { apiVersionIn } from './negotiation.ts';
 import type { ApiObject, ResourceDefinition } from './resource-definition.ts';
-import { isObject } from './schema/json-value.ts';
+import { duplicateFields, readObject, unrecognized } from './request-body.ts';
+import { fieldError } from './schema/field-error.ts';
+import { goJson } from './schema/go-format.ts';
+import { objectAt } from './schema/json-fields.ts';
+import { isObject, own } from './schema/json-value.ts';
 import { prune } from './schema/prune.ts';
-import { badRequest } from './status-error.ts';
+import { badRequest, invalid } from './status-error.ts';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
@@ -31,27 +36,44 @@ const METADATA_SHAPES: ReadonlyMap<string, Shape> = new Map<keyof ObjectMeta, Sh
 
 const OWNER_FIELDS: readonly (keyof OwnerReference)[] = ['apiVersion', 'kind', 'name', 'uid'];
 
-/** @throws {StatusError} 400 unless the query's `fieldValidation` is one of the three */
+/** What the query's `fieldValidation` says, which was looked at before. */
 export function fieldValidationOf({ info }: Call): FieldValidation {
-  const value = info.query.get('fieldValidation') || 'Warn';
-  if (value === 'Ignore' || value === 'Warn' || value === 'Strict') return value;
-  throw badRequest(
-    `fieldValidation: Unsupported value: ${JSON.stringify(value)}: supported values: "", "Ignore", "Strict", "Warn"`,
-  );
+  const value = info.query.get('fieldValidation');
+  return value === 'Ignore' || value === 'Strict' ? value : 'Warn';
 }
 
 /**
- * A body as an object of the kind that the path says: identity and metadata are well-formed, fields
- * that the schema does not know are gone.
+ * The body of a request as an object of the kind that its path says.
  *
+ * @throws {StatusError} 400 or 422 if it is none
+ */
+export function decodeBody(call: Call): ApiObject {
+  const { request, definition } = call;
+  const body = readObject(request, definition);
+  const { object, oddities } = decodeObject(body, definition);
+  if (fieldValidationOf(call) !== 'Ignore') {
+    const duplicates = duplicateFields(request);
+    oddities.unshift(...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`));
+  }
+  reportOddities(call, oddities, (message) => cannotBeHandled(definition, message));
+  return object;
+}
+
+/**
+ * A JSON object as an object of a kind: identity and metadata are well-formed, fields that the
+ * schema does not know are gone.
+ *
+ * @param from what the JSON object is, a body or the result of a patch
  * @returns the object, and what was dropped or odd about it: `unknown field "spec.x"`
- * @throws {StatusError} 400 if it is of another kind, or not an object of any
+ * @throws {StatusError} 400 or 422 if it is of another kind, or not an object of any
  */
 export function decodeObject(
   body: Record<string, unknown>,
   definition: ResourceDefinition,
+  from: 'body' | 'patch' = 'body',
 ): { object: ApiObject; oddities: string[] } {
-  requireKind(body, definition);
+  if (definition.custom) requireCustomKind(body, definition, from);
+  else requireBuiltinKind(body, definition, from);
   const dropped: string[] = [];
   const metadata = decodeMetadata(body['metadata'], definition, dropped);
   const { apiVersion: _version, kind: _kind, metadata: _metadata, ...rest } = body;
@@ -95,34 +117,57 @@ export function cannotBeHandled(definition: ResourceDefinition, why: string): Er
   );
 }
 
-function requireKind(body: Record<string, unknown>, definition: ResourceDefinition): void {
-  const expected = apiVersionIn(definition);
+/** The 422 for a patch whose result is no object of its kind. */
+export function refusePatch(patched: unknown, why: string): Error {
+  return invalid({ group: '', kind: '' }, '', [fieldError.invalid('patch', goJson(patched), why)]);
+}
+
+/** A custom resource says what it is. */
+function requireCustomKind(
+  body: Record<string, unknown>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch',
+): void {
   const { apiVersion, kind } = body;
-  // Built-in kinds may leave out what the path says already.
-  const lenient = !definition.custom;
+  const { group } = definition;
+  const expected = apiVersionIn(definition);
+  const name = own(objectAt(body, 'metadata'), 'name');
+  const refuse = (field: string, value: unknown, wanted: string) =>
+    invalid({ group, kind: shown(kind) }, typeof name === 'string' ? name : '', [
+      fieldError.invalid(field, value, `must be ${wanted}`),
+    ]);
   if (kind === undefined || kind === '') {
-    if (!lenient) throw badRequest(`Object 'Kind' is missing in '${excerpt(body)}'`);
-  } else if (kind !== definition.kind) {
+    const text = JSON.stringify(body);
+    throw unrecognized(definition, `Object 'Kind' is missing in '${text}'`, text);
+  }
+  if (apiVersion !== expected) {
+    if (from === 'patch') throw refuse('apiVersion', apiVersion, expected);
     throw badRequest(
-      `${shown(kind)} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: the kind in the data (${shown(kind)}) does not match the expected kind (${definition.kind})`,
+      `the API version in the data (${shown(apiVersion ?? '')}) does not match the expected API version (${expected})`,
     );
   }
-  if (apiVersion === undefined || apiVersion === '') {
-    if (!lenient) throw badRequest(`Object 'apiVersion' is missing in '${excerpt(body)}'`);
-  } else if (apiVersion !== expected) {
-    throw badRequest(
-      `the API version in the data (${shown(apiVersion)}) does not match the expected API version (${expected})`,
-    );
-  }
+  if (kind !== definition.kind) throw refuse('kind', kind, definition.kind);
+}
+
+/** A built-in kind may leave out what the path says already. */
+function requireBuiltinKind(
+  body: Record<string, unknown>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch',
+): void {
+  const expected = apiVersionIn(definition);
+  const apiVersion = shown(body['apiVersion'] || expected);
+  const kind = shown(body['kind'] || definition.kind);
+  if (kind === definition.kind && apiVersion === expected) return;
+  const why = `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+  if (from === 'patch') throw refusePatch(body, why);
+  throw badRequest(
+    `${kind} in version ${JSON.stringify(apiVersion.split('/').at(-1))} cannot be handled as a ${definition.kind}: ${why}`,
+  );
 }
 
 function shown(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-function excerpt(body: Record<string, unknown>): string {
-  const text = JSON.stringify(body);
-  return text.length > 500 ? `${text.slice(0, 500)}…` : text;
 }
 
 function decodeMetadata(
@@ -138,7 +183,9 @@ function decodeMetadata(
     const shape = METADATA_SHAPES.get(field);
     if (!shape) dropped.push(`metadata.${field}`);
     else if (member !== null && member !== undefined) {
-      const problem = shapeProblem(`metadata.${field}`, member, shape);
+      // Of a custom resource, only the metadata is a Go type.
+      const path = definition.custom ? field : `metadata.${field}`;
+      const problem = shapeProblem(path, member, shape);
       if (problem) throw cannotBeHandled(definition, problem);
       if (!isEmpty(member)) metadata[field] = member;
     }
@@ -164,9 +211,11 @@ function shapeProblem(path: string, value: unknown, shape: Shape): string | unde
         ? undefined
         : mismatch(path, value, '[]string');
     case 'map':
-      return isObject(value) && Object.values(value).every((item) => typeof item === 'string')
-        ? undefined
-        : mismatch(path, value, 'map[string]string');
+      if (!isObject(value)) return mismatch(path, value, 'map[string]string');
+      return Object.values(value)
+        .filter((item) => typeof item !== 'string')
+        .map((item) => mismatch(path, item, 'string'))
+        .at(0);
     case 'owners':
       return Array.isArray(value) && value.every(isOwner)
         ? undefined
@@ -198,6 +247,5 @@ function isEntry(value: unknown): value is ManagedFieldsEntry {
 }
 
 function mismatch(path: string, value: unknown, type: string): string {
-  const got = Array.isArray(value) ? 'array' : isObject(value) ? 'object' : typeof value;
-  return `json: cannot unmarshal ${got} into Go struct field ObjectMeta.${path} of type ${type}`;
+  return `json: cannot unmarshal ${goTypeOf(value)} into Go struct field ObjectMeta.${path} of type ${type}`;
 }

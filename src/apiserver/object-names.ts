@@ -56,7 +56,9 @@ export function nameProblems(name: string, format: NameFormat): string[] {
     case 'dns1123Subdomain':
       return problems(name, SUBDOMAIN_RULE, 'characters');
     case 'dns1123Label':
-      return problems(name, LABEL_RULE, 'characters');
+      return name.includes('.')
+        ? ['must not contain dots']
+        : problems(name, LABEL_RULE, 'characters');
     case 'dns1035Label':
       return problems(name, LABEL_1035_RULE, 'characters');
     case 'pathSegment': {

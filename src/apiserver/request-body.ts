@@ -1,5 +1,6 @@
 import { parse as parseYaml } from 'yaml';
 import type { HttpRequest } from '../util/http.ts';
+import { inspectJson, goTypeOf } from './go-json.ts';
 import type { ExpectedKind } from './protobuf/protobuf-body.ts';
 import { PROTOBUF_TYPE, decodeBody, messageOfKind } from './protobuf/protobuf-body.ts';
 import { NestingError, isObject, requireShallow } from './schema/json-value.ts';
@@ -8,69 +9,122 @@ import { badRequest, tooLarge, unsupportedMediaType } from './status-error.ts';
 /** Of one request, in bytes. */
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
 
+export const APPLY_PATCH = 'application/apply-patch+yaml';
+
 const BODY_TYPES = ['application/json', 'application/yaml'] as const;
+
+/** How much of a body that cannot be read the answer shows, in characters. */
+const EXCERPT = 30;
+
+/** What a real server reads the identity of an object into; its answers show the type. */
+const IDENTITY =
+  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
 /** The media type of the body, without parameters; JSON if the client did not say. */
 export function contentType({ headers }: HttpRequest): string {
   return headers['content-type']?.split(';')[0]?.trim().toLowerCase() || 'application/json';
 }
 
+/** Server-side apply, in either of its encodings. */
+export function isApplyPatch(type: string): boolean {
+  return type === APPLY_PATCH || type === 'application/apply-patch+cbor';
+}
+
 /**
- * The body as a JSON value, from JSON or YAML, and for kinds of Go's from protobuf.
+ * The body as a JSON object, from JSON or YAML, and for kinds of Go's from protobuf.
  *
  * @throws {StatusError} 400 if it cannot be read, 413 if it is too large, 415 if it is none of these
  */
-export function readBody(request: HttpRequest, expected: ExpectedKind): unknown {
+export function readObject(request: HttpRequest, expected: ExpectedKind): Record<string, unknown> {
   const type = contentType(request);
-  if (type === 'application/json') return readJson(request);
-  if (type === 'application/yaml') return readYaml(request);
   const message = messageOfKind(expected);
   if (message && type === PROTOBUF_TYPE) {
     return shallow(() => decodeBody(bodyBytes(request), expected, message));
   }
-  throw unsupportedMediaType(message ? [...BODY_TYPES, PROTOBUF_TYPE] : BODY_TYPES);
-}
-
-/** @throws {StatusError} as `readBody` does */
-export function readObject(request: HttpRequest, expected: ExpectedKind): Record<string, unknown> {
-  const value = readBody(request, expected);
-  if (!isObject(value)) {
-    throw badRequest(
-      `the body of the request must be an object: got ${value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`}`,
-    );
+  if (type !== 'application/json' && type !== 'application/yaml') {
+    throw unsupportedMediaType(message ? [...BODY_TYPES, PROTOBUF_TYPE] : BODY_TYPES);
   }
-  return value;
+  const text = bodyText(request);
+  const refuse = (why: string) => unrecognized(expected, why, text);
+  const value = shallow(() =>
+    type === 'application/json'
+      ? jsonOf(text, (why) => refuse(`couldn't get version/kind; json parse error: ${why}`))
+      : yamlOf(text, (why) => refuse(`yaml: ${why}`)),
+  );
+  if (isObject(value)) return value;
+  throw refuse(
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${goTypeOf(value)} into Go value of type ${IDENTITY}`,
+  );
 }
 
-export function readJson(request: HttpRequest): unknown {
-  return shallow(() => {
-    const text = bodyText(request);
-    try {
-      return JSON.parse(text) as unknown;
-    } catch (cause) {
-      if (!(cause instanceof SyntaxError)) throw cause;
-      throw badRequest(`couldn't get version/kind; json parse error: ${cause.message}`);
-    }
-  });
+/**
+ * The body of a JSON or merge patch.
+ *
+ * @throws {StatusError} 400 if it cannot be read, 413 if it is too large
+ */
+export function readJsonPatch(request: HttpRequest): unknown {
+  const refuse = (why: string) => badRequest(`error decoding patch: ${why}`);
+  return shallow(() => jsonOf(bodyText(request), refuse));
 }
 
-/** JSON is YAML, so this reads both, JSON the fast way. Aliases are refused: a few lines can stand for gigabytes. */
-export function readYaml(request: HttpRequest): unknown {
-  return shallow(() => {
-    const text = bodyText(request);
-    const json = jsonIn(text);
-    if (json !== undefined) return json;
-    try {
-      return parseYaml(text, { maxAliasCount: 0, merge: false, prettyErrors: false }) as unknown;
-    } catch (cause) {
-      if (!(cause instanceof Error)) throw cause;
-      throw badRequest(`error decoding YAML: ${cause.message}`);
-    }
-  });
+/** The same of a strategic merge patch, whose refusals have no beginning. */
+export function readStrategicPatch(request: HttpRequest): unknown {
+  return shallow(() => jsonOf(bodyText(request), badRequest));
+}
+
+/** The same of an apply: YAML, and so JSON too. */
+export function readApplyPatch(request: HttpRequest): unknown {
+  const refuse = (why: string) => badRequest(`error decoding YAML: ${why}`);
+  return shallow(() => yamlOf(bodyText(request), refuse));
+}
+
+/** Paths of the fields that a JSON body gives more than once: the last one holds. */
+export function duplicateFields(request: HttpRequest): readonly string[] {
+  return contentType(request) === 'application/json'
+    ? inspectJson(bodyText(request)).duplicates
+    : [];
 }
 
 export function hasBody({ body }: HttpRequest): boolean {
   return body !== undefined && body.length > 0;
+}
+
+/** The 400 for a body that does not say what it is: with its beginning, as far as it helps. */
+export function unrecognized({ kind }: ExpectedKind, why: string, text: string): Error {
+  // Nobody but the server knows the options of a deletion by their kind.
+  if (kind === 'DeleteOptions') return badRequest(why);
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${kind}): ${why} (${excerpt(text)})`,
+  );
+}
+
+function excerpt(text: string): string {
+  if (text === '') return '<empty>';
+  const shown = text.startsWith('{')
+    ? text.slice(0, EXCERPT)
+    : Buffer.from(text.slice(0, EXCERPT)).subarray(0, EXCERPT).toString('hex');
+  return text.length > EXCERPT ? `${shown} ...` : shown;
+}
+
+function jsonOf(text: string, refuse: (why: string) => Error): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw refuse(inspectJson(text).problem ?? cause.message);
+  }
+}
+
+/** JSON is YAML, so this reads both, JSON the fast way. Aliases are refused: a few lines can stand for gigabytes. */
+function yamlOf(text: string, refuse: (why: string) => Error): unknown {
+  const json = jsonIn(text);
+  if (json !== undefined) return json;
+  try {
+    return parseYaml(text, { maxAliasCount: 0, merge: false, prettyErrors: false }) as unknown;
+  } catch (cause) {
+    if (!(cause instanceof Error)) throw cause;
+    throw refuse(cause.message);
+  }
 }
 
 /** What most clients send as YAML is JSON; undefined if this is not. */
@@ -85,7 +139,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-function shallow(read: () => unknown): unknown {
+function shallow<T>(read: () => T): T {
   const value = read();
   try {
     requireShallow(value);

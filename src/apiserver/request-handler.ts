@@ -10,12 +10,20 @@ import { openApiResponse } from './openapi/openapi-response.ts';
 import type { OpenStreams } from './open-streams.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
 import { recordOf } from './request-log.ts';
+import type { Registry } from './registry.ts';
 import type { Target } from './request-info.ts';
 import { parseTarget, requestInfo } from './request-info.ts';
 import { errorResponse, jsonResponse, streamResponse, textResponse } from './response.ts';
 import type { RenderedAnswer } from './router.ts';
 import { answerCall } from './router.ts';
-import { StatusError, faultStatus, internalError, unauthorized } from './status-error.ts';
+import {
+  StatusError,
+  faultStatus,
+  internalError,
+  methodNotAllowed,
+  noSuchPath,
+  unauthorized,
+} from './status-error.ts';
 import { VERSION } from './version.ts';
 
 export interface RequestHandlerDeps {
@@ -103,9 +111,12 @@ export class RequestHandler {
 
   /** Paths that are about the server itself. */
   #document(request: HttpRequest, target: Target): HttpResponse | undefined {
-    if (request.method !== 'GET') return undefined;
     const { segments } = target;
     const [first = '', ...rest] = segments;
+    if (request.method !== 'GET') {
+      if (!discover(this.#deps.backend.registry, segments, undefined)) return undefined;
+      throw methodNotAllowed();
+    }
     if (HEALTH.has(first)) return textResponse(200, 'ok');
     if (first === 'version' && rest.length === 0) return jsonResponse(200, VERSION);
     if (first === '') return jsonResponse(200, { paths: this.#paths() });
@@ -119,7 +130,10 @@ export class RequestHandler {
     const { backend } = this.#deps;
     const info = requestInfo(request.method, target);
     const answer = info && (await answerCall(backend, request, info, warnings));
-    if (!answer) return textResponse(404, '404 page not found\n');
+    if (!answer) {
+      if (isOfTheServer(backend.registry, target)) throw noSuchPath();
+      return textResponse(404, '404 page not found\n');
+    }
     return this.#respond(request, answer, warnings);
   }
 
@@ -150,6 +164,15 @@ export class RequestHandler {
 /** Ends a response that nobody will read. */
 async function discard({ body }: HttpResponse): Promise<void> {
   await body[Symbol.asyncIterator]().return?.();
+}
+
+/** True for paths in groups that the server itself has, not CRDs: there, what is missing is a Status. */
+function isOfTheServer(registry: Registry, { segments }: Target): boolean {
+  const [root, group = '', version] = segments;
+  if (root === 'api') return true;
+  if (root !== 'apis' || version === undefined) return false;
+  const versions = registry.group(group)?.versions ?? [];
+  return versions.some(({ definitions }) => definitions.some(({ custom }) => !custom));
 }
 
 function sameSecret(given: string, expected: string): boolean {

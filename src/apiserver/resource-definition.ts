@@ -80,6 +80,12 @@ export interface ResourceDefinition extends ResourceNames {
    */
   readonly returnsDeleted?: boolean;
 
+  /**
+   * Whether a DELETE of the collection is served. Nobody deletes all namespaces at once.
+   * @default true
+   */
+  readonly deletesCollection?: boolean;
+
   readonly hooks?: ResourceHooks;
 }
 
@@ -173,7 +179,10 @@ export interface ResourceHooks {
    * the kind knows no grace. `requested` is the client's wish.
    */
   readonly gracePeriodSeconds?: (object: StoredObject, requested: number | undefined) => number;
-  /** Runs as an object that cannot go yet gets its `deletionTimestamp` (Namespace: its phase). */
+  /**
+   * Runs as an object that cannot go yet gets its `deletionTimestamp` (Namespace: its phase). A kind
+   * that has this knows nothing of grace and generations.
+   */
   readonly markDeleted?: (object: ApiObject) => void;
   /** True while something besides `metadata.finalizers` keeps a deleted object (Namespace). */
   readonly heldBack?: (object: StoredObject) => boolean;

@@ -10,7 +10,8 @@ import { getScale, patchScale, updateScale } from './operations/scale.ts';
 import { update } from './operations/update.ts';
 import type { RequestInfo, Verb } from './request-info.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
-import { methodNotAllowed } from './status-error.ts';
+import { badRequest, methodNotAllowed, notFound, verbNotSupported } from './status-error.ts';
+import { requireWriteOptions } from './write-options.ts';
 
 /** An answer whose object, if it is one, is in the form asked for. */
 export type RenderedAnswer = Exclude<Answer, { readonly kind: 'object' }>;
@@ -26,17 +27,12 @@ export async function answerCall(
 ): Promise<RenderedAnswer | undefined> {
   const definition = backend.registry.find(info.group, info.version, info.resource);
   if (!definition || !hasPath(info, definition)) return undefined;
-  const operation = operationOf(info);
-  if (!operation) throw methodNotAllowed();
+  const operation = operationOf(info, definition);
+  if (!operation) throw refuseVerb(info, definition);
   const representation = negotiate(request.headers['accept'], info.query.get('includeObject'));
-  const answer = await operation({
-    backend,
-    request,
-    info,
-    definition,
-    representation,
-    warnings,
-  });
+  const call = { backend, request, info, definition, representation, warnings };
+  requireWriteOptions(call);
+  const answer = await operation(call);
   if (answer.kind !== 'object') return answer;
   const { code, object, definition: shown = definition } = answer;
   const value = represent(object, shown, representation, backend.clock.now());
@@ -44,23 +40,49 @@ export async function answerCall(
 }
 
 function hasPath(
-  { namespace, name, subresource }: RequestInfo,
+  { verb, namespace, name, subresource }: RequestInfo,
   definition: ResourceDefinition,
 ): boolean {
-  const { namespaced, subresources } = definition;
+  const { namespaced, custom } = definition;
   if (namespace !== undefined && !namespaced) return false;
-  // All namespaces can be listed together; one object is in one of them.
-  if (name !== undefined && namespaced && namespace === undefined) return false;
+  if (namespaced && namespace === undefined) {
+    // All namespaces can be listed together; one object is in one of them.
+    if (name !== undefined) return false;
+    if (custom && verb !== 'list' && verb !== 'watch') return false;
+  }
+  // Whoever serves custom resources takes any subresource for the name of an object.
+  if (custom && subresource !== undefined && !hasSubresource(subresource, definition)) {
+    throw notFound(definition, name ?? '');
+  }
+  return subresource === undefined || hasSubresource(subresource, definition);
+}
+
+function hasSubresource(subresource: string, { subresources }: ResourceDefinition): boolean {
   return (
-    subresource === undefined ||
-    (Object.hasOwn(subresources, subresource) &&
-      Boolean(subresources[subresource as keyof typeof subresources]))
+    Object.hasOwn(subresources, subresource) &&
+    Boolean(subresources[subresource as keyof typeof subresources])
   );
 }
 
-function operationOf({ verb, subresource }: RequestInfo): Operation | undefined {
+/** The answer to a verb that a path does not have. */
+function refuseVerb({ verb, name }: RequestInfo, definition: ResourceDefinition): Error {
+  if (!definition.custom) return methodNotAllowed();
+  if (name === undefined) return badRequest('name must be provided');
+  return verbNotSupported(definition, verb);
+}
+
+function operationOf(
+  { verb, namespace, name, subresource }: RequestInfo,
+  { namespaced, deletesCollection = true }: ResourceDefinition,
+): Operation | undefined {
   switch (subresource) {
     case undefined:
+      if (verb === 'create' && name !== undefined) return undefined;
+      if ((verb === 'update' || verb === 'patch') && name === undefined) return undefined;
+      if (verb === 'create' && namespaced && namespace === undefined) return undefined;
+      if (verb === 'deletecollection') {
+        if (!deletesCollection || (namespaced && namespace === undefined)) return undefined;
+      }
       return OPERATIONS[verb];
     case 'status':
       return STATUS_OPERATIONS[verb];

@@ -1,12 +1,12 @@
 import type { FieldRequirement } from '../api/field-selector.ts';
 import { matchesFields, parseFieldSelector } from '../api/field-selector.ts';
 import { matchesLabels, parseLabelSelector } from '../api/label-selector.ts';
-import type { RequestInfo } from './request-info.ts';
+import type { RequestInfo, Verb } from './request-info.ts';
 import { isTrue } from './request-info.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
 import type { FieldError } from './schema/field-error.ts';
 import { fieldError } from './schema/field-error.ts';
-import { badRequest, invalid } from './status-error.ts';
+import { StatusError, badRequest, invalid } from './status-error.ts';
 
 /** The query of a list, a watch or a collection's deletion. */
 export interface ListOptions {
@@ -17,7 +17,8 @@ export interface ListOptions {
   /** Objects on a page; 0: all. */
   readonly limit: number;
   readonly continueToken: string | undefined;
-  readonly sendInitialEvents: boolean;
+  /** Absent: as the resourceVersion has it. */
+  readonly sendInitialEvents: boolean | undefined;
   readonly allowBookmarks: boolean;
   readonly timeoutSeconds: number | undefined;
 }
@@ -37,13 +38,14 @@ export function listOptions(info: RequestInfo, definition: ResourceDefinition): 
   requireConsistent(info);
   return {
     selection: selectionOf(info, definition),
-    revision: revisionOf(query.get('resourceVersion')),
+    revision: revisionOf(query.get('resourceVersion'), info.verb),
     exact: query.get('resourceVersionMatch') === 'Exact',
-    limit: integer('limit', query.get('limit')) ?? 0,
+    limit: integer(query.get('limit')) ?? 0,
     continueToken: query.get('continue') || undefined,
-    sendInitialEvents: isTrue(query.get('sendInitialEvents')),
+    sendInitialEvents:
+      query.get('sendInitialEvents') === null ? undefined : isTrue(query.get('sendInitialEvents')),
     allowBookmarks: isTrue(query.get('allowWatchBookmarks')),
-    timeoutSeconds: integer('timeoutSeconds', query.get('timeoutSeconds')) || undefined,
+    timeoutSeconds: integer(query.get('timeoutSeconds')) || undefined,
   };
 }
 
@@ -95,6 +97,10 @@ function requireConsistent({ verb, query }: RequestInfo): void {
   const errors = verb === 'watch' ? watchErrors(query) : listErrors(query);
   if (errors.length > 0) {
     throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+  }
+  const version = query.get('resourceVersion');
+  if (query.get('continue') && version && version !== '0') {
+    throw badRequest('specifying resource version is not allowed when using continue');
   }
 }
 
@@ -149,6 +155,9 @@ function watchErrors(query: URLSearchParams): FieldError[] {
   if (match && match !== 'NotOlderThan') {
     errors.push(fieldError.notSupported(MATCH, match, ['NotOlderThan']));
   }
+  if (query.get('continue')) {
+    errors.push(fieldError.forbidden(MATCH, `${MATCH} is forbidden when continue is provided`));
+  }
   return errors;
 }
 
@@ -161,22 +170,21 @@ function parsed<T>(parse: (text: string) => T, text: string): T {
   }
 }
 
-/** @throws {StatusError} 400 if `text` is not a resourceVersion */
-export function revisionOf(text: string | null): number | undefined {
+/** @throws {StatusError} if `text` is not a resourceVersion: 400 for a list, else 500 */
+export function revisionOf(text: string | null, verb: Verb): number | undefined {
   if (!text) return undefined;
   const revision = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(revision)) {
-    throw badRequest(
-      `invalid resource version: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
-    );
-  }
-  return revision;
+  if (/^\d+$/.test(text) && Number.isSafeInteger(revision)) return revision;
+  const quoted = JSON.stringify(text);
+  const message = `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`;
+  if (verb === 'list') throw badRequest(`invalid resource version: ${message}`);
+  throw StatusError.failure({ code: 500, message });
 }
 
-function integer(name: string, text: string | null): number | undefined {
+function integer(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
   if (!/^-?\d{1,15}$/.test(text)) {
-    throw badRequest(`${name}: strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
   }
   return Math.max(0, Number(text));
 }

@@ -78,6 +78,26 @@ export function notFound(resource: Names, name: string): StatusError {
   });
 }
 
+/** Nothing is served at the path, in a group that the server itself has. */
+export function noSuchPath(): StatusError {
+  return StatusError.failure({
+    code: 404,
+    reason: 'NotFound',
+    message: 'the server could not find the requested resource',
+    details: {},
+  });
+}
+
+/** As `methodNotAllowed`, for a resource that a CRD defines: the answer names it. */
+export function verbNotSupported(resource: Names, verb: string): StatusError {
+  return StatusError.failure({
+    code: 405,
+    reason: 'MethodNotAllowed',
+    message: `${verb} is not supported on resources of kind ${goQuote(groupResourceOf(resource))}`,
+    details: detailsOf(resource, ''),
+  });
+}
+
 /** The path exists, the verb does not. */
 export function methodNotAllowed(
   message: string = 'the server does not allow this method on the requested resource',
@@ -131,7 +151,6 @@ export function tooLarge(limitBytes: number): StatusError {
     code: 413,
     reason: 'RequestEntityTooLarge',
     message: `Request entity too large: limit is ${limitBytes}`,
-    details: {},
   });
 }
 
@@ -151,9 +170,14 @@ export function invalid(
   return StatusError.of(invalidStatus({ group, kind, name }, errors));
 }
 
-/** A patch that was read, but does not fit the object. */
-export function unprocessable(message: string): StatusError {
-  return StatusError.failure({ code: 422, reason: 'Invalid', message, details: {} });
+/** A patch that was read, but does not fit the object: a real server does not say where. */
+export function unprocessable(): StatusError {
+  return StatusError.failure({
+    code: 422,
+    reason: 'Invalid',
+    message: 'the server rejected our request due to an error in our request',
+    details: {},
+  });
 }
 
 /** A fault of the server's own; `message` is all that the client learns. */

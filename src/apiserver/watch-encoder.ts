@@ -37,7 +37,8 @@ export class WatchEncoder {
   ): Uint8Array {
     const { form } = this.#representation;
     if (form === 'table') return line(type, this.#table(object));
-    const key = `${type} ${form} ${this.#definition.version}`;
+    const version = form === 'metadata' ? this.#representation.version : this.#definition.version;
+    const key = `${type} ${form} ${version}`;
     const known = shared?.get(key);
     if (known) return known;
     const made = line(
@@ -50,30 +51,65 @@ export class WatchEncoder {
 
   /** Says that everything up to `revision` has been said. */
   bookmark(revision: number, initialEventsEnd: boolean): Uint8Array {
-    const metadataOnly = this.#representation.form === 'metadata';
-    return line('BOOKMARK', {
-      kind: metadataOnly ? 'PartialObjectMetadata' : this.#definition.kind,
-      apiVersion: metadataOnly ? 'meta.k8s.io/v1' : apiVersionIn(this.#definition),
-      metadata: {
-        resourceVersion: String(revision),
-        creationTimestamp: null,
-        ...(initialEventsEnd && { annotations: INITIAL_EVENTS_END }),
-      },
-    });
+    const { kind } = this.#definition;
+    const representation = this.#representation;
+    const metadata = {
+      resourceVersion: String(revision),
+      ...(initialEventsEnd && { annotations: INITIAL_EVENTS_END }),
+    };
+    switch (representation.form) {
+      case 'object':
+        return line('BOOKMARK', { kind, apiVersion: apiVersionIn(this.#definition), metadata });
+      case 'metadata': {
+        const apiVersion = `meta.k8s.io/${representation.version}`;
+        return line('BOOKMARK', { kind: 'PartialObjectMetadata', apiVersion, metadata });
+      }
+      case 'table':
+        return line('BOOKMARK', this.#tableBookmark(metadata, representation));
+    }
   }
 
   error(status: object): Uint8Array {
     return line('ERROR', status);
   }
 
+  /** A row that has nothing to say but its metadata. */
+  #tableBookmark(
+    metadata: { readonly resourceVersion: string },
+    { includeObject, version }: Extract<Representation, { form: 'table' }>,
+  ): object {
+    const { resourceVersion } = metadata;
+    const { columns } = this.#definition;
+    const bookmark = {
+      kind: 'PartialObjectMetadata',
+      apiVersion: `meta.k8s.io/${version}`,
+      metadata,
+    };
+    return {
+      kind: 'Table',
+      apiVersion: `meta.k8s.io/${version}`,
+      metadata: { resourceVersion },
+      columnDefinitions: null,
+      rows: [
+        {
+          cells: columns.map((_, index) => (index === 0 ? '' : null)),
+          object: includeObject === 'None' ? null : bookmark,
+        },
+      ],
+    };
+  }
+
   /** Columns are described once, with the first row. */
   #table(object: StoredObject): object {
-    const { form } = this.#representation;
+    const representation = this.#representation;
     const table = renderTable(this.#definition, [inVersion(object, this.#definition)], {
       listMeta: { resourceVersion: object.metadata.resourceVersion },
       now: this.#clock.now(),
       noHeaders: this.#headersSent,
-      ...(form === 'table' && { includeObject: this.#representation.includeObject }),
+      ...(representation.form === 'table' && {
+        version: representation.version,
+        includeObject: representation.includeObject,
+      }),
     });
     this.#headersSent = true;
     return table;

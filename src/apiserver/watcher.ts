@@ -101,8 +101,8 @@ export class Watcher implements AsyncIterable<Uint8Array> {
   /** Gathers what the stream begins with; false if it ends there. */
   #begin(): boolean {
     const { collection } = this.#deps;
-    const { revision = 0, selection, sendInitialEvents } = this.#options;
-    if (revision === 0 || sendInitialEvents) {
+    const { revision = 0, selection, sendInitialEvents = revision === 0 } = this.#options;
+    if (sendInitialEvents) {
       this.#initial = collection
         .list(selection.namespace)
         .filter((object) => selection.matches(object))
@@ -110,6 +110,8 @@ export class Watcher implements AsyncIterable<Uint8Array> {
       this.#initialPending = true;
       return true;
     }
+    // From any state on, without that state: from now on.
+    if (revision === 0) return true;
     try {
       for (const change of collection.history.since(revision)) this.#offer(change, new Map());
       return true;

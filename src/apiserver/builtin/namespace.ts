@@ -16,6 +16,7 @@ export const NAMESPACE: ResourceDefinition = builtin({
   columns: NAMESPACE_COLUMNS,
   subresources: { status: true, finalize: true },
   nameFormat: 'dns1123Label',
+  deletesCollection: false,
   selectableFields: {
     'status.phase': phaseOf,
     // Its own name without `metadata`: an old mistake that clients rely on.
@@ -60,7 +61,10 @@ function prepareForUpdate(
   previous: StoredObject,
   { subresource }: { readonly subresource: string | undefined },
 ): void {
-  if (subresource === 'finalize') return;
+  if (subresource === 'finalize') {
+    namespace['status'] = objectIn(previous, 'status') ?? {};
+    return;
+  }
   const { finalizers: _, ...spec } = objectIn(namespace, 'spec') ?? {};
   const finalizers = listIn(objectIn(previous, 'spec'), 'finalizers');
   namespace['spec'] = { ...spec, ...(finalizers.length > 0 ? { finalizers } : {}) };

@@ -44,7 +44,7 @@ const VERBS: Readonly<Record<Action, string>> = {
   put: 'replace',
   patch: 'patch',
   delete: 'delete',
-  deletecollection: 'deleteCollection',
+  deletecollection: 'delete',
 };
 
 const JSON_TYPE = 'application/json';
@@ -187,7 +187,10 @@ class Operations {
   ): Operation {
     const { group, version, kind, namespaced, custom } = this.#definition;
     const { parameters, body, suffix = '', kind: servedKind = this.#kind } = options;
-    const scope = namespaced && suffix !== 'ForAllNamespaces' ? 'Namespaced' : '';
+    const scope = [
+      action === 'deletecollection' ? 'Collection' : '',
+      namespaced && suffix !== 'ForAllNamespaces' ? 'Namespaced' : '',
+    ].join('');
     const place = `${pascal(group || 'core')}${pascal(version)}`;
     const patchTypes = custom ? PATCH_TYPES : [...PATCH_TYPES, STRATEGIC_MERGE];
     return {

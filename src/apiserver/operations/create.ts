@@ -1,8 +1,7 @@
 import type { Answer, Call } from '../call.ts';
-import { cannotBeHandled, decodeObject, reportOddities } from '../object-decoder.ts';
-import { readObject } from '../request-body.ts';
+import { decodeBody } from '../object-decoder.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import { StatusError, badRequest, forbidden, methodNotAllowed, notFound } from '../status-error.ts';
+import { StatusError, badRequest, forbidden, notFound } from '../status-error.ts';
 import { storeNew } from './write.ts';
 
 /** Without vowels and look-alikes, so that a suffix is never a word. */
@@ -12,15 +11,11 @@ const LONGEST_GENERATED_NAME = 63;
 const NAME_ATTEMPTS = 8;
 
 export function create(call: Call): Answer {
-  const { definition } = call;
-  requirePlace(call);
-  const { object, oddities } = decodeObject(readObject(call.request, definition), definition);
-  reportOddities(call, oddities, (message) => cannotBeHandled(definition, message));
+  const object = decodeBody(call);
   if (object.metadata.resourceVersion) {
     throw StatusError.failure({
       code: 500,
       message: 'resourceVersion should not be set on objects to be created',
-      details: {},
     });
   }
   return { kind: 'object', code: 201, object: createNamed(call, object) };
@@ -29,10 +24,11 @@ export function create(call: Call): Answer {
 /**
  * Stores a new object at the place the path says, under its own name or a generated one.
  *
- * @throws {StatusError} 403 or 404 if its namespace does not take it
+ * @throws {StatusError} 403 or 404 if its CRD or its namespace does not take it
  */
 export function createNamed(call: Call, object: ApiObject, applied?: 'applied'): StoredObject {
   placeObject(call, object);
+  requireOpen(call, object.metadata.name);
   requireNamespace(call, object.metadata.name);
   const { generateName, name } = object.metadata;
   if (name || !generateName) return storeNew(call, object, applied);
@@ -58,13 +54,14 @@ export function placeObject({ info, definition }: Call, { metadata }: ApiObject)
   if (info.namespace !== undefined) metadata.namespace = info.namespace;
 }
 
-/** @throws {StatusError} 405 if objects of this resource cannot be created at this path */
-function requirePlace({ info, definition }: Call): void {
-  if (info.name !== undefined) throw methodNotAllowed();
-  if (definition.namespaced && info.namespace === undefined) throw methodNotAllowed();
-  if (definition.terminating) {
-    throw methodNotAllowed('create not allowed while custom resource definition is terminating');
-  }
+/** @throws {StatusError} 403 if the CRD is on its way out */
+function requireOpen({ definition }: Call, name: string): void {
+  if (!definition.terminating) return;
+  throw forbidden(
+    definition,
+    name,
+    'create not allowed while custom resource definition is terminating',
+  );
 }
 
 /** What the NamespaceLifecycle admission of a real server sees to. */

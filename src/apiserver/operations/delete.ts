@@ -1,6 +1,6 @@
 import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
-import type { Answer, Call } from '../call.ts';
+import type { Answer, Backend, Call } from '../call.ts';
 import { copyJson } from '../copy-json.ts';
 import type { DeleteOptions } from '../delete-options.ts';
 import { deleteOptions } from '../delete-options.ts';
@@ -8,7 +8,7 @@ import { representList } from '../negotiation.ts';
 import { deletionFinalizers } from '../object-metadata.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { listOptions } from '../selection.ts';
-import { conflict, forbidden, methodNotAllowed } from '../status-error.ts';
+import { conflict, forbidden } from '../status-error.ts';
 import { existing } from './read.ts';
 import { mutable } from './successor.ts';
 import { removeObject } from './write.ts';
@@ -34,7 +34,6 @@ export function remove(call: Call): Answer {
 /** Deletes every object of a selection; answers with what it found. */
 export function removeCollection(call: Call): Answer {
   const { backend, definition, info, representation } = call;
-  if (definition.namespaced && info.namespace === undefined) throw methodNotAllowed();
   const options = deleteOptions(call);
   const { selection } = listOptions({ ...info, verb: 'list' }, definition);
   const { store, clock } = backend;
@@ -72,14 +71,27 @@ export function deleteObject(
   const held =
     grace.seconds > 0 || finalizers.length > 0 || definition.hooks?.heldBack?.(stored) === true;
   if (!held) {
-    const object = options.dryRun ? stored : removeObject(backend, definition, stored);
-    return { object, gone: true };
+    // Where there could have been grace, it is written first that there is none.
+    const last = definition.hooks?.gracePeriodSeconds
+      ? writeMark(backend, definition, stored, mark(stored, definition, grace, finalizers), options)
+      : stored;
+    return { object: options.dryRun ? last : removeObject(backend, definition, last), gone: true };
   }
   const marked = mark(stored, definition, grace, finalizers);
-  if (options.dryRun || equalJson(marked, stored)) return { object: marked, gone: false };
-  const object = backend.store.collection(definition).put(marked);
-  backend.observer.written(definition, object);
-  return { object, gone: false };
+  return { object: writeMark(backend, definition, stored, marked, options), gone: false };
+}
+
+function writeMark(
+  { store, observer }: Backend,
+  definition: ResourceDefinition,
+  stored: StoredObject,
+  marked: ApiObject,
+  { dryRun }: DeleteOptions,
+): StoredObject {
+  if (dryRun || equalJson(marked, stored)) return marked;
+  const object = store.collection(definition).put(marked);
+  observer.written(definition, object);
+  return object;
 }
 
 interface Grace {
@@ -121,11 +133,12 @@ function mark(
   else delete metadata.finalizers;
   const begins = metadata.deletionTimestamp === undefined;
   metadata.deletionTimestamp = until;
-  metadata.deletionGracePeriodSeconds = seconds;
-  if (begins) {
-    if (metadata.generation) metadata.generation++;
-    hooks?.markDeleted?.(object);
+  if (hooks?.markDeleted) {
+    if (begins) hooks.markDeleted(object);
+    return object;
   }
+  metadata.deletionGracePeriodSeconds = seconds;
+  if (begins && metadata.generation) metadata.generation++;
   return object;
 }
 

@@ -1,6 +1,8 @@
 import type { Answer, Call } from '../call.ts';
 import { writeContext } from '../field-manager.ts';
-import { decodeObject, reportOddities } from '../object-decoder.ts';
+import { goTypeOf } from '../go-json.ts';
+import { apiVersionIn } from '../negotiation.ts';
+import { decodeObject, refusePatch, reportOddities } from '../object-decoder.ts';
 import type { ApplyResult } from '../patch/apply.ts';
 import { applyPatch } from '../patch/apply.ts';
 import { describeConflicts } from '../patch/apply-conflict.ts';
@@ -9,19 +11,24 @@ import { mergePatch } from '../patch/merge-patch.ts';
 import { PatchError } from '../patch/patch-error.ts';
 import { strategicMergePatch } from '../patch/strategic-merge-patch.ts';
 import { isTrue } from '../request-info.ts';
-import { contentType, readJson, readYaml } from '../request-body.ts';
-import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import { fieldError } from '../schema/field-error.ts';
-import { goJson } from '../schema/go-format.ts';
+import {
+  APPLY_PATCH,
+  contentType,
+  isApplyPatch,
+  readApplyPatch,
+  readJsonPatch,
+  readStrategicPatch,
+} from '../request-body.ts';
+import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { textAt } from '../schema/json-fields.ts';
 import { NestingError, isObject } from '../schema/json-value.ts';
 import {
   StatusError,
   applyConflict,
   badRequest,
   conflict,
-  invalid,
-  methodNotAllowed,
   notFound,
+  unprocessable,
   unsupportedMediaType,
 } from '../status-error.ts';
 import { createNamed } from './create.ts';
@@ -31,21 +38,20 @@ import { storeChange } from './write.ts';
 const JSON_PATCH = 'application/json-patch+json';
 const MERGE_PATCH = 'application/merge-patch+json';
 const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
-const APPLY_PATCH = 'application/apply-patch+yaml';
 
 /**
  * A change to one object. Reading, patching and writing happen in one go, so nobody comes in
  * between and the patch is never retried.
  */
 export function patch(call: Call): Answer {
-  if (call.info.name === undefined) throw methodNotAllowed();
   const type = contentType(call.request);
-  return type === APPLY_PATCH || type === 'application/apply-patch+cbor'
+  return isApplyPatch(type)
     ? apply(call)
     : { kind: 'object', code: 200, object: change(call, type) };
 }
 
 function change(call: Call, type: string): StoredObject {
+  if (!patchTypes(call).includes(type)) throw unsupportedMediaType(patchTypes(call));
   const live = existing(call);
   const patched = patchedBody(call, type, live);
   const { object, oddities } = decodePatched(call, patched);
@@ -64,12 +70,12 @@ export function patchedBody(call: Call, type: string, live: StoredObject): unkno
   return patching(() => {
     switch (type) {
       case JSON_PATCH:
-        return jsonPatch(live, readJson(call.request));
+        return jsonPatch(live, readJsonPatch(call.request));
       case MERGE_PATCH:
-        return mergePatch(live, patchObject(readJson(call.request)));
+        return mergePatch(live, patchObject(readJsonPatch(call.request), 'error decoding patch'));
       case STRATEGIC_PATCH:
         if (!definition.custom && definition.schema) {
-          return strategicMergePatch(live, readJson(call.request), definition.schema);
+          return strategicMergePatch(live, readStrategicPatch(call.request), definition.schema);
         }
         throw unsupportedMediaType(patchTypes(call));
       default:
@@ -81,12 +87,8 @@ export function patchedBody(call: Call, type: string, live: StoredObject): unkno
 /** Server-side apply: creates what is not there. */
 function apply(call: Call): Answer {
   const { backend, definition, info } = call;
-  if (!info.query.get('fieldManager')) {
-    throw invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [
-      fieldError.required('fieldManager', 'is required for apply patch'),
-    ]);
-  }
-  const applied = patchObject(readYaml(call.request));
+  const applied = patchObject(readApplyPatch(call.request), 'error decoding YAML');
+  requireSameKind(applied, definition);
   const live = backend.store.collection(definition).get(info.namespace, info.name ?? '');
   if (!live && info.subresource !== undefined) throw notFound(definition, info.name ?? '');
   const result = patching(() =>
@@ -103,7 +105,8 @@ function apply(call: Call): Answer {
     const next = requireIdentity(object, live);
     return { kind: 'object', code: 200, object: storeChange(call, live, next, 'applied') };
   }
-  const { uid } = object.metadata;
+  const { uid, name } = object.metadata;
+  if (name !== info.name) throw otherName(name, info.name ?? '');
   if (uid) {
     throw conflict(
       definition,
@@ -125,21 +128,36 @@ function decodePatched(
   patched: unknown,
 ): { object: ApiObject; oddities: string[] } {
   if (!isObject(patched)) throw refusePatch(patched, 'the result of the patch is not an object');
-  return decodeObject(patched, definition);
+  return decodeObject(patched, definition, 'patch');
 }
 
 /** A patch may not make another object of the one it is applied to. */
 function requireIdentity(object: ApiObject, live: StoredObject): ApiObject {
   const { name, namespace } = live.metadata;
   if (object.metadata.name !== name || (object.metadata.namespace ?? namespace) !== namespace) {
-    throw badRequest(
-      object.metadata.name === name
-        ? 'the namespace of the provided object does not match the namespace sent on the request'
-        : `the name of the object (${object.metadata.name}) does not match the name on the URL (${name})`,
-    );
+    throw object.metadata.name === name
+      ? badRequest(
+          'the namespace of the provided object does not match the namespace sent on the request',
+        )
+      : otherName(object.metadata.name, name);
   }
   if (namespace !== undefined) object.metadata.namespace = namespace;
   return object;
+}
+
+function otherName(name: string, expected: string): StatusError {
+  return badRequest(
+    `the name of the object (${name}) does not match the name on the URL (${expected})`,
+  );
+}
+
+/** @throws {StatusError} 400 if something of another kind or version is applied */
+function requireSameKind(applied: Record<string, unknown>, definition: ResourceDefinition): void {
+  const apiVersion = textAt(applied, 'apiVersion');
+  const kind = textAt(applied, 'kind');
+  if (apiVersion === apiVersionIn(definition) && kind === definition.kind) return;
+  const groupVersion = apiVersion.includes('/') ? apiVersion : `/${apiVersion}`;
+  throw badRequest(`invalid object type: ${groupVersion}, Kind=${kind}`);
 }
 
 function withName(applied: Record<string, unknown>, name: string): Record<string, unknown> {
@@ -147,19 +165,17 @@ function withName(applied: Record<string, unknown>, name: string): Record<string
   return { ...applied, metadata: { name, ...metadata } };
 }
 
-function patchObject(value: unknown): Record<string, unknown> {
+function patchObject(value: unknown, trying: string): Record<string, unknown> {
   if (isObject(value)) return value;
-  throw badRequest(`a patch of this type must be an object: got ${JSON.stringify(value)}`);
+  throw badRequest(
+    `${trying}: json: cannot unmarshal ${goTypeOf(value)} into Go value of type map[string]interface {}`,
+  );
 }
 
 function patchTypes({ definition }: Call): string[] {
   return definition.custom
     ? [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
     : [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH];
-}
-
-function refusePatch(patched: unknown, why: string): StatusError {
-  return invalid({ group: '', kind: '' }, '', [fieldError.invalid('patch', goJson(patched), why)]);
 }
 
 /** Runs a pure patch function; what it throws becomes an answer. */
@@ -169,12 +185,13 @@ function patching<T>(run: () => T): T {
   } catch (error) {
     if (error instanceof NestingError) throw badRequest(error.message);
     if (!(error instanceof PatchError)) throw error;
-    if (error.kind === 'malformed') throw badRequest(error.message);
-    throw StatusError.failure({
-      code: 422,
-      reason: 'Invalid',
-      message: error.message,
-      details: {},
-    });
+    switch (error.kind) {
+      case 'malformed':
+        throw badRequest(error.message);
+      case 'invalid':
+        throw unprocessable();
+      case 'untyped':
+        throw StatusError.failure({ code: 500, message: error.message });
+    }
   }
 }

@@ -4,9 +4,9 @@ import { isDryRun } from '../call.ts';
 import { deleteOptionsOf } from '../delete-options.ts';
 import { valueAt, withValueAt } from '../field-path.ts';
 import { readObject } from '../request-body.ts';
-import { fieldError } from '../schema/field-error.ts';
+import { fieldError, formatFieldError } from '../schema/field-error.ts';
 import { isObject } from '../schema/json-value.ts';
-import { badRequest, conflict, invalid } from '../status-error.ts';
+import { StatusError, badRequest, conflict } from '../status-error.ts';
 import { deleteObject } from './delete.ts';
 import { existing } from './read.ts';
 import { mutable } from './successor.ts';
@@ -26,17 +26,14 @@ export function bind(call: Call): Answer {
   const { backend, definition } = call;
   const pod = existing(call);
   const { name } = pod.metadata;
-  const node = valueAt(readObject(call.request, BINDING), ['target', 'name']);
-  if (typeof node !== 'string' || node === '') {
-    throw invalid(BINDING, name, [fieldError.required('target.name')]);
-  }
+  const node = targetOf(readObject(call.request, BINDING));
   if (pod.metadata.deletionTimestamp !== undefined) {
     throw conflict(definition, name, `pod ${name} is being deleted, cannot be assigned to a host`);
   }
   const assigned = valueAt(pod, ['spec', 'nodeName']);
   if (assigned) {
     throw conflict(
-      definition,
+      { group: '', plural: 'pods/binding' },
       name,
       `pod ${name} is already assigned to node ${JSON.stringify(assigned)}`,
     );
@@ -60,6 +57,23 @@ export function bind(call: Call): Answer {
   if (isDryRun(call)) return DONE;
   backend.observer.written(definition, backend.store.collection(definition).put(bound));
   return DONE;
+}
+
+/** @throws {StatusError} 500, as from a real server, if it names no node */
+function targetOf(binding: Record<string, unknown>): string {
+  const kind = valueAt(binding, ['target', 'kind']);
+  const name = valueAt(binding, ['target', 'name']);
+  const errors = [
+    ...(kind === undefined || kind === '' || kind === 'Node'
+      ? []
+      : [fieldError.notSupported('target.kind', kind, ['Node', '<empty>'])]),
+    ...(typeof name === 'string' && name !== '' ? [] : [fieldError.required('target.name')]),
+  ].map(formatFieldError);
+  if (errors.length === 0) return String(name);
+  throw StatusError.failure({
+    code: 500,
+    message: errors.length === 1 ? String(errors[0]) : `[${errors.join(', ')}]`,
+  });
 }
 
 /** `POST /eviction`: a deletion that budgets may refuse; this server has no budgets. */

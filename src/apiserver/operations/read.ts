@@ -13,7 +13,7 @@ import { Watcher } from '../watcher.ts';
 const FRESHNESS_WAIT_MS = 3000;
 
 export async function get(call: Call): Promise<Answer> {
-  await untilReached(call, revisionOf(call.info.query.get('resourceVersion')));
+  await untilReached(call, revisionOf(call.info.query.get('resourceVersion'), call.info.verb));
   return { kind: 'object', code: 200, object: existing(call) };
 }
 
@@ -77,8 +77,10 @@ interface Page {
 
 function pageOf({ backend, definition }: Call, options: ListOptions): Page {
   const { store } = backend;
-  const { selection, limit } = options;
+  const { selection } = options;
   const from = options.continueToken === undefined ? undefined : continueAt(options.continueToken);
+  // Any state comes from where there are no pages, as from a real server's cache.
+  const limit = options.revision === 0 && !from ? 0 : options.limit;
   // A token without a revision is one that this server gave out after the history was gone.
   const revision = from
     ? (from.revision ?? store.revision)

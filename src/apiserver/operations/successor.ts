@@ -15,9 +15,13 @@ export function isolated(
 ): ApiObject {
   const { subresources, custom } = definition;
   if (subresource === 'status') {
-    const { managedFields } = draft.metadata;
+    const { managedFields, resourceVersion } = draft.metadata;
     const metadata = custom
-      ? { ...mutable(previous).metadata, ...(managedFields && { managedFields }) }
+      ? {
+          ...mutable(previous).metadata,
+          resourceVersion,
+          ...(managedFields && { managedFields }),
+        }
       : { ...draft.metadata };
     if (!custom) keep(metadata, previous.metadata, 'ownerReferences');
     const object: ApiObject = { ...mutable(previous), metadata };
@@ -45,14 +49,10 @@ export function settledMetadata(
   if (previous.generation !== undefined) metadata.generation = previous.generation;
   else if (tracksGeneration) metadata.generation = 1;
   if (previous.deletionTimestamp !== undefined) {
-    metadata.deletionTimestamp = previous.deletionTimestamp;
-  } else {
-    delete metadata.deletionTimestamp;
+    metadata.deletionTimestamp ??= previous.deletionTimestamp;
   }
   if (previous.deletionGracePeriodSeconds !== undefined) {
     metadata.deletionGracePeriodSeconds ??= previous.deletionGracePeriodSeconds;
-  } else {
-    delete metadata.deletionGracePeriodSeconds;
   }
   const unconditional = unconditionalUpdate ?? !custom;
   if (!metadata.resourceVersion && unconditional) {

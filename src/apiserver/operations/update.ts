@@ -1,21 +1,19 @@
 import type { Answer, Call } from '../call.ts';
-import { cannotBeHandled, decodeObject, reportOddities } from '../object-decoder.ts';
-import { readObject } from '../request-body.ts';
+import { decodeBody } from '../object-decoder.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import { badRequest, conflict, methodNotAllowed } from '../status-error.ts';
+import { badRequest, conflict } from '../status-error.ts';
 import { createNamed, placeObject } from './create.ts';
 import { existing } from './read.ts';
 import { storeChange } from './write.ts';
 
 export function update(call: Call): Answer {
   const { definition, info, backend } = call;
-  if (info.name === undefined) throw methodNotAllowed();
-  const { object, oddities } = decodeObject(readObject(call.request, definition), definition);
-  reportOddities(call, oddities, (message) => cannotBeHandled(definition, message));
-  requireName(object, info.name);
+  const { name = '' } = info;
+  const object = decodeBody(call);
+  requireName(object, name);
   placeObject(call, object);
   if (definition.createOnUpdate && info.subresource === undefined) {
-    const present = backend.store.collection(definition).get(info.namespace, info.name);
+    const present = backend.store.collection(definition).get(info.namespace, name);
     if (!present) return { kind: 'object', code: 201, object: createNamed(call, object) };
   }
   const previous = existing(call);
@@ -26,7 +24,9 @@ export function update(call: Call): Answer {
 /** @throws {StatusError} 400 if the object has another name than the path */
 function requireName({ metadata }: ApiObject, name: string): void {
   if (!metadata.name) {
-    throw badRequest('name must be provided');
+    throw badRequest(
+      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+    );
   }
   if (metadata.name !== name) {
     throw badRequest(

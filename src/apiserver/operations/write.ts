@@ -3,16 +3,16 @@ import { timestamp } from '../../api/conditions.ts';
 import type { Backend, Call } from '../call.ts';
 import { hookContext, isDryRun } from '../call.ts';
 import { withTrackedFields } from '../field-manager.ts';
-import { cannotBeHandled } from '../object-decoder.ts';
+import { cannotBeHandled, refusePatch } from '../object-decoder.ts';
 import { hasFinalizers, validateMetadata, validateMetadataUpdate } from '../object-metadata.ts';
 import { copyJson } from '../copy-json.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { applyDefaults } from '../schema/defaults.ts';
 import type { FieldError } from '../schema/field-error.ts';
-import { formatFieldError } from '../schema/field-error.ts';
 import { validateScaleValues } from '../schema/scale-values.ts';
+import { unmarshalProblem } from '../schema/unmarshal-problem.ts';
 import { validateStructure } from '../schema/validate.ts';
-import { alreadyExists, conflict, invalid } from '../status-error.ts';
+import { StatusError, alreadyExists, conflict, invalid } from '../status-error.ts';
 import { isolated, settledMetadata, shareUnchanged } from './successor.ts';
 
 /**
@@ -50,7 +50,7 @@ export function storeNew(call: Call, draft: ApiObject, applied?: AppliedFields):
   const object = applied ? defaulted : withTrackedFields(call, undefined, defaulted);
   hooks?.prepareForCreate?.(object, hookContext(backend));
   requireValid(definition, object, [
-    ...validateObject(object, definition),
+    ...validateObject(call, object),
     ...(hooks?.validate?.(object, undefined) ?? []),
     ...validateMetadata(object.metadata, definition.namespaced, nameFormat),
   ]);
@@ -97,7 +97,7 @@ export function storeChange(
     object.metadata.generation = (previous.metadata.generation ?? 0) + 1;
   }
   requireValid(definition, object, [
-    ...validateObject(object, definition),
+    ...validateObject(call, object),
     ...(hooks?.validate?.(object, previous) ?? []),
     ...(hooks?.validateUpdate?.(object, previous) ?? []),
     // The name was found valid when it was new.
@@ -146,6 +146,12 @@ function requireCurrent(
   { metadata }: StoredObject,
 ): void {
   const { resourceVersion } = draft.metadata;
+  if (resourceVersion && !/^\d+$/.test(resourceVersion)) {
+    throw StatusError.failure({
+      code: 500,
+      message: `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`,
+    });
+  }
   if (resourceVersion && resourceVersion !== '0' && resourceVersion !== metadata.resourceVersion) {
     throw conflict(definition, metadata.name);
   }
@@ -163,13 +169,19 @@ function withDefaults(object: ApiObject, { schema, hooks }: ResourceDefinition):
   return own;
 }
 
-function validateObject(object: StoredObject, definition: ResourceDefinition): FieldError[] {
+function validateObject(
+  { definition, info }: Pick<Call, 'definition' | 'info'>,
+  object: StoredObject,
+): FieldError[] {
   const { schema, custom, subresources } = definition;
   if (!schema) return [];
   const errors = validateStructure(object, schema, '');
   // Built-in kinds are Go types: a value of another type does not even decode.
   const wrongType = !custom && errors.find(({ reason }) => reason === 'FieldValueTypeInvalid');
-  if (wrongType) throw cannotBeHandled(definition, formatFieldError(wrongType));
+  if (wrongType) {
+    const why = unmarshalProblem(wrongType, definition.kind, schema);
+    throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);
+  }
   // Beyond that their own rules decide: enums and keys of lists are not enforced as such.
   if (!custom) return errors.filter(({ reason }) => reason === 'FieldValueRequired');
   const { scale } = subresources;

@@ -1,4 +1,5 @@
 import { equalJson } from '../../api/equal.ts';
+import { goTypeOf } from '../go-json.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { isObject, requireShallow, setOwn } from '../schema/json-value.ts';
 import { PatchError } from './patch-error.ts';
@@ -207,7 +208,10 @@ function parsePointer(pointer: string): string[] {
 
 function parseOperations(patch: unknown): JsonPatchOperation[] {
   if (!Array.isArray(patch)) {
-    throw new PatchError('malformed', 'a JSON patch must be a list of operations');
+    throw new PatchError(
+      'malformed',
+      `error decoding patch: json: cannot unmarshal ${goTypeOf(patch)} into Go value of type []handlers.jsonPatchOp`,
+    );
   }
   if (patch.length > MAX_OPERATIONS) {
     throw new PatchError(
@@ -237,7 +241,7 @@ function parseOperation(operation: unknown, index: number): JsonPatchOperation {
       if (typeof from !== 'string') throw malformed('has no "from"');
       return { op, path, from };
     default:
-      throw malformed(`has an unexpected kind: ${JSON.stringify(op)}`);
+      throw new PatchError('invalid', `Unexpected kind: ${JSON.stringify(op)}`);
   }
 }
 

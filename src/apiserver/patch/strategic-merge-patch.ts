@@ -1,3 +1,4 @@
+import { goTypeOf } from '../go-json.ts';
 import { goJson } from '../schema/go-format.ts';
 import { fieldSchema } from '../schema/json-schema.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
@@ -30,7 +31,12 @@ export function strategicMergePatch(
   patch: unknown,
   schema: JsonSchema,
 ): JsonObject {
-  if (!isObject(patch)) throw new PatchError('malformed', 'the patch is not an object');
+  if (!isObject(patch)) {
+    throw new PatchError(
+      'malformed',
+      `json: cannot unmarshal ${goTypeOf(patch)} into Go value of type map[string]interface {}`,
+    );
+  }
   return mergeObject(target, patch, schema, 0);
 }
 

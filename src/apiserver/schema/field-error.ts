@@ -104,9 +104,9 @@ export function invalidStatus(object: InvalidObject, errors: readonly FieldError
     message: invalidMessage(object, errors),
     reason: 'Invalid',
     details: {
-      name: object.name,
+      ...(object.name ? { name: object.name } : {}),
       ...(object.group ? { group: object.group } : {}),
-      kind: object.kind,
+      ...(object.kind ? { kind: object.kind } : {}),
       causes: toCauses(errors),
     },
     code: 422,

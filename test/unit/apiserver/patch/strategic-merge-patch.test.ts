@@ -178,7 +178,7 @@ test('a patch that does not fit is refused with the right code', () => {
       (error) => error instanceof PatchError && error.code === code && message.test(error.message),
       String(message),
     );
-  refused([], 400, /not an object/);
+  refused([], 400, /cannot unmarshal array into Go value/);
   refused({ containers: [{ image: 'x' }] }, 422, /does not contain declared merge key: name/);
   refused({ containers: ['x'] }, 422, /not identical/);
   refused({ containers: [{ name: 'a', $patch: 'explode' }] }, 400, /unknown patch type: "explode"/);

@@ -184,7 +184,7 @@ describe('a body that is none is answered with 400', () => {
     [
       'another version',
       body('v2', 'ConfigMap', named('a')),
-      'the API version in the data (v2) does not match the expected API version (v1)',
+      'ConfigMap in version "v2" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "v2" in scheme "pkg/runtime/scheme.go:111"',
     ],
   ] as const) {
     test(what, async () => {

@@ -99,7 +99,13 @@ test('the scene tells each change once, in a few words', async () => {
   );
   await client.delete(PODS, pod.metadata, { gracePeriodSeconds: 0 });
   await settle(50);
-  assert.deepEqual(lines, ['pod/p  Pending', 'pod/p  Running, ready', 'pod/p  gone']);
+  // A deletion without grace is written, too, before the Pod goes.
+  assert.deepEqual(lines, [
+    'pod/p  Pending',
+    'pod/p  Running, ready',
+    'pod/p  Terminating',
+    'pod/p  gone',
+  ]);
   assert.equal(scene.podsSeen, 1);
   stop.abort();
   await watching;

@@ -1,0 +1,224 @@
+import { goQuote } from '../util/go-quote.ts';
+
+/**
+ * What Go's `encoding/json` makes of a text: where it stops reading, in its words, and which members
+ * of an object are given twice. `JSON.parse` says neither; it reads the text, this looks again where
+ * the answer has to name what is wrong.
+ */
+
+/** A container that is open: a list, or an object with the keys it has so far. */
+interface Frame {
+  /** Absent for a list. */
+  readonly keys?: Set<string>;
+  /** How the container is reached: `spec`, or `spec.tags[0]`. */
+  readonly path: string;
+  /** Key or index of the member that is being read. */
+  key: string;
+  index: number;
+}
+
+export interface JsonFindings {
+  /** Why the text is no JSON; absent if it is. */
+  readonly problem?: string;
+  /** Paths of members that are given more than once. */
+  readonly duplicates: readonly string[];
+}
+
+/** As many duplicates are told as Go tells. */
+const MAX_DUPLICATES = 100;
+
+export function inspectJson(text: string): JsonFindings {
+  return new Inspection(text).run();
+}
+
+/** What Go calls the type of a JSON value. */
+export function goTypeOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return typeof value === 'boolean' ? 'bool' : typeof value;
+}
+
+class SyntaxProblem extends Error {}
+
+/** One walk over a text, without recursion: how deeply it is nested is the sender's choice. */
+class Inspection {
+  readonly #text: string;
+  readonly #frames: Frame[] = [];
+  readonly #duplicates = new Set<string>();
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  run(): JsonFindings {
+    try {
+      this.#document();
+    } catch (error) {
+      if (!(error instanceof SyntaxProblem)) throw error;
+      return { problem: error.message, duplicates: [] };
+    }
+    return { duplicates: [...this.#duplicates] };
+  }
+
+  #document(): void {
+    this.#value();
+    for (let frame = this.#frames.at(-1); frame; frame = this.#frames.at(-1)) {
+      this.#member(frame);
+    }
+    this.#space();
+    if (this.#at < this.#text.length) throw this.#unexpected('after top-level value');
+  }
+
+  /** Reads on behind a value of `frame`: its end, or its next member. */
+  #member(frame: Frame): void {
+    this.#space();
+    const isFirst = frame.index === 0;
+    const end = frame.keys ? '}' : ']';
+    if (this.#peek() === end) {
+      this.#at++;
+      this.#frames.pop();
+      return;
+    }
+    if (!isFirst) {
+      if (this.#peek() !== ',') {
+        throw this.#unexpected(frame.keys ? 'after object key:value pair' : 'after array element');
+      }
+      this.#at++;
+    }
+    if (frame.keys) this.#key(frame, frame.keys);
+    frame.index++;
+    this.#value();
+  }
+
+  #key(frame: Frame, keys: Set<string>): void {
+    this.#space();
+    if (this.#peek() !== '"') throw this.#unexpected('looking for beginning of object key string');
+    const start = this.#at;
+    this.#string();
+    frame.key = JSON.parse(this.#text.slice(start, this.#at)) as string;
+    if (keys.has(frame.key) && this.#duplicates.size < MAX_DUPLICATES) {
+      this.#duplicates.add(pathOf(frame));
+    }
+    keys.add(frame.key);
+    this.#space();
+    if (this.#peek() !== ':') throw this.#unexpected('after object key');
+    this.#at++;
+  }
+
+  #value(): void {
+    this.#space();
+    const character = this.#peek();
+    switch (character) {
+      case '{':
+      case '[': {
+        this.#at++;
+        const parent = this.#frames.at(-1);
+        const path = parent ? pathOf(parent) : '';
+        const keys = character === '{' ? { keys: new Set<string>() } : {};
+        this.#frames.push({ ...keys, path, key: '', index: 0 });
+        return;
+      }
+      case '"':
+        return this.#string();
+      case 't':
+        return this.#literal('true');
+      case 'f':
+        return this.#literal('false');
+      case 'n':
+        return this.#literal('null');
+      default:
+        if (character !== '-' && !isDigit(character)) {
+          throw this.#unexpected('looking for beginning of value');
+        }
+        this.#number();
+    }
+  }
+
+  #string(): void {
+    this.#at++;
+    for (;;) {
+      const character = this.#peek();
+      if (character === '"') break;
+      if (character !== '' && character < ' ') throw this.#unexpected('in string literal');
+      if (character === '') throw this.#unexpected('');
+      this.#at++;
+      if (character === '\\') this.#escape();
+    }
+    this.#at++;
+  }
+
+  #escape(): void {
+    const character = this.#peek();
+    if (character === '' || !'bfnrtu"\\/'.includes(character)) {
+      throw this.#unexpected('in string escape code');
+    }
+    this.#at++;
+    if (character !== 'u') return;
+    for (let digit = 0; digit < 4; digit++) {
+      if (!/^[0-9a-fA-F]$/.test(this.#peek())) {
+        throw this.#unexpected('in \\u hexadecimal character escape');
+      }
+      this.#at++;
+    }
+  }
+
+  #literal(literal: string): void {
+    for (const character of literal) {
+      if (this.#peek() !== character) {
+        throw this.#unexpected(`in literal ${literal} (expecting '${character}')`);
+      }
+      this.#at++;
+    }
+  }
+
+  #number(): void {
+    if (this.#peek() === '-') this.#at++;
+    if (this.#peek() === '0') this.#at++;
+    else this.#digits('in numeric literal');
+    if (this.#peek() === '.') {
+      this.#at++;
+      this.#digits('after decimal point in numeric literal');
+    }
+    if (this.#peek().toLowerCase() !== 'e') return;
+    this.#at++;
+    if (this.#peek() === '+' || this.#peek() === '-') this.#at++;
+    this.#digits('in exponent of numeric literal');
+  }
+
+  #digits(where: string): void {
+    if (!isDigit(this.#peek())) throw this.#unexpected(where);
+    while (isDigit(this.#peek())) this.#at++;
+  }
+
+  #space(): void {
+    while (this.#peek() !== '' && ' \t\r\n'.includes(this.#peek())) this.#at++;
+  }
+
+  /** The next character, empty at the end. */
+  #peek(): string {
+    return this.#text.charAt(this.#at);
+  }
+
+  #unexpected(where: string): SyntaxProblem {
+    const code = this.#text.codePointAt(this.#at);
+    if (code === undefined) return new SyntaxProblem('unexpected end of JSON input');
+    return new SyntaxProblem(`invalid character ${quoted(String.fromCodePoint(code))} ${where}`);
+  }
+}
+
+/** How the member that is being read is reached. */
+function pathOf({ keys, path, key, index }: Frame): string {
+  if (!keys) return `${path}[${index - 1}]`;
+  return path === '' ? key : `${path}.${key}`;
+}
+
+function isDigit(character: string): boolean {
+  return character >= '0' && character <= '9' && character !== '';
+}
+
+/** A character in single quotes, as Go shows it. */
+function quoted(character: string): string {
+  if (character === "'") return "'\\''";
+  return character === '"' ? "'\"'" : `'${goQuote(character).slice(1, -1)}'`;
+}

@@ -1,0 +1,65 @@
+import type { Call } from './call.ts';
+import { contentType, isApplyPatch } from './request-body.ts';
+import { isTrue } from './request-info.ts';
+import type { FieldError } from './schema/field-error.ts';
+import { fieldError } from './schema/field-error.ts';
+import { invalid } from './status-error.ts';
+
+/** In bytes. */
+export const LONGEST_MANAGER = 128;
+
+const KINDS = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions' } as const;
+
+/**
+ * Looks at the options in the query of a request that writes. A misspelt `dryRun` must never write
+ * for real.
+ *
+ * @throws {StatusError} 422 naming the options that are wrong
+ */
+export function requireWriteOptions(call: Call): void {
+  const { verb, query } = call.info;
+  if (verb !== 'create' && verb !== 'update' && verb !== 'patch') return;
+  const errors = [
+    ...(verb === 'patch' ? patchErrors(call) : []),
+    ...managerErrors(query.get('fieldManager') ?? ''),
+    ...dryRunErrors(query.getAll('dryRun').filter(Boolean)),
+    ...validationErrors(query.get('fieldValidation') ?? ''),
+  ];
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: KINDS[verb] }, '', errors);
+}
+
+export function dryRunErrors(stages: readonly unknown[]): FieldError[] {
+  return stages.every((stage) => stage === 'All')
+    ? []
+    : [fieldError.notSupported('dryRun', stages, ['All'])];
+}
+
+function patchErrors({ info: { query }, request }: Call): FieldError[] {
+  if (isApplyPatch(contentType(request))) {
+    return query.get('fieldManager')
+      ? []
+      : [fieldError.required('fieldManager', 'is required for apply patch')];
+  }
+  return isTrue(query.get('force'))
+    ? [fieldError.forbidden('force', 'may not be specified for non-apply patch')]
+    : [];
+}
+
+function managerErrors(manager: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (Buffer.byteLength(manager) > LONGEST_MANAGER) {
+    errors.push(fieldError.tooLong('fieldManager', LONGEST_MANAGER));
+  }
+  if (/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(manager)) {
+    errors.push(
+      fieldError.invalid('fieldManager', manager, 'should only contain printable characters'),
+    );
+  }
+  return errors;
+}
+
+function validationErrors(validation: string): FieldError[] {
+  return ['', 'Ignore', 'Warn', 'Strict'].includes(validation)
+    ? []
+    : [fieldError.notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn'])];
+}

@@ -1,0 +1,320 @@
+import assert from 'node:assert/strict';
+import { credentialsOf } from '../../src/client/credentials.ts';
+import { undiciTransport } from '../../src/client/transport.ts';
+import { Deferred } from '../../src/util/deferred.ts';
+import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import { CRDS } from './objects.ts';
+
+/** What a case reads of an answer; a wrong guess fails the case. */
+export type Json = ReturnType<typeof JSON.parse>;
+
+export interface Reply {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  /** Absent if the answer is not JSON. */
+  readonly body: Json;
+}
+
+export const JSON_TYPE = 'application/json';
+export const MERGE = 'application/merge-patch+json';
+export const JSON_PATCH = 'application/json-patch+json';
+export const STRATEGIC = 'application/strategic-merge-patch+json';
+export const APPLY = 'application/apply-patch+yaml';
+
+/** A case fails if what it waits for takes longer: generous, since a busy machine is no failure. */
+const DEADLINE_MS = 30_000;
+const POLL_MS = 25;
+
+/**
+ * The wire to a control plane: requests as bytes, answers as status, headers and what the body says.
+ * Nothing of our own client is in between, so that codes and wording are what the server sent.
+ */
+export class Api {
+  readonly kind: ControlPlane['kind'];
+  readonly #handle: HttpHandler;
+  readonly #ends: (() => Promise<void>)[] = [];
+  readonly #watches: Watching[] = [];
+
+  private constructor(kind: ControlPlane['kind'], handle: HttpHandler) {
+    this.kind = kind;
+    this.#handle = handle;
+  }
+
+  /** A control plane of its own. */
+  static async start(): Promise<Api> {
+    const controlPlane = await startControlPlane();
+    const { config } = controlPlane;
+    const credentials = credentialsOf(config);
+    const transport = undiciTransport({ server: config.server, tls: () => credentials.tls() });
+    const api = new Api(controlPlane.kind, async (request) =>
+      transport.handle({
+        ...request,
+        headers: { ...(await credentials.headers()), ...request.headers },
+      }),
+    );
+    api.#ends.push(
+      () => transport.close(),
+      () => controlPlane.close(),
+    );
+    return api;
+  }
+
+  async close(): Promise<void> {
+    for (const watching of this.#watches.splice(0)) await watching.close();
+    for (const end of this.#ends.splice(0)) await end();
+  }
+
+  async send(
+    method: HttpRequest['method'],
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Reply> {
+    const response = await this.#handle({
+      method,
+      path,
+      headers: {
+        accept: JSON_TYPE,
+        'user-agent': 'conformance/1',
+        ...(body !== undefined && { 'content-type': JSON_TYPE }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await textOf(response.body);
+    const isJson = response.headers['content-type']?.startsWith(JSON_TYPE) && text !== '';
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: isJson ? JSON.parse(text) : undefined,
+    };
+  }
+
+  get(path: string, accept: string = JSON_TYPE): Promise<Reply> {
+    return this.send('GET', path, undefined, { accept });
+  }
+
+  post(path: string, body: unknown): Promise<Reply> {
+    return this.send('POST', path, body);
+  }
+
+  put(path: string, body: unknown): Promise<Reply> {
+    return this.send('PUT', path, body);
+  }
+
+  patch(path: string, body: unknown, type: string = MERGE): Promise<Reply> {
+    return this.send('PATCH', path, body, { 'content-type': type });
+  }
+
+  /** A server-side apply in the name of `manager`. */
+  apply(path: string, manager: string, body: unknown, query: string = ''): Promise<Reply> {
+    return this.patch(`${path}?fieldManager=${manager}${query}`, body, APPLY);
+  }
+
+  delete(path: string, options?: unknown): Promise<Reply> {
+    return this.send('DELETE', path, options);
+  }
+
+  /** What has to succeed for a case to begin: the object in the answer. */
+  async made(reply: Promise<Reply>): Promise<Json> {
+    const { status, text, body } = await reply;
+    assert.ok(status < 300, `${status}: ${text}`);
+    return body;
+  }
+
+  /** A namespace for one case. */
+  async namespace(): Promise<string> {
+    const { metadata } = await this.made(
+      this.post('/api/v1/namespaces', {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { generateName: 'case-' },
+      }),
+    );
+    return metadata.name;
+  }
+
+  /** Creates a CRD, unless it is there, and waits until its objects are served. */
+  async install(crd: Json): Promise<void> {
+    const path = `${CRDS}/${crd.metadata.name}`;
+    const { status, text } = await this.post(CRDS, crd);
+    assert.ok(status === 201 || status === 409, text);
+    await this.until(`${crd.metadata.name} is established`, async () =>
+      (await this.get(path)).body.status?.conditions?.some(
+        ({ type, status }: Json) => type === 'Established' && status === 'True',
+      ),
+    );
+    // The condition is written a moment before the paths are served.
+    const { group, names, versions } = crd.spec;
+    for (const { name, served } of versions) {
+      if (!served) continue;
+      await this.until(`${names.plural} are served`, async () => {
+        const { status } = await this.get(`/apis/${group}/${name}/${names.plural}`);
+        return status === 200;
+      });
+    }
+  }
+
+  /** Waits until `holds`, asking again and again; returns what it said last. */
+  async until<T>(what: string, holds: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + DEADLINE_MS;
+    for (;;) {
+      const value = await holds();
+      if (value) return value;
+      if (performance.now() > deadline) throw new Error(`Not within ${DEADLINE_MS} ms: ${what}`);
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  }
+
+  /** Opens a watch; it is closed with the control plane at the latest. */
+  async watch(path: string, accept: string = JSON_TYPE): Promise<Watching> {
+    const stop = new AbortController();
+    const joiner = path.includes('?') ? '&' : '?';
+    const response = await this.#handle({
+      method: 'GET',
+      path: `${path}${joiner}watch=true`,
+      headers: { accept, 'user-agent': 'conformance/1' },
+      signal: stop.signal,
+    });
+    const watching = new Watching(response.status, response.headers, response.body, stop);
+    this.#watches.push(watching);
+    return watching;
+  }
+}
+
+/** A watch as it is read. */
+export class Watching {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly #stop: AbortController;
+  readonly #reading: Promise<void>;
+  readonly #events: Json[] = [];
+  #ended = false;
+  #news = new Deferred();
+
+  constructor(
+    status: number,
+    headers: Readonly<Record<string, string>>,
+    body: AsyncIterable<Uint8Array>,
+    stop: AbortController,
+  ) {
+    this.status = status;
+    this.headers = headers;
+    this.#stop = stop;
+    this.#reading = this.#read(body);
+  }
+
+  /** The next event; fails if the watch ends or stays silent instead. */
+  async next(): Promise<Json> {
+    const event = await this.#nextOrEnd();
+    assert.ok(event, 'the watch ended instead of saying more');
+    return event;
+  }
+
+  /** The next `count` events in short: `ADDED a`, `BOOKMARK`. */
+  async said(count: number): Promise<string[]> {
+    const said: string[] = [];
+    while (said.length < count) said.push(inShort(await this.next()));
+    return said;
+  }
+
+  /** Everything up to the server's ending the watch. */
+  async rest(): Promise<Json[]> {
+    const events: Json[] = [];
+    for (let event = await this.#nextOrEnd(); event; event = await this.#nextOrEnd()) {
+      events.push(event);
+    }
+    return events;
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort(new Error('the case is over'));
+    await this.#reading;
+  }
+
+  async #nextOrEnd(): Promise<Json> {
+    const deadline = setTimeout(
+      () => this.#news.reject(new Error('the watch is silent')),
+      DEADLINE_MS,
+    );
+    try {
+      while (this.#events.length === 0 && !this.#ended) {
+        await this.#news.promise;
+        this.#news = new Deferred();
+      }
+    } finally {
+      clearTimeout(deadline);
+    }
+    return this.#events.shift();
+  }
+
+  async #read(body: AsyncIterable<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    let rest = '';
+    try {
+      for await (const chunk of body) {
+        const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+        rest = lines.pop() ?? '';
+        this.#events.push(...lines.map((line) => JSON.parse(line)));
+        this.#news.resolve();
+      }
+    } catch (error) {
+      if (!this.#stop.signal.aborted) throw error;
+    } finally {
+      if (rest !== '') this.#events.push(JSON.parse(rest));
+      this.#ended = true;
+      this.#news.resolve();
+    }
+  }
+}
+
+export interface Refusal {
+  readonly code: number;
+  /** Absent: the server gives none. */
+  readonly reason?: string;
+  readonly message: string | RegExp;
+  /** Absent: not compared, since `causes` are, or since the message says it all. */
+  readonly details?: Json;
+  /** Field and message of each cause. */
+  readonly causes?: readonly (readonly [field: string, message: string])[];
+}
+
+/** Compares a failure with what was expected, word for word. */
+export function assertRefused(reply: Reply, expected: Refusal): void {
+  const { code, reason, message, details, causes } = expected;
+  assert.equal(reply.status, code, reply.text);
+  const { body } = reply;
+  assert.equal(reply.headers['content-type'], JSON_TYPE);
+  assert.deepEqual(
+    [body.kind, body.apiVersion, body.metadata, body.status, body.code],
+    ['Status', 'v1', {}, 'Failure', code],
+  );
+  assert.equal(body.reason, reason);
+  if (typeof message === 'string') assert.equal(body.message, message);
+  else assert.match(body.message, message);
+  if (details !== undefined) assert.deepEqual(body.details, details);
+  if (causes !== undefined) {
+    const said = body.details?.causes?.map((cause: Json) => [cause.field, cause.message]);
+    assert.deepEqual(said, causes);
+  }
+}
+
+export function namesIn(list: Json): string[] {
+  return list.items.map(({ metadata }: Json) => metadata.name);
+}
+
+function inShort({ type, object }: Json): string {
+  return type === 'BOOKMARK' ? type : `${type} ${object.metadata?.name ?? object.reason}`;
+}
+
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of body) text += decoder.decode(chunk, { stream: true });
+  return text;
+}

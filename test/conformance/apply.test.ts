@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Json } from './api.ts';
+import { Api, APPLY, assertRefused } from './api.ts';
+import {
+  configMap,
+  deployment,
+  deployments,
+  GROUP,
+  widget,
+  widgetCrd,
+  widgets,
+} from './objects.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(widgetCrd());
+  path = widgets(await api.namespace());
+});
+
+after(() => api.close());
+
+const OTHER_UID = '11111111-1111-1111-1111-111111111111';
+/** Where the Widgets of this file are. */
+let path: string;
+
+/** Who owns what, in short. */
+function managers({ metadata }: Json): Json[] {
+  return metadata.managedFields
+    .map(({ manager, operation, subresource, fieldsV1 }: Json) => ({
+      manager,
+      operation,
+      ...(subresource && { subresource }),
+      fields: fieldsV1,
+    }))
+    .toSorted((a: Json, b: Json) => a.manager.localeCompare(b.manager));
+}
+
+test('an apply creates what is not there, and owns what it said', async () => {
+  const applied = widget(
+    'new',
+    { color: 'red', parts: [{ name: 'x', count: 1 }], tags: ['t'] },
+    { labels: { l: '1' } },
+  );
+  const { status, body } = await api.apply(`${path}/new`, 'one', applied);
+  assert.equal(status, 201);
+  assert.deepEqual(body.spec, { ...applied.spec, size: 1 });
+  const [{ time, ...entry }, ...others] = body.metadata.managedFields;
+  assert.deepEqual(others, []);
+  assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  assert.deepEqual(entry, {
+    manager: 'one',
+    operation: 'Apply',
+    apiVersion: `${GROUP}/v1`,
+    fieldsType: 'FieldsV1',
+    fieldsV1: {
+      'f:metadata': { 'f:labels': { 'f:l': {} } },
+      'f:spec': {
+        'f:color': {},
+        'f:parts': { 'k:{"name":"x"}': { '.': {}, 'f:count': {}, 'f:name': {} } },
+        'f:tags': { 'v:"t"': {} },
+      },
+    },
+  });
+});
+
+test('the same apply again changes nothing', async () => {
+  const applied = widget('same', { color: 'red', parts: [{ name: 'x' }] });
+  const first = await api.made(api.apply(`${path}/same`, 'one', applied));
+  const { status, body } = await api.apply(`${path}/same`, 'one', applied);
+  assert.equal(status, 200);
+  assert.deepEqual(body, first);
+});
+
+test('what a manager leaves out the next time goes, unless somebody else wants it', async () => {
+  const at = `${path}/removed`;
+  const parts = [{ name: 'x' }, { name: 'y' }];
+  await api.made(api.apply(at, 'one', widget('removed', { color: 'red', mode: 'Fast', parts })));
+  await api.made(api.apply(at, 'two', widget('removed', { color: 'red', parts: [{ name: 'y' }] })));
+  const { spec } = await api.made(api.apply(at, 'one', widget('removed', { color: 'red' })));
+  assert.deepEqual(spec, { color: 'red', size: 1, parts: [{ name: 'y' }] });
+});
+
+test('what others own is a conflict: who, and which field', async () => {
+  const at = `${path}/contested`;
+  await api.made(
+    api.apply(at, 'one', widget('contested', { color: 'red', parts: [{ name: 'x', count: 1 }] })),
+  );
+  assertRefused(await api.apply(at, 'two', widget('contested', { color: 'blue' })), {
+    code: 409,
+    reason: 'Conflict',
+    message: 'Apply failed with 1 conflict: conflict with "one": .spec.color',
+    details: {
+      causes: [
+        { reason: 'FieldManagerConflict', message: 'conflict with "one"', field: '.spec.color' },
+      ],
+    },
+  });
+  const both = widget('contested', { color: 'blue', parts: [{ name: 'x', count: 2 }] });
+  assertRefused(await api.apply(at, 'two', both), {
+    code: 409,
+    reason: 'Conflict',
+    message:
+      'Apply failed with 2 conflicts: conflicts with "one":\n- .spec.color\n- .spec.parts[name="x"].count',
+    causes: [
+      ['.spec.color', 'conflict with "one"'],
+      ['.spec.parts[name="x"].count', 'conflict with "one"'],
+    ],
+  });
+  const { body } = await api.get(at);
+  assert.deepEqual([body.spec.color, body.metadata.managedFields.length], ['red', 1]);
+});
+
+test('what an update has set is a conflict, too', async () => {
+  const at = `${path}/updated`;
+  await api.made(api.apply(at, 'one', widget('updated')));
+  await api.made(api.patch(`${at}?fieldManager=editor`, { spec: { size: 5 } }));
+  assertRefused(await api.apply(at, 'one', widget('updated', { color: 'red', size: 6 })), {
+    code: 409,
+    reason: 'Conflict',
+    message:
+      /^Apply failed with 1 conflict: conflict with "editor" using conformance\.example\.com\/v1( at \S+)?: \.spec\.size$/,
+  });
+});
+
+test('agreeing is no conflict: both own it', async () => {
+  const at = `${path}/shared`;
+  await api.made(api.apply(at, 'one', widget('shared')));
+  const body = await api.made(api.apply(at, 'two', widget('shared')));
+  assert.deepEqual(managers(body), [
+    { manager: 'one', operation: 'Apply', fields: { 'f:spec': { 'f:color': {} } } },
+    { manager: 'two', operation: 'Apply', fields: { 'f:spec': { 'f:color': {} } } },
+  ]);
+});
+
+test('force takes fields over', async () => {
+  const at = `${path}/forced`;
+  await api.made(api.apply(at, 'one', widget('forced', { color: 'red', mode: 'Fast' })));
+  const body = await api.made(
+    api.apply(at, 'two', widget('forced', { color: 'blue' }), '&force=true'),
+  );
+  assert.deepEqual(body.spec, { color: 'blue', size: 1, mode: 'Fast' });
+  assert.deepEqual(managers(body), [
+    { manager: 'one', operation: 'Apply', fields: { 'f:spec': { 'f:mode': {} } } },
+    { manager: 'two', operation: 'Apply', fields: { 'f:spec': { 'f:color': {} } } },
+  ]);
+});
+
+test('a status is applied by itself, and owned by itself', async () => {
+  const at = `${path}/status`;
+  await api.made(api.apply(at, 'one', widget('status')));
+  const applied = { ...widget('status', { color: 'blue' }), status: { phase: 'Running' } };
+  const body = await api.made(api.apply(`${at}/status`, 'two', applied));
+  assert.deepEqual([body.spec.color, body.status], ['red', { phase: 'Running' }]);
+  assert.deepEqual(
+    managers(body).find(({ manager }) => manager === 'two'),
+    {
+      manager: 'two',
+      operation: 'Apply',
+      subresource: 'status',
+      fields: { 'f:status': { 'f:phase': {} } },
+    },
+  );
+  assertRefused(await api.apply(`${path}/nope/status`, 'two', { ...applied, metadata: {} }), {
+    code: 404,
+    reason: 'NotFound',
+    message: `widgets.${GROUP} "nope" not found`,
+  });
+});
+
+test('an apply says in whose name it is', async () => {
+  assertRefused(await api.patch(`${path}/nobody`, widget('nobody'), APPLY), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+  });
+  assertRefused(await api.apply(`${path}/nobody`, 'm'.repeat(129), widget('nobody')), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Too long: may not be more than 128 bytes',
+  });
+});
+
+test('an apply is of one object, of one kind', async () => {
+  const bodies: [Json, RegExp][] = [
+    [
+      widget('other'),
+      /^the name of the object \(other\) does not match the name on the URL \(one\)$/,
+    ],
+    [
+      { ...widget('one'), apiVersion: `${GROUP}/v2` },
+      /^invalid object type: conformance\.example\.com\/v2, Kind=Widget$/,
+    ],
+    [configMap('one'), /^invalid object type: \/v1, Kind=ConfigMap$/],
+    [{ metadata: { name: 'one' } }, /^invalid object type: \/, Kind=$/],
+    ['{bad', /^error decoding YAML: /],
+    [
+      widget('one', undefined, { managedFields: [{ manager: 'one', operation: 'Apply' }] }),
+      /^metadata\.managedFields must be nil$/,
+    ],
+  ];
+  for (const [body, message] of bodies) {
+    const reply = await api.apply(`${path}/one`, 'one', body);
+    assertRefused(reply, { code: 400, reason: 'BadRequest', message });
+  }
+});
+
+test('an apply keeps to the schema', async () => {
+  const refusals: [object, string][] = [
+    [{ color: 'red', odd: 1 }, '.spec.odd: field not declared in schema'],
+    [
+      { color: 'red', parts: [{ name: 'a' }, { name: 'a' }] },
+      '.spec.parts: duplicate entries for key [name="a"]',
+    ],
+    [{ color: 'red', parts: 'x' }, '.spec.parts: expected list, got &{x}'],
+  ];
+  for (const [spec, message] of refusals) {
+    assertRefused(await api.apply(`${path}/schema`, 'one', widget('schema', spec)), {
+      code: 500,
+      message: `failed to create typed patch object (/schema; ${GROUP}/v1, Kind=Widget): ${message}`,
+    });
+  }
+  assertRefused(await api.apply(`${path}/schema`, 'one', widget('schema', { color: '' })), {
+    code: 422,
+    reason: 'Invalid',
+    message: `Widget.${GROUP} "schema" is invalid: spec.color: Invalid value: "": spec.color in body should be at least 1 chars long`,
+  });
+});
+
+test('an apply with a uid does not create, and does not change another object', async () => {
+  const bound = widget('bound', undefined, { uid: OTHER_UID });
+  const missing = await api.apply(`${path}/bound`, 'one', bound);
+  assert.deepEqual([missing.status, missing.body.reason], [409, 'Conflict']);
+  await api.made(api.post(path, widget('bound')));
+  assertRefused(await api.apply(`${path}/bound`, 'one', bound), {
+    code: 422,
+    reason: 'Invalid',
+    message: `Widget.${GROUP} "bound" is invalid: metadata.uid: Invalid value: "${OTHER_UID}": field is immutable`,
+  });
+});
+
+test('an apply of an older state is a conflict', async () => {
+  await api.made(api.post(path, widget('stale')));
+  const stale = widget('stale', undefined, { resourceVersion: '1' });
+  assertRefused(await api.apply(`${path}/stale`, 'one', stale), {
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on widgets.${GROUP} "stale": the object has been modified; please apply your changes to the latest version and try again`,
+  });
+});
+
+test('ownership can be wiped out', async () => {
+  const at = `${path}/wiped`;
+  await api.made(api.apply(at, 'one', widget('wiped')));
+  const wiped = await api.made(api.patch(at, { metadata: { managedFields: [{}] } }));
+  assert.equal(wiped.metadata.managedFields, undefined);
+});
+
+test('who writes without a name is called after their user agent', async () => {
+  const reply = await api.send('POST', path, widget('agent'), {
+    'user-agent': 'kubectl-create/v1.2 (linux)',
+  });
+  assert.deepEqual(managers(reply.body), [
+    {
+      manager: 'kubectl-create',
+      operation: 'Update',
+      fields: { 'f:spec': { '.': {}, 'f:color': {}, 'f:size': {} } },
+    },
+  ]);
+});
+
+test('a container of a Deployment is applied by its name', async () => {
+  const space = await api.namespace();
+  const at = `${deployments(space)}/d`;
+  await api.made(api.apply(at, 'one', deployment('d')));
+  const other = {
+    spec: { template: { spec: { containers: [{ name: 'web', image: 'nginx:2' }] } } },
+  };
+  const applied = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'd' }, ...other };
+  assertRefused(await api.apply(at, 'two', applied), {
+    code: 409,
+    reason: 'Conflict',
+    message:
+      'Apply failed with 1 conflict: conflict with "one": .spec.template.spec.containers[name="web"].image',
+  });
+});

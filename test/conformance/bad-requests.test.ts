@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Api, assertRefused } from './api.ts';
+import { configMap, configMaps, GROUP, pod, widget, widgetCrd, widgets } from './objects.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(widgetCrd());
+  space = await api.namespace();
+});
+
+after(() => api.close());
+
+const MEDIA_TYPES =
+  'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml';
+const NO_RESOURCE = 'the server could not find the requested resource';
+const NO_METHOD = 'the server does not allow this method on the requested resource';
+let space: string;
+
+test('a body that is no JSON is refused, with the place of the mistake', async () => {
+  for (const [path, kind] of [
+    [configMaps(space), 'ConfigMap'],
+    [widgets(space), 'Widget'],
+  ] as const) {
+    const start = `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: `;
+    const mistakes: [string, string][] = [
+      ['{bad', "invalid character 'b' looking for beginning of object key string ({bad)"],
+      ['{"a":1', 'unexpected end of JSON input ({"a":1)'],
+      ['', 'unexpected end of JSON input (<empty>)'],
+      ['{"a" 1}', 'invalid character \'1\' after object key ({"a" 1})'],
+      ['{"a":x}', 'invalid character \'x\' looking for beginning of value ({"a":x})'],
+      ['{"a":1 2}', 'invalid character \'2\' after object key:value pair ({"a":1 2})'],
+    ];
+    for (const [body, message] of mistakes) {
+      const reply = await api.post(path, body);
+      assertRefused(reply, { code: 400, reason: 'BadRequest', message: start + message });
+    }
+    assertRefused(await api.post(path, '[]'), {
+      code: 400,
+      reason: 'BadRequest',
+      message: new RegExp(
+        `^the object provided is unrecognized \\(must be of type ${kind}\\): couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value `,
+      ),
+    });
+  }
+});
+
+test('an object of another kind is refused', async () => {
+  assertRefused(await api.post(configMaps(space), pod('x')), {
+    code: 400,
+    reason: 'BadRequest',
+    message: /^Pod in version "v1" cannot be handled as a ConfigMap: /,
+  });
+  assertRefused(await api.post(configMaps(space), { ...configMap('x'), apiVersion: 'v2' }), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      /^ConfigMap in version "v2" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "v2" in scheme /,
+  });
+  assertRefused(await api.post(widgets(space), { ...widget('x'), kind: 'Gadget' }), {
+    code: 422,
+    reason: 'Invalid',
+    message: `Gadget.${GROUP} "x" is invalid: kind: Invalid value: "Gadget": must be Widget`,
+    details: {
+      name: 'x',
+      group: GROUP,
+      kind: 'Gadget',
+      causes: [
+        {
+          reason: 'FieldValueInvalid',
+          message: 'Invalid value: "Gadget": must be Widget',
+          field: 'kind',
+        },
+      ],
+    },
+  });
+  for (const apiVersion of ['v1', `${GROUP}/v2`]) {
+    assertRefused(await api.post(widgets(space), { ...widget('x'), apiVersion }), {
+      code: 400,
+      reason: 'BadRequest',
+      message: `the API version in the data (${apiVersion}) does not match the expected API version (${GROUP}/v1)`,
+    });
+  }
+});
+
+test('a custom resource says what it is, a built-in kind need not', async () => {
+  const { kind: _kind, ...kindless } = widget('x', { color: 'red' });
+  assertRefused(await api.post(widgets(space), kindless), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      /^the object provided is unrecognized \(must be of type Widget\): Object 'Kind' is missing in '/,
+  });
+  const bare = await api.post(`${configMaps(space)}?dryRun=All`, { metadata: { name: 'x' } });
+  assert.deepEqual([bare.status, bare.body.kind, bare.body.apiVersion], [201, 'ConfigMap', 'v1']);
+});
+
+test('a value of the wrong type does not decode', async () => {
+  assertRefused(await api.post(configMaps(space), configMap('x', { a: 1 })), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string',
+  });
+  const labelled = widget('x', undefined, { labels: { a: 1 } });
+  assertRefused(await api.post(widgets(space), labelled), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      'Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',
+  });
+});
+
+test('an unknown media type is refused', async () => {
+  for (const path of [configMaps(space), widgets(space)]) {
+    const reply = await api.send('POST', path, 'x', { 'content-type': 'text/plain' });
+    const { status, body } = reply;
+    assert.deepEqual([status, body.reason, body.code], [415, 'UnsupportedMediaType', 415]);
+    assert.ok(body.message.startsWith(MEDIA_TYPES), body.message);
+  }
+  const patched = await api.patch(`${widgets(space)}/x`, {}, 'text/plain');
+  assert.deepEqual([patched.status, patched.body.reason], [415, 'UnsupportedMediaType']);
+});
+
+test('YAML is as good as JSON', async () => {
+  const yaml = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: yaml\ndata:\n  a: "1"\n';
+  const { status, body } = await api.send('POST', configMaps(space), yaml, {
+    'content-type': 'application/yaml',
+  });
+  assert.deepEqual([status, body.data], [201, { a: '1' }]);
+  assertRefused(
+    await api.send('POST', configMaps(space), 'a: b: c\n', { 'content-type': 'application/yaml' }),
+    {
+      code: 400,
+      reason: 'BadRequest',
+      message: /^the object provided is unrecognized \(must be of type ConfigMap\): /,
+    },
+  );
+});
+
+test('a body has a limit', async () => {
+  const large = configMap('large', { a: 'x'.repeat(3 * 1024 * 1024) });
+  assertRefused(await api.post(configMaps(space), large), {
+    code: 413,
+    reason: 'RequestEntityTooLarge',
+    message: 'Request entity too large: limit is 3145728',
+  });
+});
+
+test('a method that a path does not have is refused', async () => {
+  const collection = configMaps(space);
+  const replies = [
+    await api.post(`${collection}/x`, configMap('x')),
+    await api.put(collection, configMap('x')),
+    await api.patch(collection, {}),
+    await api.post('/api/v1/configmaps', configMap('x')),
+    await api.post('/api/v1', {}),
+  ];
+  for (const reply of replies) {
+    assertRefused(reply, {
+      code: 405,
+      reason: 'MethodNotAllowed',
+      message: NO_METHOD,
+      details: {},
+    });
+  }
+});
+
+test('a collection of custom resources has no name to write to', async () => {
+  for (const reply of [
+    await api.put(widgets(space), widget('x')),
+    await api.patch(widgets(space), {}),
+  ]) {
+    assertRefused(reply, { code: 400, reason: 'BadRequest', message: 'name must be provided' });
+  }
+  const everywhere = `/apis/${GROUP}/v1/widgets`;
+  for (const reply of [
+    await api.post(everywhere, widget('x')),
+    await api.delete(everywhere),
+    await api.get(`${everywhere}/x`),
+  ]) {
+    assert.deepEqual([reply.status, reply.text], [404, '404 page not found\n']);
+  }
+});
+
+test('what is not served is not found: groups of the server itself say so as a Status', async () => {
+  for (const path of [
+    '/api/v1/odd',
+    `/api/v1/namespaces/${space}/odd`,
+    '/apis/apps/v1/odd',
+    '/api/v1/configmaps/x',
+    `${configMaps(space)}/x/odd`,
+    `/apis/apiextensions.k8s.io/v1/namespaces/${space}/customresourcedefinitions`,
+  ]) {
+    assertRefused(await api.get(path), {
+      code: 404,
+      reason: 'NotFound',
+      message: NO_RESOURCE,
+      details: {},
+    });
+  }
+  for (const path of [
+    `/apis/${GROUP}/v1/namespaces/${space}/odd`,
+    `/apis/${GROUP}/v9/namespaces/${space}/widgets`,
+    '/apis/odd.example.com/v1/widgets',
+    '/apis/odd.example.com',
+    '/odd',
+  ]) {
+    const { status, text } = await api.get(path);
+    assert.deepEqual([status, text], [404, '404 page not found\n'], path);
+  }
+});
+
+test('an unknown subresource of a custom resource is not found', async () => {
+  assertRefused(await api.get(`${widgets(space)}/a/odd`), {
+    code: 404,
+    reason: 'NotFound',
+    message: `widgets.${GROUP} "a" not found`,
+    details: { name: 'a', group: GROUP, kind: 'widgets' },
+  });
+});

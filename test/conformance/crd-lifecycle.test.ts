@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Api, assertRefused, JSON_PATCH } from './api.ts';
+import { CRDS, widget, widgetCrd, widgets } from './objects.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+});
+
+after(() => api.close());
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+async function conditions(name: string): Promise<Condition[]> {
+  const { body } = await api.get(`${CRDS}/${name}`);
+  return (body.status?.conditions ?? []).map(({ type, status, reason, message }: Condition) => ({
+    type,
+    status,
+    reason,
+    message,
+  }));
+}
+
+/** An object of the Widgets of another group than the usual one. */
+function widgetOf(group: string, name: string, metadata: object = {}) {
+  return { ...widget(name, undefined, metadata), apiVersion: `${group}/v1` };
+}
+
+test('a CRD is established, and says under which names', async () => {
+  const group = 'established.example.com';
+  await api.install(widgetCrd(group));
+  assert.deepEqual(await conditions(`widgets.${group}`), [
+    {
+      type: 'NamesAccepted',
+      status: 'True',
+      reason: 'NoConflicts',
+      message: 'no conflicts found',
+    },
+    {
+      type: 'Established',
+      status: 'True',
+      reason: 'InitialNamesAccepted',
+      message: 'the initial names have been accepted',
+    },
+  ]);
+  const { body } = await api.get(`${CRDS}/widgets.${group}`);
+  assert.deepEqual(body.status.acceptedNames, {
+    plural: 'widgets',
+    singular: 'widget',
+    shortNames: ['wd'],
+    kind: 'Widget',
+    listKind: 'WidgetList',
+  });
+  assert.deepEqual(body.status.storedVersions, ['v1']);
+  assert.deepEqual(body.spec.conversion, { strategy: 'None' });
+  assert.equal(body.spec.names.listKind, 'WidgetList');
+  assert.equal(body.metadata.generation, 1);
+});
+
+test('a CRD whose names are taken is not served, until they are free', async () => {
+  const group = 'taken.example.com';
+  await api.install(widgetCrd(group));
+  const other = widgetCrd(group, (crd) => {
+    crd.metadata.name = `gadgets.${group}`;
+    crd.spec.names = { plural: 'gadgets', singular: 'widget', kind: 'Widget' };
+  });
+  await api.made(api.post(CRDS, other));
+  await api.until(
+    'its names are judged',
+    async () => (await conditions(`gadgets.${group}`)).length,
+  );
+  assert.deepEqual(await conditions(`gadgets.${group}`), [
+    {
+      type: 'NamesAccepted',
+      status: 'False',
+      reason: 'ListKindConflict',
+      message: '"WidgetList" is already in use',
+    },
+    {
+      type: 'Established',
+      status: 'False',
+      reason: 'NotAccepted',
+      message: 'not all names are accepted',
+    },
+  ]);
+  const { status, text } = await api.get(`/apis/${group}/v1/gadgets`);
+  assert.deepEqual([status, text], [404, '404 page not found\n']);
+  await api.made(api.delete(`${CRDS}/widgets.${group}`));
+  await api.until('the other is served', async () => {
+    const reply = await api.get(`/apis/${group}/v1/gadgets`);
+    return reply.status === 200;
+  });
+});
+
+test('a CRD has to make sense', async () => {
+  const group = 'senseless.example.com';
+  const badly = (change: Parameters<typeof widgetCrd>[1]) =>
+    api.post(CRDS, widgetCrd(group, change));
+  assertRefused(
+    await badly((crd) => {
+      crd.metadata.name = 'other';
+    }),
+    {
+      code: 422,
+      reason: 'Invalid',
+      message:
+        'CustomResourceDefinition.apiextensions.k8s.io "other" is invalid: metadata.name: Invalid value: "other": must be spec.names.plural+"."+spec.group',
+      details: {
+        name: 'other',
+        group: 'apiextensions.k8s.io',
+        kind: 'CustomResourceDefinition',
+        causes: [
+          {
+            reason: 'FieldValueInvalid',
+            message: 'Invalid value: "other": must be spec.names.plural+"."+spec.group',
+            field: 'metadata.name',
+          },
+        ],
+      },
+    },
+  );
+  assertRefused(
+    await badly((crd) => {
+      crd.spec.versions[0].storage = false;
+    }),
+    {
+      code: 422,
+      reason: 'Invalid',
+      message: /must have exactly one version marked as storage version/,
+    },
+  );
+  assertRefused(
+    await badly((crd) => {
+      crd.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.untyped = {};
+    }),
+    {
+      code: 422,
+      reason: 'Invalid',
+      message: `CustomResourceDefinition.apiextensions.k8s.io "widgets.${group}" is invalid: spec.validation.openAPIV3Schema.properties[spec].properties[untyped].type: Required value: must not be empty for specified object fields`,
+    },
+  );
+});
+
+test('a new schema holds for what is read, and written, from then on', async () => {
+  const group = 'changed.example.com';
+  const path = widgets('default', group);
+  await api.install(widgetCrd(group));
+  await api.made(api.post(path, widgetOf(group, 'old')));
+  const properties = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties';
+  await api.made(
+    api.patch(
+      `${CRDS}/widgets.${group}`,
+      [
+        { op: 'add', path: `${properties}/shape`, value: { type: 'string', default: 'round' } },
+        { op: 'replace', path: `${properties}/color/maxLength`, value: 3 },
+      ],
+      JSON_PATCH,
+    ),
+  );
+  await api.until('the new default is seen', async () => {
+    const { body } = await api.get(`${path}/old`);
+    return body.spec.shape === 'round';
+  });
+  const long = { ...widgetOf(group, 'new'), spec: { color: 'green' } };
+  assertRefused(await api.post(path, long), {
+    code: 422,
+    reason: 'Invalid',
+    message: `Widget.${group} "new" is invalid: spec.color: Too long: may not be more than 3 bytes`,
+  });
+});
+
+test('a deleted CRD takes its objects, its path and its watches with it', async () => {
+  const group = 'deleted.example.com';
+  const path = widgets('default', group);
+  const crd = `${CRDS}/widgets.${group}`;
+  await api.install(widgetCrd(group));
+  await api.made(api.post(path, widgetOf(group, 'free')));
+  await api.made(api.post(path, widgetOf(group, 'held', { finalizers: ['example.com/hold'] })));
+  const { body } = await api.get(path);
+  const watch = await api.watch(`${path}?resourceVersion=${body.metadata.resourceVersion}`);
+
+  const deleted = await api.made(api.delete(crd));
+  assert.equal(deleted.kind, 'CustomResourceDefinition');
+  assert.ok(deleted.metadata.deletionTimestamp);
+  assert.deepEqual(deleted.metadata.finalizers, ['customresourcecleanup.apiextensions.k8s.io']);
+  await api.until('the objects are deleted', async () => {
+    const held = await api.get(`${path}/held`);
+    return held.body.metadata.deletionTimestamp;
+  });
+  const late = { ...widgetOf(group, 'late') };
+  for (const reply of [await api.post(path, late), await api.apply(`${path}/late`, 'm', late)]) {
+    assertRefused(reply, {
+      code: 403,
+      reason: 'Forbidden',
+      message: `widgets.${group} "late" is forbidden: create not allowed while custom resource definition is terminating`,
+      details: { name: 'late', group, kind: 'widgets' },
+    });
+  }
+  const terminating = (await conditions(`widgets.${group}`)).find(
+    ({ type }) => type === 'Terminating',
+  );
+  assert.equal(terminating?.status, 'True');
+  await api.made(api.patch(`${path}/held`, { metadata: { finalizers: null } }));
+
+  await api.until('the CRD is gone', async () => (await api.get(crd)).status === 404);
+  assert.deepEqual(
+    (await watch.rest()).map(({ type, object }) => `${type} ${object.metadata.name}`),
+    ['DELETED free', 'MODIFIED held', 'DELETED held'],
+  );
+  await api.until('the path is gone', async () => (await api.get(path)).status === 404);
+  assert.equal((await api.get(path)).text, '404 page not found\n');
+
+  await api.install(widgetCrd(group));
+  assert.deepEqual((await api.get(path)).body.items, []);
+});
+
+test('a version that is not served is not found', async () => {
+  const group = 'versions.example.com';
+  await api.install(
+    widgetCrd(group, (crd) => {
+      const [v1] = crd.spec.versions;
+      crd.spec.versions.unshift({ ...v1, name: 'v2', storage: false });
+      crd.spec.versions.push({ ...v1, name: 'v1beta1', storage: false, served: false });
+    }),
+  );
+  const path = (version: string) => `/apis/${group}/${version}/namespaces/default/widgets`;
+  await api.made(api.post(path('v1'), widgetOf(group, 'a')));
+  const inV2 = await api.made(api.get(`${path('v2')}/a`));
+  assert.equal(inV2.apiVersion, `${group}/v2`);
+  assert.equal((await api.get(`${path('v1beta1')}/a`)).status, 404);
+  assert.equal((await api.get(`${path('v3')}/a`)).status, 404);
+});

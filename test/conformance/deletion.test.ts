@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Api, assertRefused, namesIn } from './api.ts';
+import { configMap, configMaps, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(widgetCrd());
+  path = configMaps(await api.namespace());
+});
+
+after(() => api.close());
+
+const OTHER_UID = '11111111-1111-1111-1111-111111111111';
+/** Where the ConfigMaps of this file are. */
+let path: string;
+
+test('what nothing holds is gone at once; the answer says which one it was', async () => {
+  const { metadata } = await api.made(api.post(path, configMap('gone')));
+  const { status, body } = await api.delete(`${path}/gone`);
+  assert.equal(status, 200);
+  assert.deepEqual(body, {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: { name: 'gone', kind: 'configmaps', uid: metadata.uid },
+  });
+  assert.equal((await api.get(`${path}/gone`)).status, 404);
+});
+
+test('a finalizer holds an object until it is taken off', async () => {
+  const at = `${path}/held`;
+  const draft = configMap('held', undefined, { finalizers: ['example.com/hold'] });
+  const { metadata } = await api.made(api.post(path, draft));
+  const deleted = await api.made(api.delete(at));
+  assert.equal(deleted.kind, 'ConfigMap');
+  assert.ok(deleted.metadata.deletionTimestamp);
+  assert.equal(deleted.metadata.deletionGracePeriodSeconds, 0);
+  assert.notEqual(deleted.metadata.resourceVersion, metadata.resourceVersion);
+
+  const again = await api.made(api.delete(at));
+  assert.equal(again.metadata.resourceVersion, deleted.metadata.resourceVersion);
+  const more = { metadata: { finalizers: ['example.com/hold', 'example.com/more'] } };
+  assertRefused(await api.patch(at, more), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'ConfigMap "held" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/more"}',
+  });
+  const changed = await api.made(api.patch(at, { data: { b: '2' } }));
+  assert.deepEqual(changed.data, { a: '1', b: '2' });
+
+  const released = await api.made(api.patch(at, { metadata: { finalizers: null } }));
+  assert.equal(released.metadata.finalizers, undefined);
+  assert.equal((await api.get(at)).status, 404);
+});
+
+test('a deletion counts as a change of the spec', async () => {
+  const at = widgets('default');
+  const draft = widget('counted', undefined, { finalizers: ['example.com/hold'] });
+  await api.made(api.post(at, draft));
+  const deleted = await api.made(api.delete(`${at}/counted`));
+  assert.equal(deleted.metadata.generation, 2);
+  await api.made(api.patch(`${at}/counted`, { metadata: { finalizers: null } }));
+});
+
+test('who waits for dependents, or lets them live, is a finalizer', async () => {
+  const policies: [object, string][] = [
+    [{ propagationPolicy: 'Foreground' }, 'foregroundDeletion'],
+    [{ propagationPolicy: 'Orphan' }, 'orphan'],
+    [{ orphanDependents: true }, 'orphan'],
+  ];
+  for (const [index, [options, finalizer]] of policies.entries()) {
+    await api.made(api.post(path, configMap(`policy-${index}`)));
+    const deleted = await api.made(api.delete(`${path}/policy-${index}`, options));
+    assert.deepEqual(deleted.metadata.finalizers, [finalizer]);
+    assert.ok(deleted.metadata.deletionTimestamp);
+    // Who has changed their mind says so.
+    const background = await api.delete(`${path}/policy-${index}?propagationPolicy=Background`);
+    assert.equal(background.body.status, 'Success');
+  }
+});
+
+test('options of a deletion have to make sense', async () => {
+  await api.made(api.post(path, configMap('sense')));
+  assertRefused(await api.delete(`${path}/sense`, { propagationPolicy: 'Odd' }), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Odd": supported values: "Foreground", "Background", "Orphan", "nil"',
+  });
+  const both = { orphanDependents: true, propagationPolicy: 'Orphan' };
+  assertRefused(await api.delete(`${path}/sense`, both), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set',
+  });
+  assertRefused(await api.delete(`${path}/sense`, configMap('sense')), {
+    code: 400,
+    reason: 'BadRequest',
+    message: /^no kind "ConfigMap" is registered for version "v1" in scheme/,
+  });
+  assert.equal((await api.get(`${path}/sense`)).status, 200);
+});
+
+test('a deletion can be bound to one object, or to one state of it', async () => {
+  const { metadata } = await api.made(api.post(path, configMap('bound')));
+  assertRefused(await api.delete(`${path}/bound`, { preconditions: { uid: OTHER_UID } }), {
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on ConfigMap "bound": the UID in the precondition (${OTHER_UID}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
+    details: { name: 'bound', kind: 'ConfigMap' },
+  });
+  assertRefused(await api.delete(`${path}/bound`, { preconditions: { resourceVersion: '1' } }), {
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on ConfigMap "bound": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
+  });
+  const { uid, resourceVersion } = metadata;
+  await api.made(api.delete(`${path}/bound`, { preconditions: { uid, resourceVersion } }));
+});
+
+test('a collection is deleted as far as it is selected, and the answer lists it', async () => {
+  const at = configMaps(await api.namespace());
+  for (const [name, tier] of [
+    ['a', 'x'],
+    ['b', 'x'],
+    ['c', 'y'],
+  ] as const) {
+    await api.made(api.post(at, configMap(name, {}, { labels: { tier } })));
+  }
+  const { status, body } = await api.delete(`${at}?labelSelector=tier%3Dx`);
+  assert.deepEqual([status, body.kind, namesIn(body)], [200, 'ConfigMapList', ['a', 'b']]);
+  assert.deepEqual(namesIn((await api.get(at)).body), ['c']);
+});
+
+test('a collection of all namespaces is not deleted at once', async () => {
+  assertRefused(await api.delete('/api/v1/configmaps'), {
+    code: 405,
+    reason: 'MethodNotAllowed',
+    message: 'the server does not allow this method on the requested resource',
+    details: {},
+  });
+});
+
+test('a pod on a node has its grace period, which can only become shorter', async () => {
+  const at = pods(await api.namespace());
+  const draft = pod('p');
+  draft.spec.nodeName = 'n';
+  await api.made(api.post(at, draft));
+  const seconds = async (reply: ReturnType<Api['delete']>) =>
+    (await api.made(reply)).metadata.deletionGracePeriodSeconds;
+  assert.equal(await seconds(api.delete(`${at}/p`)), 30);
+  assert.equal(await seconds(api.delete(`${at}/p`, { gracePeriodSeconds: 5 })), 5);
+  assert.equal(await seconds(api.delete(`${at}/p`, { gracePeriodSeconds: 50 })), 5);
+  assert.equal((await api.get(`${at}/p`)).status, 200);
+  assert.equal(await seconds(api.delete(`${at}/p?gracePeriodSeconds=0`)), 0);
+  assert.equal((await api.get(`${at}/p`)).status, 404);
+});
+
+test('a pod without a node is gone at once', async () => {
+  const at = pods(await api.namespace());
+  const { resourceVersion } = (await api.get(at)).body.metadata;
+  await api.made(api.post(at, pod('p')));
+  const deleted = await api.made(api.delete(`${at}/p`));
+  assert.deepEqual([deleted.kind, deleted.metadata.name], ['Pod', 'p']);
+  assert.ok(deleted.metadata.deletionTimestamp);
+  assert.equal(deleted.metadata.deletionGracePeriodSeconds, 0);
+  assert.equal((await api.get(`${at}/p`)).status, 404);
+  const watch = await api.watch(`${at}?resourceVersion=${resourceVersion}`);
+  assert.deepEqual(await watch.said(3), ['ADDED p', 'MODIFIED p', 'DELETED p']);
+});

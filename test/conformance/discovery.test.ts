@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Json } from './api.ts';
+import { Api } from './api.ts';
+import { GROUP, widgetCrd } from './objects.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(widgetCrd());
+});
+
+after(() => api.close());
+
+const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+
+/** What the server says of a resource, without what only it can know. */
+function plain({ storageVersionHash: _hash, verbs, ...resource }: Json): Json {
+  return { ...resource, verbs: verbs.toSorted() };
+}
+
+async function resources(path: string): Promise<Map<string, Json>> {
+  const { body } = await api.get(path);
+  assert.equal(body.kind, 'APIResourceList');
+  return new Map(body.resources.map((resource: Json) => [resource.name, plain(resource)]));
+}
+
+test('the core group has one version', async () => {
+  const { body } = await api.get('/api');
+  assert.deepEqual([body.kind, body.versions], ['APIVersions', ['v1']]);
+});
+
+test('a group is listed with its versions, the preferred one first', async () => {
+  const version = { groupVersion: `${GROUP}/v1`, version: 'v1' };
+  const group = { name: GROUP, versions: [version], preferredVersion: version };
+  const { body } = await api.get('/apis');
+  assert.deepEqual([body.kind, body.apiVersion], ['APIGroupList', 'v1']);
+  assert.deepEqual(
+    body.groups.find(({ name }: Json) => name === GROUP),
+    group,
+  );
+  assert.deepEqual((await api.get(`/apis/${GROUP}`)).body, {
+    kind: 'APIGroup',
+    apiVersion: 'v1',
+    ...group,
+  });
+});
+
+test('a CRD is discovered with its names, verbs and subresources', async () => {
+  const found = await resources(`/apis/${GROUP}/v1`);
+  assert.deepEqual([...found.keys()].toSorted(), ['widgets', 'widgets/scale', 'widgets/status']);
+  assert.deepEqual(found.get('widgets'), {
+    name: 'widgets',
+    singularName: 'widget',
+    namespaced: true,
+    kind: 'Widget',
+    verbs: VERBS,
+    shortNames: ['wd'],
+  });
+  assert.deepEqual(found.get('widgets/status'), {
+    name: 'widgets/status',
+    singularName: '',
+    namespaced: true,
+    kind: 'Widget',
+    verbs: ['get', 'patch', 'update'],
+  });
+  assert.deepEqual(found.get('widgets/scale'), {
+    name: 'widgets/scale',
+    singularName: '',
+    namespaced: true,
+    group: 'autoscaling',
+    version: 'v1',
+    kind: 'Scale',
+    verbs: ['get', 'patch', 'update'],
+  });
+});
+
+test('built-in kinds are discovered alike', async () => {
+  const core = await resources('/api/v1');
+  assert.deepEqual(core.get('pods'), {
+    name: 'pods',
+    singularName: 'pod',
+    namespaced: true,
+    kind: 'Pod',
+    verbs: VERBS,
+    shortNames: ['po'],
+    categories: ['all'],
+  });
+  assert.deepEqual(core.get('namespaces'), {
+    name: 'namespaces',
+    singularName: 'namespace',
+    namespaced: false,
+    kind: 'Namespace',
+    verbs: VERBS.filter((verb) => verb !== 'deletecollection'),
+    shortNames: ['ns'],
+  });
+  assert.deepEqual(core.get('pods/binding'), {
+    name: 'pods/binding',
+    singularName: '',
+    namespaced: true,
+    kind: 'Binding',
+    verbs: ['create'],
+  });
+  assert.deepEqual(core.get('pods/eviction'), {
+    name: 'pods/eviction',
+    singularName: '',
+    namespaced: true,
+    group: 'policy',
+    version: 'v1',
+    kind: 'Eviction',
+    verbs: ['create'],
+  });
+  assert.deepEqual((await resources('/apis/apps/v1')).get('deployments/scale'), {
+    name: 'deployments/scale',
+    singularName: '',
+    namespaced: true,
+    group: 'autoscaling',
+    version: 'v1',
+    kind: 'Scale',
+    verbs: ['get', 'patch', 'update'],
+  });
+});
+
+test('everything can be discovered in two requests', async () => {
+  const { headers, body } = await api.get('/apis', AGGREGATED);
+  assert.equal(headers['content-type'], AGGREGATED);
+  assert.deepEqual(
+    [body.kind, body.apiVersion],
+    ['APIGroupDiscoveryList', 'apidiscovery.k8s.io/v2'],
+  );
+  const { versions } = body.items.find(({ metadata }: Json) => metadata.name === GROUP);
+  assert.equal(versions.length, 1);
+  const [{ version, freshness, resources: found }] = versions;
+  assert.deepEqual([version, freshness, found.length], ['v1', 'Current', 1]);
+  const { subresources, ...widgets } = found[0];
+  assert.deepEqual(plain(widgets), {
+    resource: 'widgets',
+    responseKind: { group: GROUP, version: 'v1', kind: 'Widget' },
+    scope: 'Namespaced',
+    singularResource: 'widget',
+    verbs: VERBS,
+    shortNames: ['wd'],
+  });
+  assert.deepEqual(
+    new Map(subresources.map((each: Json) => [each.subresource, each.responseKind.kind])),
+    new Map([
+      ['status', 'Widget'],
+      ['scale', 'Scale'],
+    ]),
+  );
+  const core = (await api.get('/api', AGGREGATED)).body;
+  assert.equal(core.items.length, 1);
+  const [{ resources: inCore }] = core.items[0].versions;
+  assert.ok(inCore.some(({ resource }: Json) => resource === 'configmaps'));
+});
+
+test('the server says its version, and that it is well', async () => {
+  const { body } = await api.get('/version');
+  for (const field of ['major', 'minor', 'gitVersion', 'platform']) {
+    assert.equal(typeof body[field], 'string', field);
+  }
+  for (const path of ['/healthz', '/livez', '/readyz']) {
+    const { status, text } = await api.get(path);
+    assert.deepEqual([status, text], [200, 'ok']);
+  }
+});
+
+test('OpenAPI has the paths of a CRD, and its schema', async () => {
+  const index = await api.until('the document is there', async () => {
+    const { paths } = JSON.parse((await api.get('/openapi/v3')).text);
+    return paths[`apis/${GROUP}/v1`];
+  });
+  assert.match(
+    index.serverRelativeURL,
+    /^\/openapi\/v3\/apis\/conformance\.example\.com\/v1\?hash=\w+$/,
+  );
+  const { openapi, paths, components } = JSON.parse((await api.get(index.serverRelativeURL)).text);
+  assert.match(openapi, /^3\.0/);
+  const one = `/apis/${GROUP}/v1/namespaces/{namespace}/widgets/{name}`;
+  const many = `/apis/${GROUP}/v1/namespaces/{namespace}/widgets`;
+  for (const path of [many, one, `${one}/status`, `${one}/scale`, `/apis/${GROUP}/v1/widgets`]) {
+    assert.ok(paths[path], path);
+  }
+  const actions = Object.fromEntries(
+    ['get', 'put', 'patch', 'delete'].map((method) => [
+      method,
+      [paths[one][method].operationId, paths[one][method]['x-kubernetes-action']],
+    ]),
+  );
+  assert.deepEqual(actions, {
+    get: ['readConformanceExampleComV1NamespacedWidget', 'get'],
+    put: ['replaceConformanceExampleComV1NamespacedWidget', 'put'],
+    patch: ['patchConformanceExampleComV1NamespacedWidget', 'patch'],
+    delete: ['deleteConformanceExampleComV1NamespacedWidget', 'delete'],
+  });
+  assert.equal(
+    paths[many].delete.operationId,
+    'deleteConformanceExampleComV1CollectionNamespacedWidget',
+  );
+  const schema = components.schemas['com.example.conformance.v1.Widget'];
+  assert.deepEqual(schema['x-kubernetes-group-version-kind'], [
+    { group: GROUP, kind: 'Widget', version: 'v1' },
+  ]);
+  assert.deepEqual(schema.properties.spec.properties.size, {
+    type: 'integer',
+    minimum: 0,
+    maximum: 10,
+    default: 1,
+  });
+  assert.equal((await api.get('/openapi/v3/apis/nope.example.com/v1')).status, 404);
+});

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Api, assertRefused } from './api.ts';
+import { configMap, configMaps, GROUP, widget, widgetCrd, widgets } from './objects.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(widgetCrd());
+});
+
+after(() => api.close());
+
+const OTHER_UID = '11111111-1111-1111-1111-111111111111';
+const STALE =
+  'the object has been modified; please apply your changes to the latest version and try again';
+
+test('an update made from an older state is a conflict', async () => {
+  const space = await api.namespace();
+  const path = `${configMaps(space)}/a`;
+  const first = await api.made(api.post(configMaps(space), configMap('a')));
+  await api.made(api.patch(path, { data: { a: '2' } }));
+  const replies = [
+    await api.put(path, { ...first, data: { a: '3' } }),
+    await api.patch(path, {
+      metadata: { resourceVersion: first.metadata.resourceVersion },
+      data: { a: '3' },
+    }),
+  ];
+  for (const reply of replies) {
+    assertRefused(reply, {
+      code: 409,
+      reason: 'Conflict',
+      message: `Operation cannot be fulfilled on configmaps "a": ${STALE}`,
+      details: { name: 'a', kind: 'configmaps' },
+    });
+  }
+  assert.deepEqual((await api.get(path)).body.data, { a: '2' });
+});
+
+test('a conflict of a custom resource names its group', async () => {
+  const space = await api.namespace();
+  const path = `${widgets(space)}/a`;
+  const first = await api.made(api.post(widgets(space), widget('a')));
+  await api.made(api.patch(path, { spec: { size: 2 } }));
+  for (const where of [path, `${path}/status`]) {
+    assertRefused(await api.put(where, first), {
+      code: 409,
+      reason: 'Conflict',
+      message: `Operation cannot be fulfilled on widgets.${GROUP} "a": ${STALE}`,
+      details: { name: 'a', group: GROUP, kind: 'widgets' },
+    });
+  }
+});
+
+test('built-in kinds may be updated without a resourceVersion, custom ones may not', async () => {
+  const space = await api.namespace();
+  await api.made(api.post(configMaps(space), configMap('a')));
+  const updated = await api.made(api.put(`${configMaps(space)}/a`, configMap('a', { b: '2' })));
+  assert.deepEqual(updated.data, { b: '2' });
+
+  await api.made(api.post(widgets(space), widget('a')));
+  for (const path of [`${widgets(space)}/a`, `${widgets(space)}/a/status`]) {
+    assertRefused(await api.put(path, widget('a', { color: 'blue' })), {
+      code: 422,
+      reason: 'Invalid',
+      message:
+        /"a" is invalid: metadata\.resourceVersion: Invalid value: 0: must be specified for an update$/,
+      causes: [['metadata.resourceVersion', 'Invalid value: 0: must be specified for an update']],
+    });
+  }
+});
+
+test('an update with the current resourceVersion goes through', async () => {
+  const space = await api.namespace();
+  const path = `${widgets(space)}/a`;
+  const first = await api.made(api.post(widgets(space), widget('a')));
+  const second = await api.made(api.put(path, { ...first, spec: { color: 'blue' } }));
+  assert.deepEqual(second.spec, { color: 'blue', size: 1 });
+  assert.ok(Number(second.metadata.resourceVersion) > Number(first.metadata.resourceVersion));
+});
+
+test('an update of an object that was created anew is a conflict', async () => {
+  const space = await api.namespace();
+  const path = `${configMaps(space)}/a`;
+  const { metadata } = await api.made(api.post(configMaps(space), configMap('a')));
+  const reply = await api.put(path, configMap('a', {}, { uid: OTHER_UID }));
+  assertRefused(reply, {
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, Key: /registry/configmaps/${space}/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${OTHER_UID}, UID in object meta: ${metadata.uid}`,
+    details: { name: 'a', kind: 'configmaps' },
+  });
+});
+
+test('a new object has no resourceVersion yet', async () => {
+  const path = configMaps(await api.namespace());
+  assertRefused(await api.post(path, configMap('a', {}, { resourceVersion: '5' })), {
+    code: 500,
+    message: 'resourceVersion should not be set on objects to be created',
+  });
+});
+
+test('a resourceVersion is a number', async () => {
+  const space = await api.namespace();
+  await api.made(api.post(configMaps(space), configMap('a')));
+  const reply = await api.put(
+    `${configMaps(space)}/a`,
+    configMap('a', {}, { resourceVersion: 'x' }),
+  );
+  assertRefused(reply, {
+    code: 500,
+    message: 'strconv.ParseUint: parsing "x": invalid syntax',
+  });
+});
+
+test('the scale is locked with the object behind it', async () => {
+  const space = await api.namespace();
+  const path = `${widgets(space)}/a/scale`;
+  await api.made(api.post(widgets(space), widget('a')));
+  const scale = await api.made(api.get(path));
+  await api.made(api.patch(`${widgets(space)}/a`, { spec: { size: 2 } }));
+  const { status, body } = await api.put(path, { ...scale, spec: { replicas: 5 } });
+  assert.deepEqual([status, body.reason], [409, 'Conflict']);
+});

@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Api, assertRefused, JSON_PATCH } from './api.ts';
+import {
+  configMap,
+  configMaps,
+  deployment,
+  deployments,
+  pod,
+  pods,
+  widget,
+  widgetCrd,
+  widgets,
+} from './objects.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(widgetCrd());
+});
+
+after(() => api.close());
+
+const OTHER_UID = '11111111-1111-1111-1111-111111111111';
+
+test('the server gives a new object its uid, creation time and resourceVersion', async () => {
+  const path = configMaps(await api.namespace());
+  const draft = configMap(
+    'a',
+    { a: '1' },
+    { uid: 'mine', creationTimestamp: '2001-01-01T00:00:00Z' },
+  );
+  const { status, body } = await api.post(path, draft);
+  assert.equal(status, 201);
+  assert.match(body.metadata.uid, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  assert.match(body.metadata.creationTimestamp, /^20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  assert.match(body.metadata.resourceVersion, /^[1-9]\d*$/);
+  assert.equal(body.metadata.selfLink, undefined);
+  assert.deepEqual((await api.get(`${path}/a`)).body, body);
+});
+
+test('a name is taken once, and the refusal says so', async () => {
+  const space = await api.namespace();
+  await api.made(api.post(configMaps(space), configMap('a')));
+  assertRefused(await api.post(configMaps(space), configMap('a')), {
+    code: 409,
+    reason: 'AlreadyExists',
+    message: 'configmaps "a" already exists',
+    details: { name: 'a', kind: 'configmaps' },
+  });
+  await api.made(api.post(widgets(space), widget('a')));
+  assertRefused(await api.post(widgets(space), widget('a')), {
+    code: 409,
+    reason: 'AlreadyExists',
+    message: 'widgets.conformance.example.com "a" already exists',
+    details: { name: 'a', group: 'conformance.example.com', kind: 'widgets' },
+  });
+});
+
+test('what is not there is not found, whatever is asked of it', async () => {
+  const space = await api.namespace();
+  const path = `${configMaps(space)}/nope`;
+  const replies = [
+    await api.get(path),
+    await api.put(path, configMap('nope')),
+    await api.patch(path, { data: {} }),
+    await api.delete(path),
+  ];
+  for (const reply of replies) {
+    assertRefused(reply, {
+      code: 404,
+      reason: 'NotFound',
+      message: 'configmaps "nope" not found',
+      details: { name: 'nope', kind: 'configmaps' },
+    });
+  }
+  assertRefused(await api.get(`${deployments(space)}/nope`), {
+    code: 404,
+    reason: 'NotFound',
+    message: 'deployments.apps "nope" not found',
+    details: { name: 'nope', group: 'apps', kind: 'deployments' },
+  });
+});
+
+test('generateName becomes a name with a random suffix of five, cut to 63 characters', async () => {
+  const path = configMaps(await api.namespace());
+  const draft = (generateName: string) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { generateName },
+  });
+  const { metadata } = await api.made(api.post(path, draft('gen-')));
+  assert.match(metadata.name, /^gen-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+  assert.equal(metadata.generateName, 'gen-');
+  const long = await api.made(api.post(path, draft('g'.repeat(80))));
+  assert.match(long.metadata.name, /^g{58}[a-z0-9]{5}$/);
+});
+
+test('a name is required, and is a DNS subdomain', async () => {
+  const path = configMaps(await api.namespace());
+  assertRefused(await api.post(path, { apiVersion: 'v1', kind: 'ConfigMap' }), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required',
+    details: {
+      kind: 'ConfigMap',
+      causes: [
+        {
+          reason: 'FieldValueRequired',
+          message: 'Required value: name or generateName is required',
+          field: 'metadata.name',
+        },
+      ],
+    },
+  });
+  assertRefused(await api.post(path, configMap('Bad_Name')), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      "ConfigMap \"Bad_Name\" is invalid: metadata.name: Invalid value: \"Bad_Name\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+  });
+  const long = 'a'.repeat(254);
+  assertRefused(await api.post(path, configMap(long)), {
+    code: 422,
+    reason: 'Invalid',
+    message: `ConfigMap "${long}" is invalid: metadata.name: Invalid value: "${long}": must be no more than 253 characters`,
+  });
+});
+
+test('labels, annotations, finalizers and owners are well-formed', async () => {
+  const space = await api.namespace();
+  const qualified =
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+  const refusals: [Record<string, unknown>, [string, string][]][] = [
+    [
+      { labels: { 'a b': 'c d' } },
+      [
+        ['metadata.labels', `Invalid value: "a b": name part ${qualified}`],
+        [
+          'metadata.labels',
+          "Invalid value: \"c d\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+        ],
+      ],
+    ],
+    [
+      { annotations: { 'a b': 'c d' } },
+      [['metadata.annotations', `Invalid value: "a b": name part ${qualified}`]],
+    ],
+    [
+      { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: '', uid: '' }] },
+      [
+        ['metadata.ownerReferences.name', 'Invalid value: "": must not be empty'],
+        ['metadata.ownerReferences.uid', 'Invalid value: "": must not be empty'],
+      ],
+    ],
+  ];
+  for (const [metadata, causes] of refusals) {
+    const reply = await api.post(widgets(space), widget('x', undefined, metadata));
+    assertRefused(reply, { code: 422, reason: 'Invalid', message: /"x" is invalid/, causes });
+  }
+});
+
+test('only one owner is the controller', async () => {
+  const owner = (name: string) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    name,
+    uid: name,
+    controller: true,
+  });
+  const draft = configMap('x', {}, { ownerReferences: [owner('a'), owner('b')] });
+  assertRefused(await api.post(configMaps(await api.namespace()), draft), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      /Only one reference can have Controller set to true\. Found "true" in references for Pod\/a and Pod\/b$/,
+  });
+});
+
+test('an object belongs to the namespace of its path', async () => {
+  const path = configMaps(await api.namespace());
+  const reply = await api.post(path, configMap('x', {}, { namespace: 'default' }));
+  assertRefused(reply, {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      'the namespace of the provided object does not match the namespace sent on the request',
+  });
+});
+
+test('generation counts the changes of the spec, and nothing else', async () => {
+  const space = await api.namespace();
+  const path = `${widgets(space)}/a`;
+  const generation = async (reply: ReturnType<Api['patch']>) =>
+    (await api.made(reply)).metadata.generation;
+  assert.equal(await generation(api.post(widgets(space), widget('a'))), 1);
+  assert.equal(await generation(api.patch(path, { metadata: { labels: { a: 'b' } } })), 1);
+  assert.equal(await generation(api.patch(`${path}/status`, { status: { phase: 'New' } })), 1);
+  assert.equal(await generation(api.patch(path, { spec: { size: 2 } })), 2);
+  assert.equal(await generation(api.patch(path, { spec: { size: 2 } })), 2);
+  assert.equal(await generation(api.patch(path, { metadata: { generation: 9 } })), 2);
+
+  const built = `${deployments(space)}/d`;
+  assert.equal(await generation(api.post(deployments(space), deployment('d'))), 1);
+  assert.equal(await generation(api.patch(built, { metadata: { labels: { a: 'b' } } })), 1);
+  assert.equal(await generation(api.patch(built, { spec: { replicas: 2 } })), 2);
+  assert.equal(await generation(api.patch(`${built}/status`, { status: { replicas: 2 } })), 2);
+});
+
+test('a write that changes nothing leaves the resourceVersion as it is', async () => {
+  const space = await api.namespace();
+  const path = `${configMaps(space)}/a`;
+  const { metadata } = await api.made(api.post(configMaps(space), configMap('a')));
+  const replies = [
+    await api.put(path, configMap('a')),
+    await api.patch(path, { data: { a: '1' } }),
+    await api.patch(path, [{ op: 'replace', path: '/data/a', value: '1' }], JSON_PATCH),
+  ];
+  for (const { status, body } of replies) {
+    assert.equal(status, 200);
+    assert.equal(body.metadata.resourceVersion, metadata.resourceVersion);
+  }
+  const changed = await api.made(api.patch(path, { data: { a: '2' } }));
+  assert.notEqual(changed.metadata.resourceVersion, metadata.resourceVersion);
+});
+
+test('identity does not change', async () => {
+  const space = await api.namespace();
+  await api.made(api.post(configMaps(space), configMap('a')));
+  await api.made(api.post(widgets(space), widget('a')));
+  for (const path of [`${configMaps(space)}/a`, `${widgets(space)}/a`]) {
+    assertRefused(await api.patch(path, { metadata: { name: 'b' } }), {
+      code: 400,
+      reason: 'BadRequest',
+      message: 'the name of the object (b) does not match the name on the URL (a)',
+    });
+    assertRefused(await api.patch(path, { metadata: { namespace: 'b' } }), {
+      code: 400,
+      reason: 'BadRequest',
+      message:
+        'the namespace of the provided object does not match the namespace sent on the request',
+    });
+    assertRefused(await api.patch(path, { metadata: { uid: OTHER_UID } }), {
+      code: 422,
+      reason: 'Invalid',
+      message: new RegExp(
+        `"a" is invalid: metadata\\.uid: Invalid value: "${OTHER_UID}": field is immutable$`,
+      ),
+    });
+    const deletionTimestamp = '2001-01-01T00:00:00Z';
+    assertRefused(await api.patch(path, { metadata: { deletionTimestamp } }), {
+      code: 422,
+      reason: 'Invalid',
+      message:
+        /"a" is invalid: metadata\.deletionTimestamp: Invalid value: "2001-01-01T00:00:00Z": field is immutable$/,
+    });
+    const { metadata } = (await api.get(path)).body;
+    const patched = await api.made(api.patch(path, { metadata: { creationTimestamp: null } }));
+    assert.deepEqual(patched.metadata, metadata);
+  }
+});
+
+test('a body has the name of its path', async () => {
+  const space = await api.namespace();
+  const path = `${configMaps(space)}/a`;
+  await api.made(api.post(configMaps(space), configMap('a')));
+  assertRefused(await api.put(path, configMap('b')), {
+    code: 400,
+    reason: 'BadRequest',
+    message: 'the name of the object (b) does not match the name on the URL (a)',
+  });
+  assertRefused(await api.put(path, { apiVersion: 'v1', kind: 'ConfigMap', metadata: {} }), {
+    code: 400,
+    reason: 'BadRequest',
+    message: 'the name of the object (a based on URL) was undeterminable: name must be provided',
+  });
+});
+
+test('what a kind declares immutable stays as it is', async () => {
+  const space = await api.namespace();
+  const path = `${configMaps(space)}/a`;
+  await api.made(api.post(configMaps(space), { ...configMap('a'), immutable: true }));
+  assertRefused(await api.patch(path, { data: { b: '1' } }), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'ConfigMap "a" is invalid: data: Forbidden: field is immutable when `immutable` is set',
+    causes: [['data', 'Forbidden: field is immutable when `immutable` is set']],
+  });
+  await api.made(api.post(deployments(space), deployment('d')));
+  const other = { spec: { selector: { matchLabels: { app: 'other' } } } };
+  assertRefused(await api.patch(`${deployments(space)}/d`, other), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      /spec\.selector: Invalid value: \{"matchLabels":\{"app":"other"\}\}: field is immutable\]?$/,
+  });
+  await api.made(api.post(pods(space), pod('p')));
+  assertRefused(await api.patch(`${pods(space)}/p`, { spec: { hostname: 'other' } }), {
+    code: 422,
+    reason: 'Invalid',
+    message: /^Pod "p" is invalid: spec: Forbidden: pod updates may not change fields other than /,
+  });
+});

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Api, assertRefused, JSON_PATCH, STRATEGIC } from './api.ts';
+import { configMap, configMaps, GROUP, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(widgetCrd());
+  space = await api.namespace();
+  await api.made(api.post(configMaps(space), configMap('a')));
+});
+
+after(() => api.close());
+
+let space: string;
+
+const WENT_WRONG = 'the server rejected our request due to an error in our request';
+
+test('a merge patch merges objects, replaces lists, and removes what is null', async () => {
+  const at = `${widgets(space)}/a`;
+  const draft = widget('a', {
+    color: 'red',
+    size: 5,
+    tags: ['x', 'y'],
+    labels: { a: '1', b: '2' },
+  });
+  await api.made(api.post(widgets(space), draft));
+  const patch = { spec: { size: null, tags: ['z'], labels: { a: null, c: '3' } } };
+  const { spec } = await api.made(api.patch(at, patch));
+  // What is removed is defaulted again.
+  assert.deepEqual(spec, { color: 'red', size: 1, tags: ['z'], labels: { b: '2', c: '3' } });
+});
+
+test('a merge patch is an object', async () => {
+  const at = `${configMaps(space)}/a`;
+  assertRefused(await api.patch(at, [1]), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      'error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}',
+  });
+  assertRefused(await api.patch(at, '{bad'), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      "error decoding patch: invalid character 'b' looking for beginning of object key string",
+  });
+});
+
+test('a JSON patch is done step by step', async () => {
+  const at = `${widgets(space)}/b`;
+  await api.made(api.post(widgets(space), widget('b', { color: 'red', size: 5 })));
+  const patch = [
+    { op: 'test', path: '/spec/color', value: 'red' },
+    { op: 'replace', path: '/spec/size', value: 7 },
+    { op: 'add', path: '/spec/tags', value: ['x'] },
+    { op: 'add', path: '/spec/tags/-', value: 'y' },
+    { op: 'add', path: '/spec/tags/0', value: 'w' },
+    { op: 'move', from: '/spec/tags/2', path: '/spec/tags/0' },
+    { op: 'copy', from: '/spec/color', path: '/spec/note' },
+    { op: 'remove', path: '/spec/tags/1' },
+  ];
+  const { spec } = await api.made(api.patch(at, patch, JSON_PATCH));
+  assert.deepEqual(spec, { color: 'red', size: 7, tags: ['y', 'x'], note: 'red' });
+});
+
+test('a JSON patch that does not fit changes nothing', async () => {
+  for (const [collection, draft] of [
+    [widgets(space), widget('c')],
+    [configMaps(space), configMap('c')],
+  ]) {
+    const at = `${collection}/c`;
+    const { metadata } = await api.made(api.post(collection, draft));
+    for (const operation of [
+      { op: 'test', path: '/metadata/name', value: 'other' },
+      { op: 'remove', path: '/metadata/nothing' },
+      { op: 'replace', path: '/nothing/here', value: 1 },
+      { op: 'odd', path: '/metadata/labels' },
+    ]) {
+      const patch = [{ op: 'add', path: '/metadata/labels', value: { a: 'b' } }, operation];
+      assertRefused(await api.patch(at, patch, JSON_PATCH), {
+        code: 422,
+        reason: 'Invalid',
+        message: WENT_WRONG,
+        details: {},
+      });
+    }
+    assert.deepEqual((await api.get(at)).body.metadata, metadata);
+  }
+});
+
+test('a JSON patch is a list of operations', async () => {
+  const at = `${configMaps(space)}/a`;
+  assertRefused(await api.patch(at, { op: 'remove', path: '/data' }, JSON_PATCH), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
+  });
+  assertRefused(await api.patch(at, '[{', JSON_PATCH), {
+    code: 400,
+    reason: 'BadRequest',
+    message: 'error decoding patch: unexpected end of JSON input',
+  });
+});
+
+test('a strategic merge patch merges lists by their keys', async () => {
+  const at = `${pods(space)}/p`;
+  await api.made(api.post(pods(space), pod('p')));
+  const patch = { spec: { containers: [{ name: 'web', image: 'nginx:2' }] } };
+  const { spec } = await api.made(api.patch(at, patch, STRATEGIC));
+  assert.equal(spec.containers.length, 1);
+  assert.equal(spec.containers[0].image, 'nginx:2');
+  assert.equal(spec.containers[0].imagePullPolicy, 'Always');
+});
+
+test('a strategic merge patch has directives', async () => {
+  const at = `${configMaps(space)}/directives`;
+  await api.made(api.post(configMaps(space), configMap('directives', { a: '1', b: '2' })));
+  const patch = { data: { $patch: 'replace', z: '1' } };
+  assert.deepEqual((await api.made(api.patch(at, patch, STRATEGIC))).data, { z: '1' });
+});
+
+test('custom resources take no strategic merge patch', async () => {
+  await api.made(api.post(widgets(space), widget('strategic')));
+  assertRefused(await api.patch(`${widgets(space)}/strategic`, { spec: {} }, STRATEGIC), {
+    code: 415,
+    reason: 'UnsupportedMediaType',
+    message:
+      'the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml',
+  });
+});
+
+test('a result is validated like any other object', async () => {
+  const at = `${widgets(space)}/valid`;
+  await api.made(api.post(widgets(space), widget('valid')));
+  assertRefused(await api.patch(at, { spec: { color: '' } }), {
+    code: 422,
+    reason: 'Invalid',
+    message: `Widget.${GROUP} "valid" is invalid: spec.color: Invalid value: "": spec.color in body should be at least 1 chars long`,
+  });
+  await api.made(api.post(configMaps(space), configMap('valid')));
+  assertRefused(await api.patch(`${configMaps(space)}/valid`, { data: { a: 1 } }), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      /^ "" is invalid: patch: Invalid value: .*: json: cannot unmarshal number into Go struct field ConfigMap\.data of type string$/,
+  });
+});
+
+test('only an apply can be forced', async () => {
+  const at = `${widgets(space)}/forced`;
+  await api.made(api.post(widgets(space), widget('forced')));
+  assertRefused(await api.patch(`${at}?force=true`, {}), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch',
+  });
+});

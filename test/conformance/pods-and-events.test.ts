@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Api, assertRefused, namesIn } from './api.ts';
+import { pod, pods } from './objects.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+  space = await api.namespace();
+});
+
+after(() => api.close());
+
+let space: string;
+
+const binding = (name: string, node: string) => ({
+  apiVersion: 'v1',
+  kind: 'Binding',
+  metadata: { name },
+  target: { kind: 'Node', name: node },
+});
+
+test('a binding puts a pod on a node, and says when', async () => {
+  const at = `${pods(space)}/bound`;
+  await api.made(api.post(pods(space), pod('bound')));
+  const reply = await api.post(`${at}/binding`, binding('bound', 'n'));
+  assert.deepEqual([reply.status, reply.body.kind, reply.body.status], [201, 'Status', 'Success']);
+  const { spec, status } = (await api.get(at)).body;
+  assert.equal(spec.nodeName, 'n');
+  const { type, status: holds } = status.conditions[0];
+  assert.deepEqual([type, holds], ['PodScheduled', 'True']);
+});
+
+test('a pod is bound once', async () => {
+  const at = `${pods(space)}/once`;
+  await api.made(api.post(pods(space), pod('once')));
+  await api.made(api.post(`${at}/binding`, binding('once', 'n')));
+  assertRefused(await api.post(`${at}/binding`, binding('once', 'm')), {
+    code: 409,
+    reason: 'Conflict',
+    message:
+      'Operation cannot be fulfilled on pods/binding "once": pod once is already assigned to node "n"',
+    details: { name: 'once', kind: 'pods/binding' },
+  });
+  assert.equal((await api.get(at)).body.spec.nodeName, 'n');
+});
+
+test('a binding needs a pod and a node', async () => {
+  assertRefused(await api.post(`${pods(space)}/nope/binding`, binding('nope', 'n')), {
+    code: 404,
+    reason: 'NotFound',
+    message: 'pods "nope" not found',
+  });
+  await api.made(api.post(pods(space), pod('unbound')));
+  assertRefused(await api.post(`${pods(space)}/unbound/binding`, binding('unbound', '')), {
+    code: 500,
+    message: 'target.name: Required value',
+  });
+});
+
+test('a pod is defaulted, and pending', async () => {
+  const { spec, status, metadata } = await api.made(api.post(pods(space), pod('defaults')));
+  assert.deepEqual(
+    [spec.restartPolicy, spec.dnsPolicy, spec.schedulerName, spec.terminationGracePeriodSeconds],
+    ['Always', 'ClusterFirst', 'default-scheduler', 30],
+  );
+  const [{ imagePullPolicy, terminationMessagePath }] = spec.containers;
+  assert.deepEqual([imagePullPolicy, terminationMessagePath], ['Always', '/dev/termination-log']);
+  assert.deepEqual([status.phase, status.qosClass], ['Pending', 'BestEffort']);
+  assert.equal(metadata.generation, 1);
+});
+
+test('a pod has to make sense', async () => {
+  const none = pod('none');
+  none.spec.containers = [];
+  assertRefused(await api.post(pods(space), none), {
+    code: 422,
+    reason: 'Invalid',
+    message: 'Pod "none" is invalid: spec.containers: Required value',
+    causes: [['spec.containers', 'Required value']],
+  });
+  const odd = pod('odd');
+  odd.spec.restartPolicy = 'Sometimes';
+  assertRefused(await api.post(pods(space), odd), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'Pod "odd" is invalid: spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"',
+  });
+});
+
+test('events are selected by what they are about', async () => {
+  const events = `/api/v1/namespaces/${space}/events`;
+  const time = '2024-01-01T00:00:00Z';
+  const event = (name: string, kind: string, type: string) => ({
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name },
+    involvedObject: { kind, name: 'p', namespace: space, uid: `uid-of-${kind}` },
+    reason: 'Tested',
+    message: 'It was tested.',
+    type,
+    source: { component: 'tester' },
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+  });
+  await api.made(api.post(events, event('a', 'Pod', 'Normal')));
+  await api.made(api.post(events, event('b', 'Widget', 'Warning')));
+  const selected: [string, string[]][] = [
+    // As kubectl describe asks.
+    [
+      `involvedObject.name=p,involvedObject.namespace=${space},involvedObject.kind=Pod,involvedObject.uid=uid-of-Pod`,
+      ['a'],
+    ],
+    ['involvedObject.name=p', ['a', 'b']],
+    ['reason=Tested,type!=Warning', ['a']],
+    ['source=tester,type=Warning', ['b']],
+    ['involvedObject.apiVersion=,involvedObject.fieldPath=', ['a', 'b']],
+    ['involvedObject.name!=p', []],
+  ];
+  for (const [selector, names] of selected) {
+    const { body } = await api.get(`${events}?fieldSelector=${encodeURIComponent(selector)}`);
+    assert.deepEqual(namesIn(body), names, selector);
+  }
+  assertRefused(await api.get(`${events}?fieldSelector=odd%3Dx`), {
+    code: 400,
+    reason: 'BadRequest',
+    message: 'field label not supported: odd',
+  });
+});
+
+test('an event lives where its object lives', async () => {
+  const events = `/api/v1/namespaces/${space}/events`;
+  const reply = await api.post(events, {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: 'elsewhere' },
+    involvedObject: { kind: 'Pod', name: 'p', namespace: 'default' },
+    reason: 'Tested',
+    type: 'Normal',
+  });
+  assertRefused(reply, {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'Event "elsewhere" is invalid: involvedObject.namespace: Invalid value: "default": does not match event.namespace',
+  });
+});

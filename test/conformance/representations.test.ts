@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Json } from './api.ts';
+import { Api, assertRefused, JSON_TYPE } from './api.ts';
+import { configMap, configMaps, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(widgetCrd());
+  space = await api.namespace();
+  await api.made(api.post(widgets(space), widget('a')));
+  await api.made(api.post(configMaps(space), configMap('a')));
+  await api.made(api.post(pods(space), pod('p')));
+});
+
+after(() => api.close());
+
+const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+const METADATA = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
+const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
+const AGE = /^\d+s$/;
+let space: string;
+
+function shape(table: Json): Json {
+  return table.columnDefinitions.map(({ name, type, format, priority }: Json) => [
+    name,
+    type,
+    format,
+    priority,
+  ]);
+}
+
+test('custom resources become tables of the columns that their CRD declares', async () => {
+  const { status, headers, body } = await api.get(widgets(space), TABLE);
+  assert.deepEqual([status, headers['content-type']], [200, JSON_TYPE]);
+  assert.deepEqual([body.kind, body.apiVersion], ['Table', 'meta.k8s.io/v1']);
+  assert.match(body.metadata.resourceVersion, /^[1-9]\d*$/);
+  assert.deepEqual(shape(body), [
+    ['Name', 'string', 'name', 0],
+    ['Size', 'integer', '', 0],
+    ['Age', 'date', '', 0],
+  ]);
+  assert.equal(body.columnDefinitions[1].description, 'How large.');
+  const [row, ...others] = body.rows;
+  assert.deepEqual(others, []);
+  assert.deepEqual(row.cells.slice(0, 2), ['a', 1]);
+  assert.match(row.cells[2], AGE);
+  const { kind, apiVersion, metadata } = row.object;
+  assert.deepEqual(
+    [kind, apiVersion, metadata.name],
+    ['PartialObjectMetadata', 'meta.k8s.io/v1', 'a'],
+  );
+});
+
+test('built-in kinds become tables as kubectl shows them', async () => {
+  const configs = (await api.get(configMaps(space), TABLE)).body;
+  assert.deepEqual(shape(configs), [
+    ['Name', 'string', 'name', 0],
+    ['Data', 'string', '', 0],
+    ['Age', 'string', '', 0],
+  ]);
+  const listed = (await api.get(pods(space), TABLE)).body;
+  assert.deepEqual(shape(listed), [
+    ['Name', 'string', 'name', 0],
+    ['Ready', 'string', '', 0],
+    ['Status', 'string', '', 0],
+    ['Restarts', 'string', '', 0],
+    ['Age', 'string', '', 0],
+    ['IP', 'string', '', 1],
+    ['Node', 'string', '', 1],
+    ['Nominated Node', 'string', '', 1],
+    ['Readiness Gates', 'string', '', 1],
+  ]);
+  const [name, ready, phase, restarts, age, ...wide] = listed.rows[0].cells;
+  assert.deepEqual([name, ready, phase, restarts], ['p', '0/1', 'Pending', '0']);
+  assert.match(age, AGE);
+  assert.deepEqual(wide, ['<none>', '<none>', '<none>', '<none>']);
+});
+
+test('one object becomes a table of one row', async () => {
+  const { body } = await api.get(`${configMaps(space)}/a`, TABLE);
+  assert.deepEqual([body.kind, body.rows.length, body.rows[0].cells[0]], ['Table', 1, 'a']);
+});
+
+test('a row carries as much of its object as was asked for', async () => {
+  const carried = async (include: string) => {
+    const { body } = await api.get(`${configMaps(space)}?includeObject=${include}`, TABLE);
+    return body.rows[0].object;
+  };
+  assert.equal(await carried('None'), null);
+  assert.equal((await carried('Metadata')).kind, 'PartialObjectMetadata');
+  assert.deepEqual((await carried('Object')).data, { a: '1' });
+  assertRefused(await api.get(`${configMaps(space)}?includeObject=Odd`, TABLE), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      "Unable to convert to Table as requested: includeObject: Invalid value: \"Odd\": must be 'Metadata', 'Object', 'None', or empty",
+  });
+});
+
+test('an older version of tables says so', async () => {
+  const { body } = await api.get(configMaps(space), TABLE.replace('v=v1', 'v=v1beta1'));
+  assert.deepEqual([body.kind, body.apiVersion], ['Table', 'meta.k8s.io/v1beta1']);
+});
+
+test('no table is made of a failure', async () => {
+  const { status, body } = await api.get(`${widgets(space)}/nope`, TABLE);
+  assert.deepEqual([status, body.kind], [404, 'Status']);
+});
+
+test('metadata can be had alone', async () => {
+  const one = (await api.get(`${widgets(space)}/a`, METADATA)).body;
+  assert.deepEqual(Object.keys(one).toSorted(), ['apiVersion', 'kind', 'metadata']);
+  assert.deepEqual(
+    [one.kind, one.apiVersion, one.metadata.name],
+    ['PartialObjectMetadata', 'meta.k8s.io/v1', 'a'],
+  );
+  const all = (await api.get(widgets(space), METADATA_LIST)).body;
+  assert.deepEqual([all.kind, all.apiVersion], ['PartialObjectMetadataList', 'meta.k8s.io/v1']);
+  assert.deepEqual(Object.keys(all.items[0]).toSorted(), ['apiVersion', 'kind', 'metadata']);
+});
+
+test('a list is not one object', async () => {
+  const { status, body } = await api.get(widgets(space), METADATA);
+  assert.deepEqual([status, body.reason], [406, 'NotAcceptable']);
+});
+
+test('the first acceptable form is given', async () => {
+  for (const accept of [
+    `${TABLE},${JSON_TYPE}`,
+    `application/xml,${TABLE}`,
+    `${TABLE.replace('v=v1', 'v=v7')},${TABLE}`,
+  ]) {
+    assert.equal((await api.get(configMaps(space), accept)).body.kind, 'Table', accept);
+  }
+  for (const accept of [
+    '*/*',
+    'application/json;q=0.5, text/html',
+    'application/json;charset=utf-8',
+  ]) {
+    assert.equal((await api.get(configMaps(space), accept)).body.kind, 'ConfigMapList', accept);
+  }
+});
+
+test('a form that the server does not have is refused', async () => {
+  for (const accept of [
+    TABLE.replace('v=v1', 'v=v7'),
+    TABLE.replace('Table', 'Chair'),
+    'application/json;as=Table',
+  ]) {
+    const { status, body } = await api.get(configMaps(space), accept);
+    assert.deepEqual([status, body.reason, body.code], [406, 'NotAcceptable', 406], accept);
+    assert.match(body.message, /^only the following media types are accepted: application\/json/);
+  }
+  const { status, body } = await api.get(configMaps(space), 'text/html');
+  assert.deepEqual([status, body.reason, body.code], [406, 'NotAcceptable', 406]);
+});

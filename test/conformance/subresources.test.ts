@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Api, assertRefused } from './api.ts';
+import { deployment, deployments, GROUP, widget, widgetCrd, widgets } from './objects.ts';
+
+let api: Api;
+/** Where Widget `a` is. */
+let path: string;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(widgetCrd());
+  path = widgets(await api.namespace());
+  await api.made(api.post(path, widget('a')));
+});
+
+after(() => api.close());
+
+test('the main resource does not write the status', async () => {
+  const space = await api.namespace();
+  const draft = { ...widget('b'), status: { phase: 'New' } };
+  const created = await api.made(api.post(widgets(space), draft));
+  assert.equal(created.status, undefined);
+  const patched = await api.made(api.patch(`${widgets(space)}/b`, { status: { phase: 'New' } }));
+  assert.equal(patched.status, undefined);
+  assert.equal(patched.metadata.resourceVersion, created.metadata.resourceVersion);
+});
+
+test('the status subresource writes nothing but the status', async () => {
+  const { metadata, spec } = (await api.get(`${path}/a`)).body;
+  const body = await api.made(
+    api.patch(`${path}/a/status`, {
+      metadata: { labels: { a: 'b' }, annotations: { a: 'b' }, finalizers: ['example.com/a'] },
+      spec: { size: 9 },
+      status: { phase: 'Running', size: 3, selector: 'app=a' },
+    }),
+  );
+  assert.deepEqual(body.status, { phase: 'Running', size: 3, selector: 'app=a' });
+  assert.deepEqual(body.spec, spec);
+  const { labels, annotations, finalizers, generation } = body.metadata;
+  assert.deepEqual(
+    [labels, annotations, finalizers, generation],
+    [undefined, undefined, undefined, metadata.generation],
+  );
+  const entry = body.metadata.managedFields.find(
+    ({ subresource }: { subresource?: string }) => subresource === 'status',
+  );
+  assert.deepEqual(Object.keys(entry.fieldsV1), ['f:status']);
+});
+
+test('a status keeps to the schema', async () => {
+  const reply = await api.patch(`${path}/a/status`, { status: { phase: 5 } });
+  assertRefused(reply, {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      /"a" is invalid: status\.phase: Invalid value: "integer": .*phase in body must be of type string: "integer"$/,
+  });
+});
+
+test('a status can be read, replaced and patched, no more', async () => {
+  const read = await api.get(`${path}/a/status`);
+  assert.deepEqual([read.status, read.body.kind], [200, 'Widget']);
+  for (const [reply, verb] of [
+    [await api.post(`${path}/a/status`, widget('a')), 'create'],
+    [await api.delete(`${path}/a/status`), 'delete'],
+  ] as const) {
+    assertRefused(reply, {
+      code: 405,
+      reason: 'MethodNotAllowed',
+      message: `${verb} is not supported on resources of kind "widgets.${GROUP}"`,
+      details: { group: GROUP, kind: 'widgets' },
+    });
+  }
+  assertRefused(await api.get(`${path}/nope/status`), {
+    code: 404,
+    reason: 'NotFound',
+    message: `widgets.${GROUP} "nope" not found`,
+  });
+});
+
+test('the scale shows the replicas of the spec, of the status, and the selector', async () => {
+  await api.made(api.patch(`${path}/a/status`, { status: { size: 3, selector: 'app=a' } }));
+  const { metadata } = (await api.get(`${path}/a`)).body;
+  assert.deepEqual((await api.get(`${path}/a/scale`)).body, {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata: {
+      name: 'a',
+      namespace: metadata.namespace,
+      uid: metadata.uid,
+      resourceVersion: metadata.resourceVersion,
+      creationTimestamp: metadata.creationTimestamp,
+    },
+    spec: { replicas: 1 },
+    status: { replicas: 3, selector: 'app=a' },
+  });
+});
+
+test('scaling writes the replicas and nothing else', async () => {
+  const before = (await api.get(`${path}/a`)).body;
+  const scale = { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: 'a' } };
+  const put = await api.made(api.put(`${path}/a/scale`, { ...scale, spec: { replicas: 4 } }));
+  assert.deepEqual(put.spec, { replicas: 4 });
+  const patched = await api.made(api.patch(`${path}/a/scale`, { spec: { replicas: 5 } }));
+  assert.deepEqual(patched.spec, { replicas: 5 });
+  const { spec, status, metadata } = (await api.get(`${path}/a`)).body;
+  assert.deepEqual([spec, status], [{ ...before.spec, size: 5 }, before.status]);
+  assert.equal(metadata.generation, before.metadata.generation + 2);
+});
+
+test('scaling keeps to the schema of what is scaled', async () => {
+  assertRefused(await api.patch(`${path}/a/scale`, { spec: { replicas: 50 } }), {
+    code: 422,
+    reason: 'Invalid',
+    message: `Widget.${GROUP} "a" is invalid: spec.size: Invalid value: 50: spec.size in body should be less than or equal to 10`,
+  });
+  assertRefused(
+    await api.put(`${path}/a/scale`, {
+      apiVersion: 'autoscaling/v1',
+      kind: 'Scale',
+      metadata: { name: 'b' },
+      spec: { replicas: 5 },
+    }),
+    {
+      code: 400,
+      reason: 'BadRequest',
+      message: 'the name of the object (b) does not match the name on the URL (a)',
+    },
+  );
+});
+
+test('a Deployment scales alike', async () => {
+  const space = await api.namespace();
+  const at = `${deployments(space)}/d`;
+  await api.made(api.post(deployments(space), deployment('d')));
+  const { spec, status } = (await api.get(`${at}/scale`)).body;
+  assert.deepEqual([spec, status], [{ replicas: 1 }, { replicas: 0, selector: 'app=d' }]);
+  await api.made(api.patch(`${at}/scale`, { spec: { replicas: 4 } }));
+  assert.equal((await api.get(at)).body.spec.replicas, 4);
+  assertRefused(await api.patch(`${at}/scale`, { spec: { replicas: -4 } }), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'Scale.autoscaling "d" is invalid: spec.replicas: Invalid value: -4: must be greater than or equal to 0',
+  });
+});

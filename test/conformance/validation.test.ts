@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Reply } from './api.ts';
+import { Api, assertRefused } from './api.ts';
+import {
+  configMap,
+  configMaps,
+  deployment,
+  deployments,
+  GROUP,
+  widget,
+  widgetCrd,
+  widgets,
+} from './objects.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(widgetCrd());
+});
+
+after(() => api.close());
+
+const path = widgets('default');
+
+function invalid(reply: Reply, ...causes: [field: string, message: string][]): void {
+  const whole = causes.map(([field, message]) => `${field}: ${message}`);
+  const said = whole.length === 1 ? whole[0] : `[${whole.join(', ')}]`;
+  assertRefused(reply, {
+    code: 422,
+    reason: 'Invalid',
+    message: `Widget.${GROUP} "x" is invalid: ${said}`,
+    causes,
+  });
+  const { name, group, kind } = reply.body.details;
+  assert.deepEqual([name, group, kind], ['x', GROUP, 'Widget']);
+}
+
+test('what a schema forbids is refused, with the field and the value', async () => {
+  const refusals: [Record<string, unknown>, string, string][] = [
+    [
+      { color: '' },
+      'spec.color',
+      'Invalid value: "": spec.color in body should be at least 1 chars long',
+    ],
+    [{ color: 'toolongacolor' }, 'spec.color', 'Too long: may not be more than 10 bytes'],
+    [
+      { color: 'RED' },
+      'spec.color',
+      'Invalid value: "RED": spec.color in body should match \'^[a-z]*$\'',
+    ],
+    [
+      { color: 5 },
+      'spec.color',
+      'Invalid value: "integer": spec.color in body must be of type string: "integer"',
+    ],
+    [{}, 'spec.color', 'Required value'],
+    [
+      { color: 'red', size: 11 },
+      'spec.size',
+      'Invalid value: 11: spec.size in body should be less than or equal to 10',
+    ],
+    [
+      { color: 'red', mode: 'Mid' },
+      'spec.mode',
+      'Unsupported value: "Mid": supported values: "Fast", "Slow"',
+    ],
+    [
+      { color: 'red', on: 'yes' },
+      'spec.on',
+      'Invalid value: "string": spec.on in body must be of type boolean: "string"',
+    ],
+    [
+      { color: 'red', tags: ['a', 'b', 'c', 'd'] },
+      'spec.tags',
+      'Too many: 4: must have at most 3 items',
+    ],
+    [{ color: 'red', tags: ['a', 'a'] }, 'spec.tags[1]', 'Duplicate value: "a"'],
+    [
+      { color: 'red', parts: [{ name: 'a' }, { name: 'a' }] },
+      'spec.parts[1]',
+      'Duplicate value: {"name":"a"}',
+    ],
+    [{ color: 'red', parts: [{ count: 1 }] }, 'spec.parts[0].name', 'Required value'],
+    [
+      { color: 'red', labels: { a: 1 } },
+      'spec.labels.a',
+      'Invalid value: "integer": spec.labels.a in body must be of type string: "integer"',
+    ],
+  ];
+  for (const [spec, field, message] of refusals) {
+    invalid(await api.post(path, widget('x', spec)), [field, message]);
+  }
+});
+
+test('a replica count is checked twice: as the schema has it, and as a scale has it', async () => {
+  invalid(
+    await api.post(path, widget('x', { color: 'red', size: -1 })),
+    ['spec.size', 'Invalid value: -1: spec.size in body should be greater than or equal to 0'],
+    ['.spec.size', 'Invalid value: -1: should be a non-negative integer'],
+  );
+  invalid(
+    await api.post(path, widget('x', { color: 'red', size: '3' })),
+    ['spec.size', 'Invalid value: "string": spec.size in body must be of type integer: "string"'],
+    [
+      '.spec.size',
+      'Invalid value: 0: .spec.size accessor error: 3 is of the type string, expected int64',
+    ],
+  );
+});
+
+test('what is required has to be there', async () => {
+  const { spec: _spec, ...bare } = widget('x');
+  invalid(await api.post(path, bare), ['spec', 'Required value']);
+});
+
+test('defaults fill what is left out, at any depth that is there', async () => {
+  const spec = async (given: object) =>
+    (await api.made(api.post(`${path}?dryRun=All`, widget('x', given)))).spec;
+  assert.deepEqual(await spec({ color: 'red' }), { color: 'red', size: 1 });
+  assert.deepEqual(await spec({ color: 'red', size: 5 }), { color: 'red', size: 5 });
+  assert.deepEqual(await spec({ color: 'red', nested: {} }), {
+    color: 'red',
+    size: 1,
+    nested: { a: 'x' },
+  });
+});
+
+test('null is a default for what has one, and a value where it is allowed', async () => {
+  const spec = async (given: object) =>
+    (await api.made(api.post(`${path}?dryRun=All`, widget('x', given)))).spec;
+  assert.deepEqual(await spec({ color: 'red', size: null }), { color: 'red', size: 1 });
+  assert.deepEqual(await spec({ color: 'red', note: null }), { color: 'red', size: 1, note: null });
+  const reply = await api.post(path, widget('x', { color: null }));
+  invalid(reply, ['spec.color', 'Required value']);
+});
+
+const odd = {
+  ...widget('x', { color: 'red', odd: 1, nested: { odd: 2 }, free: { any: 1 } }),
+  odd: 3,
+};
+
+test('unknown fields are dropped with a warning each', async () => {
+  for (const query of ['', '&fieldValidation=Warn']) {
+    const { status, headers, body } = await api.post(`${path}?dryRun=All${query}`, odd);
+    assert.equal(status, 201);
+    assert.deepEqual(body.spec, { color: 'red', size: 1, nested: { a: 'x' }, free: { any: 1 } });
+    assert.equal(body.odd, undefined);
+    assert.deepEqual(headers['warning']?.split(', ').sort(), [
+      '299 - "unknown field \\"odd\\""',
+      '299 - "unknown field \\"spec.nested.odd\\""',
+      '299 - "unknown field \\"spec.odd\\""',
+    ]);
+  }
+});
+
+test('unknown fields are dropped in silence on request', async () => {
+  const { status, headers } = await api.post(`${path}?dryRun=All&fieldValidation=Ignore`, odd);
+  assert.deepEqual([status, headers['warning']], [201, undefined]);
+});
+
+test('unknown fields are refused on request, all at once', async () => {
+  const { status, body } = await api.post(`${path}?fieldValidation=Strict`, odd);
+  assert.deepEqual([status, body.reason], [400, 'BadRequest']);
+  const [, start, list] =
+    /^(Widget in version "v1" cannot be handled as a Widget: strict decoding error: )(.*)$/.exec(
+      body.message,
+    ) ?? [];
+  assert.ok(start, body.message);
+  assert.deepEqual(list?.split(', ').sort(), [
+    'unknown field "odd"',
+    'unknown field "spec.nested.odd"',
+    'unknown field "spec.odd"',
+  ]);
+});
+
+test('unknown fields of a patch are treated alike', async () => {
+  await api.made(api.post(path, widget('patched')));
+  const patch = { spec: { odd: 1 } };
+  const warned = await api.patch(`${path}/patched`, patch);
+  assert.deepEqual(warned.body.spec, { color: 'red', size: 1 });
+  assert.equal(warned.headers['warning'], '299 - "unknown field \\"spec.odd\\""');
+  assertRefused(await api.patch(`${path}/patched?fieldValidation=Strict`, patch), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      /^ "" is invalid: patch: Invalid value: .*: strict decoding error: unknown field "spec\.odd"$/,
+  });
+});
+
+test('unknown fields of built-in kinds are treated alike', async () => {
+  const draft = { ...configMap('x'), odd: 1 };
+  const { status, headers } = await api.post(`${configMaps('default')}?dryRun=All`, draft);
+  assert.deepEqual([status, headers['warning']], [201, '299 - "unknown field \\"odd\\""']);
+  assertRefused(await api.post(`${configMaps('default')}?fieldValidation=Strict`, draft), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "odd"',
+  });
+  const nested = deployment('x');
+  nested.spec.template.spec.containers[0].odd = 1;
+  const warned = await api.post(`${deployments('default')}?dryRun=All`, nested);
+  assert.equal(
+    warned.headers['warning'],
+    '299 - "unknown field \\"spec.template.spec.containers[0].odd\\""',
+  );
+});
+
+test('a field that is given twice is noticed', async () => {
+  const text = `{"apiVersion":"${GROUP}/v1","kind":"Widget","metadata":{"name":"x"},"spec":{"color":"red","color":"blue"}}`;
+  const { status, headers, body } = await api.post(`${path}?dryRun=All`, text);
+  assert.deepEqual([status, body.spec.color], [201, 'blue']);
+  assert.equal(headers['warning'], '299 - "duplicate field \\"spec.color\\""');
+  assertRefused(await api.post(`${path}?fieldValidation=Strict`, text), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      'Widget in version "v1" cannot be handled as a Widget: strict decoding error: duplicate field "spec.color"',
+  });
+});
+
+test('there are three ways of validating fields', async () => {
+  assertRefused(await api.post(`${path}?fieldValidation=Loose`, widget('x')), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Loose": supported values: "", "Ignore", "Strict", "Warn"',
+  });
+});

@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Json } from './api.ts';
+import { Api, assertRefused, JSON_TYPE } from './api.ts';
+import { configMaps, GROUP, widget, widgetCrd, widgets } from './objects.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(widgetCrd());
+});
+
+after(() => api.close());
+
+/** What an event says, without what differs from run to run. */
+function short({ type, object }: Json): unknown[] {
+  return [type, object.metadata.name, object.spec?.color];
+}
+
+async function versionOf(path: string): Promise<string> {
+  return (await api.get(path)).body.metadata.resourceVersion;
+}
+
+test('a watch says what happened after the resourceVersion it begins at', async () => {
+  const path = widgets(await api.namespace());
+  await api.made(api.post(path, widget('old')));
+  const from = await versionOf(path);
+  await api.made(api.post(path, widget('a')));
+  const watch = await api.watch(`${path}?resourceVersion=${from}`);
+  assert.deepEqual([watch.status, watch.headers['content-type']], [200, JSON_TYPE]);
+  await api.made(api.patch(`${path}/a`, { spec: { color: 'blue' } }));
+  await api.made(api.delete(`${path}/a`));
+  const events = [await watch.next(), await watch.next(), await watch.next()];
+  assert.deepEqual(events.map(short), [
+    ['ADDED', 'a', 'red'],
+    ['MODIFIED', 'a', 'blue'],
+    ['DELETED', 'a', 'blue'],
+  ]);
+  const versions = events.map(({ object }) => Number(object.metadata.resourceVersion));
+  assert.deepEqual(
+    versions,
+    versions.toSorted((a, b) => a - b),
+  );
+  assert.equal(new Set(versions).size, 3);
+});
+
+test('without a resourceVersion, and from 0, a watch begins with what there is', async () => {
+  const path = widgets(await api.namespace());
+  await api.made(api.post(path, widget('a')));
+  await api.made(api.post(path, widget('b')));
+  await api.until('the cache has caught up', async () => {
+    const { body } = await api.get(`${path}?resourceVersion=0`);
+    return body.items.length === 2;
+  });
+  for (const query of ['', '?resourceVersion=', '?resourceVersion=0']) {
+    const watch = await api.watch(path + query);
+    assert.deepEqual((await watch.said(2)).toSorted(), ['ADDED a', 'ADDED b'], query);
+    await watch.close();
+  }
+});
+
+test('an object that begins to match is added, one that stops is deleted as it last matched', async () => {
+  const path = widgets(await api.namespace());
+  await api.made(api.post(path, widget('a')));
+  const from = await versionOf(path);
+  const byLabel = await api.watch(`${path}?resourceVersion=${from}&labelSelector=tier%3Dx`);
+  const byField = await api.watch(
+    `${path}?resourceVersion=${from}&fieldSelector=spec.color%3Dblue`,
+  );
+  const steps = [
+    { metadata: { labels: { tier: 'x' } } },
+    { spec: { color: 'blue' } },
+    { metadata: { labels: { tier: 'y' } }, spec: { color: 'green' } },
+    { spec: { color: 'black' } },
+    { metadata: { labels: { tier: 'x' } } },
+  ];
+  for (const step of steps) await api.made(api.patch(`${path}/a`, step));
+  const events = [];
+  for (let count = 0; count < 4; count++) events.push(await byLabel.next());
+  assert.deepEqual(events.map(short), [
+    ['ADDED', 'a', 'red'],
+    ['MODIFIED', 'a', 'blue'],
+    ['DELETED', 'a', 'blue'],
+    ['ADDED', 'a', 'black'],
+  ]);
+  assert.deepEqual(events[2].object.metadata.labels, { tier: 'x' });
+  assert.ok(
+    Number(events[2].object.metadata.resourceVersion) >
+      Number(events[1].object.metadata.resourceVersion),
+    'at the resourceVersion at which it stopped',
+  );
+  assert.deepEqual(
+    [short(await byField.next()), short(await byField.next())],
+    [
+      ['ADDED', 'a', 'blue'],
+      ['DELETED', 'a', 'blue'],
+    ],
+  );
+});
+
+test('a watch list begins with what there is, and says where that ends', async () => {
+  const path = widgets(await api.namespace());
+  await api.made(api.post(path, widget('a')));
+  await api.made(api.post(path, widget('b')));
+  const options =
+    'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+  const watch = await api.watch(`${path}?${options}`);
+  assert.deepEqual((await watch.said(2)).toSorted(), ['ADDED a', 'ADDED b']);
+  const { type, object } = await watch.next();
+  assert.equal(type, 'BOOKMARK');
+  const { resourceVersion } = object.metadata;
+  assert.deepEqual(object, {
+    kind: 'Widget',
+    apiVersion: `${GROUP}/v1`,
+    metadata: { resourceVersion, annotations: { 'k8s.io/initial-events-end': 'true' } },
+  });
+  await api.made(api.post(path, widget('c')));
+  assert.deepEqual(await watch.said(1), ['ADDED c']);
+  await watch.close();
+
+  const resumed = await api.watch(`${path}?resourceVersion=${resourceVersion}`);
+  assert.deepEqual(await resumed.said(1), ['ADDED c']);
+});
+
+test('a watch list of a selection has its bookmark, even if it is empty', async () => {
+  const path = widgets(await api.namespace());
+  await api.made(api.post(path, widget('a')));
+  const options =
+    'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+  const watch = await api.watch(`${path}?${options}&labelSelector=nothing`);
+  assert.deepEqual(await watch.said(1), ['BOOKMARK']);
+});
+
+test('a watch can be of metadata alone', async () => {
+  const path = widgets(await api.namespace());
+  await api.made(api.post(path, widget('a')));
+  const options =
+    'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+  const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
+  const watch = await api.watch(`${path}?${options}`, accept);
+  const [added, bookmark] = [await watch.next(), await watch.next()];
+  assert.deepEqual(Object.keys(added.object).toSorted(), ['apiVersion', 'kind', 'metadata']);
+  for (const { object } of [added, bookmark]) {
+    assert.deepEqual([object.kind, object.apiVersion], ['PartialObjectMetadata', 'meta.k8s.io/v1']);
+  }
+});
+
+test('a watch can be of tables; columns are described once', async () => {
+  const path = widgets(await api.namespace());
+  await api.made(api.post(path, widget('a')));
+  await api.made(api.post(path, widget('b')));
+  const options =
+    'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  const watch = await api.watch(`${path}?${options}`, accept);
+  const [first, second, bookmark] = [await watch.next(), await watch.next(), await watch.next()];
+  for (const { object } of [first, second, bookmark]) assert.equal(object.kind, 'Table');
+  assert.equal(first.object.columnDefinitions.length, 3);
+  assert.equal(second.object.columnDefinitions, null);
+  assert.equal(bookmark.type, 'BOOKMARK');
+  assert.deepEqual(bookmark.object.rows[0].object.metadata.annotations, {
+    'k8s.io/initial-events-end': 'true',
+  });
+});
+
+test('from before the history that is kept there is no way on: 410, as the last event', async () => {
+  const watch = await api.watch(`${configMaps('default')}?resourceVersion=1`);
+  assert.equal(watch.status, 200);
+  const [event, ...more] = await watch.rest();
+  assert.deepEqual(more, []);
+  assert.equal(event.type, 'ERROR');
+  const { message, ...status } = event.object;
+  assert.deepEqual(status, {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    reason: 'Expired',
+    code: 410,
+  });
+  assert.match(message, /^too old resource version: 1 \(\d+\)$/);
+});
+
+test('a watch ends when its time is up', async () => {
+  const path = widgets(await api.namespace());
+  const from = await versionOf(path);
+  const watch = await api.watch(`${path}?resourceVersion=${from}&timeoutSeconds=1`);
+  assert.deepEqual(await watch.rest(), []);
+});
+
+test('options that do not go together are refused, by name', async () => {
+  const refusals: [string, string][] = [
+    [
+      'sendInitialEvents=true',
+      'resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+    ],
+    [
+      'resourceVersionMatch=NotOlderThan',
+      'resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+    ],
+  ];
+  for (const [options, message] of refusals) {
+    assertRefused(await api.get(`${widgets('default')}?watch=true&${options}`), {
+      code: 422,
+      reason: 'Invalid',
+      message: `ListOptions.meta.k8s.io "" is invalid: ${message}`,
+    });
+  }
+});
+
+test('a watch needs readable options', async () => {
+  const path = `${widgets('default')}?watch=true`;
+  assertRefused(await api.get(`${path}&resourceVersion=abc`), {
+    code: 500,
+    message:
+      'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
+  });
+  assertRefused(await api.get(`${path}&fieldSelector=spec.size%3D1`), {
+    code: 400,
+    reason: 'BadRequest',
+    message: 'field label not supported: spec.size',
+  });
+  assertRefused(await api.get(`${path}&timeoutSeconds=abc`), {
+    code: 400,
+    reason: 'BadRequest',
+    message: 'strconv.ParseInt: parsing "abc": invalid syntax',
+  });
+});
