@@ -4,6 +4,7 @@ import { Manager } from '../manager/manager.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { ClusterDeps } from './cluster-deps.ts';
 import { fakeKubelet } from './fake-kubelet.ts';
+import type { FakeKubeletOptions } from './fake-kubelet.ts';
 import { fakeNode } from './fake-node.ts';
 import { fakeScheduler } from './fake-scheduler.ts';
 import { garbageCollection } from './garbage-collection.ts';
@@ -27,19 +28,9 @@ export interface ClusterOptions {
   readonly kubelet?: false | ClusterKubeletOptions;
 }
 
-export interface ClusterKubeletOptions {
+export interface ClusterKubeletOptions extends Omit<FakeKubeletOptions, 'nodeName'> {
   /** @default 'node-1' */
   readonly nodeName?: string;
-  /**
-   * From a Pod's creation until its containers run, in milliseconds.
-   * @default 0
-   */
-  readonly startupMs?: number;
-  /**
-   * From a Pod's deletion until it is gone, in milliseconds; its own grace period if that is less.
-   * @default 0
-   */
-  readonly terminationMs?: number;
 }
 
 /**

@@ -2,6 +2,7 @@ import { isApiError } from '../api/api-error.ts';
 import { PODS } from '../api/builtin.ts';
 import type { Pod } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
+import type { ObjectKey } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller.ts';
@@ -13,15 +14,17 @@ import type { ClusterDeps } from './cluster-deps.ts';
 export interface FakeKubeletOptions {
   readonly nodeName: string;
   /**
-   * From a Pod's creation until its containers run, in milliseconds.
+   * From seeing a Pod until its containers run, in milliseconds.
    * @default 0
    */
-  readonly startupMs?: number;
+  readonly startupMs?: number | undefined;
   /**
-   * From a Pod's deletion until it is gone, in milliseconds; its own grace period if that is less.
-   * @default 0
+   * From seeing a Pod's deletion until it is gone, in milliseconds; its own grace period if that is
+   * less. kubectl waits for the deletion of a name: it can miss a Pod that is replaced within moments,
+   * and then waits for ever. Real kubelets are never that quick.
+   * @default 1000
    */
-  readonly terminationMs?: number;
+  readonly terminationMs?: number | undefined;
 }
 
 /**
@@ -37,52 +40,76 @@ export function fakeKubelet(deps: ClusterDeps, options: FakeKubeletOptions): Con
     concurrency: 10,
     sync: async (key, context) => {
       const pod = pods.lister.get(key);
-      return pod && pod.spec?.nodeName === options.nodeName ? kubelet.sync(pod, context) : done();
+      if (pod?.spec?.nodeName === options.nodeName) return kubelet.sync(key, pod, context);
+      kubelet.forget(key);
+      return done();
     },
   }).for(pods);
 }
 
+/** What a Pod waits for, since when. */
+interface Stage {
+  readonly uid: string;
+  readonly name: 'starting' | 'terminating';
+  readonly sinceMs: number;
+}
+
 class FakeKubelet {
   readonly #clock: Clock;
-  readonly #options: FakeKubeletOptions;
+  readonly #startupMs: number;
+  readonly #terminationMs: number;
+  /** Timestamps of objects have whole seconds; this is when the kubelet itself saw it. */
+  readonly #stages = new Map<ObjectKey, Stage>();
   #addresses = 0;
 
-  constructor(clock: Clock, options: FakeKubeletOptions) {
+  constructor(clock: Clock, { startupMs = 0, terminationMs = 1000 }: FakeKubeletOptions) {
     this.#clock = clock;
-    this.#options = options;
+    this.#startupMs = startupMs;
+    this.#terminationMs = terminationMs;
   }
 
-  sync(pod: DeepReadonly<Pod>, context: SyncContext): Promise<Outcome> {
-    if (pod.metadata.deletionTimestamp !== undefined) return this.#terminate(pod, context);
-    if ((pod.status?.phase ?? 'Pending') === 'Pending') return this.#start(pod, context);
-    return Promise.resolve(done());
+  async sync(key: ObjectKey, pod: DeepReadonly<Pod>, context: SyncContext): Promise<Outcome> {
+    if (pod.metadata.deletionTimestamp !== undefined) {
+      const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? 0) * 1000;
+      const waitMs = this.#left(key, pod, 'terminating', Math.min(this.#terminationMs, graceMs));
+      if (waitMs > 0) return requeueAfter(waitMs);
+      await this.#remove(pod, context);
+    } else if ((pod.status?.phase ?? 'Pending') === 'Pending') {
+      const waitMs = this.#left(key, pod, 'starting', this.#startupMs);
+      if (waitMs > 0) return requeueAfter(waitMs);
+      await this.#start(pod, context);
+    }
+    return done();
   }
 
-  async #terminate(pod: DeepReadonly<Pod>, { client, signal }: SyncContext): Promise<Outcome> {
-    const {
-      name,
-      namespace,
-      uid,
-      deletionTimestamp = '',
-      deletionGracePeriodSeconds = 0,
-    } = pod.metadata;
-    // The timestamp says when the grace is over, so the deletion was asked for that much earlier.
-    const deletedAt = Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
-    const graceMs = Math.min(this.#options.terminationMs ?? 0, deletionGracePeriodSeconds * 1000);
-    const wait = deletedAt + graceMs - this.#clock.now();
-    if (graceMs > 0 && wait > 0) return requeueAfter(wait);
+  /** The Pod is gone, or another node's. */
+  forget(key: ObjectKey): void {
+    this.#stages.delete(key);
+  }
+
+  /** How much of `totalMs` the Pod still has to wait in this stage. */
+  #left(key: ObjectKey, pod: DeepReadonly<Pod>, name: Stage['name'], totalMs: number): number {
+    const { uid } = pod.metadata;
+    const now = this.#clock.monotonic();
+    let stage = this.#stages.get(key);
+    if (stage?.uid !== uid || stage.name !== name) {
+      stage = { uid, name, sinceMs: now };
+      this.#stages.set(key, stage);
+    }
+    return stage.sinceMs + totalMs - now;
+  }
+
+  async #remove(pod: DeepReadonly<Pod>, { client, signal }: SyncContext): Promise<void> {
+    const { name, namespace, uid } = pod.metadata;
     try {
       await client.delete(PODS, { name, namespace }, { uid, gracePeriodSeconds: 0, signal });
     } catch (error) {
       if (!isApiError(error, 'notFound', 'conflict')) throw error;
     }
-    return done();
   }
 
-  async #start(pod: DeepReadonly<Pod>, { client, signal }: SyncContext): Promise<Outcome> {
-    const { name, namespace, uid, creationTimestamp } = pod.metadata;
-    const wait = Date.parse(creationTimestamp) + (this.#options.startupMs ?? 0) - this.#clock.now();
-    if (this.#options.startupMs && wait > 0) return requeueAfter(wait);
+  async #start(pod: DeepReadonly<Pod>, { client, signal }: SyncContext): Promise<void> {
+    const { name, namespace, uid } = pod.metadata;
     const status = runningStatus(pod, this.#nextAddress(), timestamp(this.#clock.now()));
     try {
       await client.patch(
@@ -94,7 +121,6 @@ class FakeKubelet {
     } catch (error) {
       if (!isApiError(error, 'notFound', 'conflict')) throw error;
     }
-    return done();
   }
 
   /** Addresses of 10.244.0.0/16 in turn. */

@@ -273,7 +273,7 @@ tellIn('in virtual time', async () => {
 describe('over the wire', () => {
   let plane: ControlPlane;
   before(async () => {
-    plane = await startControlPlane({ cluster: {} });
+    plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
   });
   after(() => plane.close());
   tellIn('over the wire', () => WireWorld.create(plane));
