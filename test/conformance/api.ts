@@ -34,13 +34,14 @@ const POLL_MS = 25;
  * Nothing of our own client is in between, so that codes and wording are what the server sent.
  */
 export class Api {
-  readonly kind: ControlPlane['kind'];
+  /** As of `ControlPlane`. */
+  readonly expireHistory: ControlPlane['expireHistory'];
   readonly #handle: HttpHandler;
   readonly #ends: (() => Promise<void>)[] = [];
   readonly #watches: Watching[] = [];
 
-  private constructor(kind: ControlPlane['kind'], handle: HttpHandler) {
-    this.kind = kind;
+  private constructor({ expireHistory }: ControlPlane, handle: HttpHandler) {
+    this.expireHistory = expireHistory;
     this.#handle = handle;
   }
 
@@ -50,7 +51,7 @@ export class Api {
     const { config } = controlPlane;
     const credentials = credentialsOf(config);
     const transport = undiciTransport({ server: config.server, tls: () => credentials.tls() });
-    const api = new Api(controlPlane.kind, async (request) =>
+    const api = new Api(controlPlane, async (request) =>
       transport.handle({
         ...request,
         headers: { ...(await credentials.headers()), ...request.headers },

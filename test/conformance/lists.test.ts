@@ -170,12 +170,15 @@ test('a token to continue with has to be one that the server gave', async () => 
   });
 });
 
-test('a token from before the history that is kept has expired; the answer has one to go on with', async () => {
-  const at = configMaps(await api.namespace());
-  for (const name of ['a', 'b']) await api.made(api.post(at, configMap(name)));
+test('a token from before the history that is kept has expired; the answer has one to go on with', async (t) => {
+  const at = widgets(await api.namespace());
+  for (const name of ['a', 'b']) await api.made(api.post(at, widget(name)));
   const page = (await api.get(`${at}?limit=1`)).body;
+  // A server that caches recent states has none that old.
   const token = JSON.parse(Buffer.from(page.metadata.continue, 'base64url').toString());
   const old = Buffer.from(JSON.stringify({ ...token, rv: 1 })).toString('base64url');
+  if (!api.expireHistory) return t.skip('the history belongs to others, too');
+  await api.expireHistory();
   const { status, body } = await api.get(`${at}?continue=${old}`);
   assert.deepEqual([status, body.reason, body.code], [410, 'Expired', 410]);
   assert.match(
@@ -196,6 +199,13 @@ test('an exact state can be asked for', async () => {
   assert.deepEqual([namesIn(body), body.metadata.resourceVersion], [['a'], resourceVersion]);
   const fresh = `${at}?resourceVersionMatch=NotOlderThan&resourceVersion=${resourceVersion}`;
   assert.deepEqual(namesIn((await api.get(fresh)).body), ['a', 'b']);
+});
+
+test('an exact state from before the history that is kept has expired', async (t) => {
+  const at = widgets(await api.namespace());
+  await api.made(api.post(at, widget('a')));
+  if (!api.expireHistory) return t.skip('the history belongs to others, too');
+  await api.expireHistory();
   assertRefused(await api.get(`${at}?resourceVersionMatch=Exact&resourceVersion=1`), {
     code: 410,
     reason: 'Expired',
@@ -212,8 +222,12 @@ test('any state, resourceVersion 0, comes whole', async () => {
 });
 
 test('a state that is still to come is waited for, and then refused', async () => {
-  for (const where of [query('resourceVersion=999999999'), `${path}/a?resourceVersion=999999999`]) {
-    assertRefused(await api.get(where), {
+  const replies = await Promise.all([
+    api.get(query('resourceVersion=999999999')),
+    api.get(`${path}/a?resourceVersion=999999999`),
+  ]);
+  for (const reply of replies) {
+    assertRefused(reply, {
       code: 504,
       reason: 'Timeout',
       message: /^Timeout: Too large resource version: 999999999, current: \d+$/,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
 import { Api, assertRefused, JSON_TYPE } from './api.ts';
-import { configMaps, GROUP, widget, widgetCrd, widgets } from './objects.ts';
+import { GROUP, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
 
@@ -165,7 +165,7 @@ test('a watch can be of tables; columns are described once', async () => {
 });
 
 test('from before the history that is kept there is no way on: 410, as the last event', async () => {
-  const watch = await api.watch(`${configMaps('default')}?resourceVersion=1`);
+  const watch = await api.watch(`${widgets('default')}?resourceVersion=1`);
   assert.equal(watch.status, 200);
   const [event, ...more] = await watch.rest();
   assert.deepEqual(more, []);

@@ -33,6 +33,11 @@ export interface ControlPlane {
   readonly config: ClusterConfig;
   /** A client of the test's own. */
   readonly client: Client;
+  /**
+   * Forgets what happened before now, as every server does in time: no list and no watch can go back
+   * to it. Absent of a cluster that was given, where others may need it.
+   */
+  readonly expireHistory?: () => Promise<void>;
   /** Ends everything that was started; resolves when it has ended. */
   close(): Promise<void>;
 }
@@ -47,7 +52,7 @@ export async function startControlPlane({
   log = silentLogger,
 }: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const started = await start(process.env['CONTROL_PLANE'] ?? 'embedded', log);
-  const { kind, kubeconfigPath } = started;
+  const { kind, kubeconfigPath, expireHistory } = started;
   const config = await loadClusterConfig({ kubeconfig: kubeconfigPath });
   const connection = connectCluster(config);
   const stopCluster =
@@ -57,6 +62,7 @@ export async function startControlPlane({
     kubeconfigPath,
     config,
     client: connection.client,
+    ...(expireHistory && { expireHistory }),
     async close() {
       await stopCluster();
       await connection.close();
@@ -65,7 +71,7 @@ export async function startControlPlane({
   };
 }
 
-type Started = Pick<ControlPlane, 'kind' | 'kubeconfigPath' | 'close'>;
+type Started = Pick<ControlPlane, 'kind' | 'kubeconfigPath' | 'expireHistory' | 'close'>;
 
 async function start(wanted: string, log: Logger): Promise<Started> {
   switch (wanted) {
@@ -76,6 +82,7 @@ async function start(wanted: string, log: Logger): Promise<Started> {
       return {
         kind: 'embedded',
         kubeconfigPath: file.path,
+        expireHistory: async () => server.faults.expireHistory(),
         async close() {
           await server.close();
           await file.remove();
@@ -84,7 +91,12 @@ async function start(wanted: string, log: Logger): Promise<Started> {
     }
     case 'real': {
       const real = await startRealControlPlane((line) => log.info(line));
-      return { kind: 'real', kubeconfigPath: real.kubeconfigPath, close: () => real.stop() };
+      return {
+        kind: 'real',
+        kubeconfigPath: real.kubeconfigPath,
+        expireHistory: () => real.compact(),
+        close: () => real.stop(),
+      };
     }
     default:
       return { kind: 'given', kubeconfigPath: wanted, close: () => Promise.resolve() };
