@@ -81,20 +81,33 @@ export class HttpServer implements Runnable {
       response.writeHead(405).end();
       return;
     }
-    const url = new URL(request.url ?? '/', 'http://probe');
-    const [, probe = '', only] = url.pathname.split('/');
-    const { livez, readyz, metrics } = this.#routes;
-    const checks = { livez, healthz: livez, readyz }[probe];
+    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+    const [, probe = '', only] = path.split('/');
+    const { metrics } = this.#routes;
+    const checks = this.#checksOf(probe);
     if (checks) {
-      const { status, body } = probeAnswer(probe, checks, url.searchParams, only, this.#log);
+      const asked = new URLSearchParams(query);
+      const { status, body } = probeAnswer(probe, checks, asked, only, this.#log);
       response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body);
-    } else if (metrics && url.pathname === '/metrics') {
+    } else if (metrics && path === '/metrics') {
       const { contentType, text } = await metrics();
       response.writeHead(200, { 'content-type': contentType }).end(text);
     } else {
       response
         .writeHead(404, { 'content-type': 'text/plain; charset=utf-8' })
         .end('404 not found\n');
+    }
+  }
+
+  #checksOf(probe: string): readonly HealthCheck[] | undefined {
+    switch (probe) {
+      case 'livez':
+      case 'healthz':
+        return this.#routes.livez;
+      case 'readyz':
+        return this.#routes.readyz;
+      default:
+        return undefined;
     }
   }
 }

@@ -69,6 +69,14 @@ describe('the HTTP server of probes and metrics', () => {
     });
   });
 
+  it('answers 404 to whatever else is asked, names of JavaScript and half addresses too', async () => {
+    await serving({ livez: [] }, async (get) => {
+      for (const path of ['/constructor', '/__proto__', '/toString/x', '//', '//a:b/', '/%']) {
+        assert.deepEqual(await get(path), [404, '404 not found\n'], path);
+      }
+    });
+  });
+
   it('rejects when the port is in use', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
