@@ -20,20 +20,31 @@ export type ToKeys<T extends KubernetesObject> = (
 /**
  * The event handler that turns objects into keys. Keys of the first list and of resyncs yield to
  * those of fresh changes, so that a restart does not delay what users are doing now. An update
- * counts for the old state and the new: a child that changes hands wakes both owners.
+ * counts for the old state and the new: a child that changes hands wakes both owners, and so does
+ * any other object that ceases to concern a key.
  */
 export function enqueue<T extends KubernetesObject>(
   resource: Resource<T>,
   queue: KeySink,
   toKeys: ToKeys<T>,
 ): InformerHandler<T> {
-  const add = (object: DeepReadonly<T>, event: string, priority?: number) => {
+  const keysOf = (object: DeepReadonly<T>): readonly ObjectKey[] => {
     const keys = toKeys(object) ?? [];
-    for (const key of typeof keys === 'string' ? [keys] : keys) {
+    return typeof keys === 'string' ? [keys] : keys;
+  };
+  const addAll = (
+    keys: readonly ObjectKey[],
+    object: DeepReadonly<T>,
+    event: string,
+    priority?: number,
+  ) => {
+    for (const key of keys) {
       const cause = `${resource.kind} ${keyOf(object)} ${event}`;
       queue.add(key, priority === undefined ? { cause } : { cause, priority });
     }
   };
+  const add = (object: DeepReadonly<T>, event: string, priority?: number) =>
+    addAll(keysOf(object), object, event, priority);
   return {
     onAdd: (object, isInInitialList) =>
       isInInitialList ? add(object, 'listed', LOW_PRIORITY) : add(object, 'added'),
@@ -41,8 +52,10 @@ export function enqueue<T extends KubernetesObject>(
       if (old.metadata.resourceVersion === object.metadata.resourceVersion) {
         add(object, 'resynced', LOW_PRIORITY);
       } else {
-        if (controllerOf(old)?.uid !== controllerOf(object)?.uid) add(old, 'left');
-        add(object, 'changed');
+        const keys = keysOf(object);
+        const left = keysOf(old).filter((key) => !keys.includes(key));
+        addAll(left, old, 'left');
+        addAll(keys, object, 'changed');
       }
     },
     onDelete: (lastKnown) => add(lastKnown, 'deleted'),

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { PODS } from '../../../src/api/builtin.ts';
 import type { Pod } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
+import { objectKey } from '../../../src/api/object-key.ts';
 import {
   byController,
   CONTROLLER_INDEX,
@@ -61,6 +62,26 @@ describe('the handler that turns objects into keys', () => {
     assert.deepEqual(
       added.map(([key]) => key),
       ['default/test-count', 'default/other'],
+    );
+  });
+
+  it('wakes whom an object concerned before, however that is found out', () => {
+    const { added, sink } = recording();
+    const toLabelled = ({ metadata }: { metadata: { labels?: Record<string, string> } }) =>
+      (metadata.labels?.['for'] ?? '').split('.').map((name) => objectKey('default', name));
+    const labelled = (names: string, resourceVersion: string): Pod => ({
+      ...pod,
+      metadata: { ...pod.metadata, resourceVersion, labels: { for: names } },
+    });
+    const handler = enqueue(PODS, sink, toLabelled);
+    handler.onUpdate?.(labelled('a.b', '1'), labelled('b.c', '2'));
+    assert.deepEqual(
+      added.map(([key, , cause]) => `${key} ${cause}`),
+      [
+        'default/a Pod default/test-count-0 left',
+        'default/b Pod default/test-count-0 changed',
+        'default/c Pod default/test-count-0 changed',
+      ],
     );
   });
 
