@@ -91,7 +91,7 @@ export type { ListerWatcher } from './cache/lister-watcher.ts';
 export type { Progress } from './cache/progress.ts';
 
 // Queue and workers.
-export { done, requeueAfter, TerminalError } from './workqueue/outcome.ts';
+export { done, postpone, requeueAfter, TerminalError } from './workqueue/outcome.ts';
 export type { Outcome } from './workqueue/outcome.ts';
 export {
   bucketLimiter,

@@ -12,7 +12,7 @@ import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { requeueAfter } from '../workqueue/outcome.ts';
+import { postpone } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import { exponentialLimiter } from '../workqueue/rate-limiter.ts';
 import type { RateLimiter } from '../workqueue/rate-limiter.ts';
@@ -78,7 +78,10 @@ export interface ControllerOptions {
   readonly concurrency?: number;
 }
 
-/** Pace at which a key looks again whether its caches have caught up. Events wake it earlier. */
+/**
+ * Pace at which a key looks again whether its caches have caught up, with its own writes or with
+ * somebody else's. Events wake it earlier.
+ */
 const CATCH_UP_PACE: BackoffPolicy = { initialMs: 50, maxMs: 5_000 };
 
 /** So many conflicts in a row are races; one more is something that deserves an error line. */
@@ -101,7 +104,8 @@ export class Controller implements Runnable {
   readonly #queueLog: Logger;
   readonly #keyName: string;
   readonly #writes = new OwnWrites();
-  readonly #catchUp: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
+  readonly #waits: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
+  readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #registrations: Registration[] = [];
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
@@ -192,21 +196,23 @@ export class Controller implements Runnable {
     if (!this.#writes.visible(key)) {
       // The write's own event will wake the key; this is the net under it.
       context.log.v(4).info('Waiting for the cache to show own writes');
-      return requeueAfter(this.#catchUp.when(key));
+      return postpone(this.#waits.when(key));
     }
+    this.#waits.forget(key);
     const client = this.#writes.clientFor(key, this.#deps.client);
     try {
       const outcome = await this.#handler(key, { ...context, client });
-      this.#catchUp.forget(key);
+      this.#conflicts.forget(key);
       return outcome;
     } catch (error) {
-      if (!isApiError(error, 'conflict') || this.#catchUp.retries(key) >= QUIET_CONFLICTS) {
-        this.#catchUp.forget(key);
+      if (!isApiError(error, 'conflict')) {
+        this.#conflicts.forget(key);
         throw error;
       }
+      if (this.#conflicts.retries(key) >= QUIET_CONFLICTS) throw error;
       // Somebody else was quicker. The cache is about to show what they did; that is no failure.
       context.log.v(4).info('Object changed meanwhile', { reason: error.message });
-      return requeueAfter(this.#catchUp.when(key));
+      return postpone(this.#conflicts.when(key));
     }
   };
 }

@@ -8,19 +8,21 @@ import type { Client, DeleteOptions } from '../client/client.ts';
 /** As much of an informer as it takes to know how far its cache has come. */
 export interface Cache {
   readonly resource: Resource;
+  /** How far it has come. */
+  readonly lastSyncResourceVersion: string;
   hasReached(resourceVersion: string): boolean;
   readonly lister: { get(key: ObjectKey): DeepReadonly<KubernetesObject> | undefined };
 }
 
 /** A write that its cache has not shown yet. */
-type Write =
-  | { readonly kind: 'stored'; readonly cache: Cache; readonly resourceVersion: string }
-  | {
-      readonly kind: 'deleted';
-      readonly cache: Cache;
-      readonly key: ObjectKey;
-      readonly uid: string;
-    };
+type Write = {
+  readonly cache: Cache;
+  /** How far the cache had come when it was written. */
+  readonly since: string;
+} & (
+  | { readonly kind: 'stored'; readonly resourceVersion: string }
+  | { readonly kind: 'deleted'; readonly key: ObjectKey; readonly uid: string }
+);
 
 /**
  * Read-your-writes: remembers, for each key, the writes of its last run until the caches have
@@ -28,7 +30,8 @@ type Write =
  * create a child twice, delete one too many, or report a status that is already wrong.
  *
  * Only resources with a cache are tracked; what is read live needs no such care. The technique is
- * KEP-5647's.
+ * KEP-5647's. A write that a server lost with its history, as one that was restored from a backup
+ * has, is not waited for: a cache that has gone back in time says so.
  */
 export class OwnWrites {
   readonly #caches = new Map<string, Cache>();
@@ -53,7 +56,10 @@ export class OwnWrites {
       const object = await call;
       const cache = this.#caches.get(groupResourceOf(resource));
       const { resourceVersion } = object.metadata;
-      if (cache) this.#enter(key, { kind: 'stored', cache, resourceVersion });
+      if (cache) {
+        const since = cache.lastSyncResourceVersion;
+        this.#enter(key, { kind: 'stored', cache, since, resourceVersion });
+      }
       return object;
     };
     return {
@@ -73,7 +79,8 @@ export class OwnWrites {
         if (!cache) return;
         const child = objectKey(at.namespace, at.name);
         const uid = options.uid ?? cache.lister.get(child)?.metadata.uid;
-        if (uid) this.#enter(key, { kind: 'deleted', cache, key: child, uid });
+        const since = cache.lastSyncResourceVersion;
+        if (uid) this.#enter(key, { kind: 'deleted', cache, since, key: child, uid });
       },
     };
   }
@@ -86,11 +93,14 @@ export class OwnWrites {
 }
 
 function isVisible(write: Write): boolean {
+  const { cache, since } = write;
+  const wentBack = cache.lastSyncResourceVersion !== since && !cache.hasReached(since);
+  if (wentBack) return true;
   switch (write.kind) {
     case 'stored':
-      return write.cache.hasReached(write.resourceVersion);
+      return cache.hasReached(write.resourceVersion);
     case 'deleted': {
-      const cached = write.cache.lister.get(write.key);
+      const cached = cache.lister.get(write.key);
       return cached?.metadata.uid !== write.uid || cached.metadata.deletionTimestamp !== undefined;
     }
   }

@@ -6,7 +6,12 @@ export type Outcome =
   /** Nothing more until something changes. */
   | { readonly kind: 'done' }
   /** Once more after `ms` milliseconds, or earlier if something changes. */
-  | { readonly kind: 'requeueAfter'; readonly ms: number };
+  | { readonly kind: 'requeueAfter'; readonly ms: number }
+  /**
+   * It could not be dealt with yet: once more after `ms` milliseconds, or earlier if something
+   * changes. That is no success; failures before it still count.
+   */
+  | { readonly kind: 'postponed'; readonly ms: number };
 
 const DONE: Outcome = Object.freeze({ kind: 'done' });
 
@@ -18,10 +23,21 @@ export function done(): Outcome {
  * @throws {RangeError} if `ms` is not a finite number; below 0 it means 0
  */
 export function requeueAfter(ms: number): Outcome {
+  return { kind: 'requeueAfter', ms: delay('requeueAfter', ms) };
+}
+
+/**
+ * @throws {RangeError} if `ms` is not a finite number; below 0 it means 0
+ */
+export function postpone(ms: number): Outcome {
+  return { kind: 'postponed', ms: delay('postpone', ms) };
+}
+
+function delay(caller: string, ms: number): number {
   if (!Number.isFinite(ms)) {
-    throw new RangeError(`requeueAfter: ms must be a finite number: got ${ms}`);
+    throw new RangeError(`${caller}: ms must be a finite number: got ${ms}`);
   }
-  return { kind: 'requeueAfter', ms: Math.max(0, ms) };
+  return Math.max(0, ms);
 }
 
 /**

@@ -190,6 +190,10 @@ export class WorkerPool<K> implements Runnable {
         this.#queue.add(key, { afterMs: ending.ms, priority, cause: 'requeued as planned' });
         log.v(3).info('Requeued', { requeueAfter: formatDuration(ending.ms) });
         return 'requeueAfter';
+      case 'postponed':
+        this.#queue.add(key, { afterMs: ending.ms, priority, cause: 'postponed' });
+        log.v(3).info('Postponed', { requeueAfter: formatDuration(ending.ms) });
+        return 'requeueAfter';
       case 'broken':
         this.#retry(
           key,
@@ -242,5 +246,6 @@ function freeSlot(slots: PQueue, signal: AbortSignal): Promise<void> {
 function isOutcome(result: unknown): result is Outcome {
   if (typeof result !== 'object' || result === null || !('kind' in result)) return false;
   if (result.kind === 'done') return true;
-  return result.kind === 'requeueAfter' && 'ms' in result && Number.isFinite(result.ms);
+  const isLater = result.kind === 'requeueAfter' || result.kind === 'postponed';
+  return isLater && 'ms' in result && Number.isFinite(result.ms);
 }

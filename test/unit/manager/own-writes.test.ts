@@ -17,6 +17,9 @@ class CacheOf {
   reached = 0;
   readonly objects = new Map<ObjectKey, KubernetesObject>();
   readonly lister = { get: (at: ObjectKey) => this.objects.get(at) };
+  get lastSyncResourceVersion(): string {
+    return String(this.reached);
+  }
   hasReached(resourceVersion: string): boolean {
     return this.reached >= Number(resourceVersion);
   }
@@ -89,6 +92,16 @@ describe('the ledger of own writes', () => {
     cache.objects.set(child, pod);
     await client.delete(PODS, pod.metadata);
     cache.objects.set(child, { ...pod, metadata: { ...metadata, uid: 'successor' } });
+    assert.equal(writes.visible(key), true);
+  });
+
+  it('does not wait for what a server lost with its history: the cache has gone back', async () => {
+    cache.reached = 9;
+    cache.objects.set(child, pod);
+    await client.create(PODS, pod);
+    await client.delete(PODS, pod.metadata, { uid: pod.metadata.uid });
+    assert.equal(writes.visible(key), false);
+    cache.reached = 3;
     assert.equal(writes.visible(key), true);
   });
 

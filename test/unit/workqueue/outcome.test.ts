@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { done, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
+import { done, postpone, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
 
 test('an outcome says what is planned', () => {
   assert.deepEqual(done(), { kind: 'done' });
   assert.deepEqual(requeueAfter(1500), { kind: 'requeueAfter', ms: 1500 });
+  assert.deepEqual(postpone(1500), { kind: 'postponed', ms: 1500 });
 });
 
 test('a time in the past is now, and one that is no number is refused', () => {
   assert.deepEqual(requeueAfter(-5), { kind: 'requeueAfter', ms: 0 });
   assert.throws(() => requeueAfter(Number.NaN), RangeError);
   assert.throws(() => requeueAfter(Infinity), RangeError);
+  assert.throws(() => postpone(Number.NaN), RangeError);
 });
 
 test('a terminal error keeps its cause', () => {

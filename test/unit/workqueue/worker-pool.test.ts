@@ -5,7 +5,7 @@ import { createRegistry } from '../../../src/metrics/registry.ts';
 import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
-import { done, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
+import { done, postpone, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
 import type { Outcome } from '../../../src/workqueue/outcome.ts';
 import { LOW_PRIORITY, WorkQueue } from '../../../src/workqueue/work-queue.ts';
 import { WorkerPool } from '../../../src/workqueue/worker-pool.ts';
@@ -361,4 +361,19 @@ test('options that make no sense are refused, and named', () => {
     () => startPool(async () => done(), { drainTimeoutMs: Number.NaN }),
     /drainTimeoutMs.*got NaN/,
   );
+});
+
+test('a postponed run is no success: failures before it still count', async () => {
+  let runs = 0;
+  const pool = startPool(() => {
+    if (runs++ % 2 === 1) return Promise.resolve(postpone(50));
+    return Promise.reject(new Error('quota exceeded'));
+  });
+  pool.queue.add('default/web');
+  await pool.clock.advance(250);
+  assert.deepEqual(
+    pool.errors().map(({ fields }) => fields['requeueAfter']),
+    ['5ms', '10ms', '20ms', '40ms'],
+  );
+  await pool.stop();
 });

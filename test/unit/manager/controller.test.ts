@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { ApiError } from '../../../src/api/api-error.ts';
+import { PODS } from '../../../src/api/builtin.ts';
+import { InformerSet } from '../../../src/cache/informer-set.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { Controller } from '../../../src/manager/controller.ts';
+import type { SyncHandler } from '../../../src/manager/controller.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { runAll } from '../../../src/util/run-all.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+
+const AT = { namespace: 'default', name: 'web' };
+
+describe('a controller', () => {
+  let clock: FakeClock;
+  let client: Client;
+  let log: ReturnType<typeof recordingLogger>;
+  /** What a watch says comes so late, in milliseconds. */
+  let lagMs: number;
+  let stop: () => Promise<void>;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    log = recordingLogger();
+    lagMs = 0;
+    stop = () => Promise.resolve();
+    const server = new ApiServer({ clock });
+    client = new HttpClient({
+      clock,
+      server: 'https://simulated',
+      handler: async (request) => {
+        const response = await server.handler(request);
+        if (!request.path.includes('watch=true')) return response;
+        return { ...response, body: late(response.body, request.signal) };
+      },
+    });
+  });
+  afterEach(() => stop());
+
+  async function* late(
+    body: AsyncIterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): AsyncIterable<Uint8Array> {
+    for await (const chunk of body) {
+      await clock.sleep(lagMs, signal);
+      yield chunk;
+    }
+  }
+
+  /** A controller of Pods that runs, and one Pod. */
+  async function start(sync: SyncHandler): Promise<void> {
+    const informers = new InformerSet(client, { clock });
+    const deps = { client, clock, log: log.log };
+    const pods = informers.for(PODS);
+    const controller = new Controller(deps, { name: 'test', kind: PODS.kind, sync }).for(pods);
+    const abort = new AbortController();
+    const running = runAll(
+      [(signal) => informers.run(signal), (signal) => controller.run(signal)],
+      abort.signal,
+    );
+    stop = async () => {
+      abort.abort();
+      await clock.advance(1000);
+      await running;
+    };
+    await client.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: AT,
+      spec: { containers: [{ name: 'app', image: 'nginx' }] },
+    });
+  }
+
+  const waits = () =>
+    log.lines
+      .filter(({ level }) => level === 'error')
+      .map(({ fields }) => `${String(fields['attempt'])}: ${String(fields['requeueAfter'])}`);
+
+  it('backs off from a sync that fails, though each run writes and is waited for', async () => {
+    lagMs = 30;
+    let runs = 0;
+    await start(async (_, context) => {
+      const labels = { run: String(runs++) };
+      const patch = { type: 'merge', body: { metadata: { labels } } } as const;
+      await context.client.patch(PODS, AT, patch, { signal: context.signal });
+      throw new Error('quota exceeded');
+    });
+    await clock.advance(5000);
+    const seen = waits();
+    assert.deepEqual(seen.slice(0, 4), ['1: 5ms', '2: 10ms', '3: 20ms', '4: 40ms']);
+    assert.ok(seen.length > 4, String(seen.length));
+  });
+
+  it('is quiet about a few conflicts, and backs off from those that do not end', async () => {
+    let runs = 0;
+    await start(() => {
+      runs++;
+      return Promise.reject(new ApiError({ kind: 'conflict', message: 'modified', code: 409 }));
+    });
+    await clock.advance(1500);
+    assert.deepEqual([runs, waits()], [5, []]);
+    await clock.advance(60_000);
+    assert.deepEqual(waits().slice(0, 3), ['1: 5ms', '2: 10ms', '3: 20ms']);
+    assert.ok(runs < 30, String(runs));
+  });
+});
