@@ -39,6 +39,17 @@ export type DaemonConfig = Pick<
 >;
 
 /**
+ * Parts of the time to stop: for runs in flight before they are told to hurry, and at most for the
+ * events they have left. The rest is for those who hurry, and for what is quick.
+ */
+const DRAIN_PART = 3 / 4;
+const FLUSH_PART = 1 / 6;
+const LONGEST_FLUSH_MS = 5000;
+
+/** How long an informer that has synced may hear nothing from the server, in milliseconds. */
+const LONGEST_SILENCE_MS = 3 * 60_000;
+
+/**
  * The daemon: the controllers that `config` names and all they need, over any client. Shared
  * informers start once, after every controller has added its handlers.
  */
@@ -55,7 +66,12 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
   });
   const events = new EventBroadcaster(
     { client, clock, log: log.named('events') },
-    { host, random, metrics: metrics?.events },
+    {
+      host,
+      random,
+      metrics: metrics?.events,
+      flushTimeoutMs: Math.min(LONGEST_FLUSH_MS, FLUSH_PART * gracefulShutdownTimeoutMs),
+    },
   );
   const shared = {
     client,
@@ -64,7 +80,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     informers,
     events,
     metrics,
-    drainTimeoutMs: gracefulShutdownTimeoutMs,
+    drainTimeoutMs: DRAIN_PART * gracefulShutdownTimeoutMs,
     resyncPeriodMs: config.resyncPeriodMs,
   };
   const stopping = new AbortController();
@@ -109,8 +125,8 @@ function greeting(client: Client, log: Logger): Runnable {
 }
 
 /**
- * A cache that is not there yet makes us unready; one whose resource the server does not have is
- * waited for, and nobody is served worse by us than by nobody.
+ * A cache that is not there yet makes us unready, and so does one that has gone deaf; one whose
+ * resource the server does not have is waited for, and nobody is served worse by us than by nobody.
  */
 function readiness(informers: InformerSet): HealthCheck[] {
   return [
@@ -122,6 +138,18 @@ function readiness(informers: InformerSet): HealthCheck[] {
         );
         return missing.length > 0
           ? `not synced: ${missing.map(({ name }) => name).join(', ')}`
+          : undefined;
+      },
+    },
+    {
+      name: 'informer-progress',
+      check: () => {
+        const silent = informers.informers.filter(
+          ({ hasSynced, progress }) =>
+            hasSynced && !progress.missing && progress.silentMs > LONGEST_SILENCE_MS,
+        );
+        return silent.length > 0
+          ? `no word from the server for minutes: ${silent.map(({ name }) => name).join(', ')}`
           : undefined;
       },
     },

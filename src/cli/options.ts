@@ -128,7 +128,7 @@ export const RUN_OPTIONS = {
   }),
   'graceful-shutdown-timeout': durationOption({
     group: 'Process',
-    help: 'How long work in flight may take to finish after SIGTERM or SIGINT',
+    help: 'How long stopping may take after SIGTERM or SIGINT; work in flight gets three quarters of it to finish',
     default: '30s',
   }),
   'health-probe-bind-address': bindAddressOption({

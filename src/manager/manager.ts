@@ -10,12 +10,15 @@ import { untilAborted } from '../util/until-aborted.ts';
  */
 export const STAGES = ['servers', 'caches', 'events', 'leadership', 'controllers'] as const;
 
+/** A stage that others left no time gets this much, in milliseconds: most stop at once. */
+const SHORTEST_STOP_MS = 100;
+
 export type Stage = (typeof STAGES)[number];
 
 export interface ManagerOptions {
   /**
    * How long the stages may take to stop, all together, in milliseconds. What has not ended by then
-   * is left behind and named in the log.
+   * is left behind and named in the log, and `run` rejects.
    * @default 30_000
    */
   readonly gracefulShutdownTimeoutMs?: number;
@@ -58,8 +61,12 @@ export class Manager implements Runnable {
     const stages = STAGES.map((stage) => this.#start(stage, fail));
     await untilAborted(stop.signal);
     signal.removeEventListener('abort', onAbort);
-    await this.#stop(stages.toReversed());
+    const left = await this.#stop(stages.toReversed());
     if (faults.length > 0) throw faults[0];
+    if (left.length > 0) {
+      const seconds = this.#timeoutMs / 1000;
+      throw new Error(`Not everything stopped within ${seconds} s: ${left.join(', ')}`);
+    }
   }
 
   #start(stage: Stage, fail: (cause: unknown) => void): RunningStage {
@@ -71,9 +78,7 @@ export class Manager implements Runnable {
         try {
           await runnable.run(controller.signal);
         } catch (cause) {
-          if (!controller.signal.aborted) {
-            this.#log.error(cause, 'Runnable failed', { stage, runnable: runnable.name });
-          }
+          this.#log.error(cause, 'Runnable failed', { stage, runnable: runnable.name });
           fail(cause);
         } finally {
           running.delete(runnable.name);
@@ -83,18 +88,26 @@ export class Manager implements Runnable {
     return { stage, controller, running, ended: ended.then(() => undefined) };
   }
 
-  /** Stops stage after stage, and gives up on the rest when the time for all of them is over. */
-  async #stop(stages: readonly RunningStage[]): Promise<void> {
-    const timeUp = new AbortController();
-    const cancel = this.#clock.after(this.#timeoutMs, () => timeUp.abort());
+  /**
+   * Stops stage after stage, and gives up on what has not ended when the time for all is over.
+   * @returns the names of what had not ended by then
+   */
+  async #stop(stages: readonly RunningStage[]): Promise<string[]> {
+    const left: string[] = [];
+    const deadlineMs = this.#clock.monotonic() + this.#timeoutMs;
     for (const { stage, controller, running, ended } of stages) {
       controller.abort(new Error(`Stopping ${stage}`));
+      const timeUp = new AbortController();
+      const leftMs = Math.max(SHORTEST_STOP_MS, deadlineMs - this.#clock.monotonic());
+      const cancel = this.#clock.after(leftMs, () => timeUp.abort());
       await firstOf(ended, timeUp.signal);
+      cancel();
       if (running.size > 0) {
         this.#log.error(undefined, 'Could not stop in time', { stage, running: [...running] });
+        left.push(...running);
       }
     }
-    cancel();
+    return left;
   }
 }
 

@@ -9,6 +9,7 @@ import { formatDuration } from '../util/duration.ts';
 import type { LogFields, Logger } from '../util/logger.ts';
 import { runAll } from '../util/run-all.ts';
 import type { Runnable } from '../util/runnable.ts';
+import { untilAborted } from '../util/until-aborted.ts';
 import { EventBuffer } from './event-buffer.ts';
 import type { PendingEvent } from './event-buffer.ts';
 import { EventCorrelator } from './event-correlator.ts';
@@ -175,7 +176,7 @@ export class EventBroadcaster implements Runnable {
       return NOT_SENT;
     }
     const { promise } = pending.attempted;
-    return { attempted: () => promise };
+    return { attempted: (signal) => (signal ? untilEither(promise, signal) : promise) };
   }
 
   async #write(): Promise<void> {
@@ -231,7 +232,7 @@ export class EventBroadcaster implements Runnable {
   }
 
   async #stop(end: AbortSignal): Promise<void> {
-    await aborted(end);
+    await untilAborted(end);
     this.#isStopping = true;
     this.#buffer.hurry();
     const waiting = this.#buffer.size;
@@ -253,10 +254,16 @@ function describe({ involvedObject, type, reason, message }: RecordedEvent): Log
   return { object, fieldPath: fieldPath ?? '', kind, apiVersion, type, reason, message };
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+/** Resolves with `promise`, which never rejects, or when `signal` aborts. */
+function untilEither(promise: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
+    const end = () => {
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+    else void promise.then(end);
   });
 }
 

@@ -42,10 +42,11 @@ export interface EventRecorder {
 export interface Recorded {
   /**
    * Resolves, and never rejects, as soon as waiting is of no more use: the server was sent the event
-   * once, successfully or not, or it will be later than soon, or not at all. It is for code whose
-   * next write makes the event unrepeatable after a crash. The broadcaster must be running.
+   * once, successfully or not, or it will be later than soon, or not at all; and when `signal`
+   * aborts. It is for code whose next write makes the event unrepeatable after a crash. The
+   * broadcaster must be running.
    */
-  attempted(): Promise<void>;
+  attempted(signal?: AbortSignal): Promise<void>;
 }
 
 /** Where recorders put their events. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { COUNTS } from '../../src/api/generated/count.ts';
-import type { HttpHandler } from '../../src/util/http.ts';
+import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
+import { untilAborted } from '../../src/util/until-aborted.ts';
 import { Simulation } from '../support/simulation.ts';
 
 /** What happens to a Count while the daemon is about to be killed. */
@@ -54,19 +55,22 @@ interface Death {
  * it is simply gone.
  */
 function mortal(death: Death, requests: { count: number }, onDeath: () => void) {
-  const silence = () => new Promise<never>(() => undefined);
+  const silence = async ({ signal }: HttpRequest): Promise<never> => {
+    await (signal ? untilAborted(signal) : new Promise(() => undefined));
+    throw signal?.reason;
+  };
   let dead = false;
   return (handler: HttpHandler): HttpHandler =>
     async (request) => {
-      if (dead) return silence();
+      if (dead) return silence(request);
       if (++requests.count < death.atRequest) {
         const response = await handler(request);
-        return dead ? silence() : response;
+        return dead ? silence(request) : response;
       }
       dead = true;
       if (death.when === 'after') await handler(request);
       onDeath();
-      return silence();
+      return silence(request);
     };
 }
 

@@ -107,6 +107,31 @@ describe('given a daemon and a world that fails it', () => {
     );
   });
 
+  it('it is not ready while it hears nothing, and ready again once it does', async () => {
+    await world.installCrd();
+    const network = new Network();
+    world.startDaemonBehind(network.around, { healthProbeBindAddress: '127.0.0.1:0' });
+    await world.applyCount();
+    await world.untilReady(3);
+    const isListening = ({ message }: { message: string }) => message === 'Listening';
+    await world.until('probes', () => Promise.resolve(world.lines.some(isListening)));
+    const listening = world.lines.find(isListening);
+    const readyz = async () => {
+      const answer = await fetch(`http://${String(listening?.fields['address'])}/readyz`);
+      return `${answer.status} ${await answer.text()}`;
+    };
+    assert.equal(await readyz(), '200 ok');
+    network.isUp = false;
+    world.server.faults.dropWatches();
+    await world.pass(2 * MINUTE_MS);
+    assert.equal(await readyz(), '200 ok', 'an interruption is no deafness');
+    await world.pass(2 * MINUTE_MS);
+    assert.match(await readyz(), /^500 .*\[-\]informer-progress failed/s);
+    network.isUp = true;
+    await world.pass(MINUTE_MS);
+    assert.equal(await readyz(), '200 ok');
+  });
+
   it('it relists when history is gone, and sees what changed meanwhile', async () => {
     await world.installCrd();
     const network = new Network();

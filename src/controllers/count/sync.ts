@@ -83,6 +83,8 @@ class CountSync {
       } catch (cause) {
         // Gone already, or another of its name has come: either way ours is no longer there.
         if (isApiError(cause, 'notFound', 'conflict')) return undefined;
+        // We are stopping; the Count is not to blame.
+        if (signal.aborted) throw cause;
         const message = `Error deleting: ${describe(cause)}`;
         recorder.warning(this.#count, 'FailedDelete', message);
         return { obstacle: { reason: 'FailedDelete', message, stalled: false }, cause };
@@ -114,6 +116,7 @@ class CountSync {
       // The Count goes with its namespace; there is nothing to tell anybody.
       if (isApiError(cause, 'forbidden') && cause.hasCause('NamespaceTerminating'))
         return undefined;
+      if (signal.aborted) throw cause;
       const message = `Error creating: ${describe(cause)}`;
       recorder.warning(this.#count, 'FailedCreate', message);
       return { obstacle: { reason: 'FailedCreate', message, stalled: false }, cause };
@@ -175,10 +178,11 @@ class CountSync {
     const { generation, name, namespace, resourceVersion, uid } = count.metadata;
     const status = buildStatus(count, owned, obstacle, this.#deps.clock.now());
     if (equalJson(status, count.status)) return;
-    if (isReconciled(status, generation) && !isReconciled(count.status, generation)) {
-      await this.#deps.recorder.normal(count, 'Synced', 'Count synced successfully').attempted();
-    }
     const { client, signal, log } = this.#context;
+    if (isReconciled(status, generation) && !isReconciled(count.status, generation)) {
+      const recorded = this.#deps.recorder.normal(count, 'Synced', 'Count synced successfully');
+      await recorded.attempted(signal);
+    }
     await client.patch(
       COUNTS,
       { namespace, name },

@@ -88,14 +88,38 @@ describe('the manager', () => {
       .add('controllers', member('stuck', journal, new Promise(() => undefined)))
       .add('caches', member('cache', journal));
     const stop = new AbortController();
-    const run = manager.run(stop.signal);
+    const run = assert.rejects(
+      manager.run(stop.signal),
+      /^Error: Not everything stopped within 30 s: stuck$/,
+    );
     stop.abort();
     await clock.advance(29_999);
     assert.ok(!journal.includes('cache stops'));
     await clock.advance(1);
     await run;
     assert.ok(journal.includes('cache stops'));
-    assert.equal(errors[0], 'Could not stop in time {"stage":"controllers","running":["stuck"]}');
+    assert.deepEqual(errors, [
+      'Could not stop in time {"stage":"controllers","running":["stuck"]}',
+    ]);
+  });
+
+  it('logs every failure, and rejects with the first, also while it stops', async () => {
+    const { manager, errors } = fixture();
+    const fails = (name: string): Runnable => ({
+      name,
+      run: (signal) =>
+        new Promise((_, reject) =>
+          signal.addEventListener('abort', () => reject(new Error(`${name} broke`)), {
+            once: true,
+          }),
+        ),
+    });
+    manager.add('caches', fails('cache')).add('controllers', fails('controller'));
+    const stop = new AbortController();
+    const run = manager.run(stop.signal);
+    stop.abort();
+    await assert.rejects(run, /controller broke/);
+    assert.equal(errors.length, 2, errors.join('\n'));
   });
 
   it('ends at once when it is told to stop before it began', async () => {

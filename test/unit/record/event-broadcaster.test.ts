@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { eventMetrics } from '../../../src/metrics/event-metrics.ts';
 import { createRegistry } from '../../../src/metrics/registry.ts';
@@ -383,6 +384,27 @@ test('who must not go on before an event was sent can wait for that', async () =
   server.fault = () => undefined;
   await stop();
   assert.equal(server.events.size, 3);
+});
+
+test('who waits for an event to be sent waits no longer than its signal', async () => {
+  const { server, recorder, start, stop } = newBroadcaster();
+  const answer = new Deferred();
+  server.fault = () => answer.promise.then(() => undefined);
+  start();
+  const hurry = new AbortController();
+  const recorded = recorder.normal(count('web'), 'Synced', 'yes');
+  let waits = true;
+  const waiting = recorded.attempted(hurry.signal).finally(() => (waits = false));
+  await settle();
+  assert.equal(waits, true);
+  hurry.abort();
+  await waiting;
+  assert.equal(getEventListeners(hurry.signal, 'abort').length, 0);
+  answer.resolve();
+  const patient = new AbortController();
+  await recorded.attempted(patient.signal);
+  assert.equal(getEventListeners(patient.signal, 'abort').length, 0);
+  await stop();
 });
 
 test('each event is a log line at level 3', async () => {
