@@ -6,6 +6,7 @@ import type { DeepReadonly } from '../../api/object.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import { Controller } from '../../manager/controller.ts';
 import { byController, toController } from '../../manager/enqueue.ts';
+import { StatusWriter } from '../../manager/status-writer.ts';
 import type { ControllerFactory } from '../controller-factory.ts';
 import { COMPONENT } from './pod.ts';
 import { countSync } from './sync.ts';
@@ -22,6 +23,7 @@ export const countController: ControllerFactory = (deps, options) => {
     counts: counts.lister,
     pods: pods.lister,
     recorder: deps.events.recorder(COMPONENT),
+    statuses: new StatusWriter(COUNTS, COMPONENT),
     clock: deps.clock,
   });
   // A Pod that is not a Count's may hold the name that a Count waits for.

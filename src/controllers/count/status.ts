@@ -1,8 +1,8 @@
 import type { Pod } from '../../api/builtin.ts';
-import { removeCondition, setCondition } from '../../api/conditions.ts';
-import type { Condition } from '../../api/conditions.ts';
 import type { Count, CountStatus } from '../../api/generated/count.ts';
 import type { DeepReadonly } from '../../api/object.ts';
+import { withStanding } from '../../api/standing.ts';
+import type { Standing } from '../../api/standing.ts';
 import { isActive, isOutdated, isReady, podSelector } from './pod.ts';
 
 /** Why a Count cannot get on, in the words of its conditions. */
@@ -33,23 +33,16 @@ export function buildStatus(
   const progress = `${current} of ${wanted} Pods are ready`;
   const asWanted = healthy && current === wanted && !obstacle;
 
-  let conditions: Condition[] = [...(count.status?.conditions ?? [])];
-  const set = (type: string, status: 'True' | 'False', reason: string, message: string) => {
-    conditions = setCondition(
-      conditions,
-      { type, status, observedGeneration, reason, message },
-      now,
-    );
-  };
-  const clear = (type: string) => {
-    conditions = removeCondition(conditions, type);
-  };
-  if (asWanted) set('Ready', 'True', 'PodsReady', progress);
-  else set('Ready', 'False', obstacle?.reason ?? 'PodsNotReady', obstacle?.message ?? progress);
-  if (asWanted || obstacle?.stalled) clear('Reconciling');
-  else set('Reconciling', 'True', 'Progressing', progress);
-  if (obstacle?.stalled) set('Stalled', 'True', obstacle.reason, obstacle.message);
-  else clear('Stalled');
+  const standing: Standing = asWanted
+    ? { kind: 'ready', reason: 'PodsReady', message: progress }
+    : obstacle?.stalled
+      ? { kind: 'stalled', reason: obstacle.reason, message: obstacle.message }
+      : {
+          kind: 'reconciling',
+          reason: obstacle?.reason ?? 'PodsNotReady',
+          message: obstacle?.message ?? progress,
+          progress,
+        };
 
   return {
     observedGeneration,
@@ -57,19 +50,6 @@ export function buildStatus(
     replicas: active.length,
     readyReplicas: ready.length,
     selector: podSelector(count),
-    conditions,
+    conditions: withStanding(count.status?.conditions, standing, observedGeneration, now),
   };
-}
-
-/** True if the status says that what is wanted now has been reached. */
-export function isReconciled(
-  status: DeepReadonly<CountStatus> | undefined,
-  generation: number | undefined,
-): boolean {
-  return (
-    status?.conditions?.some(
-      ({ type, status: value, observedGeneration }) =>
-        type === 'Ready' && value === 'True' && observedGeneration === generation,
-    ) ?? false
-  );
 }

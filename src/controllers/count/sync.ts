@@ -1,22 +1,23 @@
 import { isApiError } from '../../api/api-error.ts';
 import { PODS } from '../../api/builtin.ts';
 import type { Pod } from '../../api/builtin.ts';
-import { equalJson } from '../../api/equal.ts';
 import { COUNTS } from '../../api/generated/count.ts';
 import type { Count } from '../../api/generated/count.ts';
 import { objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { controllerOf, isControlledBy } from '../../api/owner-reference.ts';
+import { isReadyAt } from '../../api/standing.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../manager/enqueue.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
+import type { StatusWriter } from '../../manager/status-writer.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
 import { planPods } from './plan.ts';
 import { buildPod, COMPONENT, LONGEST_POD_NAME, podName } from './pod.ts';
 import { slowStart } from './slow-start.ts';
-import { buildStatus, isReconciled } from './status.ts';
+import { buildStatus } from './status.ts';
 import type { Obstacle } from './status.ts';
 
 export interface CountSyncDeps {
@@ -24,6 +25,7 @@ export interface CountSyncDeps {
   /** Indexed by `CONTROLLER_INDEX`. */
   readonly pods: Lister<Pod>;
   readonly recorder: EventRecorder;
+  readonly statuses: StatusWriter<Count>;
   readonly clock: Clock;
 }
 
@@ -175,20 +177,18 @@ class CountSync {
     obstacle: Obstacle | undefined,
   ): Promise<void> {
     const count = this.#count;
-    const { generation, name, namespace, resourceVersion, uid } = count.metadata;
-    const status = buildStatus(count, owned, obstacle, this.#deps.clock.now());
-    if (equalJson(status, count.status)) return;
-    const { client, signal, log } = this.#context;
-    if (isReconciled(status, generation) && !isReconciled(count.status, generation)) {
-      const recorded = this.#deps.recorder.normal(count, 'Synced', 'Count synced successfully');
-      await recorded.attempted(signal);
+    const { statuses, recorder, clock } = this.#deps;
+    const status = buildStatus(count, owned, obstacle, clock.now());
+    if (!statuses.differs(count, status)) return;
+    const { signal, log } = this.#context;
+    const { generation } = count.metadata;
+    if (
+      isReadyAt(status.conditions, generation) &&
+      !isReadyAt(count.status?.conditions, generation)
+    ) {
+      await recorder.normal(count, 'Synced', 'Count synced successfully').attempted(signal);
     }
-    await client.patch(
-      COUNTS,
-      { namespace, name },
-      { type: 'merge', body: { metadata: { uid, resourceVersion }, status } },
-      { subresource: 'status', fieldManager: COMPONENT, signal },
-    );
+    await statuses.write(this.#context, count, status);
     const { healthy, readyReplicas } = status;
     if (healthy !== count.status?.healthy) {
       const fields = { ready: readyReplicas, desired: count.spec.count };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { buildStatus, isReconciled } from '../../../../src/controllers/count/status.ts';
+import { isReadyAt } from '../../../../src/api/standing.ts';
+import { buildStatus } from '../../../../src/controllers/count/status.ts';
 import type { Pod } from '../../../../src/api/builtin.ts';
 import type { Count, CountStatus } from '../../../../src/api/generated/count.ts';
 import { aCount, aPodOf } from '../../../support/objects.ts';
@@ -117,8 +118,8 @@ describe('the status of a Count', () => {
   it('is reconciled only for the generation that it observed', () => {
     const count = aCount({ spec: { count: 0 } });
     const status = statusOf(count, []);
-    assert.equal(isReconciled(status, 1), true);
-    assert.equal(isReconciled(status, 2), false);
-    assert.equal(isReconciled(undefined, 1), false);
+    assert.equal(isReadyAt(status.conditions, 1), true);
+    assert.equal(isReadyAt(status.conditions, 2), false);
+    assert.equal(isReadyAt(undefined, 1), false);
   });
 });
