@@ -30,6 +30,7 @@ export type {
 } from './api/builtin.ts';
 export { removeCondition, setCondition } from './api/conditions.ts';
 export type { Condition } from './api/conditions.ts';
+export { covers } from './api/covers.ts';
 export { equalJson } from './api/equal.ts';
 export { hasFinalizer, withFinalizer, withoutFinalizer } from './api/finalizer.ts';
 export { formatLabelSelector, matchesLabels, parseLabelSelector } from './api/label-selector.ts';
@@ -51,6 +52,8 @@ export { controllerOf, controllerReference, isControlledBy } from './api/owner-r
 export { compareResourceVersions } from './api/resource-version.ts';
 export { apiVersionOf, groupResourceOf } from './api/resource.ts';
 export type { Resource } from './api/resource.ts';
+export { isReadyAt, withStanding } from './api/standing.ts';
+export type { Standing } from './api/standing.ts';
 export type { WatchEvent } from './api/watch-event.ts';
 
 // Talking to a server.
@@ -117,6 +120,8 @@ export type {
 } from './record/event-recorder.ts';
 
 // Controllers and what runs them.
+export { ensureChild } from './manager/child.ts';
+export type { ChildContext, ChildOutcome, ChildWish } from './manager/child.ts';
 export { Controller } from './manager/controller.ts';
 export type {
   ControllerDeps,
@@ -131,6 +136,8 @@ export type { HealthCheck, HttpServerRoutes } from './manager/http-server.ts';
 export { Manager } from './manager/manager.ts';
 export type { ManagerOptions, Stage } from './manager/manager.ts';
 export { terminationSignal } from './manager/signals.ts';
+export { StatusWriter } from './manager/status-writer.ts';
+export type { WithStatus } from './manager/status-writer.ts';
 export { metricsOf } from './metrics/metrics.ts';
 export type { Metrics } from './metrics/metrics.ts';
 export { createRegistry, expose } from './metrics/registry.ts';

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { DEPLOYMENTS } from '../../../src/api/builtin.ts';
+import type { Deployment } from '../../../src/api/builtin.ts';
+import { isApiError } from '../../../src/api/api-error.ts';
+import type { DeepReadonly, Draft, KubernetesObject } from '../../../src/api/object.ts';
+import { controllerReference } from '../../../src/api/owner-reference.ts';
+import { objectPath } from '../../../src/api/resource.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { ensureChild } from '../../../src/manager/child.ts';
+import type { ChildOutcome } from '../../../src/manager/child.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import type { HttpHandler } from '../../../src/util/http.ts';
+
+const OWNER: KubernetesObject = {
+  apiVersion: 'example.com/v1',
+  kind: 'App',
+  metadata: {
+    name: 'shop',
+    namespace: 'default',
+    uid: 'uid-of-shop',
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  },
+};
+
+function wanted(
+  owner: KubernetesObject,
+  { replicas = 2, labels = { app: 'shop' } }: { replicas?: number; labels?: object } = {},
+): Draft<Deployment> & { metadata: { name: string } } {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: {
+      name: 'shop',
+      namespace: 'default',
+      labels: { ...labels },
+      ownerReferences: [controllerReference(owner)],
+    },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: 'shop' } },
+      template: {
+        metadata: { labels: { app: 'shop' } },
+        spec: { containers: [{ name: 'app', image: 'nginx' }] },
+      },
+    },
+  };
+}
+
+class World {
+  readonly requests: string[] = [];
+  loseAnswerOf: string | undefined;
+  readonly server: ApiServer = new ApiServer({ clock: new FakeClock() });
+  readonly client: HttpClient;
+  readonly #handler: HttpHandler = async (request) => {
+    this.requests.push(request.method);
+    const answer = await this.server.handler(request);
+    if (request.method !== this.loseAnswerOf) return answer;
+    this.loseAnswerOf = undefined;
+    throw new Error('the connection broke');
+  };
+
+  constructor() {
+    this.client = new HttpClient({ handler: this.#handler, server: 'https://test' });
+  }
+
+  ensure(
+    desired: ReturnType<typeof wanted>,
+    cached: DeepReadonly<Deployment> | undefined,
+    owner: KubernetesObject = OWNER,
+  ): Promise<ChildOutcome<Deployment>> {
+    this.requests.length = 0;
+    const { signal } = new AbortController();
+    const wish = { resource: DEPLOYMENTS, owner, desired, cached, fieldManager: 'app-controller' };
+    return ensureChild({ client: this.client, signal }, wish);
+  }
+
+  live(): Promise<Deployment> {
+    return this.client.get(DEPLOYMENTS, { namespace: 'default', name: 'shop' });
+  }
+}
+
+describe('a child that an owner wants', () => {
+  it('is created where there is none, and left alone where it is as wanted', async () => {
+    const world = new World();
+    assert.equal((await world.ensure(wanted(OWNER), undefined)).kind, 'created');
+    assert.deepEqual(world.requests, ['POST']);
+    assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'unchanged');
+    assert.deepEqual(world.requests, []);
+  });
+
+  it('is recognized when the answer to its creation was lost', async () => {
+    const world = new World();
+    world.loseAnswerOf = 'POST';
+    await assert.rejects(world.ensure(wanted(OWNER), undefined));
+    assert.equal((await world.ensure(wanted(OWNER), undefined)).kind, 'unchanged');
+    assert.deepEqual(world.requests, ['POST', 'GET']);
+  });
+
+  it('is put back when others changed it, and keeps what others added', async () => {
+    const world = new World();
+    await world.ensure(wanted(OWNER), undefined);
+    await world.client.patch(
+      DEPLOYMENTS,
+      { namespace: 'default', name: 'shop' },
+      { type: 'merge', body: { metadata: { labels: { team: 'a' } }, spec: { replicas: 9 } } },
+      { fieldManager: 'somebody' },
+    );
+    assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'changed');
+    const { metadata, spec } = await world.live();
+    assert.equal(spec?.replicas, 2);
+    assert.deepEqual(metadata.labels, { app: 'shop', team: 'a' });
+  });
+
+  it('loses with a change what is no longer wanted, though it was created with it', async () => {
+    const world = new World();
+    await world.ensure(wanted(OWNER, { labels: { app: 'shop', old: 'yes' } }), undefined);
+    await world.ensure(wanted(OWNER, { replicas: 3 }), await world.live());
+    assert.deepEqual(world.requests, ['GET', 'PATCH', 'PATCH']);
+    assert.deepEqual((await world.live()).metadata.labels, { app: 'shop' });
+    await world.ensure(wanted(OWNER, { replicas: 4, labels: {} }), await world.live());
+    assert.deepEqual(world.requests, ['GET', 'PATCH'], 'ownership is turned once');
+    assert.deepEqual((await world.live()).metadata.labels ?? {}, {});
+    const raw = await world.client.raw({
+      path: objectPath(DEPLOYMENTS, { namespace: 'default', name: 'shop' }),
+    });
+    const { managedFields } = (raw as KubernetesObject).metadata;
+    assert.deepEqual(
+      managedFields?.map(({ manager, operation }) => `${manager} ${operation}`),
+      ['app-controller Apply'],
+    );
+  });
+
+  it('is not touched when it is somebody else’s', async () => {
+    const world = new World();
+    const theirs = wanted(OWNER);
+    await world.client.create(DEPLOYMENTS, {
+      ...theirs,
+      metadata: { ...theirs.metadata, ownerReferences: [] },
+    });
+    const before = await world.live();
+    for (const cached of [undefined, before]) {
+      assert.equal((await world.ensure(wanted(OWNER), cached)).kind, 'foreign');
+    }
+    assert.deepEqual(await world.live(), before);
+  });
+
+  it('is waited for while the child of its owner’s forerunner, or itself, goes away', async () => {
+    const world = new World();
+    await world.ensure(wanted(OWNER), undefined);
+    const successor = { ...OWNER, metadata: { ...OWNER.metadata, uid: 'uid-of-another' } };
+    const outcome = await world.ensure(wanted(successor), await world.live(), successor);
+    assert.equal(outcome.kind, 'leaving');
+    const deleting = await world.live();
+    deleting.metadata.deletionTimestamp = '2026-01-01T00:00:01Z';
+    assert.equal((await world.ensure(wanted(OWNER), deleting)).kind, 'leaving');
+    assert.deepEqual(world.requests, []);
+  });
+
+  it('is a conflict when another took its place behind the cache’s back', async () => {
+    const world = new World();
+    await world.ensure(wanted(OWNER), undefined);
+    const stale = await world.live();
+    await world.client.delete(DEPLOYMENTS, { namespace: 'default', name: 'shop' });
+    const gone = await world.ensure(wanted(OWNER, { replicas: 5 }), stale).catch((e: unknown) => e);
+    assert.ok(isApiError(gone, 'conflict'), String(gone));
+    await world.ensure(wanted(OWNER), undefined);
+    const replaced = await world
+      .ensure(wanted(OWNER, { replicas: 5 }), stale)
+      .catch((error: unknown) => error);
+    assert.ok(isApiError(replaced, 'conflict'), String(replaced));
+    assert.equal((await world.live()).spec?.replicas, 2);
+  });
+});
