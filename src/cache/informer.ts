@@ -82,6 +82,8 @@ export class Informer<T extends KubernetesObject = KubernetesObject> implements 
   readonly name: string;
   readonly resource: Resource<T>;
   readonly lister: Lister<T>;
+  /** Where its objects come from: the two calls, for this resource and selection. */
+  readonly source: ListerWatcher<T>;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #metrics: InformerMetrics;
@@ -103,6 +105,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> implements 
     const { random, watchList, yieldTurn, transform, freeze = false } = options;
     this.name = name;
     this.resource = resource;
+    this.source = source;
     this.#clock = clock;
     this.#log = log.with({ resource: name });
     const indexBudget = new LineBudget(clock);

@@ -107,6 +107,7 @@ export class Controller implements Runnable {
   readonly #waits: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #registrations: Registration[] = [];
+  readonly #informers = new Set<Informer>();
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
     const { name, kind, sync, concurrency = 2 } = options;
@@ -143,6 +144,7 @@ export class Controller implements Runnable {
   /** Any other kind that a key depends on. */
   watches<T extends KubernetesObject>(informer: Informer<T>, toKeys: ToKeys<T>): this {
     this.#writes.track(informer);
+    this.#informers.add(informer);
     this.#registrations.push(
       informer.addHandler(enqueue(informer.resource, this.#sink, toKeys), {
         name: this.name,
@@ -150,6 +152,11 @@ export class Controller implements Runnable {
       }),
     );
     return this;
+  }
+
+  /** What its keys come from, and what its syncs read. */
+  get informers(): readonly Informer[] {
+    return [...this.#informers];
   }
 
   /** True once every informer has synced and its handler has seen the initial objects. */
