@@ -9,6 +9,8 @@ import { fakeNode } from './fake-node.ts';
 import { fakeScheduler } from './fake-scheduler.ts';
 import { garbageCollection } from './garbage-collection.ts';
 import { namespaceDeletion } from './namespace-deletion.ts';
+import { deployments } from './workloads/deployment.ts';
+import { replicaSets } from './workloads/replica-set.ts';
 
 export interface ClusterOptions {
   /**
@@ -21,6 +23,11 @@ export interface ClusterOptions {
    * @default true
    */
   readonly namespaceDeletion?: boolean;
+  /**
+   * Roll Deployments out, and keep the Pods of ReplicaSets.
+   * @default true
+   */
+  readonly workloads?: boolean;
   /**
    * Bind Pods to one node and pretend to run them there. `false` leaves Pods alone.
    * @default {}
@@ -53,6 +60,9 @@ export class Cluster implements Runnable {
       this.#manager.add('caches', monitors).add('controllers', controller);
     }
     if (options.namespaceDeletion ?? true) this.#manager.add('controllers', namespaceDeletion(own));
+    if (options.workloads ?? true) {
+      this.#manager.add('controllers', deployments(own), replicaSets(own));
+    }
     if (kubelet) {
       const { nodeName = 'node-1' } = kubelet;
       this.#manager.add(

@@ -37,10 +37,11 @@ export class StatusWriter<T extends WithStatus> {
   ): Promise<void> {
     const { name, namespace, uid, resourceVersion } = object.metadata;
     // In a merge patch, what is absent stays: what is to go must be said.
-    const gone = Object.keys(object.status ?? {}).filter((field) => !Object.hasOwn(status, field));
+    const gone = Object.fromEntries(Object.keys(object.status ?? {}).map((field) => [field, null]));
+    const said = Object.entries(status).filter(([, value]) => value !== undefined);
     const body = {
       metadata: { uid, resourceVersion },
-      status: { ...Object.fromEntries(gone.map((field) => [field, null])), ...status },
+      status: { ...gone, ...Object.fromEntries(said) },
     };
     const answer = await client.patch(
       this.#resource,

@@ -1,7 +1,8 @@
 import type { Pod } from '../../api/builtin.ts';
 import type { Count } from '../../api/generated/count.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { isActive, isFinished, isOutdated, isReady, ordinalOf } from './pod.ts';
+import { isActive, isFinished, isReady } from '../../api/pod.ts';
+import { isOutdated, ordinalOf } from './pod.ts';
 
 /** What separates the actual state from the desired one. Empty when there is nothing to do. */
 export interface Plan {

@@ -56,22 +56,6 @@ function podLabels(count: DeepReadonly<Count>): Record<string, string> {
   };
 }
 
-export function isActive(pod: DeepReadonly<Pod>): boolean {
-  return pod.metadata.deletionTimestamp === undefined && !isFinished(pod);
-}
-
-/** A Pod that has run to its end never starts again: it is replaced. */
-export function isFinished(pod: DeepReadonly<Pod>): boolean {
-  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
-}
-
-export function isReady(pod: DeepReadonly<Pod>): boolean {
-  return (
-    pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ??
-    false
-  );
-}
-
 /** The Pod runs something else than the Count asks for now. */
 export function isOutdated(count: DeepReadonly<Count>, pod: DeepReadonly<Pod>): boolean {
   return pod.spec?.containers[0]?.image !== count.spec.name;

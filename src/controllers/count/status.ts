@@ -1,9 +1,10 @@
 import type { Pod } from '../../api/builtin.ts';
 import type { Count, CountStatus } from '../../api/generated/count.ts';
 import type { DeepReadonly } from '../../api/object.ts';
+import { isActive, isReady } from '../../api/pod.ts';
 import { withStanding } from '../../api/standing.ts';
 import type { Standing } from '../../api/standing.ts';
-import { isActive, isOutdated, isReady, podSelector } from './pod.ts';
+import { isOutdated, podSelector } from './pod.ts';
 
 /** Why a Count cannot get on, in the words of its conditions. */
 export interface Obstacle {

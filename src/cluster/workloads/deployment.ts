@@ -1,0 +1,218 @@
+import { isApiError } from '../../api/api-error.ts';
+import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../api/builtin.ts';
+import type { Deployment, Pod, ReplicaSet } from '../../api/builtin.ts';
+import type { ObjectKey } from '../../api/object-key.ts';
+import type { DeepReadonly, Draft } from '../../api/object.ts';
+import { controllerReference, isControlledBy } from '../../api/owner-reference.ts';
+import { isFinished } from '../../api/pod.ts';
+import { Controller } from '../../manager/controller.ts';
+import type { SyncContext } from '../../manager/controller.ts';
+import { byController, CONTROLLER_INDEX, toController } from '../../manager/enqueue.ts';
+import { StatusWriter } from '../../manager/status-writer.ts';
+import { done, requeueAfter } from '../../workqueue/outcome.ts';
+import type { ClusterDeps } from '../cluster-deps.ts';
+import { deploymentStatus, progressDeadlineMs } from './deployment-status.ts';
+import { HASH_LABEL, isOfTemplate, templateHash } from './pod-template.ts';
+import { byRevision, REVISION, revisionOf } from './revision.ts';
+import { amountOf, nextStep } from './rollout.ts';
+
+const MANAGER = 'deployment-controller';
+
+/**
+ * Rolls Deployments out: a ReplicaSet for each template, the current one growing while the old ones
+ * shrink, within `maxSurge` and `maxUnavailable`. One step a run; the sets' own changes bring the
+ * next. Old sets are kept for `kubectl rollout undo`, as many as `revisionHistoryLimit` says.
+ */
+export function deployments(deps: ClusterDeps): Controller {
+  const cache = deps.informers.for(DEPLOYMENTS);
+  const sets = deps.informers.for(REPLICA_SETS);
+  const pods = deps.informers.for(PODS);
+  sets.addIndexers(byController);
+  const hasPods = (set: DeepReadonly<ReplicaSet>) =>
+    pods.lister.byIndex(CONTROLLER_INDEX, set.metadata.uid).some((pod) => !isFinished(pod));
+  // Who recreates waits for the last of its Pods, which the sets no longer count.
+  const ofRecreated = (pod: DeepReadonly<Pod>): ObjectKey | undefined => {
+    const setKey = toController(REPLICA_SETS)(pod);
+    const set = typeof setKey === 'string' ? sets.lister.get(setKey) : undefined;
+    const key = set && toController(DEPLOYMENTS)(set);
+    if (typeof key !== 'string') return undefined;
+    return cache.lister.get(key)?.spec?.strategy?.type === 'Recreate' ? key : undefined;
+  };
+  const statuses = new StatusWriter(DEPLOYMENTS, MANAGER);
+  return new Controller(deps, {
+    name: 'deployment',
+    kind: DEPLOYMENTS.kind,
+    concurrency: 10,
+    sync: async (key, context) => {
+      const deployment = cache.lister.get(key);
+      if (!deployment?.spec) return done();
+      const owned = sets.lister
+        .byIndex(CONTROLLER_INDEX, deployment.metadata.uid)
+        .toSorted(byRevision);
+      const rollout = new Rollout(deployment, owned, hasPods, context);
+      if (deployment.metadata.deletionTimestamp === undefined) await rollout.run();
+      const nowMs = deps.clock.now();
+      const status = deploymentStatus(deployment, rollout, nowMs);
+      if (statuses.differs(deployment, status)) await statuses.write(context, deployment, status);
+      const leftMs = progressDeadlineMs(deployment, status, nowMs);
+      return leftMs === undefined ? done() : requeueAfter(leftMs);
+    },
+  })
+    .for(cache)
+    .owns(sets, DEPLOYMENTS)
+    .watches(pods, ofRecreated);
+}
+
+/** One run for one Deployment. */
+class Rollout {
+  readonly #deployment: DeepReadonly<Deployment>;
+  readonly #hasPods: (set: DeepReadonly<ReplicaSet>) => boolean;
+  readonly #context: SyncContext;
+  /** Oldest revision first. */
+  readonly owned: readonly DeepReadonly<ReplicaSet>[];
+  /** The set of the template that is wanted; undefined until it exists. */
+  current: DeepReadonly<ReplicaSet> | undefined;
+  collisions: number;
+
+  constructor(
+    deployment: DeepReadonly<Deployment>,
+    owned: readonly DeepReadonly<ReplicaSet>[],
+    hasPods: (set: DeepReadonly<ReplicaSet>) => boolean,
+    context: SyncContext,
+  ) {
+    this.#deployment = deployment;
+    this.#hasPods = hasPods;
+    this.#context = context;
+    this.owned = owned;
+    const { spec, status } = deployment;
+    this.current = spec && owned.find((set) => isOfTemplate(set, spec.template));
+    this.collisions = status?.collisionCount ?? 0;
+  }
+
+  async run(): Promise<void> {
+    const { spec } = this.#deployment;
+    if (!spec) return;
+    const old = this.owned.filter((set) => set !== this.current);
+    if (spec.paused) return this.#scaleLatest();
+    if (spec.strategy?.type === 'Recreate') {
+      await Promise.all(old.map((set) => this.#scale(set, 0)));
+      if (old.some(this.#hasPods)) return;
+      await this.#ensureCurrent(spec.replicas ?? 1);
+    } else {
+      await this.#roll(old);
+    }
+    await this.#tidyUp(old);
+  }
+
+  async #roll(old: readonly DeepReadonly<ReplicaSet>[]): Promise<void> {
+    const { spec } = this.#deployment;
+    const replicas = spec?.replicas ?? 1;
+    const { maxSurge, maxUnavailable } = spec?.strategy?.rollingUpdate ?? {};
+    const plan = {
+      replicas,
+      maxSurge: amountOf(maxSurge, replicas, 'up'),
+      maxUnavailable: amountOf(maxUnavailable, replicas, 'down'),
+    };
+    const step = nextStep(plan, sizeOf(this.current), old.map(sizeOf));
+    await this.#ensureCurrent(step.current);
+    await Promise.all(old.map((set, index) => this.#scale(set, step.old[index] ?? 0)));
+  }
+
+  /** While paused nothing is rolled out, but the latest set follows the number of replicas. */
+  async #scaleLatest(): Promise<void> {
+    const latest = this.current ?? this.owned.at(-1);
+    if (latest) await this.#scale(latest, this.#deployment.spec?.replicas ?? 1);
+  }
+
+  async #ensureCurrent(replicas: number): Promise<void> {
+    const { client, signal } = this.#context;
+    const latest = Math.max(0, ...this.owned.map(revisionOf));
+    if (this.current) {
+      const isLatest = revisionOf(this.current) === latest;
+      await this.#scale(this.current, replicas, isLatest ? undefined : latest + 1);
+      return;
+    }
+    const draft = buildSet(this.#deployment, replicas, latest + 1, this.collisions);
+    try {
+      await client.create(REPLICA_SETS, draft, { fieldManager: MANAGER, signal });
+    } catch (error) {
+      if (!isApiError(error, 'alreadyExists')) throw error;
+      const existing = await client.get(REPLICA_SETS, draft.metadata, { signal });
+      // Ours, and not in the cache yet: its event comes. Or another template of the same hash.
+      if (!isControlledBy(existing, this.#deployment)) this.collisions++;
+    }
+  }
+
+  async #scale(set: DeepReadonly<ReplicaSet>, replicas: number, revision?: number): Promise<void> {
+    if ((set.spec?.replicas ?? 1) === replicas && revision === undefined) return;
+    const { client, signal } = this.#context;
+    const { name, namespace, uid, resourceVersion } = set.metadata;
+    const annotations =
+      revision === undefined ? {} : { annotations: { [REVISION]: `${revision}` } };
+    const body = { metadata: { uid, resourceVersion, ...annotations }, spec: { replicas } };
+    const options = { fieldManager: MANAGER, signal };
+    await client.patch(REPLICA_SETS, { name, namespace }, { type: 'merge', body }, options);
+  }
+
+  /** Deletes the oldest of the sets that have long had no Pods. */
+  async #tidyUp(old: readonly DeepReadonly<ReplicaSet>[]): Promise<void> {
+    const { client, signal } = this.#context;
+    const limit = this.#deployment.spec?.revisionHistoryLimit ?? 10;
+    const idle = old.filter(
+      ({ spec, status, metadata }) =>
+        spec?.replicas === 0 && !status?.replicas && metadata.deletionTimestamp === undefined,
+    );
+    for (const { metadata } of idle.slice(0, Math.max(0, old.length - limit))) {
+      const { uid, resourceVersion } = metadata;
+      await client.delete(REPLICA_SETS, metadata, { uid, resourceVersion, signal });
+    }
+  }
+}
+
+export type { Rollout };
+
+function sizeOf(set: DeepReadonly<ReplicaSet> | undefined): {
+  replicas: number;
+  available: number;
+} {
+  return {
+    replicas: set ? (set.spec?.replicas ?? 1) : 0,
+    available: set?.status?.availableReplicas ?? 0,
+  };
+}
+
+function buildSet(
+  deployment: DeepReadonly<Deployment>,
+  replicas: number,
+  revision: number,
+  collisions: number,
+): Draft<ReplicaSet> & { metadata: { name: string } } {
+  const { name, namespace = '', annotations = {} } = deployment.metadata;
+  const spec = structuredClone(deployment.spec) as NonNullable<Deployment['spec']>;
+  const hash = templateHash(spec.template, collisions);
+  const { [LAST_APPLIED]: _, ...passedOn } = annotations;
+  const labels = { ...spec.template.metadata?.labels, [HASH_LABEL]: hash };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: {
+      name: `${name}-${hash}`,
+      namespace,
+      labels,
+      annotations: { ...passedOn, [REVISION]: `${revision}` },
+      ownerReferences: [controllerReference(deployment)],
+    },
+    spec: {
+      replicas,
+      ...(spec.minReadySeconds ? { minReadySeconds: spec.minReadySeconds } : {}),
+      selector: {
+        ...spec.selector,
+        matchLabels: { ...spec.selector.matchLabels, [HASH_LABEL]: hash },
+      },
+      template: { ...spec.template, metadata: { ...spec.template.metadata, labels } },
+    },
+  };
+}
+
+/** kubectl's own note about the Deployment; it says nothing about the set. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

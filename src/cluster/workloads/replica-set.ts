@@ -1,0 +1,120 @@
+import { isApiError } from '../../api/api-error.ts';
+import { PODS, REPLICA_SETS } from '../../api/builtin.ts';
+import type { Pod, ReplicaSet } from '../../api/builtin.ts';
+import type { DeepReadonly, Draft } from '../../api/object.ts';
+import { controllerReference } from '../../api/owner-reference.ts';
+import { isActive, isReady } from '../../api/pod.ts';
+import { Controller } from '../../manager/controller.ts';
+import type { SyncContext } from '../../manager/controller.ts';
+import { byController, CONTROLLER_INDEX } from '../../manager/enqueue.ts';
+import { StatusWriter } from '../../manager/status-writer.ts';
+import { done, requeueAfter } from '../../workqueue/outcome.ts';
+import type { ClusterDeps } from '../cluster-deps.ts';
+import { availability, leastWantedFirst } from './availability.ts';
+import { counts } from './counts.ts';
+
+const MANAGER = 'replicaset-controller';
+
+/** Pods at once, of one set: as many as kube-controller-manager's burst. */
+const MOST_AT_ONCE = 500;
+
+/**
+ * Keeps `spec.replicas` Pods of one template for every ReplicaSet. It counts Pods that the set
+ * controls; orphans are not adopted.
+ */
+export function replicaSets(deps: ClusterDeps): Controller {
+  const sets = deps.informers.for(REPLICA_SETS);
+  const pods = deps.informers.for(PODS);
+  pods.addIndexers(byController);
+  const statuses = new StatusWriter(REPLICA_SETS, MANAGER);
+  return new Controller(deps, {
+    name: 'replicaset',
+    kind: REPLICA_SETS.kind,
+    concurrency: 10,
+    sync: async (key, context) => {
+      const set = sets.lister.get(key);
+      if (!set) return done();
+      const owned = pods.lister.byIndex(CONTROLLER_INDEX, set.metadata.uid);
+      const active = owned.filter(isActive);
+      if (set.metadata.deletionTimestamp === undefined) await scale(set, active, context);
+      const { available, nextMs } = availability(
+        active,
+        set.spec?.minReadySeconds ?? 0,
+        deps.clock.now(),
+      );
+      const status = statusOf(set, active, available);
+      if (statuses.differs(set, status)) await statuses.write(context, set, status);
+      return nextMs === undefined ? done() : requeueAfter(nextMs);
+    },
+  })
+    .for(sets)
+    .owns(pods, REPLICA_SETS);
+}
+
+async function scale(
+  set: DeepReadonly<ReplicaSet>,
+  active: readonly DeepReadonly<Pod>[],
+  { client, signal }: SyncContext,
+): Promise<void> {
+  const missing = (set.spec?.replicas ?? 1) - active.length;
+  if (missing > 0) {
+    const draft = buildPod(set);
+    const creations = Array.from({ length: Math.min(missing, MOST_AT_ONCE) }, () =>
+      client.create(PODS, draft, { fieldManager: MANAGER, signal }),
+    );
+    await allOf(creations);
+  } else if (missing < 0) {
+    const surplus = active.toSorted(leastWantedFirst).slice(0, Math.min(-missing, MOST_AT_ONCE));
+    await allOf(
+      surplus.map(async ({ metadata }) => {
+        try {
+          await client.delete(PODS, metadata, { uid: metadata.uid, signal });
+        } catch (error) {
+          if (!isApiError(error, 'notFound', 'conflict')) throw error;
+        }
+      }),
+    );
+  }
+}
+
+function buildPod(set: DeepReadonly<ReplicaSet>): Draft<Pod> {
+  const { name, namespace = '' } = set.metadata;
+  const template = structuredClone(set.spec?.template) as
+    { metadata?: Pod['metadata']; spec?: Pod['spec'] } | undefined;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      ...template?.metadata,
+      generateName: `${name}-`,
+      namespace,
+      ownerReferences: [controllerReference(set)],
+    },
+    ...(template?.spec ? { spec: template.spec } : {}),
+  };
+}
+
+function statusOf(
+  set: DeepReadonly<ReplicaSet>,
+  active: readonly DeepReadonly<Pod>[],
+  available: number,
+): NonNullable<ReplicaSet['status']> {
+  const labels = Object.entries(set.spec?.template?.metadata?.labels ?? {});
+  const isFullyLabeled = ({ metadata }: DeepReadonly<Pod>) =>
+    labels.every(([label, value]) => metadata.labels?.[label] === value);
+  return {
+    replicas: active.length,
+    observedGeneration: set.metadata.generation ?? 0,
+    ...counts({
+      fullyLabeledReplicas: active.filter(isFullyLabeled).length,
+      readyReplicas: active.filter(isReady).length,
+      availableReplicas: available,
+    }),
+  };
+}
+
+/** Waits for every call, and then fails with the first failure. */
+async function allOf(calls: readonly Promise<unknown>[]): Promise<void> {
+  const failed = (await Promise.allSettled(calls)).find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../src/api/builtin.ts';
+import type { Deployment } from '../../src/api/builtin.ts';
+import type { Draft } from '../../src/api/object.ts';
+import { isActive } from '../../src/api/pod.ts';
+import { Simulation } from '../support/simulation.ts';
+
+const AT = { namespace: 'default', name: 'web' };
+
+function deployment(spec: Partial<Deployment['spec']> = {}): Draft<Deployment> {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { ...AT },
+    spec: {
+      replicas: 4,
+      selector: { matchLabels: { app: 'web' } },
+      template: {
+        metadata: { labels: { app: 'web' } },
+        spec: { containers: [{ name: 'app', image: 'nginx:1' }] },
+      },
+      ...spec,
+    },
+  };
+}
+
+describe('given a cluster with workloads, in virtual time', () => {
+  let world: Simulation;
+
+  beforeEach(() => {
+    world = new Simulation();
+    world.startCluster({ kubelet: { startupMs: 500 } });
+  });
+  afterEach(() => world.end());
+
+  const live = () => world.client.get(DEPLOYMENTS, AT);
+  const pods = async () => (await world.client.list(PODS, { namespace: 'default' })).items;
+  const sets = async () => (await world.client.list(REPLICA_SETS, { namespace: 'default' })).items;
+  const patch = (spec: object) =>
+    world.client.patch(DEPLOYMENTS, AT, { type: 'merge', body: { spec } });
+  const setImage = (image: string) =>
+    patch({ template: { spec: { containers: [{ name: 'app', image }] } } });
+  const untilRolledOut = (replicas: number) =>
+    world.until(`${replicas} updated and available`, async () => {
+      const { metadata, status } = await live();
+      return (
+        status?.observedGeneration === metadata.generation &&
+        (status?.updatedReplicas ?? 0) === replicas &&
+        (status?.replicas ?? 0) === replicas &&
+        (status?.availableReplicas ?? 0) === replicas
+      );
+    });
+
+  it('a Deployment becomes Pods, and says so', async () => {
+    await world.client.create(DEPLOYMENTS, deployment());
+    await untilRolledOut(4);
+    const { status } = await live();
+    assert.deepEqual(
+      status?.conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`),
+      ['Available True MinimumReplicasAvailable', 'Progressing True NewReplicaSetAvailable'],
+    );
+    assert.equal((await pods()).length, 4);
+  });
+
+  it('a new image is rolled out within its bounds, and can be undone', async () => {
+    await world.client.create(DEPLOYMENTS, deployment());
+    await untilRolledOut(4);
+    await setImage('nginx:2');
+    let most = 0;
+    let fewest = Infinity;
+    await world.until('rolled out', async () => {
+      const active = (await pods()).filter(isActive);
+      most = Math.max(most, active.length);
+      const { status, metadata } = await live();
+      fewest = Math.min(fewest, status?.availableReplicas ?? 0);
+      return (
+        status?.observedGeneration === metadata.generation &&
+        status?.updatedReplicas === 4 &&
+        status.replicas === 4
+      );
+    });
+    assert.equal(most, 5, 'one more than wanted: a quarter');
+    assert.equal(fewest, 3, 'one less than wanted: a quarter');
+    assert.equal((await sets()).length, 2);
+    await setImage('nginx:1');
+    await untilRolledOut(4);
+    assert.equal((await sets()).length, 2, 'the old set is the new one');
+    const images = (await pods()).filter(isActive).map(({ spec }) => spec?.containers[0]?.image);
+    assert.deepEqual(new Set(images), new Set(['nginx:1']));
+  });
+
+  it('it is scaled up, down and to nothing', async () => {
+    await world.client.create(DEPLOYMENTS, deployment());
+    for (const replicas of [7, 2, 0]) {
+      await patch({ replicas });
+      await untilRolledOut(replicas);
+    }
+  });
+
+  it('a recreated one has no Pods of two images at once', async () => {
+    await world.client.create(DEPLOYMENTS, deployment({ strategy: { type: 'Recreate' } }));
+    await untilRolledOut(4);
+    await setImage('nginx:2');
+    const seen = new Set<string>();
+    await world.until('rolled out', async () => {
+      const images = (await pods()).filter(isActive).map((pod) => pod.spec?.containers[0]?.image);
+      seen.add([...new Set(images)].toSorted().join('+'));
+      return (await live()).status?.updatedReplicas === 4;
+    });
+    assert.deepEqual([...seen], ['nginx:1', '', 'nginx:2']);
+  });
+
+  it('deletion takes sets and Pods along', async () => {
+    await world.client.create(DEPLOYMENTS, deployment());
+    await untilRolledOut(4);
+    await world.client.delete(DEPLOYMENTS, AT);
+    await world.until('all gone', async () => (await pods()).length + (await sets()).length === 0);
+  });
+});
