@@ -70,8 +70,8 @@ export class WatchReader<T extends KubernetesObject> {
             progress.lastBookmarkMs = clock.monotonic();
             if (!isPointInTime(event.resourceVersion)) break;
             ordered = true;
-            progress.resourceVersion = event.resourceVersion;
             room = sink.push({ type: 'synced', resourceVersion: event.resourceVersion });
+            progress.resourceVersion = event.resourceVersion;
             break;
           case 'error':
             return { how: 'failed', error: event.error, ...soFar() };
