@@ -7,20 +7,31 @@ export class WriteFencedError extends Error {
 }
 
 /**
- * Lets reads through, and writes only while `mayWrite()` says so. It stands where requests leave, not
- * where they are asked for: a write that waited for the rate limit, for credentials or to be repeated
- * is judged at the moment it would be sent. What must pass (a lease, a token review) goes through
- * a client of its own, over the handler without fence.
+ * Lets reads through, and writes only while its guard says so; none before it has one. It stands
+ * where requests leave, not where they are asked for: a write that waited for the rate limit, for
+ * credentials, to be repeated, or in a process that was stopped and continued, is judged at the
+ * moment it would be sent. What must pass (a lease, a token review) goes through a client of its own,
+ * without a fence.
  */
-export function writeFence(handler: HttpHandler, mayWrite: () => boolean): HttpHandler {
-  return async (request) => {
-    if (request.method === 'GET' || mayWrite()) return handler(request);
-    throw new ApiError({
-      kind: 'unavailable',
-      message: `Not sent: ${request.method} ${request.path}: this process may not write any more. Another one leads.`,
-      cause: new WriteFencedError('the write fence is down'),
-    });
-  };
+export class WriteFence {
+  #mayWrite: () => boolean = () => false;
+
+  /** From now on `mayWrite` is asked for every write. It must be quick and must not throw. */
+  guardedBy(mayWrite: () => boolean): void {
+    this.#mayWrite = mayWrite;
+  }
+
+  /** `handler`, behind the fence. */
+  around(handler: HttpHandler): HttpHandler {
+    return async (request) => {
+      if (request.method === 'GET' || this.#mayWrite()) return handler(request);
+      throw new ApiError({
+        kind: 'unavailable',
+        message: `Not sent: ${request.method} ${request.path}: this process is not the leader, or has not renewed its lease in time.`,
+        cause: new WriteFencedError('the write fence is down'),
+      });
+    };
+  }
 }
 
 /** True if `error` is a write that the fence stopped: it was not sent. */

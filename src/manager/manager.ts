@@ -1,3 +1,4 @@
+import { AbruptStop } from '../util/abrupt-stop.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
@@ -6,14 +7,23 @@ import { untilAborted } from '../util/until-aborted.ts';
 /**
  * What the manager runs, in the order it starts; it stops in the reverse order. Servers answer
  * probes until the end, caches live while syncs finish, and events that those syncs emit are still
- * written.
+ * written before the leadership is given up that allows it.
  */
 export const STAGES = ['servers', 'caches', 'events', 'leadership', 'controllers'] as const;
 
 /** A stage that others left no time gets this much, in milliseconds: most stop at once. */
 const SHORTEST_STOP_MS = 100;
 
+/** How long all stages together get to drop what they do, in milliseconds. */
+const ABRUPT_STOP_MS = 1000;
+
 export type Stage = (typeof STAGES)[number];
+
+/** What must be held for the controllers to run; a `LeaderElector` is one. */
+export interface Leadership extends Runnable {
+  /** Resolves to true once it is held, to false if `signal` aborts before. */
+  acquired(signal: AbortSignal): Promise<boolean>;
+}
 
 export interface ManagerOptions {
   /**
@@ -22,25 +32,40 @@ export interface ManagerOptions {
    * @default 30_000
    */
   readonly gracefulShutdownTimeoutMs?: number;
+  /**
+   * Run in the stage of that name; the controllers start when it is acquired. All else runs before.
+   * @default none: the controllers start at once
+   */
+  readonly leadership?: Leadership | undefined;
 }
 
 /**
  * An ordered list of things to run. They all start at once, in the order of their stages: who needs
- * another's state waits for it (a controller for its caches). When `signal` aborts, each stage is
- * told to stop only after the stages behind it have ended. If anything rejects, everything else is
- * stopped the same way and `run` rejects with the first reason.
+ * another's state waits for it (a controller for its caches), and controllers wait for the
+ * leadership, if there is to be one.
+ *
+ * When `signal` aborts, each stage is told to stop only after the stages behind it have ended. If
+ * anything rejects, everything else is stopped the same way and `run` rejects with the first reason.
+ * If that is an `AbruptStop`, as a lost lease is, all stages are aborted with it at once, and `run`
+ * rejects as soon as they have dropped what they did.
+ *
+ * Where a controller did not end in time, the leadership is not given up, but ended by an
+ * `AbruptStop`: who still works must not have a successor at once.
  */
 export class Manager implements Runnable {
   readonly name = 'manager';
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #timeoutMs: number;
+  readonly #leadership: Leadership | undefined;
   readonly #runnables = new Map<Stage, Runnable[]>(STAGES.map((stage) => [stage, []]));
 
   constructor(deps: { clock: Clock; log: Logger }, options: ManagerOptions = {}) {
     this.#clock = deps.clock;
     this.#log = deps.log;
     this.#timeoutMs = options.gracefulShutdownTimeoutMs ?? 30_000;
+    this.#leadership = options.leadership;
+    if (this.#leadership) this.add('leadership', this.#leadership);
   }
 
   add(stage: Stage, ...runnables: readonly Runnable[]): this {
@@ -51,17 +76,19 @@ export class Manager implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const stop = new AbortController();
+    const abrupt = new AbortController();
     const onAbort = () => stop.abort(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     const faults: unknown[] = [];
     const fail = (cause: unknown) => {
       faults.push(cause);
+      if (cause instanceof AbruptStop) abrupt.abort(cause);
       stop.abort(cause);
     };
-    const stages = STAGES.map((stage) => this.#start(stage, fail));
+    const stages = STAGES.map((stage) => this.#start(stage, abrupt.signal, fail));
     await untilAborted(stop.signal);
     signal.removeEventListener('abort', onAbort);
-    const left = await this.#stop(stages.toReversed());
+    const left = await this.#stop(stages.toReversed(), abrupt.signal);
     if (faults.length > 0) throw faults[0];
     if (left.length > 0) {
       const seconds = this.#timeoutMs / 1000;
@@ -69,14 +96,17 @@ export class Manager implements Runnable {
     }
   }
 
-  #start(stage: Stage, fail: (cause: unknown) => void): RunningStage {
+  #start(stage: Stage, abrupt: AbortSignal, fail: (cause: unknown) => void): RunningStage {
     const controller = new AbortController();
+    abrupt.addEventListener('abort', () => controller.abort(abrupt.reason), { once: true });
     const running = new Set<string>();
     const ended = Promise.all(
       (this.#runnables.get(stage) ?? []).map(async (runnable) => {
         running.add(runnable.name);
         try {
-          await runnable.run(controller.signal);
+          if (stage !== 'controllers' || (await this.#mayWork(controller.signal))) {
+            await runnable.run(controller.signal);
+          }
         } catch (cause) {
           this.#log.error(cause, 'Runnable failed', { stage, runnable: runnable.name });
           fail(cause);
@@ -88,20 +118,25 @@ export class Manager implements Runnable {
     return { stage, controller, running, ended: ended.then(() => undefined) };
   }
 
+  async #mayWork(signal: AbortSignal): Promise<boolean> {
+    return this.#leadership ? this.#leadership.acquired(signal) : true;
+  }
+
   /**
    * Stops stage after stage, and gives up on what has not ended when the time for all is over.
    * @returns the names of what had not ended by then
    */
-  async #stop(stages: readonly RunningStage[]): Promise<string[]> {
+  async #stop(stages: readonly RunningStage[], abrupt: AbortSignal): Promise<string[]> {
     const left: string[] = [];
-    const deadlineMs = this.#clock.monotonic() + this.#timeoutMs;
+    const deadline = new Deadline(this.#clock, this.#timeoutMs);
+    const hurry = () => deadline.within(ABRUPT_STOP_MS);
+    if (abrupt.aborted) hurry();
+    abrupt.addEventListener('abort', hurry, { once: true });
     for (const { stage, controller, running, ended } of stages) {
-      controller.abort(new Error(`Stopping ${stage}`));
-      const timeUp = new AbortController();
-      const leftMs = Math.max(SHORTEST_STOP_MS, deadlineMs - this.#clock.monotonic());
-      const cancel = this.#clock.after(leftMs, () => timeUp.abort());
-      await firstOf(ended, timeUp.signal);
-      cancel();
+      const why = `Stopping ${stage}`;
+      const isLeaderless = stage === 'leadership' && left.length > 0;
+      controller.abort(isLeaderless ? new AbruptStop(why) : new Error(why));
+      await deadline.wait(ended);
       if (running.size > 0) {
         this.#log.error(undefined, 'Could not stop in time', { stage, running: [...running] });
         left.push(...running);
@@ -119,14 +154,40 @@ interface RunningStage {
   readonly ended: Promise<void>;
 }
 
-function firstOf(ended: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const onAbort = () => resolve();
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', onAbort, { once: true });
-    void ended.then(() => {
-      signal.removeEventListener('abort', onAbort);
-      resolve();
+/** A point in time by which several things are to end, one after the other. */
+class Deadline {
+  readonly #clock: Clock;
+  #atMs: number;
+  #moved: (() => void) | undefined;
+
+  constructor(clock: Clock, ms: number) {
+    this.#clock = clock;
+    this.#atMs = clock.monotonic() + ms;
+  }
+
+  /** Moves it to `ms` milliseconds from now, if that is earlier. */
+  within(ms: number): void {
+    this.#atMs = Math.min(this.#atMs, this.#clock.monotonic() + ms);
+    this.#moved?.();
+  }
+
+  /** Resolves with `ended`, which never rejects, or when the time is over. */
+  wait(ended: Promise<void>): Promise<void> {
+    return new Promise((resolve) => {
+      let cancel = () => {};
+      const arm = () => {
+        cancel();
+        const leftMs = Math.max(SHORTEST_STOP_MS, this.#atMs - this.#clock.monotonic());
+        cancel = this.#clock.after(leftMs, leave);
+      };
+      const leave = () => {
+        cancel();
+        if (this.#moved === arm) this.#moved = undefined;
+        resolve();
+      };
+      this.#moved = arm;
+      arm();
+      void ended.then(leave);
     });
-  });
+  }
 }

@@ -1,5 +1,7 @@
 import { eventMetrics } from './event-metrics.ts';
 import type { EventMetrics } from './event-metrics.ts';
+import { leaderElectionMetrics } from './leader-election-metrics.ts';
+import type { LeaderElectionMetrics } from './leader-election-metrics.ts';
 import { reconcileMetrics } from './reconcile-metrics.ts';
 import type { ReconcileMetrics } from './reconcile-metrics.ts';
 import { reflectorMetrics } from './reflector-metrics.ts';
@@ -17,6 +19,7 @@ export interface Metrics {
   readonly workqueue: WorkqueueMetrics;
   readonly reconcile: ReconcileMetrics;
   readonly events: EventMetrics;
+  readonly leaderElection: LeaderElectionMetrics;
 }
 
 /** Registers all of them. Call it once for a registry. */
@@ -27,5 +30,6 @@ export function metricsOf(registry: Registry): Metrics {
     workqueue: workqueueMetrics(registry),
     reconcile: reconcileMetrics(registry),
     events: eventMetrics(registry),
+    leaderElection: leaderElectionMetrics(registry),
   };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isApiError } from '../../../src/api/api-error.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { isWriteFenced, writeFence } from '../../../src/client/write-fence.ts';
+import { isWriteFenced, WriteFence } from '../../../src/client/write-fence.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler, HttpRequest } from '../../../src/util/http.ts';
 import { CONFIG_MAPS, configMap } from './server.ts';
@@ -26,7 +26,8 @@ function server(answers: readonly number[] = []) {
 
 test('reads pass a fence that is down, no write does', async () => {
   const { sent, handler } = server();
-  const client = new HttpClient({ handler: writeFence(handler, () => false), server: 'test' });
+  // A fence without a guard is down.
+  const client = new HttpClient({ handler: new WriteFence().around(handler), server: 'test' });
   const at = { namespace: 'default', name: 'settings' };
   await client.get(CONFIG_MAPS, at);
   const writes = [
@@ -51,11 +52,9 @@ test('the fence is asked when a write is sent again, not when it was first asked
   const clock = new FakeClock();
   const { sent, handler } = server([503, 200]);
   let leads = true;
-  const client = new HttpClient({
-    handler: writeFence(handler, () => leads),
-    server: 'test',
-    clock,
-  });
+  const fence = new WriteFence();
+  fence.guardedBy(() => leads);
+  const client = new HttpClient({ handler: fence.around(handler), server: 'test', clock });
   const outcome = assert.rejects(client.update(CONFIG_MAPS, configMap('settings')), isWriteFenced);
   await settle();
   leads = false;

@@ -1,0 +1,384 @@
+import { LEASES } from '../api/builtin.ts';
+import type { Lease } from '../api/builtin.ts';
+import { apiVersionOf } from '../api/resource.ts';
+import { retryOnConflict } from '../client/retry-on-conflict.ts';
+import { withinTimeout } from '../client/within-timeout.ts';
+import { noLeaderElectionMetrics } from '../metrics/leader-election-metrics.ts';
+import type { LeaderElectionMetrics } from '../metrics/leader-election-metrics.ts';
+import { AbruptStop } from '../util/abrupt-stop.ts';
+import { jittered } from '../util/backoff.ts';
+import type { Clock } from '../util/clock.ts';
+import { Deferred } from '../util/deferred.ts';
+import { formatDuration } from '../util/duration.ts';
+import type { Logger } from '../util/logger.ts';
+import { runAll } from '../util/run-all.ts';
+import type { Runnable } from '../util/runnable.ts';
+import { untilAborted } from '../util/until-aborted.ts';
+import { claimed, expiry, holderOf, judge, released, sight } from './election.ts';
+import type { LeaseSpec, Sighting } from './election.ts';
+import { electionTerms } from './leader-elector-options.ts';
+import type { ElectionTerms, LeaderElectorOptions } from './leader-elector-options.ts';
+import { LeaseLock } from './lease-lock.ts';
+import type { LeaseClient } from './lease-lock.ts';
+
+export type { LeaderElectorOptions } from './leader-elector-options.ts';
+
+/** Says on the lease who leads; an `EventRecorder` is one. */
+export interface LeadershipRecorder {
+  normal(
+    subject: Pick<Lease, 'apiVersion' | 'kind' | 'metadata'>,
+    reason: string,
+    message: string,
+  ): unknown;
+}
+
+export interface LeaderElectorDeps {
+  /**
+   * For leases alone: its own connection, so that no traffic holds up a renewal; a timeout below
+   * the renew deadline; and no write fence.
+   */
+  readonly client: LeaseClient;
+  readonly clock: Clock;
+  /** Numbers in [0, 1). */
+  readonly random: () => number;
+  readonly log: Logger;
+  /** @default none */
+  readonly recorder?: LeadershipRecorder | undefined;
+  /**
+   * Brings to the server what was recorded, within a time of its own. The lease is held until then:
+   * who does not lead writes nothing, events neither.
+   * @default nothing to bring
+   */
+  readonly flushEvents?: (() => Promise<unknown>) | undefined;
+  /** @default none */
+  readonly metrics?: LeaderElectionMetrics | undefined;
+}
+
+/** The lease is another's, or may be: whatever it protected must end at once. */
+export class LeadershipLostError extends AbruptStop {
+  override readonly name = 'LeadershipLostError';
+}
+
+/** How an attempt to hold the lease ended. */
+type Attempt =
+  | { readonly kind: 'held' }
+  | { readonly kind: 'taken'; readonly holder: string; readonly untilMs: number }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+/** Between two lines about the same trouble of a candidate. */
+const COMPLAINT_PERIOD_MS = 60_000;
+
+/**
+ * Holds a Lease, or waits for it: of all processes that ask for the same one, one leads at a time.
+ *
+ * **No clock is compared with another's.** A candidate counts how long it has itself seen the lease
+ * unchanged, on its monotonic clock, and takes it when that is longer than the duration written in
+ * it. So clocks may be wrong by any amount, and may jump; but they must not run at rates that differ
+ * by more than `leaseDurationMs / renewDeadlineMs`. A candidate that is new waits a whole duration.
+ *
+ * **A leader counts from when it sent** the last renewal that succeeded, which is before anybody
+ * could see it. `renewDeadlineMs` after that it has lost the lease, whether or not somebody took
+ * it: `mayWrite` is false from that moment on, also in a process that was stopped meanwhile and has
+ * not come to know it, and `run` rejects with a `LeadershipLostError`. So it does as soon as it reads
+ * that another holds the lease. What was sent before and is still under way is for preconditions.
+ *
+ * **Stopped**, it renews until the events are written that tell of it, then gives the lease back, if
+ * it is (by what the server says, not by what it remembers) still its own. A lease that was lost is
+ * left to expire, without an event; so is one whose `run` was ended by an `AbruptStop`.
+ *
+ * It differs from client-go in three places: there the deadline counts from the first attempt to
+ * renew, the release believes what was last seen, and a leader who reads of another goes on until
+ * the deadline.
+ */
+export class LeaderElector implements Runnable {
+  readonly name = 'leader-election';
+  readonly #deps: LeaderElectorDeps;
+  readonly #log: Logger;
+  readonly #metrics: LeaderElectionMetrics;
+  readonly #terms: ElectionTerms;
+  readonly #lock: LeaseLock;
+  readonly #lockName: string;
+  readonly #won = new Deferred();
+  #role: 'candidate' | 'leader' | 'lost' | 'retired' = 'candidate';
+  #sighting: Sighting | undefined;
+  #leader = '';
+  /** When the last claim was sent that succeeded. */
+  #renewedMs = 0;
+  /** A claim was sent; whether it succeeded may be unknown. */
+  #hasClaimed = false;
+  #complaint: { readonly text: string; readonly atMs: number } | undefined;
+
+  /** @throws {RangeError} naming the option that is wrong, what is expected of it, and its value */
+  constructor(deps: LeaderElectorDeps, options: LeaderElectorOptions) {
+    this.#terms = electionTerms(options);
+    this.#lock = new LeaseLock(deps.client, options);
+    this.#lockName = options.name;
+    this.#deps = deps;
+    this.#log = deps.log.with({ lock: this.#lock.key });
+    this.#metrics = deps.metrics ?? noLeaderElectionMetrics;
+  }
+
+  /** Whoever held the lease when it was last read; empty: nobody was seen to. */
+  get leader(): string {
+    return this.#leader;
+  }
+
+  get isLeading(): boolean {
+    return this.#role === 'leader';
+  }
+
+  /**
+   * True while no other process can hold the lease, by this moment's clock: what a write fence asks.
+   * The margin is what the lease lasts beyond the renew deadline.
+   */
+  mayWrite(): boolean {
+    return this.#role === 'leader' && this.#deps.clock.monotonic() < this.#deadlineMs;
+  }
+
+  /** Resolves to true once this process leads, to false if `signal` aborts before. */
+  acquired(signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const abort = () => resolve(false);
+      if (signal.aborted) abort();
+      signal.addEventListener('abort', abort, { once: true });
+      void this.#won.promise.then(() => {
+        signal.removeEventListener('abort', abort);
+        resolve(true);
+      });
+    });
+  }
+
+  /**
+   * Why this process should be ended by force, if it should: it leads, or did, and the end of its
+   * lease has long passed. Who does not lead is well.
+   */
+  health(): string | undefined {
+    if (this.#role !== 'leader' && this.#role !== 'lost') return undefined;
+    const { leaseDurationMs, healthToleranceMs } = this.#terms;
+    const ageMs = this.#deps.clock.monotonic() - this.#renewedMs;
+    return ageMs > leaseDurationMs + healthToleranceMs
+      ? `failed election to renew leadership on lease ${this.#lock.key}`
+      : undefined;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#metrics.leading(this.#lockName, false);
+    this.#log.info('Attempting to acquire leader lease...', { identity: this.#terms.identity });
+    try {
+      if (await this.#acquire(signal)) await this.#lead(signal);
+      this.#role = 'retired';
+    } finally {
+      this.#metrics.leading(this.#lockName, false);
+    }
+    const { releaseOnCancel } = this.#terms;
+    if (releaseOnCancel && this.#hasClaimed && !(signal.reason instanceof AbruptStop)) {
+      await this.#release();
+    }
+  }
+
+  /** @returns false if `signal` aborted first */
+  async #acquire(signal: AbortSignal): Promise<boolean> {
+    const { clock, random } = this.#deps;
+    const { retryPeriodMs, renewDeadlineMs, jitter } = this.#terms;
+    while (!signal.aborted) {
+      const attempt = await this.#attempt(renewDeadlineMs, signal);
+      if (attempt.kind === 'held') return true;
+      if (signal.aborted) break;
+      let pauseMs = jittered(retryPeriodMs, jitter, random);
+      if (attempt.kind === 'failed') {
+        this.#complain(attempt.error);
+      } else {
+        const { holder: leader, untilMs } = attempt;
+        this.#log.v(4).info('Lease is held and has not expired', { leader });
+        pauseMs = Math.min(pauseMs, untilMs - clock.monotonic());
+      }
+      await clock.sleep(pauseMs, signal);
+    }
+    return false;
+  }
+
+  /** @throws {LeadershipLostError} */
+  async #lead(signal: AbortSignal): Promise<void> {
+    this.#role = 'leader';
+    this.#metrics.leading(this.#lockName, true);
+    this.#log.info('Successfully acquired lease');
+    this.#record('became leader');
+    this.#won.resolve();
+    const told = new AbortController();
+    await runAll(
+      [
+        (end) => this.#keepRenewing(end),
+        async (end) => {
+          await untilAborted(AbortSignal.any([signal, end]));
+          if (end.aborted) return;
+          if (!(signal.reason instanceof AbruptStop)) {
+            this.#record('stopped leading');
+            await this.#deps.flushEvents?.();
+          }
+          told.abort();
+        },
+      ],
+      told.signal,
+    );
+  }
+
+  async #keepRenewing(end: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const { retryPeriodMs } = this.#terms;
+    let why: unknown;
+    for (;;) {
+      await clock.sleep(Math.min(retryPeriodMs, this.#deadlineMs - clock.monotonic()), end);
+      if (end.aborted) return;
+      const leftMs = this.#deadlineMs - clock.monotonic();
+      if (leftMs <= 0) throw this.#lost(why);
+      const attempt = await this.#attempt(leftMs, end);
+      if (end.aborted) return;
+      switch (attempt.kind) {
+        case 'held':
+          why = undefined;
+          this.#log.v(5).info('Renewed the lease');
+          break;
+        case 'taken':
+          throw this.#lost(undefined, attempt.holder);
+        case 'failed':
+          why = attempt.error;
+          this.#log.info('Could not renew the lease; trying again', {
+            err: why,
+            renewedAgo: formatDuration(Math.round(clock.monotonic() - this.#renewedMs)),
+          });
+      }
+    }
+  }
+
+  #lost(cause: unknown, holder?: string): LeadershipLostError {
+    this.#role = 'lost';
+    const { renewDeadlineMs } = this.#terms;
+    const why =
+      holder === undefined
+        ? `it was not renewed within ${formatDuration(renewDeadlineMs)}`
+        : holder === ''
+          ? 'somebody has released it'
+          : `${JSON.stringify(holder)} holds it`;
+    return new LeadershipLostError(`leader election lost: lease ${this.#lock.key}: ${why}`, {
+      cause,
+    });
+  }
+
+  /** One attempt to hold the lease. Rejects never, also when it takes too long. */
+  async #attempt(timeoutMs: number, signal: AbortSignal): Promise<Attempt> {
+    const { clock } = this.#deps;
+    try {
+      return await withinTimeout({ clock, timeoutMs, signal }, async (limit) =>
+        (await this.#renewAtOnce(limit)) ? { kind: 'held' } : this.#readAndClaim(limit),
+      );
+    } catch (error) {
+      return { kind: 'failed', error };
+    }
+  }
+
+  /** Writes the lease as it was last seen, without reading it: all it takes as long as all is well. */
+  async #renewAtOnce(signal: AbortSignal): Promise<boolean> {
+    const { clock } = this.#deps;
+    const seen = this.#sighting;
+    if (!seen || holderOf(seen.lease) !== this.#terms.identity) return false;
+    if (expiry(seen) <= clock.monotonic()) return false;
+    try {
+      await this.#claim(seen.lease, signal);
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#metrics.slowPath(this.#lockName);
+      this.#log.v(2).info('Could not renew the lease by one update; reading it', { err: error });
+      return false;
+    }
+  }
+
+  async #readAndClaim(signal: AbortSignal): Promise<Attempt> {
+    const { clock } = this.#deps;
+    const lease = await this.#lock.get(signal);
+    if (lease) {
+      const nowMs = clock.monotonic();
+      this.#sighting = sight(this.#sighting, lease, nowMs);
+      this.#tell(holderOf(lease));
+      const verdict = judge(this.#sighting, this.#terms.identity, nowMs);
+      if (verdict.kind === 'taken') return verdict;
+      if (verdict.kind === 'free' && this.#role === 'leader') {
+        // Others may have led meanwhile: what was true when this term began need not be any more.
+        return { kind: 'taken', holder: holderOf(lease), untilMs: nowMs };
+      }
+    }
+    await this.#claim(lease, signal);
+    return { kind: 'held' };
+  }
+
+  /** Makes the lease ours, from `lease` or from nothing. */
+  async #claim(lease: Lease | undefined, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const { identity, leaseDurationMs } = this.#terms;
+    const durationSeconds = Math.ceil(leaseDurationMs / 1000);
+    const claim = { identity, durationSeconds, nowMs: clock.now() };
+    const sentMs = clock.monotonic();
+    this.#hasClaimed = true;
+    const stored = lease
+      ? await this.#lock.update(lease, claimed(lease.spec ?? {}, claim), signal)
+      : await this.#lock.create(claimed(undefined, claim), signal);
+    this.#sighting = { lease: stored, sinceMs: sentMs };
+    this.#renewedMs = sentMs;
+    this.#tell(identity);
+  }
+
+  async #release(): Promise<void> {
+    const { clock, random } = this.#deps;
+    const { identity, renewDeadlineMs } = this.#terms;
+    try {
+      await withinTimeout({ clock, timeoutMs: renewDeadlineMs }, (signal) =>
+        retryOnConflict(
+          async () => {
+            const lease = await this.#lock.get(signal);
+            if (!lease || holderOf(lease) !== identity) return;
+            const spec: LeaseSpec = released(lease.spec ?? {}, clock.now());
+            await this.#lock.update(lease, spec, signal);
+            this.#log.info('Released lease');
+          },
+          { signal, clock, random },
+        ),
+      );
+    } catch (error) {
+      this.#log.error(error, 'Could not release the lease; it will expire');
+    }
+  }
+
+  get #deadlineMs(): number {
+    return this.#renewedMs + this.#terms.renewDeadlineMs;
+  }
+
+  /** One line for each change of the holder; our own acquisition has its own. */
+  #tell(holder: string): void {
+    if (holder === '' || holder === this.#leader) return;
+    this.#leader = holder;
+    if (holder !== this.#terms.identity) this.#log.info('New leader elected', { leader: holder });
+  }
+
+  #record(what: 'became leader' | 'stopped leading'): void {
+    const lease = this.#sighting?.lease;
+    if (!lease) return;
+    this.#deps.recorder?.normal(
+      { apiVersion: apiVersionOf(LEASES), kind: LEASES.kind, metadata: lease.metadata },
+      'LeaderElection',
+      `${this.#terms.identity} ${what}`,
+    );
+  }
+
+  /** A candidate that cannot even ask says so, but not every two seconds. */
+  #complain(error: unknown): void {
+    const text = error instanceof Error ? error.message : String(error);
+    const nowMs = this.#deps.clock.monotonic();
+    const last = this.#complaint;
+    if (last?.text === text && nowMs - last.atMs < COMPLAINT_PERIOD_MS) {
+      this.#log.v(4).info('Could not acquire the lease; trying again', { err: error });
+      return;
+    }
+    this.#complaint = { text, atMs: nowMs };
+    this.#log.error(error, 'Could not acquire the lease; trying again');
+  }
+}
