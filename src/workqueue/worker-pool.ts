@@ -5,6 +5,7 @@ import type {
   ReconcileMetrics,
   ReconcileResult,
 } from '../metrics/reconcile-metrics.ts';
+import { AbruptStop } from '../util/abrupt-stop.ts';
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
@@ -76,8 +77,9 @@ type Ending =
  * - Whatever a handler does, it costs nothing but its own run: sync throws, rejections and results
  *   that are no Outcome are errors of its key. `#settle` alone decides what becomes of the key.
  * - On abort the queue is shut down and nothing is handed out any more; runs under way finish, and
- *   are told to hurry by their own signal when the grace is over. `run` resolves when the last one
- *   has ended: one that ignores its signal is waited for, and named in the log.
+ *   are told to hurry by their own signal when the grace is over, at once if the abort is an
+ *   `AbruptStop`. `run` resolves when the last one has ended: one that ignores its signal is waited
+ *   for, and named in the log.
  */
 export class WorkerPool<K> implements Runnable {
   readonly name: string;
@@ -137,13 +139,14 @@ export class WorkerPool<K> implements Runnable {
         });
       if (slots.pending === this.#concurrency) await freeSlot(slots, signal);
     }
-    await this.#drain(slots);
+    await this.#drain(slots, signal);
     if (faults.length > 0) throw faults[0];
   }
 
-  async #drain(slots: PQueue): Promise<void> {
+  async #drain(slots: PQueue, signal: AbortSignal): Promise<void> {
     this.#queue.shutDown();
     this.#log.info('Shutting down workers', { inFlight: slots.pending });
+    if (signal.reason instanceof AbruptStop) this.#cutOff.abort(signal.reason);
     const cancel = this.#clock.after(this.#drainTimeoutMs, () => {
       const keys = this.#queue.snapshot().processing.map(({ key }) => key);
       this.#log.error(undefined, 'Runs did not finish in time; telling them to stop', {
