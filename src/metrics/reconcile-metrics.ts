@@ -17,16 +17,35 @@ export type ReconcileResult =
 export interface ControllerMetrics {
   started(): void;
   finished(result: ReconcileResult, ms: number): void;
+  /** A run took longer than runs may. */
+  timedOut(): void;
+}
+
+/** What keeps keys from running at once. */
+export interface HoldMetrics {
+  /** A run was postponed because a cache lags behind the key's own writes. */
+  stale(): void;
+  /** A hot loop was found. */
+  hotLoop(): void;
+  /** A run was postponed because its key is in a hot loop. */
+  damped(): void;
 }
 
 export interface ReconcileMetrics {
   /** The series of the controller `name`, which has `concurrency` slots, from zero on. */
   controller(name: string, concurrency: number): ControllerMetrics;
+  /** The series of the controller `name` about runs that were held back, from zero on. */
+  holds(name: string): HoldMetrics;
 }
 
 /** Counts nothing. */
 export const noReconcileMetrics: ReconcileMetrics = {
-  controller: () => ({ started: () => undefined, finished: () => undefined }),
+  controller: () => ({
+    started: () => undefined,
+    finished: () => undefined,
+    timedOut: () => undefined,
+  }),
+  holds: () => ({ stale: () => undefined, hotLoop: () => undefined, damped: () => undefined }),
 };
 
 /** Seconds; controller-runtime's. */
@@ -35,7 +54,10 @@ const DURATION_BUCKETS = [
   1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 ];
 
-/** controller-runtime's reconcile metrics, by its names. Call it once for a registry. */
+/**
+ * controller-runtime's reconcile metrics, by its names, and our own about runs that were held back.
+ * Call it once for a registry.
+ */
 export function reconcileMetrics(registry: Registry): ReconcileMetrics {
   const labelNames = ['controller'] as const;
   const registers = [registry];
@@ -56,6 +78,7 @@ export function reconcileMetrics(registry: Registry): ReconcileMetrics {
     'Runs that ended in an error which is not retried',
   );
   const panics = counter('reconcile_panics_total', 'Runs in which the handler broke its contract');
+  const timeouts = counter('reconcile_timeouts_total', 'Runs that took longer than runs may');
   const time = new Histogram({
     name: 'controller_runtime_reconcile_time_seconds',
     help: 'Duration of a run',
@@ -66,13 +89,25 @@ export function reconcileMetrics(registry: Registry): ReconcileMetrics {
   const slots = gauge('max_concurrent_reconciles', 'Runs that may be under way at once');
   const active = gauge('active_workers', 'Runs under way');
 
+  const ours = (name: string, help: string) =>
+    new Counter({ name: `crd_controller_${name}`, help, labelNames, registers });
+  const staleRequeues = ours(
+    'stale_requeues_total',
+    "Runs postponed because a cache lagged behind the key's own writes",
+  );
+  const hotLoops = ours('hot_loops_total', 'Hot loops found: keys that kept waking themselves');
+  const dampedRuns = ours(
+    'hot_loop_damped_runs_total',
+    'Runs postponed because their key was in a hot loop',
+  );
+
   return {
     controller: (controller, concurrency) => {
       const labels = { controller };
       for (const result of ['success', 'error', 'requeue', 'requeue_after']) {
         total.inc({ controller, result }, 0);
       }
-      for (const series of [errors, terminalErrors, panics]) series.inc(labels, 0);
+      for (const series of [errors, terminalErrors, panics, timeouts]) series.inc(labels, 0);
       time.zero(labels);
       slots.set(labels, concurrency);
       active.set(labels, 0);
@@ -101,6 +136,16 @@ export function reconcileMetrics(registry: Registry): ReconcileMetrics {
           time.observe(labels, ms / 1000);
           count[result]();
         },
+        timedOut: () => timeouts.inc(labels),
+      };
+    },
+    holds: (controller) => {
+      const labels = { controller };
+      for (const series of [staleRequeues, hotLoops, dampedRuns]) series.inc(labels, 0);
+      return {
+        stale: () => staleRequeues.inc(labels),
+        hotLoop: () => hotLoops.inc(labels),
+        damped: () => dampedRuns.inc(labels),
       };
     },
   };

@@ -9,9 +9,15 @@ export type Outcome =
   | { readonly kind: 'requeueAfter'; readonly ms: number }
   /**
    * It could not be dealt with yet: once more after `ms` milliseconds, or earlier if something
-   * changes. That is no success; failures before it still count.
+   * changes. That is no success; failures before it still count, and what the key was to run for is
+   * still to be done.
    */
-  | { readonly kind: 'postponed'; readonly ms: number };
+  | {
+      readonly kind: 'postponed';
+      readonly ms: number;
+      /** What is waited for, for people: `the cache lags behind own writes`. */
+      readonly reason?: string | undefined;
+    };
 
 const DONE: Outcome = Object.freeze({ kind: 'done' });
 
@@ -27,10 +33,11 @@ export function requeueAfter(ms: number): Outcome {
 }
 
 /**
+ * @param reason what is waited for, for people
  * @throws {RangeError} if `ms` is not a finite number; below 0 it means 0
  */
-export function postpone(ms: number): Outcome {
-  return { kind: 'postponed', ms: delay('postpone', ms) };
+export function postpone(ms: number, reason?: string): Outcome {
+  return { kind: 'postponed', ms: delay('postpone', ms), ...(reason && { reason }) };
 }
 
 function delay(caller: string, ms: number): number {

@@ -29,7 +29,13 @@ export function newWish<K>(key: K, tenant: string, priority: number): Wish<K> {
   };
 }
 
-export function addCause(wish: Wish<unknown>, cause: string): void {
+/** @param causes one, or those of a run that was put off */
+export function addCauses(wish: Wish<unknown>, causes: string | readonly string[]): void {
+  if (typeof causes === 'string') addCause(wish, causes);
+  else for (const cause of causes) addCause(wish, cause);
+}
+
+function addCause(wish: Wish<unknown>, cause: string): void {
   if (wish.causes.has(cause)) return;
   if (wish.causes.size < MAX_CAUSES) wish.causes.add(cause);
   else wish.omittedCauses++;

@@ -8,7 +8,7 @@ import type { RateLimiter } from './rate-limiter.ts';
 import { ReadyKeys } from './ready-keys.ts';
 import { snapshotOf } from './snapshot.ts';
 import type { WorkQueueSnapshot } from './snapshot.ts';
-import { addCause, newWish } from './wish.ts';
+import { addCauses, newWish } from './wish.ts';
 import type { Wish } from './wish.ts';
 
 /** Of keys that nobody waits for: those of the first list and of resyncs. Fresh changes have 0. */
@@ -47,7 +47,7 @@ export interface AddOptions {
    */
   readonly afterMs?: number | undefined;
   /** Why the key is added, for people. Equal causes are kept once. */
-  readonly cause?: string | undefined;
+  readonly cause?: string | readonly string[] | undefined;
 }
 
 /** A key in flight: its holder, and nobody else, has it until `done`. */
@@ -246,13 +246,13 @@ export class WorkQueue<K> {
   }
 
   /** Makes a wish for `key`, or merges into the one it has. */
-  #merge(key: K, readyAtMs: number, priority: number, cause: string | undefined, now: number) {
+  #merge(key: K, readyAtMs: number, priority: number, cause: AddOptions['cause'], now: number) {
     let wish = this.#wishes.get(key);
     if (!wish) {
       wish = newWish(key, this.#tenantOf(key), priority);
       this.#wishes.set(key, wish);
     }
-    if (cause !== undefined) addCause(wish, cause);
+    if (cause !== undefined) addCauses(wish, cause);
     if (priority > wish.priority) {
       if (wish.state === 'ready') this.#ready.remove(key, wish.priority, wish.tenant);
       wish.priority = priority;

@@ -1,10 +1,6 @@
 import PQueue from 'p-queue';
 import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
-import type {
-  ControllerMetrics,
-  ReconcileMetrics,
-  ReconcileResult,
-} from '../metrics/reconcile-metrics.ts';
+import type { ControllerMetrics, ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import { AbruptStop } from '../util/abrupt-stop.ts';
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
@@ -12,19 +8,20 @@ import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { TerminalError } from './outcome.ts';
 import type { Outcome } from './outcome.ts';
+import { runLife } from './run-life.ts';
+import { logRun, newRun } from './run-report.ts';
+import type { Run, RunEnd, RunReport } from './run-report.ts';
 import type { Taken, WorkQueue } from './work-queue.ts';
 
 /** What a handler is given besides its key. */
-export interface HandlerContext {
+export interface HandlerContext extends Run {
   /**
    * Aborts when the daemon can wait for this run no longer. It does not abort at the beginning of a
    * shutdown: until the grace is over, the run may finish what it does.
    */
   readonly signal: AbortSignal;
-  /** Names the controller and the key on every line. */
+  /** Names the controller, the key and the run on every line. */
   readonly log: Logger;
-  /** Why the key runs, as far as its additions said. */
-  readonly causes: readonly string[];
 }
 
 /**
@@ -40,9 +37,14 @@ export interface WorkerPoolDeps<K> {
   readonly handler: Handler<K>;
   readonly clock: Clock;
   readonly log: Logger;
+  /**
+   * Numbers in [0, 1), for the names of runs.
+   * @default Math.random
+   */
+  readonly random?: (() => number) | undefined;
 }
 
-export interface WorkerPoolOptions {
+export interface WorkerPoolOptions<K = unknown> {
   /**
    * How many keys are dealt with at once.
    * @default 1
@@ -58,6 +60,16 @@ export interface WorkerPoolOptions {
    * @default 30_000
    */
   readonly drainTimeoutMs?: number | undefined;
+  /**
+   * Milliseconds a run may take before its signal aborts.
+   * @default for ever
+   */
+  readonly runTimeoutMs?: number | undefined;
+  /**
+   * Told of each run once it has ended and been settled.
+   * @default `logRun`
+   */
+  readonly onRun?: ((report: RunReport<K>, log: Logger) => void) | undefined;
   /** @default none */
   readonly metrics?: ReconcileMetrics | undefined;
 }
@@ -90,15 +102,20 @@ export class WorkerPool<K> implements Runnable {
   readonly #concurrency: number;
   readonly #keyName: string;
   readonly #drainTimeoutMs: number;
+  readonly #runTimeoutMs: number | undefined;
+  readonly #onRun: (report: RunReport<K>, log: Logger) => void;
+  readonly #random: () => number;
   readonly #metrics: ControllerMetrics;
   /** The signal of all runs: aborts when the grace is over. */
   readonly #cutOff = new AbortController();
 
-  constructor(deps: WorkerPoolDeps<K>, options: WorkerPoolOptions = {}) {
+  constructor(deps: WorkerPoolDeps<K>, options: WorkerPoolOptions<K> = {}) {
     const {
       concurrency = 1,
       keyName = 'key',
       drainTimeoutMs = 30_000,
+      runTimeoutMs,
+      onRun = logRun,
       metrics = noReconcileMetrics,
     } = options;
     if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
@@ -106,6 +123,9 @@ export class WorkerPool<K> implements Runnable {
     }
     if (!(drainTimeoutMs >= 0)) {
       throw new RangeError(`drainTimeoutMs must not be negative: got ${drainTimeoutMs}`);
+    }
+    if (runTimeoutMs !== undefined && !(runTimeoutMs > 0)) {
+      throw new RangeError(`runTimeoutMs must be a positive number: got ${runTimeoutMs}`);
     }
     this.name = deps.name;
     this.#queue = deps.queue;
@@ -115,6 +135,9 @@ export class WorkerPool<K> implements Runnable {
     this.#concurrency = concurrency;
     this.#keyName = keyName;
     this.#drainTimeoutMs = drainTimeoutMs;
+    this.#runTimeoutMs = runTimeoutMs;
+    this.#onRun = onRun;
+    this.#random = deps.random ?? Math.random;
     this.#metrics = metrics.controller(deps.name, concurrency);
   }
 
@@ -161,75 +184,94 @@ export class WorkerPool<K> implements Runnable {
   }
 
   async #work(taken: Taken<K>): Promise<void> {
-    const { key, causes } = taken;
-    const log = this.#log.with({ [this.#keyName]: key });
+    const { key } = taken;
+    const run = newRun(taken, this.#random);
+    const log = this.#log.with({ [this.#keyName]: key, reconcileID: run.reconcileID });
     const startedMs = this.#clock.monotonic();
     this.#metrics.started();
-    const ending = await this.#handle(key, { signal: this.#cutOff.signal, log, causes });
-    const result = this.#settle(taken, ending, log);
+    const ending = await this.#handle(key, run, log);
+    const settled = this.#settle(taken, ending, log);
     const tookMs = this.#clock.monotonic() - startedMs;
-    this.#metrics.finished(result, tookMs);
+    this.#metrics.finished(settled.result, tookMs);
     this.#queue.done(key);
-    log.v(4).info('Finished syncing', { result, duration: formatDuration(tookMs), causes });
+    this.#onRun({ key, ...run, ...settled, tookMs }, log);
   }
 
-  async #handle(key: K, context: HandlerContext): Promise<Ending> {
+  async #handle(key: K, run: Run, log: Logger): Promise<Ending> {
+    const life = runLife(this.#clock, this.#cutOff.signal, this.#runTimeoutMs, () =>
+      this.#metrics.timedOut(),
+    );
     try {
-      const result: unknown = await this.#handler(key, context);
+      const result: unknown = await this.#handler(key, { ...run, signal: life.signal, log });
       return isOutcome(result) ? result : { kind: 'broken', got: typeof result };
     } catch (error) {
       return { kind: 'failed', error };
+    } finally {
+      life.end();
     }
   }
 
   /** What becomes of the key; nothing else calls `forget`, or adds a key that has run. */
-  #settle({ key, priority }: Taken<K>, ending: Ending, log: Logger): ReconcileResult {
+  #settle(taken: Taken<K>, ending: Ending, log: Logger): Omit<RunEnd, 'tookMs'> {
+    const { key, priority, causes } = taken;
     switch (ending.kind) {
       case 'done':
         this.#queue.forget(key);
-        return 'done';
+        return { result: 'done' };
       case 'requeueAfter':
         this.#queue.forget(key);
         this.#queue.add(key, { afterMs: ending.ms, priority, cause: 'requeued as planned' });
-        log.v(3).info('Requeued', { requeueAfter: formatDuration(ending.ms) });
-        return 'requeueAfter';
-      case 'postponed':
-        this.#queue.add(key, { afterMs: ending.ms, priority, cause: 'postponed' });
-        log.v(3).info('Postponed', { requeueAfter: formatDuration(ending.ms) });
-        return 'requeueAfter';
+        return { result: 'requeueAfter', requeueAfterMs: ending.ms };
+      case 'postponed': {
+        // What it was to run for is still to be done.
+        const { ms, reason } = ending;
+        const cause = [...causes, reason === undefined ? 'postponed' : `postponed: ${reason}`];
+        this.#queue.add(key, { afterMs: ms, priority, cause });
+        return { result: 'requeueAfter', requeueAfterMs: ms, reason };
+      }
       case 'broken':
-        this.#retry(
-          key,
-          priority,
-          new TypeError(`The handler gave no Outcome: ${ending.got}`),
-          log,
-        );
-        return 'panic';
+        return {
+          result: 'panic',
+          ...this.#retry(taken, new TypeError(`The handler gave no Outcome: ${ending.got}`), log),
+        };
       case 'failed':
         if (this.#cutOff.signal.aborted) {
           log.v(2).info('Sync was cut off by the shutdown', { err: ending.error });
-          return 'cutOff';
+          return { result: 'cutOff', error: ending.error };
         }
         if (ending.error instanceof TerminalError) {
           this.#queue.forget(key);
           log.error(ending.error, 'Error syncing; a retry would not help');
-          return 'terminalError';
+          return { result: 'terminalError', error: ending.error };
         }
-        this.#retry(key, priority, ending.error, log);
-        return 'error';
+        return { result: 'error', ...this.#retry(taken, ending.error, log) };
     }
   }
 
-  #retry(key: K, priority: number, error: unknown, log: Logger): void {
+  #retry(
+    { key, priority }: Taken<K>,
+    error: unknown,
+    log: Logger,
+  ): Pick<RunEnd, 'error' | 'requeueAfterMs'> {
     const attempt = this.#queue.retries(key) + 1;
-    const delayMs = this.#queue.addRateLimited(key, { priority, cause: 'retry after an error' });
-    if (delayMs === undefined) {
+    const cause = `retry after an error: ${brief(error)}`;
+    const requeueAfterMs = this.#queue.addRateLimited(key, { priority, cause });
+    if (requeueAfterMs === undefined) {
       log.error(error, 'Error syncing; the daemon is stopping');
     } else {
-      const requeueAfter = formatDuration(delayMs);
+      const requeueAfter = formatDuration(requeueAfterMs);
       log.error(error, 'Error syncing; requeuing for later retry', { attempt, requeueAfter });
     }
+    return { error, requeueAfterMs };
   }
+}
+
+/** So much of an error's text becomes part of a cause. */
+const LONGEST_BRIEF = 120;
+
+function brief(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.length > LONGEST_BRIEF ? `${text.slice(0, LONGEST_BRIEF)}…` : text;
 }
 
 /** Resolves when a run ends or `signal` aborts; there is a run under way in every slot. */

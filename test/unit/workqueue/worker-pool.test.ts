@@ -13,13 +13,14 @@ import type { Handler, WorkerPoolOptions } from '../../../src/workqueue/worker-p
 import { recordingLogger } from '../../support/recording-logger.ts';
 
 /** A pool that runs; `stop` ends it. */
-function startPool(handler: Handler<string>, options: WorkerPoolOptions = {}) {
+function startPool(handler: Handler<string>, options: WorkerPoolOptions<string> = {}) {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
   const queue = new WorkQueue<string>({ name: 'count', clock });
   const registry = createRegistry();
+  let drawn = 0;
   const pool = new WorkerPool(
-    { name: 'count', queue, handler, clock, log },
+    { name: 'count', queue, handler, clock, log, random: () => (drawn += 1 / 64) },
     { keyName: 'count', metrics: reconcileMetrics(registry), ...options },
   );
   const abort = new AbortController();
@@ -46,18 +47,26 @@ function startPool(handler: Handler<string>, options: WorkerPoolOptions = {}) {
   };
 }
 
-test('a key is handed to the handler, with its causes and a logger that names it', async () => {
+test('a key is handed to the handler, with its causes and a logger that names key and run', async () => {
   const seen: unknown[] = [];
-  const pool = startPool(async (key, { causes, log, signal }) => {
+  const ids: string[] = [];
+  const pool = startPool(async (key, { causes, log, signal, reconcileID }) => {
     seen.push({ key, causes, aborted: signal.aborted });
+    ids.push(reconcileID);
     log.info('Syncing');
     return done();
   });
   pool.queue.add('default/web', { cause: 'Count changed' });
   await settle();
   assert.deepEqual(seen, [{ key: 'default/web', causes: ['Count changed'], aborted: false }]);
-  const line = pool.lines.find(({ message }) => message === 'Syncing');
-  assert.deepEqual(line?.fields, { controller: 'count', count: 'default/web' });
+  pool.queue.add('default/web');
+  await settle();
+  assert.match(ids[0] ?? '', /^[0-9a-f]{8}$/);
+  assert.notEqual(ids[0], ids[1]);
+  assert.deepEqual(
+    pool.lines.filter(({ message }) => message === 'Syncing').map(({ fields }) => fields),
+    ids.map((reconcileID) => ({ controller: 'count', count: 'default/web', reconcileID })),
+  );
   await pool.stop();
 });
 
@@ -116,7 +125,11 @@ test('an error is logged once, counted, and retried with backoff until a success
   assert.deepEqual(runs, [0, 5, 15, 35]);
   assert.equal(pool.queue.retries('default/web'), 0);
   assert.deepEqual(
-    pool.errors().map(({ message, fields, error }) => ({ message, fields, error: String(error) })),
+    pool.errors().map(({ message, fields: { reconcileID: _, ...fields }, error }) => ({
+      message,
+      fields,
+      error: String(error),
+    })),
     [
       ['5ms', 1],
       ['10ms', 2],
@@ -176,7 +189,7 @@ test('a planned run comes when planned, ends the backoff, and keeps the priority
   await pool.clock.advance(100_000);
   assert.deepEqual(runs, [
     [0, ['Count listed']],
-    [5, ['retry after an error']],
+    [5, ['retry after an error: once']],
     [60_005, ['requeued as planned']],
   ]);
   assert.equal((await pool.metric('reconcile_total'))['requeue_after'], 1);
@@ -349,13 +362,127 @@ test('the series of a controller are there before its first run', async () => {
     'reconcile_errors_total',
     'terminal_reconcile_errors_total',
     'reconcile_panics_total',
+    'reconcile_timeouts_total',
   ]) {
     assert.deepEqual(await pool.metric(name), { value: 0 });
   }
   await pool.stop();
 });
 
+test('a run tells in one line what it was for, how long it waited and took, and what follows', async () => {
+  const outcomes: Outcome[] = [requeueAfter(60_000), done()];
+  const pool = startPool(async () => {
+    await pool.clock.sleep(20);
+    return outcomes.shift() ?? done();
+  });
+  const lines = () =>
+    pool.lines
+      .filter(({ level }) => level === 3 || level === 4)
+      .map(({ level, message, fields: { controller: _c, reconcileID: _r, ...said } }) => [
+        level,
+        message,
+        said,
+      ]);
+  pool.queue.add('busy');
+  await pool.clock.advance(5);
+  pool.queue.add('default/web', { cause: 'Count default/web changed' });
+  await pool.clock.advance(100);
+  assert.deepEqual(lines(), [
+    [
+      3,
+      'Finished syncing',
+      {
+        count: 'busy',
+        result: 'requeueAfter',
+        duration: '20ms',
+        queued: '0s',
+        causes: [],
+        requeueAfter: '1m0s',
+      },
+    ],
+    [
+      4,
+      'Finished syncing',
+      {
+        count: 'default/web',
+        result: 'done',
+        duration: '20ms',
+        queued: '15ms',
+        causes: ['Count default/web changed'],
+      },
+    ],
+  ]);
+  await pool.stop();
+});
+
+test('a postponed run loses none of its causes, and says what it waits for', async () => {
+  const outcomes: Outcome[] = [postpone(50, 'the cache lags'), postpone(50, 'the cache lags')];
+  const seen: (readonly string[])[] = [];
+  const pool = startPool(async (_key, { causes }) => {
+    seen.push(causes);
+    return outcomes.shift() ?? done();
+  });
+  pool.queue.add('default/web', { cause: 'Pod default/web-0 deleted' });
+  await pool.clock.advance(50);
+  pool.queue.add('default/web', { afterMs: 10, cause: 'Pod default/web-1 added' });
+  await pool.clock.advance(1000);
+  assert.deepEqual(seen, [
+    ['Pod default/web-0 deleted'],
+    ['Pod default/web-0 deleted', 'postponed: the cache lags'],
+    ['Pod default/web-0 deleted', 'postponed: the cache lags', 'Pod default/web-1 added'],
+  ]);
+  assert.equal(
+    pool.lines.find(({ fields }) => fields['reason'] !== undefined)?.fields['reason'],
+    'the cache lags',
+  );
+  await pool.stop();
+});
+
+test('a listener is told of each run, its error included, when all about it is settled', async () => {
+  const told: unknown[] = [];
+  const failure = new Error('quota exceeded');
+  const pool = startPool(() => Promise.reject(failure), {
+    onRun: ({ key, result, error, requeueAfterMs }) => {
+      told.push({ key, result, error, requeueAfterMs, retries: pool.queue.retries('a') });
+    },
+  });
+  pool.queue.add('a');
+  await pool.clock.advance(5);
+  assert.deepEqual(told, [
+    { key: 'a', result: 'error', error: failure, requeueAfterMs: 5, retries: 1 },
+    { key: 'a', result: 'error', error: failure, requeueAfterMs: 10, retries: 2 },
+  ]);
+  await pool.stop();
+});
+
+test('a run that takes longer than runs may is told to stop, counted, and retried', async () => {
+  const pool = startPool(
+    async (key, { signal }) => {
+      await pool.clock.sleep(key === 'slow' ? 60_000 : 1999, signal);
+      if (signal.aborted) throw signal.reason;
+      return done();
+    },
+    { runTimeoutMs: 2000 },
+  );
+  pool.queue.add('quick');
+  await pool.clock.advance(1999);
+  pool.queue.add('slow');
+  await pool.clock.advance(2000);
+  assert.deepEqual(
+    pool.errors().map(({ error, fields }) => [String(error), fields['count']]),
+    [['Error: The run took longer than 2s', 'slow']],
+  );
+  assert.deepEqual(await pool.metric('reconcile_timeouts_total'), { value: 1 });
+  await pool.clock.advance(5);
+  // The next attempt is under way: a stop must reach it, too.
+  pool.abort();
+  await pool.clock.advance(2000);
+  await pool.stop();
+  assert.equal(pool.clock.pending, 0);
+});
+
 test('options that make no sense are refused, and named', () => {
+  assert.throws(() => startPool(async () => done(), { runTimeoutMs: 0 }), /runTimeoutMs.*got 0/);
   assert.throws(() => startPool(async () => done(), { concurrency: 0 }), /concurrency.*got 0/);
   assert.throws(
     () => startPool(async () => done(), { drainTimeoutMs: Number.NaN }),

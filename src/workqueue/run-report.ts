@@ -1,0 +1,71 @@
+import type { ReconcileResult } from '../metrics/reconcile-metrics.ts';
+import { formatDuration } from '../util/duration.ts';
+import type { LogFields, Logger } from '../util/logger.ts';
+import type { Taken } from './work-queue.ts';
+
+/** A run of a key, at its beginning. */
+export interface Run {
+  /** Eight hexadecimal digits; on every log line of the run. */
+  readonly reconcileID: string;
+  /** Why the key runs, as far as its additions said: first ones first, merged and bounded. */
+  readonly causes: readonly string[];
+  /** How many additions had a cause that found no place in `causes`. */
+  readonly omittedCauses: number;
+  /** How long the key was ready before it was handed out, in milliseconds. */
+  readonly queuedMs: number;
+}
+
+/** What became of a run. */
+export interface RunEnd {
+  readonly result: ReconcileResult;
+  /** How long it took, in milliseconds. */
+  readonly tookMs: number;
+  /** In how many milliseconds the key runs again; absent if only something new makes it run. */
+  readonly requeueAfterMs?: number | undefined;
+  /** Why it was put off, if it was. */
+  readonly reason?: string | undefined;
+  /** What it was rejected with. */
+  readonly error?: unknown;
+}
+
+/** One run of a key, from its causes to what became of it. */
+export interface RunReport<K> extends Run, RunEnd {
+  readonly key: K;
+}
+
+/** The run that begins with `taken`. */
+export function newRun(
+  { causes, omittedCauses, queuedMs }: Taken<unknown>,
+  random: () => number,
+): Run {
+  return { reconcileID: shortId(random), causes, omittedCauses, queuedMs };
+}
+
+/** Enough to find the lines of one run, not to tell all runs apart. */
+function shortId(random: () => number): string {
+  return Math.floor(random() * 2 ** 32)
+    .toString(16)
+    .padStart(8, '0');
+}
+
+/**
+ * The line of a run: shown from `-v=4`, and from `-v=3` if the key runs again by itself.
+ *
+ * @param log names the key and the run
+ * @param more what else the line is to say
+ */
+export function logRun(report: RunReport<unknown>, log: Logger, more: LogFields = {}): void {
+  const { result, tookMs, queuedMs, causes, omittedCauses, requeueAfterMs, reason } = report;
+  const line = log.v(requeueAfterMs === undefined ? 4 : 3);
+  if (!line.enabled) return;
+  line.info('Finished syncing', {
+    result,
+    duration: formatDuration(tookMs),
+    queued: formatDuration(queuedMs),
+    causes,
+    ...(omittedCauses > 0 && { omittedCauses }),
+    ...(requeueAfterMs !== undefined && { requeueAfter: formatDuration(requeueAfterMs) }),
+    ...(reason !== undefined && { reason }),
+    ...more,
+  });
+}
