@@ -20,6 +20,7 @@ import { WorkQueue } from '../workqueue/work-queue.ts';
 import { WorkerPool } from '../workqueue/worker-pool.ts';
 import { enqueue, toController, toItself } from './enqueue.ts';
 import type { KeySink, ToKeys } from './enqueue.ts';
+import { observedClient } from './observed-client.ts';
 import { OwnWrites } from './own-writes.ts';
 
 /** What a run of a sync handler is given. */
@@ -206,7 +207,9 @@ export class Controller implements Runnable {
       return postpone(this.#waits.when(key));
     }
     this.#waits.forget(key);
-    const client = this.#writes.clientFor(key, this.#deps.client);
+    const client = observedClient(this.#deps.client, this.#deps.clock, (call) =>
+      this.#writes.enter(key, call),
+    );
     try {
       const outcome = await this.#handler(key, { ...context, client });
       this.#conflicts.forget(key);

@@ -1,9 +1,8 @@
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
-import { objectKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
-import type { Client, DeleteOptions } from '../client/client.ts';
+import type { EndedCall } from './observed-client.ts';
 
 /** As much of an informer as it takes to know how far its cache has come. */
 export interface Cache {
@@ -21,7 +20,7 @@ type Write = {
   readonly since: string;
 } & (
   | { readonly kind: 'stored'; readonly resourceVersion: string }
-  | { readonly kind: 'deleted'; readonly key: ObjectKey; readonly uid: string }
+  | { readonly kind: 'deleted'; readonly at: ObjectKey; readonly uid: string }
 );
 
 /**
@@ -50,39 +49,19 @@ export class OwnWrites {
     return left.length === 0;
   }
 
-  /** `client`, with every write that succeeds entered under `key`. */
-  clientFor(key: ObjectKey, client: Client): Client {
-    const stored = async <T extends KubernetesObject>(resource: Resource<T>, call: Promise<T>) => {
-      const object = await call;
-      const cache = this.#caches.get(groupResourceOf(resource));
-      const { resourceVersion } = object.metadata;
-      if (cache) {
-        const since = cache.lastSyncResourceVersion;
-        this.#enter(key, { kind: 'stored', cache, since, resourceVersion });
-      }
-      return object;
-    };
-    return {
-      get: (resource, at, options) => client.get(resource, at, options),
-      list: (resource, options) => client.list(resource, options),
-      watch: (resource, options) => client.watch(resource, options),
-      raw: (request) => client.raw(request),
-      create: (resource, object, options) =>
-        stored(resource, client.create(resource, object, options)),
-      update: (resource, object, options) =>
-        stored(resource, client.update(resource, object, options)),
-      patch: (resource, at, patch, options) =>
-        stored(resource, client.patch(resource, at, patch, options)),
-      delete: async (resource, at, options: DeleteOptions = {}) => {
-        await client.delete(resource, at, options);
-        const cache = this.#caches.get(groupResourceOf(resource));
-        if (!cache) return;
-        const child = objectKey(at.namespace, at.name);
-        const uid = options.uid ?? cache.lister.get(child)?.metadata.uid;
-        const since = cache.lastSyncResourceVersion;
-        if (uid) this.#enter(key, { kind: 'deleted', cache, since, key: child, uid });
-      },
-    };
+  /** Enters a call under `key` if it was a write that succeeded. */
+  enter(key: ObjectKey, { verb, resource, at, options, answer, failed }: EndedCall): void {
+    const cache = resource && this.#caches.get(groupResourceOf(resource));
+    if (!cache || failed) return;
+    const since = cache.lastSyncResourceVersion;
+    if (answer) {
+      const { resourceVersion } = answer.metadata;
+      this.#enter(key, { kind: 'stored', cache, since, resourceVersion });
+    } else if (verb === 'delete') {
+      const child = at as ObjectKey;
+      const uid = options?.uid ?? cache.lister.get(child)?.metadata.uid;
+      if (uid) this.#enter(key, { kind: 'deleted', cache, since, at: child, uid });
+    }
   }
 
   #enter(key: ObjectKey, write: Write): void {
@@ -100,7 +79,7 @@ function isVisible(write: Write): boolean {
     case 'stored':
       return cache.hasReached(write.resourceVersion);
     case 'deleted': {
-      const cached = cache.lister.get(write.key);
+      const cached = cache.lister.get(write.at);
       return cached?.metadata.uid !== write.uid || cached.metadata.deletionTimestamp !== undefined;
     }
   }

@@ -6,7 +6,9 @@ import { objectKey } from '../../../src/api/object-key.ts';
 import type { ObjectKey } from '../../../src/api/object-key.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { Client } from '../../../src/client/client.ts';
+import { observedClient } from '../../../src/manager/observed-client.ts';
 import { OwnWrites } from '../../../src/manager/own-writes.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { aCount, aPodOf } from '../../support/objects.ts';
 
 const key = objectKey('default', 'test-count');
@@ -32,6 +34,10 @@ describe('the ledger of own writes', () => {
   let writes: OwnWrites;
   let client: Client;
 
+  /** `client`, whose calls are entered under the key. */
+  const entering = (client: Client) =>
+    observedClient(client, new FakeClock(), (call) => writes.enter(key, call));
+
   beforeEach(() => {
     cache = new CacheOf();
     writes = new OwnWrites();
@@ -45,7 +51,7 @@ describe('the ledger of own writes', () => {
       delete: () => Promise.resolve(),
       get: () => answer('99'),
     };
-    client = writes.clientFor(key, server as Client);
+    client = entering(server as Client);
   });
 
   it('lets a key run that has written nothing', () => {
@@ -113,7 +119,7 @@ describe('the ledger of own writes', () => {
 
   it('enters nothing for a write that failed', async () => {
     const failing = { create: () => Promise.reject(new Error('refused')) } as unknown as Client;
-    await assert.rejects(writes.clientFor(key, failing).create(PODS, pod), /refused/);
+    await assert.rejects(entering(failing).create(PODS, pod), /refused/);
     assert.equal(writes.visible(key), true);
   });
 });
