@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { InformerHandler } from '../../../src/cache/informer.ts';
+import { Deferred } from '../../../src/util/deferred.ts';
+import { settle } from '../../../src/util/fake-clock.ts';
+import { expired } from '../../support/fake-source.ts';
+import type { Thing } from '../../support/fake-source.ts';
+import { informerWorld, notebook } from './harness.ts';
+
+/**
+ * An informer that is held up while it tells of its first state: `a` and `b` are told, most of the
+ * 1500 fillers are not, and whatever comes waits in the queue until `release`.
+ */
+async function heldUp(more: InformerHandler<Thing> = {}, resyncPeriodMs = 0) {
+  let gate: Deferred | undefined = new Deferred();
+  const world = informerWorld({ yieldTurn: () => gate?.promise ?? Promise.resolve() });
+  const { source, clock, informer } = world;
+  source.put('a', 1);
+  source.put('b', 1);
+  for (let at = 0; at < 1500; at++) source.put(`filler-${at}`);
+  const { notes, handler } = notebook();
+  const registration = informer.addHandler(handler, { resyncPeriodMs });
+  informer.addHandler(more);
+  await world.start();
+  /** What was told of other things than fillers, from now on. */
+  const told = () => notes.splice(0).filter((note) => !note.includes('filler'));
+  assert.deepEqual(told(), ['+a=1!', '+b=1!']);
+  const release = async () => {
+    gate?.resolve();
+    gate = undefined;
+    await settle();
+  };
+  /** Ends the watch; the state after `meanwhile` comes as a whole. */
+  const relist = async (meanwhile: () => void) => {
+    await settle();
+    source.emit({ type: 'error', error: expired() });
+    source.compact();
+    meanwhile();
+    await clock.advance(2000);
+    assert.equal(source.openWatches, 1);
+  };
+  return { ...world, notes, told, registration, release, relist };
+}
+
+test('until the last of the first objects is told it has not synced, though the store is whole', async () => {
+  const { informer, registration, release, stop } = await heldUp();
+  assert.equal(informer.lister.size, 1502);
+  assert.deepEqual([informer.hasSynced, registration.hasSynced], [false, false]);
+  await release();
+  assert.deepEqual([informer.hasSynced, registration.hasSynced], [true, true]);
+  await stop();
+});
+
+test('every transition that waited is told, in order; a key that comes again does not overtake', async () => {
+  const { source, told, release, stop } = await heldUp();
+  source.put('x', 1);
+  source.put('y', 1);
+  source.put('x', 2);
+  source.remove('x');
+  source.put('x', 3);
+  source.put('y', 2);
+  await settle();
+  assert.deepEqual(told(), []);
+  await release();
+  assert.deepEqual(told(), ['+x=1', '+y=1', '~x=1→2', '-x', '+x=3', '~y=1→2']);
+  await stop();
+});
+
+test('a deletion that waits when a whole state brings the object back: deleted, then added', async () => {
+  const { source, told, release, relist, stop } = await heldUp();
+  source.remove('a');
+  await relist(() => source.put('a', 2));
+  await release();
+  assert.deepEqual(told(), ['-a', '+a=2']);
+  await stop();
+});
+
+test('an object that only ever waited is told of, and its end guessed from its newest state', async () => {
+  const ends: [string, number, boolean][] = [];
+  const { source, told, release, relist, stop } = await heldUp({
+    onDelete: ({ metadata, spec }, finalStateKnown) => {
+      ends.push([metadata.name, spec.value, finalStateKnown]);
+    },
+  });
+  source.put('new', 1);
+  source.put('new', 2);
+  await relist(() => source.remove('new'));
+  await release();
+  assert.deepEqual(told(), ['+new=1', '~new=1→2', '-new?']);
+  assert.deepEqual(ends, [['new', 2, false]]);
+  await stop();
+});
+
+test('an object that is deleted and missing from the whole state after it is deleted once', async () => {
+  const { source, told, release, relist, stop } = await heldUp();
+  source.remove('a');
+  await relist(() => undefined);
+  await release();
+  assert.deepEqual(told(), ['-a']);
+  await stop();
+});
+
+test('a resync hands over what the store has when its turn comes, and what has gone is not handed over', async () => {
+  const { source, clock, notes, informer, release, stop } = await heldUp({}, 1000);
+  source.put('a', 2);
+  source.remove('b');
+  await clock.advance(1000);
+  source.put('a', 3);
+  await release();
+  const told = notes.filter((note) => !note.includes('filler-'));
+  assert.deepEqual(told, ['~a=1→2', '-b', '~a=2→2', '~a=2→3']);
+  assert.equal(notes.filter((note) => note.startsWith('~filler')).length, 1500);
+  assert.equal(informer.lister.size, 1501);
+  await stop();
+});
+
+test('two whole states that wait are two steps: what was there between them is told', async () => {
+  const { source, told, release, relist, stop } = await heldUp();
+  await relist(() => source.put('between', 1));
+  await relist(() => source.remove('between'));
+  await release();
+  assert.deepEqual(told(), ['+between=1', '-between?']);
+  await stop();
+});
+
+test('a handler that comes while others are held up waits its turn and is told of the store as it is then', async () => {
+  const { source, informer, release, stop } = await heldUp();
+  source.put('a', 2);
+  await settle();
+  const { notes, handler } = notebook();
+  const late = informer.addHandler(handler);
+  source.put('b', 2);
+  await settle();
+  assert.deepEqual([notes.length, late.hasSynced], [0, false]);
+  await release();
+  assert.equal(late.hasSynced, true);
+  const told = notes.filter((note) => !note.includes('filler'));
+  assert.deepEqual(told, ['+a=2!', '+b=1!', '~b=1→2']);
+  assert.equal(notes.length, 1503);
+  await stop();
+});

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { settle } from '../../../src/util/fake-clock.ts';
+import { apiError, expired } from '../../support/fake-source.ts';
+import { informerWorld, notebook } from './harness.ts';
+
+for (const mode of ['on', 'refused'] as const) {
+  test(`after a disruption the differences are told and nothing else, to every handler alike (streaming ${mode})`, async () => {
+    const world = informerWorld({}, mode);
+    const { source } = world;
+    for (const name of ['same', 'changed', 'gone', 'again']) source.put(name, 1);
+    const books = [0, 60_000].map((resyncPeriodMs) => {
+      const { notes, handler } = notebook();
+      world.informer.addHandler(handler, { resyncPeriodMs });
+      return notes;
+    });
+    await world.start();
+    for (const notes of books) notes.length = 0;
+    source.emit({ type: 'error', error: expired() });
+    source.skip(1000);
+    source.put('changed', 2);
+    source.remove('gone');
+    source.remove('again');
+    source.put('again', 2);
+    source.put('new', 1);
+    source.put('passing', 1);
+    source.remove('passing');
+    source.compact();
+    await world.clock.advance(1000);
+    for (const notes of books) {
+      assert.deepEqual(notes, ['-gone?', '~changed=1→2', '~again=1→2', '+new=1']);
+    }
+    assert.equal(world.informer.lastSyncResourceVersion, source.resourceVersion);
+    await world.stop();
+  });
+}
+
+test('an object too corrupt to tell of its deletion is found to be gone by a whole state', async () => {
+  const world = informerWorld();
+  const { source } = world;
+  source.put('corrupt', 1);
+  source.put('sound', 1);
+  const { notes, handler } = notebook();
+  world.informer.addHandler(handler);
+  await world.start();
+  source.emit({
+    type: 'error',
+    error: apiError('internal', 'unable to decode the deleted object', 500),
+  });
+  source.remove('corrupt');
+  await world.clock.advance(800);
+  assert.deepEqual(notes, ['+corrupt=1!', '+sound=1!', '-corrupt?']);
+  assert.deepEqual(
+    world.informer.lister.list().map(({ metadata }) => metadata.name),
+    ['sound'],
+  );
+  await world.stop();
+});
+
+test('a handler that fails at a resync ends neither the watch nor the resync of others', async () => {
+  const world = informerWorld();
+  const { source } = world;
+  source.put('a', 1);
+  source.put('b', 1);
+  let failures = 0;
+  world.informer.addHandler(
+    {
+      onUpdate: () => {
+        failures++;
+        throw new Error('boom');
+      },
+    },
+    { resyncPeriodMs: 1000 },
+  );
+  const { notes, handler } = notebook();
+  world.informer.addHandler(handler, { resyncPeriodMs: 1000 });
+  await world.start();
+  await world.clock.advance(2000);
+  assert.equal(failures, 4);
+  assert.deepEqual(notes.slice(2), ['~a=1→1', '~b=1→1', '~a=1→1', '~b=1→1']);
+  assert.deepEqual([source.requests.length, source.openWatches], [1, 1]);
+  await world.stop();
+});
+
+test('a handler that comes at any moment of the start misses nothing and hears nothing twice', async () => {
+  for (let turns = -1; turns < 12; turns++) {
+    const world = informerWorld();
+    const { source } = world;
+    source.put('a', 1);
+    source.put('b', 1);
+    const { notes, handler } = notebook();
+    if (turns < 0) world.informer.addHandler(handler);
+    const starting = world.start();
+    if (turns >= 0) {
+      for (let turn = 0; turn < turns; turn++) await settle(1);
+      world.informer.addHandler(handler);
+    }
+    source.put('a', 2);
+    source.put('c', 1);
+    await starting;
+    await settle();
+    const history = notes.join(' ').replaceAll('!', '');
+    const heard = history.replace('+a=1 +b=1 ~a=1→2', '+a=2 +b=1');
+    assert.equal(heard, '+a=2 +b=1 +c=1', `after ${turns} turns: ${history}`);
+    await world.stop();
+  }
+});
+
+test('handlers that come early, late and during a disruption only ever see transformed objects', async () => {
+  const world = informerWorld({
+    transform: (object) => ({ ...object, spec: { value: object.spec.value + 100 } }),
+  });
+  const { source } = world;
+  const values: number[] = [];
+  const look = () => {
+    const note = ({ spec }: { readonly spec: { readonly value: number } }) => {
+      values.push(spec.value);
+    };
+    world.informer.addHandler({
+      onAdd: note,
+      onUpdate: (old, object) => {
+        note(old);
+        note(object);
+      },
+      onDelete: note,
+    });
+  };
+  source.put('a', 1);
+  look();
+  await world.start();
+  look();
+  source.put('a', 2);
+  await settle();
+  source.emit({ type: 'error', error: expired() });
+  source.remove('a');
+  source.put('b', 3);
+  look();
+  await world.clock.advance(1000);
+  source.remove('b');
+  await settle();
+  assert.ok(values.length > 10);
+  assert.deepEqual(new Set(values), new Set([101, 102, 103]));
+  await world.stop();
+});

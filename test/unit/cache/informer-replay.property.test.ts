@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { keyOf } from '../../../src/api/object-key.ts';
+import type { Registration } from '../../../src/cache/informer.ts';
+import { settle } from '../../../src/util/fake-clock.ts';
+import { expired, thing } from '../../support/fake-source.ts';
+import type { FakeSource } from '../../support/fake-source.ts';
+import { informerWorld, notebook } from './harness.ts';
+
+type Write = { readonly do: 'put' | 'remove'; readonly name: string; readonly value: number };
+
+type Step =
+  | Write
+  /** These happen while the watch is down; the state after them comes as a whole. */
+  | { readonly do: 'gap'; readonly writes: readonly Write[] }
+  /** The server tells once more what was told. */
+  | { readonly do: 'repeat'; readonly name: string }
+  | { readonly do: 'bookmark' }
+  | { readonly do: 'join' }
+  | { readonly do: 'leave'; readonly nth: number };
+
+const write: fc.Arbitrary<Write> = fc.record({
+  do: fc.constantFrom('put' as const, 'put' as const, 'remove' as const),
+  name: fc.constantFrom('a', 'b', 'c', '__proto__'),
+  value: fc.nat(9),
+});
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: write },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('gap' as const),
+      writes: fc.array(write, { maxLength: 5 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('repeat' as const),
+      name: fc.constantFrom('a', 'b', 'c'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('bookmark' as const) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('join' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('leave' as const), nth: fc.nat(4) }) },
+);
+
+/** What a handler is to be told, worked out from the history alone. */
+class Model {
+  /** As last told. A write makes a new one, also of the same value. */
+  #told: ReadonlyMap<string, { readonly value: number }> = new Map();
+  readonly seats: { readonly expected: string[]; present: boolean }[] = [];
+
+  join(): void {
+    const known = [...this.#told].map(([name, { value }]) => `+${name}=${value}!`);
+    this.seats.push({ expected: known, present: true });
+  }
+
+  /** One write, told by the watch. */
+  see({ do: what, name, value }: Write): void {
+    const old = this.#told.get(name);
+    const next = new Map(this.#told);
+    if (what === 'remove') {
+      if (!old) return;
+      next.delete(name);
+      this.#say(`-${name}`);
+    } else {
+      next.set(name, { value });
+      this.#say(old ? `~${name}=${old.value}→${value}` : `+${name}=${value}`);
+    }
+    this.#told = next;
+  }
+
+  /** Several writes of which only the state after them is seen. */
+  seeState(writes: readonly Write[]): void {
+    const next = new Map(this.#told);
+    for (const { do: what, name, value } of writes) {
+      if (what === 'put') next.set(name, { value });
+      else next.delete(name);
+    }
+    for (const name of this.#told.keys()) if (!next.has(name)) this.#say(`-${name}?`);
+    for (const [name, object] of next) {
+      const old = this.#told.get(name);
+      if (!old) this.#say(`+${name}=${object.value}`);
+      else if (old !== object) this.#say(`~${name}=${old.value}→${object.value}`);
+    }
+    this.#told = next;
+  }
+
+  #say(note: string): void {
+    for (const { expected, present } of this.seats) if (present) expected.push(note);
+  }
+}
+
+function carryOut(source: FakeSource, { do: what, name, value }: Write): void {
+  if (what === 'put') source.put(name, value);
+  else if (source.objects.some(({ metadata }) => metadata.name === name)) source.remove(name);
+}
+
+test('every handler is told exactly what follows from the history, whenever it came or left', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), async (history) => {
+      const { source, clock, informer, start, stop } = informerWorld();
+      const model = new Model();
+      const books: { readonly notes: string[]; readonly registration: Registration }[] = [];
+      const join = () => {
+        const { notes, handler } = notebook();
+        books.push({ notes, registration: informer.addHandler(handler) });
+        model.join();
+      };
+      join();
+      await start();
+      for (const happens of history) {
+        switch (happens.do) {
+          case 'put':
+          case 'remove':
+            carryOut(source, happens);
+            model.see(happens);
+            break;
+          case 'gap':
+            source.emit({ type: 'error', error: expired() });
+            for (const each of happens.writes) carryOut(source, each);
+            source.compact();
+            await settle(2);
+            await clock.advance(clock.untilNext!);
+            model.seeState(happens.writes);
+            break;
+          case 'repeat': {
+            const present = source.objects.find(({ metadata }) => metadata.name === happens.name);
+            if (present) source.emit({ type: 'modified', object: present });
+            else source.emit({ type: 'deleted', object: thing(happens.name) });
+            break;
+          }
+          case 'bookmark':
+            source.bookmark();
+            break;
+          case 'join':
+            await settle(1);
+            join();
+            break;
+          case 'leave': {
+            await settle(1);
+            const nth = happens.nth % books.length;
+            books[nth]!.registration.remove();
+            model.seats[nth]!.present = false;
+          }
+        }
+        await settle(1);
+      }
+      for (const [nth, { notes, registration }] of books.entries()) {
+        const { expected, present } = model.seats[nth]!;
+        assert.deepEqual(notes, expected);
+        assert.equal(registration.hasSynced || !present, true);
+      }
+      const truth = new Map(source.objects.map((object) => [keyOf(object), object]));
+      const cached = informer.lister.list();
+      assert.deepEqual(new Map(cached.map((object) => [keyOf(object), object])), truth);
+      await stop();
+    }),
+    { numRuns: 60 },
+  );
+});
