@@ -2,6 +2,8 @@ import { InformerSet } from '../cache/informer-set.ts';
 import type { Client } from '../client/client.ts';
 import { serverVersion } from '../client/discovery.ts';
 import { CONTROLLERS } from '../controllers/registry.ts';
+import type { LeaderElector } from '../leaderelection/leader-elector.ts';
+import { freshStart } from '../manager/fresh-start.ts';
 import { HttpServer } from '../manager/http-server.ts';
 import type { HealthCheck, HttpServerRoutes } from '../manager/http-server.ts';
 import { Manager } from '../manager/manager.ts';
@@ -11,6 +13,8 @@ import { EventBroadcaster } from '../record/event-broadcaster.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
+import type { LeadershipDeps } from './leadership.ts';
+import { leaderElector } from './leadership.ts';
 import type { RunConfig } from './run-config.ts';
 
 export interface DaemonDeps {
@@ -23,6 +27,8 @@ export interface DaemonDeps {
   readonly random: () => number;
   /** What events say where they come from: the Pod or machine. */
   readonly host: string;
+  /** What it takes to lead. Needed where `leaderElection` is configured: `client` must be fenced then. */
+  readonly leadership?: LeadershipDeps | undefined;
   /** Freeze what is cached; for tests. */
   readonly freeze?: boolean;
 }
@@ -33,6 +39,7 @@ export type DaemonConfig = Pick<
   | 'namespaces'
   | 'concurrentSyncs'
   | 'resyncPeriodMs'
+  | 'leaderElection'
   | 'gracefulShutdownTimeoutMs'
   | 'healthProbeBindAddress'
   | 'metricsBindAddress'
@@ -56,7 +63,8 @@ const LONGEST_SILENCE_MS = 3 * 60_000;
 export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
   const { client, clock, log, random, host, freeze = false } = deps;
   const metrics = deps.metrics?.metrics;
-  const { gracefulShutdownTimeoutMs } = config;
+  const { gracefulShutdownTimeoutMs, leaderElection } = config;
+  const flushTimeoutMs = Math.min(LONGEST_FLUSH_MS, FLUSH_PART * gracefulShutdownTimeoutMs);
   const informers = new InformerSet(client, {
     clock,
     log: log.named('cache'),
@@ -66,13 +74,10 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
   });
   const events = new EventBroadcaster(
     { client, clock, log: log.named('events') },
-    {
-      host,
-      random,
-      metrics: metrics?.events,
-      flushTimeoutMs: Math.min(LONGEST_FLUSH_MS, FLUSH_PART * gracefulShutdownTimeoutMs),
-    },
+    { host, random, metrics: metrics?.events, flushTimeoutMs },
   );
+  const leadership =
+    leaderElection && leaderElector({ ...deps, events, flushTimeoutMs }, leaderElection);
   const shared = {
     client,
     clock,
@@ -84,8 +89,12 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     resyncPeriodMs: config.resyncPeriodMs,
   };
   const stopping = new AbortController();
-  const manager = new Manager({ clock, log }, { gracefulShutdownTimeoutMs })
-    .add('servers', ...servers(deps, config, [...readiness(informers), stops(stopping.signal)]))
+  const health: HttpServerRoutes = {
+    livez: leadership ? [leads(leadership)] : [],
+    readyz: [...readiness(informers), stops(stopping.signal)],
+  };
+  const manager = new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership })
+    .add('servers', ...servers(deps, config, health))
     .add('servers', greeting(client, log))
     .add('caches', informers)
     .add('events', events);
@@ -96,7 +105,9 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     for (const namespace of config.namespaces.length > 0 ? config.namespaces : [undefined]) {
       const selection = namespace ? { namespace } : {};
       const unique = config.namespaces.length > 1 ? `${name}-${namespace}` : name;
-      manager.add('controllers', build(shared, { name: unique, selection, concurrency }));
+      const controller = build(shared, { name: unique, selection, concurrency });
+      const fresh = leadership ? freshStart(controller, { clock, log, random }) : controller;
+      manager.add('controllers', fresh);
     }
   }
   return {
@@ -156,6 +167,11 @@ function readiness(informers: InformerSet): HealthCheck[] {
   ];
 }
 
+/** A leader that neither renews nor gives up is restarted. A standby is as well as a leader. */
+function leads(elector: LeaderElector): HealthCheck {
+  return { name: 'leaderElection', check: () => elector.health() };
+}
+
 function stops(signal: AbortSignal): HealthCheck {
   return { name: 'shutdown', check: () => (signal.aborted ? 'shutting down' : undefined) };
 }
@@ -164,10 +180,10 @@ function stops(signal: AbortSignal): HealthCheck {
 function servers(
   { log, metrics }: DaemonDeps,
   { healthProbeBindAddress, metricsBindAddress }: DaemonConfig,
-  readyz: readonly HealthCheck[],
+  health: HttpServerRoutes,
 ): HttpServer[] {
   const routes = new Map<string, HttpServerRoutes>();
-  if (healthProbeBindAddress) routes.set(healthProbeBindAddress, { livez: [], readyz });
+  if (healthProbeBindAddress) routes.set(healthProbeBindAddress, health);
   if (metricsBindAddress && metrics) {
     const present = routes.get(metricsBindAddress) ?? {};
     routes.set(metricsBindAddress, { ...present, metrics: () => metrics.expose() });

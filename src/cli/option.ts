@@ -8,6 +8,7 @@ import { parseVModule } from './vmodule.ts';
 export const GROUPS = [
   'Cluster access',
   'Controllers',
+  'Leader election',
   'API client',
   'Server',
   'Endpoints',

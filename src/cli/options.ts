@@ -109,6 +109,43 @@ export const RUN_OPTIONS = {
     help: 'How often every object is looked at again although nothing happened; 0 is never',
     default: '10h',
   }),
+  'leader-elect': booleanOption({
+    group: 'Leader election',
+    help: 'Run the controllers only while holding a Lease, so that of several replicas one works and the others stand by',
+    default: false,
+  }),
+  'leader-elect-lease-duration': durationOption({
+    group: 'Leader election',
+    help: 'How long the others wait before they take over a Lease that is not renewed',
+    default: '15s',
+  }),
+  'leader-elect-renew-deadline': durationOption({
+    group: 'Leader election',
+    help: 'How long the leader may go without a renewal before it stops itself; less than the lease duration',
+    default: '10s',
+  }),
+  'leader-elect-retry-period': durationOption({
+    group: 'Leader election',
+    help: 'Pause between two renewals, or two attempts to get the Lease; 1.2 times that is less than the renew deadline',
+    default: '2s',
+  }),
+  'leader-elect-resource-lock': choiceOption({
+    group: 'Leader election',
+    help: 'Kind of object that is held: only Leases are left in Kubernetes',
+    default: 'leases',
+    choices: ['leases'],
+    hidden: true,
+  }),
+  'leader-elect-resource-name': textOption({
+    group: 'Leader election',
+    help: 'Name of the Lease: the same for all replicas, another for each installation',
+    default: 'crd-controller',
+  }),
+  'leader-elect-resource-namespace': textOption({
+    group: 'Leader election',
+    help: 'Namespace of the Lease. Without it: that of the service account, or of the context of the kubeconfig',
+    default: '',
+  }),
   'kube-api-qps': integerOption({
     group: 'API client',
     help: "Requests a second to the API server; -1 leaves the rate to the server's own priority and fairness",

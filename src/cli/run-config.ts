@@ -1,7 +1,9 @@
 import { selectControllers } from './controller-selection.ts';
 import { UsageError } from './exit-codes.ts';
 import type { ParsedFlags } from './flag-parser.ts';
+import { formatDuration } from '../util/duration.ts';
 import { goQuote } from '../util/go-quote.ts';
+import type { OptionValues } from './option.ts';
 import type { RUN_OPTIONS } from './options.ts';
 
 /** What the daemon runs on: every flag checked, in the units of the program, and frozen. */
@@ -15,6 +17,8 @@ export interface RunConfig {
   readonly concurrentSyncs: ReadonlyMap<string, number>;
   /** 0: never. */
   readonly resyncPeriodMs: number;
+  /** Absent: this is the only replica. */
+  readonly leaderElection: LeaderElectionConfig | undefined;
   readonly requests: RequestLimits;
   readonly gracefulShutdownTimeoutMs: number;
   /** `HOST:PORT` or `:PORT`; absent: no server. */
@@ -33,6 +37,16 @@ export interface ClusterAccess {
   /** URL that replaces the one of the kubeconfig. */
   readonly master: string | undefined;
   readonly impersonate: { readonly user: string; readonly groups: readonly string[] } | undefined;
+}
+
+/** The Lease to hold, and the times of it. */
+export interface LeaderElectionConfig {
+  readonly name: string;
+  /** Absent: where this process belongs. */
+  readonly namespace: string | undefined;
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
 }
 
 export interface RequestLimits {
@@ -59,9 +73,10 @@ export function runConfig(
       impersonate: impersonation(values.as, values['as-group']),
     },
     controllers: selectControllers(values.controllers, known),
-    namespaces: [...new Set(values.namespaces.map(namespaceName))],
+    namespaces: [...new Set(values.namespaces.map((name) => namespaceName(name, '--namespaces')))],
     concurrentSyncs: new Map([['count', values['concurrent-count-syncs']]]),
     resyncPeriodMs: values['resync-period'],
+    leaderElection: values['leader-elect'] ? leaderElection(values) : undefined,
     requests: {
       qps: queriesPerSecond(values['kube-api-qps']),
       burst: values['kube-api-burst'],
@@ -102,10 +117,46 @@ function impersonation(user: string, groups: readonly string[]): ClusterAccess['
   return undefined;
 }
 
-function namespaceName(name: string): string {
+/** As the elector checks them, in the words of the command line. */
+function leaderElection(values: OptionValues<typeof RUN_OPTIONS>): LeaderElectionConfig {
+  const name = values['leader-elect-resource-name'];
+  const namespace = values['leader-elect-resource-namespace'];
+  const leaseDurationMs = values['leader-elect-lease-duration'];
+  const renewDeadlineMs = values['leader-elect-renew-deadline'];
+  const retryPeriodMs = values['leader-elect-retry-period'];
+  if (name.length > 253 || !/^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(name)) {
+    throw new UsageError(
+      `invalid value ${goQuote(name)} for --leader-elect-resource-name: a Lease's name has lower-case letters, digits, dashes and dots, 253 at most`,
+    );
+  }
+  if (retryPeriodMs === 0) {
+    throw new UsageError('invalid value "0" for --leader-elect-retry-period: must be more than 0');
+  }
+  if (renewDeadlineMs <= 1.2 * retryPeriodMs) {
+    throw new UsageError(
+      `--leader-elect-renew-deadline must exceed 1.2 times --leader-elect-retry-period: got ${formatDuration(renewDeadlineMs)} and ${formatDuration(retryPeriodMs)}`,
+    );
+  }
+  if (leaseDurationMs <= renewDeadlineMs) {
+    throw new UsageError(
+      `--leader-elect-lease-duration must exceed --leader-elect-renew-deadline: got ${formatDuration(leaseDurationMs)} and ${formatDuration(renewDeadlineMs)}`,
+    );
+  }
+  return Object.freeze({
+    name,
+    namespace: namespace
+      ? namespaceName(namespace, '--leader-elect-resource-namespace')
+      : undefined,
+    leaseDurationMs,
+    renewDeadlineMs,
+    retryPeriodMs,
+  });
+}
+
+function namespaceName(name: string, flag: string): string {
   if (name.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name)) {
     throw new UsageError(
-      `invalid value ${goQuote(name)} for --namespaces: a namespace has lower-case letters, digits and dashes, 63 at most`,
+      `invalid value ${goQuote(name)} for ${flag}: a namespace has lower-case letters, digits and dashes, 63 at most`,
     );
   }
   return name;

@@ -16,6 +16,8 @@ export interface ClusterConfig {
   readonly impersonation?: Impersonation;
   /** Where objects without a namespace belong. */
   readonly namespace: string;
+  /** Nobody has named that namespace: it is `default` because there must be one. */
+  readonly namespaceIsAssumed?: boolean;
 }
 
 /** PEM text, or the file that has it (and may change). */

@@ -44,7 +44,9 @@ export function configOfContext(kubeconfig: KubeConfigFile, choice: ContextChoic
       kind: 'none',
     },
     ...user?.impersonation(),
-    namespace: context.namespace || 'default',
+    ...(context.namespace
+      ? { namespace: context.namespace }
+      : { namespace: 'default', namespaceIsAssumed: true }),
   };
 }
 

@@ -120,14 +120,16 @@ async function inCluster(
   const port = environment['KUBERNETES_SERVICE_PORT'];
   const tokenPath = join(directory, 'token');
   if (!host || !port || !(await exists(tokenPath))) return undefined;
-  const namespace = await readFile(join(directory, 'namespace'), 'utf8').catch(() => 'default');
+  const named = await readFile(join(directory, 'namespace'), 'utf8').catch(() => '');
   return {
     source: 'in-cluster',
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     ca: { kind: 'file', path: join(directory, 'ca.crt') },
     insecureSkipTlsVerify: false,
     credentials: { kind: 'tokenFile', path: tokenPath },
-    namespace: namespace.trim() || 'default',
+    ...(named.trim()
+      ? { namespace: named.trim() }
+      : { namespace: 'default', namespaceIsAssumed: true }),
   };
 }
 
@@ -138,6 +140,7 @@ function bareConfig(server: string): ClusterConfig {
     insecureSkipTlsVerify: false,
     credentials: { kind: 'none' },
     namespace: 'default',
+    namespaceIsAssumed: true,
   };
 }
 

@@ -1,11 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { connectCluster } from '../../client/cluster-connection.ts';
 import { loadClusterConfig } from '../../client/kube-config.ts';
+import { WriteFence } from '../../client/write-fence.ts';
 import { metricsOf } from '../../metrics/metrics.ts';
 import { createRegistry, expose } from '../../metrics/registry.ts';
 import { systemClock } from '../../util/clock.ts';
 import type { World } from '../command.ts';
 import { daemon } from '../daemon.ts';
+import { leaseNamespace, leaseTimeoutMs } from '../leadership.ts';
 import { manifest } from '../package.ts';
 import type { RunConfig } from '../run-config.ts';
 
@@ -32,15 +35,28 @@ export async function runController(
   });
   const { version } = manifest();
   const { qps, burst, timeoutMs } = config.requests;
+  const { leaderElection } = config;
+  const fence = new WriteFence();
+  const common = { clock, log: log.named('client'), metrics: metrics.restClient };
+  const userAgent = `crd-controller/${version} (${process.platform}/${process.arch})`;
   const connection = connectCluster(cluster, {
-    clock,
-    log: log.named('client'),
-    metrics: metrics.restClient,
-    userAgent: `crd-controller/${version} (${process.platform}/${process.arch})`,
+    ...common,
+    userAgent,
     requestTimeoutMs: timeoutMs ?? 0,
     qps,
     burst,
+    ...(leaderElection && { around: (handler) => fence.around(handler) }),
   });
+  const host = environment['POD_NAME'] ?? hostname();
+  const lease = leaderElection && {
+    namespace: leaseNamespace(leaderElection, cluster),
+    // Whatever the rest of the daemon asks for, and however the server slows it down.
+    connection: connectCluster(cluster, {
+      ...common,
+      userAgent: `${userAgent}/leader-election`,
+      requestTimeoutMs: leaseTimeoutMs(leaderElection),
+    }),
+  };
   const { client, server } = connection;
   log.info('Starting crd-controller', { version: `v${version}`, server, source: cluster.source });
   const whole = daemon(
@@ -50,7 +66,13 @@ export async function runController(
       log,
       metrics: { metrics, expose: () => expose(registry) },
       random: Math.random,
-      host: environment['POD_NAME'] ?? hostname(),
+      host,
+      leadership: lease && {
+        client: lease.connection.client,
+        fence,
+        identity: `${host}_${randomUUID()}`,
+        namespace: lease.namespace,
+      },
     },
     config,
   );
@@ -58,5 +80,6 @@ export async function runController(
     await whole.run(signal);
   } finally {
     await connection.close();
+    await lease?.connection.close();
   }
 }

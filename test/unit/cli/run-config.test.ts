@@ -22,6 +22,7 @@ test('without any flag, the defaults suit a laptop', () => {
     namespaces: [],
     concurrentSyncs: new Map([['count', 2]]),
     resyncPeriodMs: 36_000_000,
+    leaderElection: undefined,
     requests: { qps: undefined, burst: 30, timeoutMs: 30_000 },
     gracefulShutdownTimeoutMs: 30_000,
     healthProbeBindAddress: undefined,
@@ -42,6 +43,13 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     '--namespace=dev,test,dev',
     '--concurrent_count_syncs=7',
     '--resync-period=1h30m',
+    '-leader-elect',
+    '--leader-elect-lease-duration=1m',
+    '--leader-elect-renew-deadline=40s',
+    '--leader-elect-retry-period=15s',
+    '--leader-elect-resource-lock=leases',
+    '--leader-elect-resource-name=mine',
+    '--leader-elect-resource-namespace=ops',
     '--kube-api-qps=50',
     '--kube-api-burst=60',
     '--kube-api-request-timeout=0',
@@ -61,6 +69,13 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     namespaces: ['dev', 'test'],
     concurrentSyncs: new Map([['count', 7]]),
     resyncPeriodMs: 5_400_000,
+    leaderElection: {
+      name: 'mine',
+      namespace: 'ops',
+      leaseDurationMs: 60_000,
+      renewDeadlineMs: 40_000,
+      retryPeriodMs: 15_000,
+    },
     requests: { qps: 50, burst: 60, timeoutMs: undefined },
     gracefulShutdownTimeoutMs: 500,
     healthProbeBindAddress: ':8081',
@@ -68,7 +83,7 @@ test('flags arrive in the units of the program, and as text for the log', () => 
   });
   assert.equal(changedFlags['resync-period'], '1h30m');
   assert.equal(changedFlags['as-group'], 'a,b');
-  assert.equal(Object.keys(changedFlags).length, 15);
+  assert.equal(Object.keys(changedFlags).length, 21);
 });
 
 test('it cannot be changed', () => {
@@ -147,6 +162,50 @@ for (const [argument, message] of refused) {
     assert.throws(() => configOf([argument]), { name: 'UsageError', message });
   });
 }
+
+const refusedTerms: readonly (readonly [argv: string, message: string])[] = [
+  [
+    '--leader-elect-lease-duration=10s',
+    '--leader-elect-lease-duration must exceed --leader-elect-renew-deadline: got 10s and 10s',
+  ],
+  [
+    '--leader-elect-retry-period=9s',
+    '--leader-elect-renew-deadline must exceed 1.2 times --leader-elect-retry-period: got 10s and 9s',
+  ],
+  [
+    '--leader-elect-retry-period=0',
+    'invalid value "0" for --leader-elect-retry-period: must be more than 0',
+  ],
+  [
+    '--leader-elect-resource-lock=endpoints',
+    'invalid value "endpoints" for --leader-elect-resource-lock: must be "leases"',
+  ],
+  [
+    '--leader-elect-resource-name=My/Lease',
+    'invalid value "My/Lease" for --leader-elect-resource-name: a Lease\'s name has lower-case letters, digits, dashes and dots, 253 at most',
+  ],
+  [
+    '--leader-elect-resource-namespace=../x',
+    'invalid value "../x" for --leader-elect-resource-namespace: a namespace has lower-case letters, digits and dashes, 63 at most',
+  ],
+];
+
+for (const [argument, message] of refusedTerms) {
+  test(`${argument} is refused of who wants to lead`, () => {
+    const given = () => configOf(['--leader-elect', argument]);
+    assert.throws(given, { name: 'UsageError', message });
+  });
+}
+
+test('who wants to lead gets the times of every component of Kubernetes', () => {
+  assert.deepEqual(configOf(['--leader-elect']).leaderElection, {
+    name: 'crd-controller',
+    namespace: undefined,
+    leaseDurationMs: 15_000,
+    renewDeadlineMs: 10_000,
+    retryPeriodMs: 2_000,
+  });
+});
 
 test('a bad value in the environment is blamed on its variable', () => {
   assert.throws(() => configOf([], { CRD_CONTROLLER_V: 'x' }), {

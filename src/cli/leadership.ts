@@ -1,0 +1,71 @@
+import type { ClusterConfig } from '../client/cluster-config.ts';
+import type { WriteFence } from '../client/write-fence.ts';
+import { LeaderElector } from '../leaderelection/leader-elector.ts';
+import type { LeaseClient } from '../leaderelection/lease-lock.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { EventBroadcaster } from '../record/event-broadcaster.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
+import { UsageError } from './exit-codes.ts';
+import type { LeaderElectionConfig } from './run-config.ts';
+
+/** What a daemon needs to be one of several. */
+export interface LeadershipDeps {
+  /** Of a connection of its own, not behind the fence. */
+  readonly client: LeaseClient;
+  /** What every write of the daemon's own client passes. */
+  readonly fence: WriteFence;
+  /** What the Lease calls this process: no other may ever be called so. */
+  readonly identity: string;
+  /** Where the Lease is. */
+  readonly namespace: string;
+}
+
+/** An elector that guards the fence. */
+export function leaderElector(
+  deps: {
+    readonly leadership?: LeadershipDeps | undefined;
+    readonly clock: Clock;
+    readonly random: () => number;
+    readonly log: Logger;
+    readonly metrics?: { readonly metrics: Metrics };
+    readonly events: EventBroadcaster;
+    readonly flushTimeoutMs: number;
+  },
+  config: LeaderElectionConfig,
+): LeaderElector {
+  const { leadership, clock, random, log, metrics, events, flushTimeoutMs } = deps;
+  if (!leadership) throw new TypeError('leadership must be given: leaderElection is configured');
+  const { client, fence, identity, namespace } = leadership;
+  const elector = new LeaderElector(
+    {
+      client,
+      clock,
+      random,
+      log: log.named('leaderelection'),
+      recorder: events.recorder(config.name),
+      flushEvents: () => events.flush(flushTimeoutMs),
+      metrics: metrics?.metrics.leaderElection,
+    },
+    { ...config, identity, namespace },
+  );
+  fence.guardedBy(() => elector.mayWrite());
+  return elector;
+}
+
+/** Half the time that a renewal may take, so that one request that hangs is not the end of it. */
+export function leaseTimeoutMs({ renewDeadlineMs }: LeaderElectionConfig): number {
+  return Math.max(1000, renewDeadlineMs / 2);
+}
+
+/** @throws {UsageError} if nobody has said where the Lease is to be */
+export function leaseNamespace(
+  { namespace }: LeaderElectionConfig,
+  cluster: Pick<ClusterConfig, 'namespace' | 'namespaceIsAssumed' | 'source'>,
+): string {
+  if (namespace !== undefined) return namespace;
+  if (!cluster.namespaceIsAssumed) return cluster.namespace;
+  throw new UsageError(
+    `--leader-elect needs a namespace for its Lease, and ${cluster.source} names none: add --leader-elect-resource-namespace`,
+  );
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { leaseNamespace, leaseTimeoutMs } from '../../../src/cli/leadership.ts';
+import { runConfig } from '../../../src/cli/run-config.ts';
+import { parseFlags } from '../../../src/cli/flag-parser.ts';
+import { RUN_OPTIONS } from '../../../src/cli/options.ts';
+
+function configOf(...flags: readonly string[]) {
+  const parsed = parseFlags(RUN_OPTIONS, ['--leader-elect=true', ...flags], {});
+  const { leaderElection } = runConfig(parsed, ['count']);
+  assert.ok(leaderElection);
+  return leaderElection;
+}
+
+test('the Lease is where the flag says, else where the process belongs', () => {
+  const here = { namespace: 'here', source: 'in-cluster' };
+  assert.equal(leaseNamespace(configOf(), here), 'here');
+  const flag = configOf('--leader-elect-resource-namespace=there');
+  assert.equal(leaseNamespace(flag, here), 'there');
+});
+
+test('a namespace that nobody has named is asked for, not assumed', () => {
+  const nowhere = { namespace: 'default', namespaceIsAssumed: true, source: '/home/me/config' };
+  assert.throws(() => leaseNamespace(configOf(), nowhere), {
+    name: 'UsageError',
+    message:
+      '--leader-elect needs a namespace for its Lease, and /home/me/config names none: add --leader-elect-resource-namespace',
+  });
+});
+
+test('a request for the Lease may take half of the renew deadline, a second at least', () => {
+  assert.equal(leaseTimeoutMs(configOf()), 5000);
+  const short = ['--leader-elect-renew-deadline=1500ms', '--leader-elect-retry-period=500ms'];
+  assert.equal(leaseTimeoutMs(configOf(...short)), 1000);
+});
