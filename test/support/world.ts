@@ -22,6 +22,7 @@ const DAEMON_CONFIG: DaemonConfig = {
   namespaces: [],
   concurrentSyncs: new Map(),
   resyncPeriodMs: 0,
+  leaderElection: undefined,
   gracefulShutdownTimeoutMs: 30_000,
   healthProbeBindAddress: undefined,
   metricsBindAddress: undefined,
