@@ -1,60 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { timestamp } from '../../../src/api/conditions.ts';
-import { EventCorrelator } from '../../../src/record/event-correlator.ts';
-import type { EventCorrelatorOptions } from '../../../src/record/event-correlator.ts';
-import type { InvolvedObject, RecordedEvent } from '../../../src/record/recorded-event.ts';
-import { FakeClock } from '../../../src/util/fake-clock.ts';
-
-const COMBINED = '(combined from similar events): ';
-
-function newCorrelator(options: EventCorrelatorOptions = {}) {
-  const clock = new FakeClock();
-  let names = 0;
-  const correlator = new EventCorrelator({ clock }, options);
-  const event = (
-    reason: string,
-    message: string,
-    involved: Partial<InvolvedObject> = {},
-    type: RecordedEvent['type'] = 'Normal',
-  ): RecordedEvent => ({
-    apiVersion: 'v1',
-    kind: 'Event',
-    metadata: { name: `my-pod.${names++}`, namespace: 'my-ns', annotations: { a: 'b' } },
-    involvedObject: {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      namespace: 'my-ns',
-      name: 'my-pod',
-      uid: 'C934D34AFB20242',
-      ...involved,
-    },
-    type,
-    reason,
-    message,
-    count: 1,
-    firstTimestamp: timestamp(clock.now()),
-    lastTimestamp: timestamp(clock.now()),
-    source: { component: 'kubelet', host: 'kubelet.node1' },
-    reportingComponent: 'kubelet',
-    reportingInstance: 'kubelet.node1',
-  });
-  /** Correlates one event after another, `everyMs` apart, and returns what became of the last. */
-  const play = async (events: (() => RecordedEvent)[], everyMs: number) => {
-    let last;
-    for (const make of events) {
-      await clock.advance(everyMs);
-      last = correlator.correlate(make());
-    }
-    return last?.event;
-  };
-  return { clock, correlator, event, play };
-}
-
-function times<T>(count: number, make: (index: number) => T): T[] {
-  return Array.from({ length: count }, (_, index) => make(index));
-}
+import { COMBINED, newCorrelator, times } from './correlator-harness.ts';
 
 test('a single event passes as it is', async () => {
   const { correlator, event } = newCorrelator();
@@ -109,6 +56,23 @@ test('what the spam filter drops still counts, and one more event may come every
   assert.equal((await play([duplicate], 300_000))?.count, 31);
   assert.equal(await play([duplicate], 299_000), undefined);
   assert.equal((await play([duplicate], 1000))?.count, 33);
+});
+
+test('an object that was quiet for a day may still say no more than the burst at once', async () => {
+  const { clock, event, play } = newCorrelator();
+  const duplicate = () => event('duplicate', 'me again');
+  await play([duplicate], 0);
+  await clock.advance(24 * 3_600_000);
+  assert.equal(
+    (
+      await play(
+        times(25, () => duplicate),
+        0,
+      )
+    )?.count,
+    26,
+  );
+  assert.equal(await play([duplicate], 0), undefined);
 });
 
 test('events about many objects do not count as spam', async () => {
@@ -169,6 +133,18 @@ test('further similar events count the combined one up, with the newest message'
   assert.equal(next?.message, `${COMBINED}the newest`);
   assert.equal(next?.count, 2);
   assert.equal(next?.metadata.name, tenth?.metadata.name);
+});
+
+test('a warning is not combined with what is normal, nor one reason with another', async () => {
+  const { event, play } = newCorrelator();
+  await play(
+    times(9, (i) => () => event('similar', `message ${i}`)),
+    1000,
+  );
+  const warning = await play([() => event('similar', 'bad', {}, 'Warning')], 1000);
+  assert.equal(warning?.message, 'bad');
+  assert.equal((await play([() => event('other', 'else')], 1000))?.message, 'else');
+  assert.equal((await play([() => event('similar', 'it')], 1000))?.message, `${COMBINED}it`);
 });
 
 test('a message that had an event before the others were combined keeps it', async () => {
@@ -273,4 +249,32 @@ test('of any events about one object, at most the burst and one for each reason 
         assert.ok(written.includes(reason), 'each is seen once at least');
     }),
   );
+});
+
+test('of what it remembers, the last used is as much as it may be, and nothing else', () => {
+  // One series to each object: what is not among the last `cacheSize` objects starts anew.
+  const cacheSize = 4;
+  fc.assert(
+    fc.property(fc.array(fc.nat(7), { maxLength: 60 }), (objects) => {
+      const { correlator, event } = newCorrelator({ cacheSize, burst: 1_000_000 });
+      const counts = new Map<number, number>();
+      for (const object of objects) {
+        const count = (counts.get(object) ?? 0) + 1;
+        counts.delete(object);
+        counts.set(object, count);
+        const [oldest] = counts.keys();
+        if (counts.size > cacheSize && oldest !== undefined) counts.delete(oldest);
+        const written = correlator.correlate(event('r', 'm', { name: `pod-${object}` }));
+        assert.equal(written?.event.count, count);
+      }
+    }),
+  );
+});
+
+test('a thousand words of one object take the room of nine', () => {
+  const { correlator, event } = newCorrelator({ burst: 1_000_000, cacheSize: 10 });
+  const keys = new Set<string>();
+  for (let i = 0; i < 1000; i++) keys.add(correlator.correlate(event('r', `word ${i}`))?.key ?? '');
+  assert.equal(keys.size, 10);
+  assert.equal(correlator.correlate(event('r', 'word 0'))?.event.count, 2, 'it is not forgotten');
 });

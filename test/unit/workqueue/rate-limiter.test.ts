@@ -73,6 +73,26 @@ test('the longest of several waits counts, and all of them advance', () => {
   assert.deepEqual(waits(limiter, 'one', 1), [5]);
 });
 
+test('a backoff for each key beside a bucket for all makes the limiter that is the default in Go', async () => {
+  const clock = new FakeClock();
+  const limiter = maxOfLimiter<string>(
+    exponentialLimiter({ initialMs: 5, maxMs: 1_000_000 }),
+    bucketLimiter({ perSecond: 10, burst: 100 }, clock),
+  );
+  for (let i = 0; i < 100; i++) assert.equal(limiter.when(`key ${i}`), 5);
+  assert.equal(limiter.when('key 100'), 100, 'the bucket is empty');
+  assert.equal(limiter.when('key 0'), 200, 'and has a debt');
+  assert.deepEqual([limiter.retries('key 0'), limiter.retries('key 1')], [2, 1]);
+  await clock.advance(60_000);
+  assert.equal(
+    limiter.when('key 0'),
+    20,
+    'the bucket is full, the key has failed for the third time',
+  );
+  limiter.forget('key 0');
+  assert.equal(limiter.when('key 0'), 5);
+});
+
 test('a wait can be capped', () => {
   const inner = exponentialLimiter<string>({ initialMs: 5, maxMs: 1_000_000 });
   const limiter = withMaxWait(inner, 500);

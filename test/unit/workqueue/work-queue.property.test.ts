@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { AGEING_TURNS } from '../../../src/workqueue/ready-keys.ts';
 import { WorkQueue } from '../../../src/workqueue/work-queue.ts';
 
 type Step =
@@ -177,5 +178,97 @@ test('of keys that are all ready, each tenant gets every turn it can within a pr
         assert.ok([...left.values()].every((keys) => keys === 0));
       },
     ),
+  );
+});
+
+test('the highest priority has the turn, unless another has aged; and none waits beyond the bound', () => {
+  const priorities = [7, 0, -100];
+  const turn = fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom(...priorities) },
+    { weight: 2, arbitrary: fc.constant('take' as const) },
+  );
+  fc.assert(
+    fc.property(fc.array(turn, { minLength: 60, maxLength: 200 }), (turns) => {
+      const queue = new WorkQueue<number>({ name: 'test', clock: new FakeClock() });
+      const waiting = new Map(priorities.map((priority) => [priority, [] as number[]]));
+      /** How many turns in a row went to others while it had keys. */
+      const passedOver = new Map(priorities.map((priority) => [priority, 0]));
+      let next = 0;
+      const take = () => {
+        const inUse = priorities.filter((priority) => (waiting.get(priority) ?? []).length > 0);
+        const taken = queue.tryTake();
+        if (!taken) return assert.equal(inUse.length, 0);
+        const { key, priority } = taken;
+        assert.equal(waiting.get(priority)?.shift(), key, 'within a priority, first in first out');
+        const age = passedOver.get(priority) ?? 0;
+        assert.ok(priority === inUse[0] || age >= AGEING_TURNS, `${priority} after ${age} turns`);
+        for (const other of inUse) {
+          const turns = other === priority ? 0 : (passedOver.get(other) ?? 0) + 1;
+          assert.ok(
+            turns < AGEING_TURNS + priorities.length,
+            `${other} passed over ${turns} times`,
+          );
+          passedOver.set(other, turns);
+        }
+        if (waiting.get(priority)?.length === 0) passedOver.set(priority, 0);
+        queue.done(key);
+      };
+      for (const turn of turns) {
+        if (turn === 'take') {
+          take();
+        } else {
+          queue.add(next, { priority: turn });
+          waiting.get(turn)?.push(next++);
+        }
+      }
+      while (queue.length > 0) take();
+    }),
+  );
+});
+
+test('whenever the shutdown comes, it ends all waits, hands out nothing more, and waits for what is in flight', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 20 }),
+      fc.array(step, { maxLength: 10 }),
+      async (before, after) => {
+        const clock = new FakeClock();
+        const queue = new WorkQueue<string>({ name: 'test', clock }, { tenantOf });
+        const held: string[] = [];
+        let waiting = 0;
+        const late: string[] = [];
+        const take = async () => {
+          waiting++;
+          const taken = await queue.take();
+          waiting--;
+          if (!taken) return;
+          if (queue.isShutDown) late.push(taken.key);
+          held.push(taken.key);
+        };
+        const play = async (steps: readonly Step[]) => {
+          for (const step of steps) {
+            if (step.do === 'add') queue.add(step.key, step);
+            else if (step.do === 'take') void take();
+            else if (step.do === 'advance') await clock.advance(step.ms);
+            else for (const key of held.splice(step.nth, 1)) queue.done(key);
+            await settle(1);
+          }
+        };
+        await play(before);
+        queue.shutDown();
+        await settle(1);
+        let isIdle = false;
+        const idle = queue.idle().then(() => (isIdle = true));
+        await play(after);
+        assert.equal(waiting, 0, 'nobody waits');
+        assert.deepEqual(late, [], 'nothing is handed out any more');
+        assert.equal(isIdle, held.length === 0, 'idle only when nothing is in flight');
+        for (const key of held) queue.done(key);
+        await idle;
+        assert.deepEqual(queue.snapshot(), { ready: [], delayed: [], processing: [] });
+        assert.equal(clock.pending, 0);
+      },
+    ),
+    { numRuns: 60 },
   );
 });

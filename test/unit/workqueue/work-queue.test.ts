@@ -116,6 +116,14 @@ test('a delay that outlasts the run of its key still ends', async () => {
   assert.deepEqual(drain(queue), ['a']);
 });
 
+test('a time in the past is now', async () => {
+  const { clock, queue } = newQueue();
+  await clock.advance(100);
+  queue.add('a', { afterMs: -50 });
+  await clock.advance(10);
+  assert.equal(queue.tryTake()?.queuedMs, 10);
+});
+
 test('keys due together arrive in the order in which they were added', async () => {
   const { clock, queue } = newQueue();
   for (const key of ['c', 'a', 'd', 'b']) queue.add(key, { afterMs: 10 });
@@ -210,6 +218,20 @@ test('takers wait for keys and are served in the order in which they came', asyn
   queue.add('b');
   assert.equal((await first)?.key, 'a');
   assert.equal((await second)?.key, 'b');
+});
+
+test('a key that is given back, and shall run once more, goes to the taker that waits', async () => {
+  const { queue } = newQueue();
+  queue.add('a');
+  queue.tryTake();
+  queue.add('a');
+  const taken: (string | undefined)[] = [];
+  void queue.take().then((next) => taken.push(next?.key));
+  await settle();
+  assert.deepEqual(taken, []);
+  queue.done('a');
+  await settle();
+  assert.deepEqual(taken, ['a']);
 });
 
 test('a taker that gives up takes nothing', async () => {

@@ -504,3 +504,16 @@ test('a postponed run is no success: failures before it still count', async () =
   );
   await pool.stop();
 });
+
+test('a postponed run keeps its priority', async () => {
+  const pool = startPool(async () => postpone(50));
+  pool.queue.add('listed', { priority: LOW_PRIORITY });
+  pool.queue.add('raised', { priority: 5 });
+  await settle();
+  const { delayed } = pool.queue.snapshot();
+  assert.deepEqual(Object.fromEntries(delayed.map(({ key, priority }) => [key, priority])), {
+    listed: LOW_PRIORITY,
+    raised: 5,
+  });
+  await pool.stop();
+});

@@ -1,0 +1,248 @@
+/**
+ * The mutation check: plants one small fault at a time, out of hack/mutants/, and runs the tests of
+ * its folder. A fault that no test notices is a promise that no test holds.
+ *
+ *   node hack/mutate.ts [FOLDER…]    cache, workqueue, record; all of them unless told otherwise
+ *
+ * It works on copies of the tree in a temporary folder, two faults at a time, and takes some
+ * minutes: a check for the desk, not for CI. It ends with 1 if a fault survived, and with 2 if it
+ * could not do its work: a piece of code to change is not there exactly once, a changed file does not
+ * compile, or the tests fail as it is.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, glob, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+import { CACHE } from './mutants/cache.ts';
+import type { Mutant } from './mutants/mutant.ts';
+import { RECORD } from './mutants/record.ts';
+import { WORKQUEUE } from './mutants/workqueue.ts';
+
+const FOLDERS: Readonly<Record<string, readonly Mutant[]>> = {
+  cache: CACHE,
+  workqueue: WORKQUEUE,
+  record: RECORD,
+};
+
+const ROOT = join(import.meta.dirname, '..');
+/** What the tests of a folder need of the tree. */
+const COPIED = ['src', 'test', 'crds', 'package.json', 'tsconfig.json'];
+/** Mutants at once, each with a copy of the tree and one process. */
+const LANES = 2;
+/** A run may take so many times what it takes without a fault, and the least it may take. */
+const PATIENCE = 10;
+const LEAST_TIMEOUT_MS = 20_000;
+
+interface Fault {
+  readonly mutant: Mutant;
+  readonly folder: string;
+  /** The file from the root of the tree. */
+  readonly path: string;
+}
+
+/** How the tests took a fault. */
+type Verdict =
+  | { readonly kind: 'killed'; readonly by: string }
+  | { readonly kind: 'survived' }
+  | { readonly kind: 'broken'; readonly output: string };
+
+/** Something is wrong with the check itself. */
+class CannotCheck extends Error {}
+
+const folders = process.argv.slice(2).map((argument) => basename(argument));
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => stop.abort(new CannotCheck(`stopped by ${signal}`)));
+}
+const scratch = await mkdtemp(join(tmpdir(), 'mutate-'));
+try {
+  process.exitCode = (await check(faultsOf(folders))) ? 0 : 1;
+} catch (error) {
+  console.error('mutate:', error instanceof CannotCheck ? error.message : error);
+  process.exitCode = 2;
+} finally {
+  await rm(scratch, { recursive: true, force: true });
+}
+
+function faultsOf(names: readonly string[]): Fault[] {
+  const wanted = names.length > 0 ? names : Object.keys(FOLDERS);
+  return wanted.flatMap((folder) => {
+    const mutants = FOLDERS[folder];
+    if (!mutants) {
+      throw new CannotCheck(`no mutants for ${folder}; there are ${Object.keys(FOLDERS).join()}`);
+    }
+    return mutants.map((mutant) => ({ mutant, folder, path: `src/${folder}/${mutant.file}` }));
+  });
+}
+
+/** @returns true if nothing survived but what is known to change nothing */
+async function check(faults: readonly Fault[]): Promise<boolean> {
+  const lanes = await Promise.all(Array.from({ length: LANES }, (_, lane) => copyTree(lane)));
+  const [first] = lanes;
+  if (first === undefined) throw new CannotCheck('there is no lane');
+  await requireCompiling(first, faults);
+  const timeouts = await timeoutsOf(first, faults);
+  const startedMs = performance.now();
+  const pending = [...faults];
+  const survivors: Fault[] = [];
+  let killed = 0;
+  await Promise.all(
+    lanes.map(async (tree) => {
+      for (let fault = pending.shift(); fault; fault = pending.shift()) {
+        const verdict = await verdictOn(fault, tree, timeouts.get(fault.folder) ?? 0);
+        report(fault, verdict);
+        if (verdict.kind === 'killed') killed++;
+        else if (fault.mutant.equivalent === undefined) survivors.push(fault);
+      }
+    }),
+  );
+  const seconds = Math.round((performance.now() - startedMs) / 1000);
+  const harmless = faults.length - killed - survivors.length;
+  console.log(
+    `\n${killed} of ${faults.length} faults killed, ${harmless} without effect, ` +
+      `${survivors.length} survived (${seconds} s)`,
+  );
+  return survivors.length === 0;
+}
+
+async function copyTree(lane: number): Promise<string> {
+  const tree = join(scratch, String(lane));
+  const keep = (source: string) => basename(source) !== 'node_modules';
+  for (const entry of COPIED) {
+    await cp(join(ROOT, entry), join(tree, entry), { recursive: true, filter: keep });
+  }
+  await symlink(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
+  return tree;
+}
+
+/**
+ * Puts every mutant beside its file and compiles them all at once: what the compiler refuses reaches
+ * nobody, and that a test fails on it says nothing about the test.
+ */
+async function requireCompiling(tree: string, faults: readonly Fault[]): Promise<void> {
+  const complaints: string[] = [];
+  const written: string[] = [];
+  for (const [number, fault] of faults.entries()) {
+    const path = join(tree, fault.path.replace(/\.ts$/, `.mutant-${number}.ts`));
+    try {
+      await writeFile(path, mutated(fault, await readFile(join(tree, fault.path), 'utf8')));
+      written.push(path);
+    } catch (error) {
+      complaints.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  if (complaints.length > 0) throw new CannotCheck(complaints.join('\n'));
+  const compiler = join(ROOT, 'node_modules/.bin/tsc');
+  const lenient = ['--noUnusedLocals', 'false', '--noUnusedParameters', 'false'];
+  const options = { cwd: tree, signal: stop.signal };
+  const output = await promisify(execFile)(compiler, ['--noEmit', ...lenient], options).then(
+    () => '',
+    (error: unknown) => (error instanceof Error && 'stdout' in error ? String(error.stdout) : ''),
+  );
+  stop.signal.throwIfAborted();
+  for (const line of output.split('\n')) {
+    const number = /\.mutant-(\d+)\.ts\(/.exec(line)?.[1];
+    // Whatever else the compiler has to say is about the tree as it is.
+    if (number !== undefined) complaints.push(`"${faults[Number(number)]?.mutant.fault}": ${line}`);
+  }
+  if (complaints.length > 0) throw new CannotCheck(complaints.join('\n'));
+  await Promise.all(written.map((path) => rm(path)));
+}
+
+/** @throws {CannotCheck} if the piece is not there exactly once */
+function mutated({ path, mutant: { fault, find, put } }: Fault, source: string): string {
+  const pieces = source.split(find);
+  if (pieces.length !== 2) {
+    throw new CannotCheck(
+      `${path} has ${pieces.length - 1} times what "${fault}" changes: ${JSON.stringify(find)}`,
+    );
+  }
+  return pieces.join(put);
+}
+
+/** How long the tests of each folder may take; they pass as they are. */
+async function timeoutsOf(
+  tree: string,
+  faults: readonly Fault[],
+): Promise<ReadonlyMap<string, number>> {
+  const timeouts = new Map<string, number>();
+  for (const folder of new Set(faults.map(({ folder }) => folder))) {
+    const also = faults.flatMap(({ folder: its, mutant }) =>
+      its === folder ? (mutant.also ?? []) : [],
+    );
+    const startedMs = performance.now();
+    const verdict = await runTests(tree, folder, also, 600_000);
+    if (verdict.kind !== 'survived') {
+      const why = verdict.kind === 'killed' ? verdict.by : verdict.output;
+      throw new CannotCheck(`the tests of ${folder} fail as they are: ${why}`);
+    }
+    const tookMs = performance.now() - startedMs;
+    timeouts.set(folder, Math.max(LEAST_TIMEOUT_MS, PATIENCE * tookMs));
+  }
+  return timeouts;
+}
+
+async function verdictOn(fault: Fault, tree: string, timeoutMs: number): Promise<Verdict> {
+  const path = join(tree, fault.path);
+  const source = await readFile(path, 'utf8');
+  await writeFile(path, mutated(fault, source));
+  try {
+    const verdict = await runTests(tree, fault.folder, fault.mutant.also ?? [], timeoutMs);
+    if (verdict.kind === 'broken') {
+      throw new CannotCheck(`the tests of "${fault.mutant.fault}" did not run:\n${verdict.output}`);
+    }
+    return verdict;
+  } finally {
+    await writeFile(path, source);
+  }
+}
+
+/** Runs the tests in one process, until the first one fails. */
+async function runTests(
+  tree: string,
+  folder: string,
+  also: readonly string[],
+  timeoutMs: number,
+): Promise<Verdict> {
+  const files = [...new Set(also)];
+  for await (const file of glob(`test/unit/${folder}/*.test.ts`, { cwd: tree })) files.push(file);
+  const flags = ['--test', '--test-isolation=none', '--test-reporter=tap'];
+  const child = spawn(process.execPath, [...flags, ...files.toSorted()], {
+    cwd: tree,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  let verdict: Verdict | undefined;
+  const end = (by: Verdict) => {
+    verdict ??= by;
+    child.kill('SIGKILL');
+  };
+  const onStop = () => child.kill('SIGKILL');
+  stop.signal.addEventListener('abort', onStop, { once: true });
+  const timer = setTimeout(() => end({ kind: 'killed', by: 'a run without an end' }), timeoutMs);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+      const failed = /^ *not ok \d+ - (.*)$/m.exec(output)?.[1];
+      if (failed !== undefined) end({ kind: 'killed', by: failed });
+    });
+  }
+  const [code] = (await once(child, 'close')) as [number | null];
+  clearTimeout(timer);
+  stop.signal.removeEventListener('abort', onStop);
+  stop.signal.throwIfAborted();
+  if (verdict) return verdict;
+  if (!/^# tests [1-9]/m.test(output)) return { kind: 'broken', output };
+  return code === 0
+    ? { kind: 'survived' }
+    : { kind: 'killed', by: `the process ended with ${code}` };
+}
+
+function report({ path, mutant: { fault, equivalent } }: Fault, verdict: Verdict): void {
+  const what = `${path}: ${fault}`;
+  if (verdict.kind === 'killed') console.log(`killed    ${what}\n          by ${verdict.by}`);
+  else if (equivalent === undefined) console.log(`SURVIVED  ${what}`);
+  else console.log(`no effect ${what}\n          ${equivalent}`);
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { DelayedKeys } from '../../../src/workqueue/delayed-keys.ts';
+
+/** Notes when keys come, as `<key>@<milliseconds>`. */
+function newDelays() {
+  const clock = new FakeClock();
+  const arrivals: string[] = [];
+  const delays = new DelayedKeys<string>(clock, (keys) => {
+    for (const key of keys) arrivals.push(`${key}@${clock.monotonic()}`);
+  });
+  return { clock, delays, arrivals };
+}
+
+test('each key comes at its own time, whatever the order in which they were set', async () => {
+  const { clock, delays, arrivals } = newDelays();
+  delays.set('first', 1000);
+  delays.set('second', 500);
+  delays.set('third', 250);
+  await clock.advance(2000);
+  assert.deepEqual(arrivals, ['third@250', 'second@500', 'first@1000']);
+  assert.equal(clock.pending, 0);
+});
+
+test('a key that is due a millisecond after another waits for it', async () => {
+  const { clock, delays, arrivals } = newDelays();
+  delays.set('a', 10);
+  delays.set('b', 11);
+  await clock.advance(20);
+  assert.deepEqual(arrivals, ['a@10', 'b@11']);
+});
+
+test('a key that is set anew waits for its new time alone, earlier or later', async () => {
+  const { clock, delays, arrivals } = newDelays();
+  delays.set('sooner', 100);
+  delays.set('later', 5);
+  delays.set('sooner', 10);
+  delays.set('later', 50);
+  await clock.advance(1000);
+  assert.deepEqual(arrivals, ['sooner@10', 'later@50']);
+});
+
+test('a key that is taken out does not come, and leaves no timer behind', async () => {
+  const { clock, delays, arrivals } = newDelays();
+  delays.set('a', 10);
+  delays.set('b', 20);
+  delays.delete('a');
+  assert.equal(clock.untilNext, 20);
+  delays.delete('b');
+  assert.equal(clock.pending, 0);
+  delays.delete('b');
+  await clock.advance(100);
+  assert.deepEqual(arrivals, []);
+});
+
+test('a key whose time is over already comes at once', async () => {
+  const { clock, delays, arrivals } = newDelays();
+  await clock.advance(100);
+  delays.set('late', 50);
+  await clock.advance(0);
+  assert.deepEqual(arrivals, ['late@100']);
+});
