@@ -1,3 +1,4 @@
+import { statusDetails } from './status.ts';
 import type { Status, StatusDetails } from './status.ts';
 
 /**
@@ -101,13 +102,21 @@ export class ApiError extends Error {
     this.retryAfterMs = init.retryAfterMs;
   }
 
-  /** The error a `Status` body, or an ERROR event of a watch, stands for. */
-  static fromStatus(status: Partial<Status>, code: number = status.code ?? 0): ApiError {
-    const { reason, details } = status;
+  /**
+   * The error a `Status` body, or an ERROR event of a watch, stands for. What in it is not of the
+   * form of a Status counts as absent: it comes from the network.
+   */
+  static fromStatus(
+    status: { readonly [K in keyof Status]?: unknown },
+    code: number = typeof status.code === 'number' ? status.code : 0,
+  ): ApiError {
+    const reason = typeof status.reason === 'string' ? status.reason : undefined;
+    const message = typeof status.message === 'string' ? status.message : undefined;
+    const details = statusDetails(status.details);
     const seconds = details?.retryAfterSeconds;
     return new ApiError({
       kind: (reason && KIND_BY_REASON.get(reason)) || kindOfCode(code),
-      message: status.message ?? reason ?? `HTTP status ${code}`,
+      message: message ?? reason ?? `HTTP status ${code}`,
       code,
       reason,
       details,

@@ -12,7 +12,7 @@ export interface LabelSelector {
 export type Requirement =
   | { readonly operator: 'in' | 'notin'; readonly key: string; readonly values: readonly string[] }
   | { readonly operator: 'exists' | 'absent'; readonly key: string }
-  | { readonly operator: 'gt' | 'lt'; readonly key: string; readonly value: number };
+  | { readonly operator: 'gt' | 'lt'; readonly key: string; readonly value: bigint };
 
 type Labels = Readonly<Record<string, string>> | undefined;
 
@@ -59,9 +59,10 @@ export function formatLabelSelector(selector: LabelSelector): string {
 /** True if `labels` meet every requirement. */
 export function matchesLabels(requirements: readonly Requirement[], labels: Labels): boolean {
   return requirements.every((requirement) => {
-    const has = labels !== undefined && Object.hasOwn(labels, requirement.key);
-    const value = has ? (labels[requirement.key] ?? '') : '';
-    switch (requirement.operator) {
+    const { operator, key } = requirement;
+    const has = labels !== undefined && Object.hasOwn(labels, key);
+    const value = has ? (labels[key] ?? '') : '';
+    switch (operator) {
       case 'in':
         return has && requirement.values.includes(value);
       case 'notin':
@@ -71,9 +72,11 @@ export function matchesLabels(requirements: readonly Requirement[], labels: Labe
       case 'absent':
         return !has;
       case 'gt':
-        return has && /^-?\d+$/.test(value) && Number(value) > requirement.value;
-      case 'lt':
-        return has && /^-?\d+$/.test(value) && Number(value) < requirement.value;
+      case 'lt': {
+        const number = has ? parseInt64(value) : undefined;
+        if (number === undefined) return false;
+        return operator === 'gt' ? number > requirement.value : number < requirement.value;
+      }
     }
   });
 }
@@ -111,13 +114,14 @@ function parseOperation(scanner: Scanner, key: string): Requirement {
       return { operator, key, values: parseValues(scanner) };
     case '>':
     case '<': {
-      const value = parseExactValue(scanner);
-      if (!/^-?\d+$/.test(value)) {
+      const text = parseExactValue(scanner);
+      const value = parseInt64(text);
+      if (value === undefined) {
         throw new SyntaxError(
-          `for 'Gt', 'Lt' operators, the value must be an integer: ${JSON.stringify(value)}`,
+          `for 'Gt', 'Lt' operators, the value must be an integer: ${JSON.stringify(text)}`,
         );
       }
-      return { operator: operator === '>' ? 'gt' : 'lt', key, value: Number(value) };
+      return { operator: operator === '>' ? 'gt' : 'lt', key, value };
     }
     default:
       throw scanner.unexpected(operator, 'in, notin, =, ==, !=, gt, lt');
@@ -131,6 +135,13 @@ function parseExactValue(scanner: Scanner): string {
   if (!isWord(value)) throw scanner.unexpected(value, 'identifier');
   requireLabelValue(value);
   return value;
+}
+
+/** A label value as a number, as far as 64 bits go; there is no sign, as label values have none. */
+function parseInt64(text: string): bigint | undefined {
+  if (!/^\d{1,63}$/.test(text)) return undefined;
+  const number = BigInt(text);
+  return number < 2n ** 63n ? number : undefined;
 }
 
 function parseValues(scanner: Scanner): string[] {
@@ -178,6 +189,9 @@ function isWord(token: string): boolean {
   return token !== '' && !/^[!=<>(),]/.test(token);
 }
 
+/** White space, and a symbol or word behind it. */
+const TOKEN = /[ \t\r\n]*(==|!=|[!=<>(),]|[^ \t\r\n!=<>(),]+)?/y;
+
 /** Splits into words and symbols; white space separates and is otherwise ignored. */
 class Scanner {
   readonly #text: string;
@@ -196,10 +210,9 @@ class Scanner {
 
   /** The next token, or an empty string at the end. */
   next(): string {
-    const pattern = /\s*(==|!=|[!=<>(),]|[^\s!=<>(),]+)?/y;
-    pattern.lastIndex = this.#position;
-    const match = pattern.exec(this.#text);
-    this.#position = pattern.lastIndex || this.#position;
+    TOKEN.lastIndex = this.#position;
+    const match = TOKEN.exec(this.#text);
+    this.#position = TOKEN.lastIndex || this.#position;
     return match?.[1] ?? '';
   }
 

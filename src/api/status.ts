@@ -24,3 +24,38 @@ export interface StatusCause {
   message?: string;
   field?: string;
 }
+
+/** What of `value` is as details should be. What a type promises, the network does not. */
+export function statusDetails(value: unknown): StatusDetails | undefined {
+  if (!isRecord(value)) return undefined;
+  const { causes, retryAfterSeconds: seconds } = value;
+  return {
+    ...texts(value, ['name', 'group', 'kind', 'uid']),
+    ...(Array.isArray(causes)
+      ? {
+          causes: causes
+            .filter(isRecord)
+            .map((cause) => texts(cause, ['reason', 'message', 'field'])),
+        }
+      : {}),
+    ...(typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0
+      ? { retryAfterSeconds: seconds }
+      : {}),
+  };
+}
+
+function texts<K extends string>(
+  value: Record<string, unknown>,
+  keys: readonly K[],
+): Partial<Record<K, string>> {
+  const found: Partial<Record<K, string>> = {};
+  for (const key of keys) {
+    const text = value[key];
+    if (typeof text === 'string') found[key] = text;
+  }
+  return found;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
