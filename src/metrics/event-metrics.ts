@@ -7,7 +7,7 @@ export type EventDropReason =
   | 'spam'
   /** As many different events as the buffer holds were waiting. */
   | 'buffer_full'
-  /** The server refused it. */
+  /** The server refused it, or it cannot be sent. */
   | 'rejected'
   /** Every attempt failed. */
   | 'retries_exhausted'

@@ -213,6 +213,8 @@ export class EventBroadcaster implements Runnable {
       this.#lostAtStop++;
     } else if (failure === 'pointless') {
       this.#log.v(5).info('Event is not wanted', { ...describe(event), err: error });
+    } else if (failure === 'impossible') {
+      this.#drop('rejected', event, 'Dropped event: no request can be made of it', error);
     } else if (failure === 'rejected') {
       this.#drop('rejected', event, 'Dropped event: the server refused it', error);
     } else {

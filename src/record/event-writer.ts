@@ -58,12 +58,16 @@ export class EventWriter {
 export type WriteFailure =
   /** Try again later: the server is at fault, or nobody knows. */
   | 'retry'
+  /** No request can be made of this event. */
+  | 'impossible'
   /** The server does not want this event. */
   | 'rejected'
   /** As `rejected`, but as it should be: it is there already, or its namespace is (almost) gone. */
   | 'pointless';
 
 export function classifyFailure(error: unknown): WriteFailure {
+  // What goes wrong on the way is an ApiError; this is what a client throws before it sends anything.
+  if (error instanceof TypeError) return 'impossible';
   if (!(error instanceof ApiError)) return 'retry';
   switch (error.kind) {
     case 'tooManyRequests':

@@ -180,6 +180,47 @@ test('an event is tried 12 times, 10 s apart but for the first time, and then dr
   await stop();
 });
 
+test('how often an event is sent follows from what goes wrong', async () => {
+  const errors: readonly (readonly [what: string, () => Error | undefined, sent: number])[] = [
+    ['no request can be made of it', () => new TypeError('namespace must be …'), 1],
+    ['the server refuses', () => apiError('forbidden', { code: 403 }), 1],
+    ['the answer is something else', () => apiError('malformed'), 12],
+    ['nobody knows', () => new Error('weird'), 12],
+  ];
+  for (const [what, error, sent] of errors) {
+    const { clock, server, recorder, dropped, start, stop } = newBroadcaster();
+    server.fault = error;
+    start();
+    recorder.normal(count('web'), 'Synced', 'yes');
+    await clock.advance(200_000);
+    assert.equal(server.calls.length, sent, what);
+    assert.deepEqual(await dropped(), sent === 1 ? { rejected: 1 } : { retries_exhausted: 1 });
+    await stop();
+  }
+  const { clock, server, recorder, dropped, start, stop } = newBroadcaster();
+  const faults = [new Error('weird')];
+  server.fault = () => faults.shift();
+  start();
+  recorder.normal(count('web'), 'Synced', 'yes');
+  await clock.advance(200_000);
+  assert.equal(server.calls.length, 2, 'the second time it works');
+  assert.deepEqual(await dropped(), {});
+  await stop();
+});
+
+test('a combined event shows the newest message on the server', async () => {
+  const { server, recorder, start, stop } = newBroadcaster();
+  start();
+  for (let i = 1; i <= 12; i++) {
+    recorder.normal(count('web'), 'Created', `pod ${i}`);
+    await settle();
+  }
+  const combined = server.stored.filter((line) => line.includes('combined'));
+  assert.deepEqual(combined, ['web Created (combined from similar events): pod 12 x3']);
+  assert.equal(server.events.size, 10);
+  await stop();
+});
+
 test('an event that fails for a while arrives in its newest state', async () => {
   const { clock, server, recorder, start, stop } = newBroadcaster();
   server.fault = () => (clock.monotonic() < 8000 ? apiError('internal', { code: 500 }) : undefined);
@@ -340,6 +381,22 @@ test('a stop does not wait longer than it may, and says how many events were los
   never.resolve();
   await stop();
   assert.equal(server.events.size, 0);
+});
+
+test('a refusal that comes in the moment of the end is not counted a second time', async () => {
+  const { clock, server, recorder, errors, dropped, abort, start, stop } = newBroadcaster();
+  const answer = new Deferred<never>();
+  server.fault = () => answer.promise;
+  start();
+  recorder.normal(count('web'), 'Synced', 'yes');
+  await settle();
+  abort();
+  await clock.advance(5000);
+  assert.deepEqual(await dropped(), { shutdown: 1 });
+  answer.reject(apiError('forbidden', { code: 403 }));
+  await stop();
+  assert.deepEqual(await dropped(), { shutdown: 1 });
+  assert.deepEqual(errors(), ['Events were lost at the stop']);
 });
 
 test('an event that fails after the stop is not tried again, and is among the lost', async () => {

@@ -136,6 +136,24 @@ test('an event that is tried again is so in its newest state, and counts once', 
   assert.equal(at(0).event.message, 'newest');
 });
 
+test('an event that changed while its writing failed is written in its new state, and once', async () => {
+  const { clock, buffer, put, collect, order, at } = newBuffer();
+  put('a', 'old', 'key');
+  void collect();
+  await settle();
+  put('a', 'new', 'key');
+  buffer.retry(at(0), 10);
+  await clock.advance(10);
+  assert.deepEqual(order, ['old', 'new']);
+  buffer.done(at(1));
+  await settle();
+  assert.deepEqual(order, ['old', 'new']);
+  assert.equal(buffer.size, 0);
+  put('a', 'next');
+  await settle();
+  assert.deepEqual(order, ['old', 'new', 'next']);
+});
+
 test('a hurry ends the waits', async () => {
   const { clock, buffer, put, collect, at } = newBuffer();
   put('a', 'a1');
@@ -202,6 +220,7 @@ test('one learns when the last event is done, until one no longer wants to', asy
   unsubscribe();
   put('a', 'a2');
   await settle();
-  buffer.close();
+  buffer.done(at(2));
+  assert.equal(buffer.size, 0);
   assert.equal(calls, 1);
 });

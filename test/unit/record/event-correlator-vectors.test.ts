@@ -7,9 +7,9 @@ type Make = (...said: Parameters<ReturnType<typeof newCorrelator>['event']>) => 
 
 interface Vector {
   readonly says: string;
-  /** What comes before, and what comes then. */
+  /** What comes before, and what comes last. */
   readonly before: (event: Make) => (() => RecordedEvent)[];
-  readonly then: (event: Make) => RecordedEvent;
+  readonly last: (event: Make) => RecordedEvent;
   readonly everyMs: number;
   /** Undefined: it is not written. */
   readonly becomes: { readonly message: string; readonly count: number } | undefined;
@@ -28,28 +28,28 @@ const VECTORS: readonly Vector[] = [
   {
     says: 'a single event is written',
     before: () => [],
-    then: (event) => event('first', 'i am first'),
+    last: (event) => event('first', 'i am first'),
     everyMs: 5000,
     becomes: { message: 'i am first', count: 1 },
   },
   {
     says: 'the same event counts to two',
     before: (event) => [() => duplicate(event)],
-    then: duplicate,
+    last: duplicate,
     everyMs: 5000,
     becomes: { message: 'me again', count: 2 },
   },
   {
     says: 'the same event more often than similar ones may come just counts',
     before: (event) => times(10, () => () => duplicate(event)),
-    then: duplicate,
+    last: duplicate,
     everyMs: 30_000,
     becomes: { message: 'me again', count: 11 },
   },
   {
     says: 'the same event 26 times within half a minute is spam the next time',
     before: (event) => times(26, () => () => duplicate(event)),
-    then: duplicate,
+    last: duplicate,
     everyMs: 1000,
     becomes: undefined,
   },
@@ -57,46 +57,46 @@ const VECTORS: readonly Vector[] = [
     says: 'thirty events about thirty objects do not keep another from being written',
     before: (event) =>
       times(30, (i) => () => event(`reason-${i}`, `message-${i}`, { name: `pod-${i}` })),
-    then: (event) => event('unique', 'snowflake'),
+    last: (event) => event('unique', 'snowflake'),
     everyMs: 5000,
     becomes: { message: 'snowflake', count: 1 },
   },
   {
     says: 'after nine similar events the next is combined',
     before: similars(9),
-    then: similar,
+    last: similar,
     everyMs: 5000,
     becomes: { message: `${COMBINED}similar message`, count: 1 },
   },
   {
     says: 'after ten similar events the next counts the combined one up',
     before: similars(10),
-    then: similar,
+    last: similar,
     everyMs: 5000,
     becomes: { message: `${COMBINED}similar message`, count: 2 },
   },
   {
     says: 'the same words about another container are another event',
     before: (event) => [() => event('similar', 'similar message', CONTAINER_2)],
-    then: similar,
+    last: similar,
     everyMs: 5000,
     becomes: { message: 'similar message', count: 1 },
   },
   {
     says: 'similar events more than ten minutes apart are not combined',
     before: similars(9),
-    then: similar,
+    last: similar,
     everyMs: 600_001,
     becomes: { message: 'similar message', count: 1 },
   },
 ];
 
 describe('the correlator does with client-go’s vectors what client-go’s does', () => {
-  for (const { says, before, then, everyMs, becomes } of VECTORS) {
+  for (const { says, before, last, everyMs, becomes } of VECTORS) {
     it(says, async () => {
       const { event, play } = newCorrelator();
       await play(before(event), everyMs);
-      const written = await play([() => then(event)], everyMs);
+      const written = await play([() => last(event)], everyMs);
       assert.deepEqual(written && { message: written.message, count: written.count }, becomes);
     });
   }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { ApiError } from '../../../src/api/api-error.ts';
 import type { ApiErrorInit } from '../../../src/api/api-error.ts';
-import type { Client } from '../../../src/client/client.ts';
+import type { Client, Patch } from '../../../src/client/client.ts';
 import type { RecordedEvent } from '../../../src/record/recorded-event.ts';
 
 export interface Call {
@@ -14,6 +14,8 @@ export interface Call {
 export class FakeEventServer {
   readonly events = new Map<string, RecordedEvent>();
   readonly calls: Call[] = [];
+  /** What was sent to be patched. */
+  readonly patches: Patch[] = [];
   /** Asked before each call; an error fails it. It may also keep the call waiting. */
   fault: (call: Call) => Promise<Error | undefined> | Error | undefined = () => undefined;
   /** As `fault`, but after the call was carried out: its answer is lost. */
@@ -44,6 +46,7 @@ export class FakeEventServer {
         await this.#serve({ verb: 'patch', name: at.name, object }, options, () => {
           const event = this.events.get(key);
           if (!event) throw apiError('notFound', { code: 404 });
+          this.patches.push(patch);
           this.events.set(key, Object.assign({}, event, patch.body));
         });
         return undefined as never;
