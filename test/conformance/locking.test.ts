@@ -124,3 +124,26 @@ test('the scale is locked with the object behind it', async () => {
   const { status, body } = await api.put(path, { ...scale, spec: { replicas: 5 } });
   assert.deepEqual([status, body.reason], [409, 'Conflict']);
 });
+
+test('a Lease that was deleted is not made again by an update of the old one', async () => {
+  const space = await api.namespace();
+  const leases = `/apis/coordination.k8s.io/v1/namespaces/${space}/leases`;
+  const lease = {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'a' },
+    spec: { holderIdentity: 'me', renewTime: '2026-01-01T00:00:00.000000Z' },
+  };
+  const first = await api.made(api.post(leases, lease));
+  await api.delete(`${leases}/a`);
+  const { uid } = first.metadata;
+  assertRefused(await api.put(`${leases}/a`, first), {
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on leases.coordination.k8s.io "a": StorageError: invalid object, Code: 4, Key: /registry/leases/${space}/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: `,
+    details: { name: 'a', group: 'coordination.k8s.io', kind: 'leases' },
+  });
+  const again = await api.put(`${leases}/a`, lease);
+  assert.equal(again.status, 201, 'without a uid, it is');
+  assert.notEqual(again.body.metadata.uid, uid);
+});

@@ -14,10 +14,13 @@ export function update(call: Call): Answer {
   placeObject(call, object);
   if (definition.createOnUpdate && info.subresource === undefined) {
     const present = backend.store.collection(definition).get(info.namespace, name);
-    if (!present) return { kind: 'object', code: 201, object: createNamed(call, object) };
+    if (!present) {
+      requireSameObject(call, object, { name, uid: '' });
+      return { kind: 'object', code: 201, object: createNamed(call, object) };
+    }
   }
   const previous = existing(call);
-  requireSameObject(call, object, previous);
+  requireSameObject(call, object, previous.metadata);
   return { kind: 'object', code: 200, object: storeChange(call, previous, object) };
 }
 
@@ -35,20 +38,19 @@ function requireName({ metadata }: ApiObject, name: string): void {
   }
 }
 
-/** @throws {StatusError} 409 if the object was deleted and created again since it was read */
+/** @throws {StatusError} 409 if the object was deleted since it was read, and maybe created again */
 function requireSameObject(
   { definition, info }: Call,
   { metadata }: ApiObject,
-  previous: StoredObject,
+  { name, uid }: Pick<StoredObject['metadata'], 'name' | 'uid'>,
 ): void {
-  const { uid } = previous.metadata;
   if (!metadata.uid || metadata.uid === uid) return;
-  const path = [definition.group, definition.plural, info.namespace, info.name]
+  const path = [definition.custom && definition.group, definition.plural, info.namespace, info.name]
     .filter(Boolean)
     .join('/');
   throw conflict(
     definition,
-    previous.metadata.name,
+    name,
     `StorageError: invalid object, Code: 4, Key: /registry/${path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${uid}`,
   );
 }
