@@ -1,0 +1,45 @@
+/** kubernetes-fluent-client's watch: a private cache without indexes, one callback. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { GenericKind, K8s, RegisterKind, WatchEvent } from 'kubernetes-fluent-client';
+import { FOOS } from '../support/foo-bytes.ts';
+import { Meter } from './meter.ts';
+
+class Foo extends GenericKind {}
+
+const meter = new Meter();
+const { server, objects } = meter.options;
+useServer(server);
+
+meter.begin();
+const { group, version, plural, kind } = FOOS;
+RegisterKind(Foo, { group, version, plural, kind });
+let added = 0;
+const watcher = K8s(Foo).Watch((_foo, phase: string) => {
+  if (phase === 'MODIFIED') meter.event();
+  else if (++added === objects) setImmediate(() => meter.synced());
+});
+for (const event of [WatchEvent.LIST_ERROR, WatchEvent.WATCH_ERROR, WatchEvent.NETWORK_ERROR]) {
+  watcher.events.on(event, (error: unknown) => {
+    throw error;
+  });
+}
+await watcher.start();
+
+/** It reads the kubeconfig of the environment, and nothing else. */
+function useServer(url: string): void {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-fluent-'));
+  const file = join(folder, 'config');
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'bench', cluster: { server: url, 'insecure-skip-tls-verify': true } }],
+    users: [{ name: 'bench', user: {} }],
+    contexts: [{ name: 'bench', context: { cluster: 'bench', user: 'bench' } }],
+    'current-context': 'bench',
+  };
+  writeFileSync(file, JSON.stringify(config));
+  process.env['KUBECONFIG'] = file;
+  process.on('exit', () => rmSync(folder, { recursive: true }));
+}
