@@ -5,9 +5,10 @@ import { isApiError } from '../api/api-error.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Informer, Registration } from '../cache/informer.ts';
 import type { Client } from '../client/client.ts';
+import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import type { ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import type { WorkqueueMetrics } from '../metrics/workqueue-metrics.ts';
-import type { BackoffPolicy } from '../util/backoff.ts';
+import type { EventRecorder } from '../record/event-recorder.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
@@ -18,10 +19,14 @@ import { exponentialLimiter } from '../workqueue/rate-limiter.ts';
 import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import { WorkQueue } from '../workqueue/work-queue.ts';
 import { WorkerPool } from '../workqueue/worker-pool.ts';
+import type { HandlerContext } from '../workqueue/worker-pool.ts';
 import { enqueue, toController, toItself } from './enqueue.ts';
 import type { KeySink, ToKeys } from './enqueue.ts';
+import { CATCH_UP_PACE, Gate } from './gate.ts';
+import type { HotLoop } from './loop-evidence.ts';
 import { observedClient } from './observed-client.ts';
-import { OwnWrites } from './own-writes.ts';
+import type { RunHistory } from './run-history.ts';
+import { RunLog } from './run-log.ts';
 
 /** What a run of a sync handler is given. */
 export interface SyncContext {
@@ -57,6 +62,23 @@ export interface ControllerDeps {
    * @default 0
    */
   readonly resyncPeriodMs?: number | undefined;
+  /**
+   * Where recorders of events come from: an `EventBroadcaster`. Objects whose keys are in a hot loop
+   * are told so.
+   * @default none, the log alone is told
+   */
+  readonly events?: { recorder(component: string): EventRecorder } | undefined;
+  /**
+   * Where runs are remembered: several controllers may share one. Causes tell in detail what changed
+   * then, and calls are taken down, as they are from `-v=4`.
+   * @default none
+   */
+  readonly history?: RunHistory | undefined;
+  /**
+   * Numbers in [0, 1), for the names of runs.
+   * @default Math.random
+   */
+  readonly random?: (() => number) | undefined;
   /** @default none */
   readonly metrics?: ControllerMetrics | undefined;
 }
@@ -77,13 +99,12 @@ export interface ControllerOptions {
    * @default 2
    */
   readonly concurrency?: number;
+  /**
+   * Milliseconds a sync may take before its signal aborts.
+   * @default for ever
+   */
+  readonly syncTimeoutMs?: number | undefined;
 }
-
-/**
- * Pace at which a key looks again whether its caches have caught up, with its own writes or with
- * somebody else's. Events wake it earlier.
- */
-const CATCH_UP_PACE: BackoffPolicy = { initialMs: 50, maxMs: 5_000 };
 
 /** So many conflicts in a row are races; one more is something that deserves an error line. */
 const QUIET_CONFLICTS = 5;
@@ -92,8 +113,8 @@ const QUIET_CONFLICTS = 5;
  * Informers, a queue, a pool of workers and a sync handler as one `run(signal)`.
  *
  * No key runs before every informer it watches has synced and its handler has seen the initial
- * objects, nor while a cache lags behind the writes of the key's previous run. When `signal`
- * aborts, no further key is handed out, runs in flight finish within the pool's bound, and `run`
+ * objects, nor while a cache lags behind the writes of the key's previous run. A key that keeps
+ * waking itself is slowed down (`HotLoops` says what that is). When `signal` aborts, no further key is handed out, runs in flight finish within the pool's bound, and `run`
  * resolves.
  */
 export class Controller implements Runnable {
@@ -104,37 +125,56 @@ export class Controller implements Runnable {
   readonly #pool: WorkerPool<ObjectKey>;
   readonly #queueLog: Logger;
   readonly #keyName: string;
-  readonly #writes = new OwnWrites();
-  readonly #waits: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
+  readonly #gate: Gate;
+  readonly #runs: RunLog;
   readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #registrations: Registration[] = [];
   readonly #informers = new Set<Informer>();
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
-    const { name, kind, sync, concurrency = 2 } = options;
+    const { name, kind, sync, concurrency = 2, syncTimeoutMs } = options;
+    const { client, clock, log, random } = deps;
+    const { workqueue, reconcile = noReconcileMetrics } = deps.metrics ?? {};
     this.name = name;
-    this.#deps = { ...deps, log: deps.log.with({ controller: name }) };
+    this.#deps = { ...deps, log: log.with({ controller: name }) };
     this.#handler = sync;
     this.#queueLog = this.#deps.log.v(3);
     this.#keyName = lowerFirst(kind);
+    this.#runs = new RunLog({
+      controller: name,
+      clock,
+      log: this.#deps.log,
+      history: deps.history,
+    });
+    this.#gate = new Gate({
+      client,
+      clock,
+      log: this.#deps.log,
+      keyName: this.#keyName,
+      metrics: reconcile.holds(name),
+      recorder: deps.events?.recorder(`${kind.toLowerCase()}-controller`),
+    });
     this.queue = new WorkQueue<ObjectKey>(
-      { name, clock: deps.clock },
-      { tenantOf: (key) => splitKey(key).namespace ?? '', metrics: deps.metrics?.workqueue },
+      { name, clock },
+      { tenantOf: (key) => splitKey(key).namespace ?? '', metrics: workqueue },
     );
     this.#pool = new WorkerPool(
-      { name, queue: this.queue, clock: deps.clock, log: deps.log, handler: this.#sync },
+      { name, queue: this.queue, clock, log, random, handler: this.#sync },
       {
         concurrency,
         keyName: this.#keyName,
         drainTimeoutMs: deps.drainTimeoutMs,
-        metrics: deps.metrics?.reconcile,
+        runTimeoutMs: syncTimeoutMs,
+        onRun: (report, runLog) => this.#runs.finished(report, runLog),
+        metrics: reconcile,
       },
     );
   }
 
   /** The kind this controller is for: its objects' keys are queued. */
   for<T extends KubernetesObject>(informer: Informer<T>): this {
-    return this.watches(informer, toItself);
+    this.#gate.track(informer, true);
+    return this.#watch(informer, toItself);
   }
 
   /** A kind of children: the keys of their controllers are queued. */
@@ -144,10 +184,19 @@ export class Controller implements Runnable {
 
   /** Any other kind that a key depends on. */
   watches<T extends KubernetesObject>(informer: Informer<T>, toKeys: ToKeys<T>): this {
-    this.#writes.track(informer);
+    this.#gate.track(informer, false);
+    return this.#watch(informer, toKeys);
+  }
+
+  #watch<T extends KubernetesObject>(informer: Informer<T>, toKeys: ToKeys<T>): this {
+    const { resource } = informer;
     this.#informers.add(informer);
+    const handler = enqueue(resource, this.#sink, toKeys, {
+      detailed: () => this.#runs.isDetailed,
+      onChange: (key, before, after) => this.#gate.saw(key, resource, before, after),
+    });
     this.#registrations.push(
-      informer.addHandler(enqueue(informer.resource, this.#sink, toKeys), {
+      informer.addHandler(handler, {
         name: this.name,
         resyncPeriodMs: this.#deps.resyncPeriodMs ?? 0,
       }),
@@ -160,6 +209,11 @@ export class Controller implements Runnable {
     return [...this.#informers];
   }
 
+  /** The hot loop that `key` is in. */
+  hotLoopOf(key: ObjectKey): HotLoop | undefined {
+    return this.#gate.loopOf(key);
+  }
+
   /** True once every informer has synced and its handler has seen the initial objects. */
   get hasSynced(): boolean {
     return this.#registrations.every(({ hasSynced }) => hasSynced);
@@ -169,7 +223,11 @@ export class Controller implements Runnable {
     const { log } = this.#deps;
     log.info('Starting controller');
     if (!(await this.#synced(signal))) return;
-    await this.#pool.run(signal);
+    try {
+      await this.#pool.run(signal);
+    } finally {
+      this.#gate.close();
+    }
     log.info('Stopped controller');
   }
 
@@ -197,21 +255,17 @@ export class Controller implements Runnable {
     },
   };
 
-  readonly #sync = async (
-    key: ObjectKey,
-    context: Omit<SyncContext, 'client'>,
-  ): Promise<Outcome> => {
-    if (!this.#writes.visible(key)) {
-      // The write's own event will wake the key; this is the net under it.
-      context.log.v(4).info('Waiting for the cache to show own writes');
-      return postpone(this.#waits.when(key));
-    }
-    this.#waits.forget(key);
-    const client = observedClient(this.#deps.client, this.#deps.clock, (call) =>
-      this.#writes.enter(key, call),
-    );
+  readonly #sync = async (key: ObjectKey, context: HandlerContext): Promise<Outcome> => {
+    const { signal, log, causes } = context;
+    const held = await this.#gate.hold(key, signal);
+    if (held) return held;
+    const recorder = this.#runs.begin(key, context);
+    const client = observedClient(this.#deps.client, this.#deps.clock, (call) => {
+      this.#gate.called(key, call);
+      recorder?.called(call);
+    });
     try {
-      const outcome = await this.#handler(key, { ...context, client });
+      const outcome = await this.#handler(key, { signal, log, causes, client });
       this.#conflicts.forget(key);
       return outcome;
     } catch (error) {
@@ -221,8 +275,7 @@ export class Controller implements Runnable {
       }
       if (this.#conflicts.retries(key) >= QUIET_CONFLICTS) throw error;
       // Somebody else was quicker. The cache is about to show what they did; that is no failure.
-      context.log.v(4).info('Object changed meanwhile', { reason: error.message });
-      return postpone(this.#conflicts.when(key));
+      return postpone(this.#conflicts.when(key), 'an object changed meanwhile');
     }
   };
 }

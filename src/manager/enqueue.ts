@@ -6,6 +6,7 @@ import type { Resource } from '../api/resource.ts';
 import type { IndexFunctions } from '../cache/indexer.ts';
 import type { InformerHandler } from '../cache/handler.ts';
 import { LOW_PRIORITY } from '../workqueue/work-queue.ts';
+import { changedPaths, formatPath } from './changed-paths.ts';
 
 /** As much of a work queue as an event handler needs. */
 export interface KeySink {
@@ -17,6 +18,26 @@ export type ToKeys<T extends KubernetesObject> = (
   object: DeepReadonly<T>,
 ) => readonly ObjectKey[] | ObjectKey | undefined;
 
+export interface EnqueueOptions {
+  /**
+   * Whether anybody reads causes closely right now: then they tell which fields an update changed.
+   * @default never
+   */
+  readonly detailed?: (() => boolean) | undefined;
+  /**
+   * Told of each change that concerns a key, before the key is added. What an object has come to, or
+   * what it was, is absent where it does not concern the key; resyncs are no changes.
+   */
+  readonly onChange?:
+    | ((key: ObjectKey, before: Concerned | undefined, after: Concerned | undefined) => void)
+    | undefined;
+}
+
+type Concerned = DeepReadonly<KubernetesObject>;
+
+/** So many changed fields are told apart in a cause. */
+const MOST_FIELDS = 5;
+
 /**
  * The event handler that turns objects into keys. Keys of the first list and of resyncs yield to
  * those of fresh changes, so that a restart does not delay what users are doing now. An update
@@ -27,6 +48,7 @@ export function enqueue<T extends KubernetesObject>(
   resource: Resource<T>,
   queue: KeySink,
   toKeys: ToKeys<T>,
+  { detailed = () => false, onChange = () => undefined }: EnqueueOptions = {},
 ): InformerHandler<T> {
   const keysOf = (object: DeepReadonly<T>): readonly ObjectKey[] => {
     const keys = toKeys(object) ?? [];
@@ -38,28 +60,52 @@ export function enqueue<T extends KubernetesObject>(
     event: string,
     priority?: number,
   ) => {
-    for (const key of keys) {
-      const cause = `${resource.kind} ${keyOf(object)} ${event}`;
+    if (keys.length === 0) return;
+    const cause = `${resource.kind} ${keyOf(object)} ${event}`;
+    for (const key of keys)
       queue.add(key, priority === undefined ? { cause } : { cause, priority });
-    }
   };
-  const add = (object: DeepReadonly<T>, event: string, priority?: number) =>
-    addAll(keysOf(object), object, event, priority);
+  const tell = (
+    keys: readonly ObjectKey[],
+    before: Concerned | undefined,
+    after: Concerned | undefined,
+  ) => {
+    for (const key of keys) onChange(key, before, after);
+  };
   return {
-    onAdd: (object, isInInitialList) =>
-      isInInitialList ? add(object, 'listed', LOW_PRIORITY) : add(object, 'added'),
-    onUpdate: (old, object) => {
-      if (old.metadata.resourceVersion === object.metadata.resourceVersion) {
-        add(object, 'resynced', LOW_PRIORITY);
-      } else {
-        const keys = keysOf(object);
-        const left = keysOf(old).filter((key) => !keys.includes(key));
-        addAll(left, old, 'left');
-        addAll(keys, object, 'changed');
-      }
+    onAdd: (object, isInInitialList) => {
+      const keys = keysOf(object);
+      tell(keys, undefined, object);
+      if (isInInitialList) addAll(keys, object, 'listed', LOW_PRIORITY);
+      else addAll(keys, object, 'added');
     },
-    onDelete: (lastKnown) => add(lastKnown, 'deleted'),
+    onUpdate: (old, object) => {
+      const keys = keysOf(object);
+      if (old.metadata.resourceVersion === object.metadata.resourceVersion) {
+        addAll(keys, object, 'resynced', LOW_PRIORITY);
+        return;
+      }
+      const left = keysOf(old).filter((key) => !keys.includes(key));
+      tell(left, old, undefined);
+      addAll(left, old, 'left');
+      tell(keys, old, object);
+      addAll(keys, object, keys.length > 0 && detailed() ? changeOf(old, object) : 'changed');
+    },
+    onDelete: (lastKnown) => {
+      const keys = keysOf(lastKnown);
+      tell(keys, lastKnown, undefined);
+      addAll(keys, lastKnown, 'deleted');
+    },
   };
+}
+
+/** `changed: .status.phase, .metadata.labels.app` */
+function changeOf(old: Concerned, object: Concerned): string {
+  if (old.metadata.uid !== object.metadata.uid) return 'replaced by another of its name';
+  const paths = changedPaths(old, object, MOST_FIELDS + 1);
+  if (paths.length === 0) return 'changed: nothing but who wrote it';
+  const named = paths.slice(0, MOST_FIELDS).map(formatPath).join(', ');
+  return `changed: ${named}${paths.length > MOST_FIELDS ? ', …' : ''}`;
 }
 
 /** An object concerns itself. */

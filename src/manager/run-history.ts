@@ -1,0 +1,206 @@
+import { isApiError } from '../api/api-error.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+import { groupResourceOf } from '../api/resource.ts';
+import type { ReconcileResult } from '../metrics/reconcile-metrics.ts';
+import type { Run, RunEnd } from '../workqueue/run-report.ts';
+import type { EndedCall } from './observed-client.ts';
+
+/** One run of a key: why, what it did, what became of it. */
+export interface RunRecord extends Run {
+  readonly controller: string;
+  readonly key: ObjectKey;
+  /** RFC 3339, by the wall clock. */
+  readonly startedAt: string;
+  /** In order of their ends, bounded. */
+  readonly calls: readonly CallRecord[];
+  /** How many calls found no place in `calls`. */
+  readonly omittedCalls: number;
+  /** Absent while it runs. */
+  readonly end?: RunEndRecord;
+}
+
+export interface CallRecord {
+  readonly verb: EndedCall['verb'];
+  /** `pods`, `counts.demo.mark8s.io/status`; empty for a path of its own. */
+  readonly resource: string;
+  /** Key of the object, or what else it was asked for. */
+  readonly at: string;
+  /** HTTP status of a failure; 0 if there was no answer, absent if it succeeded. */
+  readonly code?: number;
+  /** Kind of `ApiError` of a failure, or the name of another error. */
+  readonly error?: string;
+  readonly ms: number;
+}
+
+export interface RunEndRecord extends Omit<RunEnd, 'error'> {
+  /** Message of the error it ended with. */
+  readonly error?: string;
+}
+
+/** What is remembered of a key. */
+export interface KeyHistory {
+  readonly controller: string;
+  readonly key: ObjectKey;
+  /** Totals since the key was first remembered. */
+  readonly runs: number;
+  readonly failures: number;
+  readonly busyMs: number;
+  /** The last runs, latest last; the last of all may be under way. */
+  readonly last: readonly RunRecord[];
+}
+
+export interface RunHistoryOptions {
+  /**
+   * Keys that are remembered, of all controllers together: those that ran last.
+   * @default 1000
+   */
+  readonly keys?: number | undefined;
+  /**
+   * Runs of each that are remembered.
+   * @default 5
+   */
+  readonly runsPerKey?: number | undefined;
+}
+
+/** Calls of a run that are told apart; of a text, so many characters are kept. */
+const MOST_CALLS = 20;
+const LONGEST_TEXT = 300;
+
+const FAILURES: ReadonlySet<ReconcileResult> = new Set(['error', 'terminalError', 'panic']);
+
+/** Takes down what one run does. */
+export class RunRecorder {
+  readonly #calls: CallRecord[] = [];
+  #record: RunRecord;
+
+  constructor(controller: string, key: ObjectKey, run: Run, nowMs: number) {
+    const { reconcileID, causes, omittedCauses, queuedMs } = run;
+    const startedAt = new Date(nowMs).toISOString();
+    const about = { controller, key, reconcileID, causes, omittedCauses, queuedMs, startedAt };
+    this.#record = { ...about, calls: this.#calls, omittedCalls: 0 };
+  }
+
+  get record(): RunRecord {
+    return this.#record;
+  }
+
+  called(call: EndedCall): void {
+    if (this.#calls.length < MOST_CALLS) this.#calls.push(callRecord(call));
+    else this.#record = { ...this.#record, omittedCalls: this.#record.omittedCalls + 1 };
+  }
+
+  ended({ result, tookMs, requeueAfterMs, reason, error }: RunEnd): void {
+    const message = error === undefined ? {} : { error: cut(messageOf(error)) };
+    const end = { result, tookMs, requeueAfterMs, reason, ...message };
+    this.#record = { ...this.#record, end };
+  }
+}
+
+/**
+ * The last runs of the keys that ran last: what answers "why did this key run?". It costs memory, so
+ * there is one only where somebody may ask.
+ */
+export class RunHistory {
+  readonly #capacity: number;
+  readonly #runsPerKey: number;
+  /** In the order in which they ran last. */
+  readonly #keys = new Map<string, Remembered>();
+
+  constructor({ keys = 1000, runsPerKey = 5 }: RunHistoryOptions = {}) {
+    for (const [field, value] of Object.entries({ keys, runsPerKey })) {
+      if (!Number.isSafeInteger(value) || value < 1) {
+        throw new RangeError(`${field} must be a positive integer: got ${value}`);
+      }
+    }
+    this.#capacity = keys;
+    this.#runsPerKey = runsPerKey;
+  }
+
+  /** A run has begun. */
+  began(recorder: RunRecorder): void {
+    const { controller, key } = recorder.record;
+    const id = idOf(controller, key);
+    const known = this.#keys.get(id) ?? {
+      controller,
+      key,
+      runs: 0,
+      failures: 0,
+      busyMs: 0,
+      last: [],
+    };
+    known.last.push(recorder);
+    if (known.last.length > this.#runsPerKey) known.last.shift();
+    this.#keys.delete(id);
+    this.#keys.set(id, known);
+    if (this.#keys.size <= this.#capacity) return;
+    const [oldest] = this.#keys.keys();
+    if (oldest !== undefined) this.#keys.delete(oldest);
+  }
+
+  /** It has ended: `recorder` knows how. */
+  ended({ record: { controller, key, end } }: RunRecorder): void {
+    const known = this.#keys.get(idOf(controller, key));
+    if (!known || !end) return;
+    known.runs++;
+    known.busyMs += end.tookMs;
+    if (FAILURES.has(end.result)) known.failures++;
+  }
+
+  of(controller: string, key: string): KeyHistory | undefined {
+    const known = this.#keys.get(idOf(controller, key));
+    return known && historyOf(known);
+  }
+
+  /** All that are remembered, the one that ran last in front. */
+  all(): KeyHistory[] {
+    return Array.from(this.#keys.values(), historyOf).toReversed();
+  }
+}
+
+interface Remembered {
+  readonly controller: string;
+  readonly key: ObjectKey;
+  runs: number;
+  failures: number;
+  busyMs: number;
+  readonly last: RunRecorder[];
+}
+
+function historyOf({ last, ...known }: Remembered): KeyHistory {
+  return { ...known, last: last.map(({ record }) => record) };
+}
+
+/** No name of a controller has a space. */
+function idOf(controller: string, key: string): string {
+  return `${controller} ${key}`;
+}
+
+function callRecord({ verb, resource, at, options, ms, failed, error }: EndedCall): CallRecord {
+  const { subresource } = options ?? {};
+  const plural = resource ? groupResourceOf(resource) : '';
+  const record = {
+    verb,
+    resource: subresource ? `${plural}/${subresource}` : plural,
+    at: cut(at),
+    ms,
+  };
+  if (!failed) return record;
+  if (isApiError(error)) return { ...record, code: error.code, error: error.kind };
+  return { ...record, error: error instanceof Error ? error.name : 'unknown' };
+}
+
+/** One call, on a line: `patch counts.demo.mark8s.io/status default/web ok 3ms`. */
+export function formatCall({ verb, resource, at, code, error, ms }: CallRecord): string {
+  const result = error === undefined ? 'ok' : code ? `${code} ${error}` : error;
+  return [verb, resource, at, result, `${Math.round(ms)}ms`]
+    .filter((word) => word !== '')
+    .join(' ');
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function cut(text: string): string {
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
+}

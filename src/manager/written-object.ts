@@ -1,0 +1,158 @@
+import { equalJson } from '../api/equal.ts';
+import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import type { Resource } from '../api/resource.ts';
+import { changedPaths, valueAt } from './changed-paths.ts';
+import type { FieldPath } from './changed-paths.ts';
+
+/** What is known of the run that made a write. */
+export interface WritingRun {
+  /** Nothing woke it, and nothing happened meanwhile, but what the key itself had written. */
+  alone: boolean;
+  /** It created or deleted something: it makes progress, whatever else it writes. */
+  progressed: boolean;
+}
+
+/** One change of an object, as its cache showed it. */
+export interface Change {
+  readonly before: DeepReadonly<KubernetesObject>;
+  readonly after: DeepReadonly<KubernetesObject>;
+}
+
+/** A field that a key writes, and how it fares. */
+export interface WrittenField {
+  readonly path: FieldPath;
+  /** Runs that changed it though only the key's own writes had woken them. */
+  selfFed: number;
+  /** Times that others changed it after the key had. */
+  overwritten: number;
+  /** The last run that counted. */
+  lastRun: WritingRun | undefined;
+  lastBy: 'us' | 'others';
+  /** When the counts began, and when they last grew, on the monotonic clock. */
+  sinceMs: number;
+  lastMs: number;
+}
+
+/** What happens more rarely than this, in milliseconds, costs nobody anything: it is not hot. */
+export const LONGEST_GAP_MS = 60_000;
+
+/** Bounds on what is kept of an object: its author decides how much it has. */
+const MOST_VERSIONS = 4;
+const MOST_FIELDS = 16;
+const MOST_CHANGED = 8;
+
+/** An object that a key writes: which of its versions are the key's own, and which fields flap. */
+export class WrittenObject {
+  readonly resource: Resource;
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly #fields: WrittenField[] = [];
+  /** The key's own, latest last. */
+  readonly #versions: { readonly version: string; readonly run: WritingRun }[] = [];
+  #fieldManager: string | undefined;
+  /** Others change it, too. */
+  #isShared = false;
+
+  constructor(resource: Resource, namespace: string | undefined, name: string) {
+    this.resource = resource;
+    this.namespace = namespace;
+    this.name = name;
+  }
+
+  /** Who the key writes it as, if its writes say so. */
+  get fieldManager(): string | undefined {
+    return this.#fieldManager;
+  }
+
+  get fields(): readonly WrittenField[] {
+    return this.#fields;
+  }
+
+  is(resource: Resource, namespace: string | undefined, name: string): boolean {
+    return this.name === name && this.namespace === namespace && this.resource === resource;
+  }
+
+  /** A write of the key was answered with this version. */
+  wrote(version: string, run: WritingRun, fieldManager: string | undefined): void {
+    this.#fieldManager = fieldManager ?? this.#fieldManager;
+    this.#versions.push({ version, run });
+    if (this.#versions.length > MOST_VERSIONS) this.#versions.shift();
+  }
+
+  /** The run that wrote this version; undefined if others did. */
+  writerOf(version: string): WritingRun | undefined {
+    return this.#versions.find((write) => write.version === version)?.run;
+  }
+
+  /**
+   * The key's own write has changed the object.
+   *
+   * @param always look even where there is no suspicion
+   * @returns the fields that it changed
+   */
+  ownChange({ before, after }: Change, run: WritingRun, now: number, always: boolean): FieldPath[] {
+    const selfFed = run.alone && !run.progressed;
+    if (!selfFed) this.#relent();
+    if (!selfFed && !this.#isShared && !always) return [];
+    const paths = changedPaths(before, after, MOST_CHANGED);
+    for (const path of paths) {
+      const field = this.#fieldAt(path, now);
+      if (selfFed && field.lastRun !== run) this.#count(field, 'selfFed', now);
+      field.lastRun = run;
+      field.lastBy = 'us';
+    }
+    return paths;
+  }
+
+  /** Others have changed the object: did they change what the key had written? */
+  foreignChange({ before, after }: Change, now: number): void {
+    this.#isShared = true;
+    for (const field of this.#fields) {
+      const { path, lastBy } = field;
+      if (lastBy === 'others' || equalJson(valueAt(before, path), valueAt(after, path))) continue;
+      this.#count(field, 'overwritten', now);
+      field.lastBy = 'others';
+    }
+  }
+
+  /** Begins anew, once a loop is over. */
+  reset(): void {
+    this.#fields.length = 0;
+  }
+
+  /** There was a reason to write: that speaks against a key that feeds itself. */
+  #relent(): void {
+    for (const field of this.#fields) field.selfFed = Math.max(0, field.selfFed - 1);
+  }
+
+  #count(field: WrittenField, what: 'selfFed' | 'overwritten', now: number): void {
+    if (now - field.lastMs > LONGEST_GAP_MS) {
+      field.selfFed = 0;
+      field.overwritten = 0;
+      field.sinceMs = now;
+    }
+    field[what]++;
+    field.lastMs = now;
+  }
+
+  #fieldAt(path: FieldPath, now: number): WrittenField {
+    const known = this.#fields.find((field) => isSamePath(field.path, path));
+    if (known) return known;
+    const field: WrittenField = {
+      path,
+      selfFed: 0,
+      overwritten: 0,
+      lastRun: undefined,
+      lastBy: 'us',
+      sinceMs: now,
+      lastMs: now,
+    };
+    this.#fields.push(field);
+    if (this.#fields.length > MOST_FIELDS) this.#fields.shift();
+    return field;
+  }
+}
+
+function isSamePath(a: FieldPath, b: FieldPath): boolean {
+  return a.length === b.length && a.every((step, at) => step === b[at]);
+}
