@@ -124,32 +124,9 @@ describe('a label selector', () => {
   });
 
   it('is refused with a SyntaxError and nothing else, whatever it is made of', () => {
-    const pieces = texts([
-      'a',
-      'in',
-      'notin',
-      '=',
-      '==',
-      '!',
-      '<',
-      '>',
-      '(',
-      ')',
-      ',',
-      ' ',
-      '/',
-      '.',
-      '-',
-      '7',
-      '\\',
-      '\0',
-      '\n',
-      '\u00a0',
-      'é',
-      '😀',
-      '\ud800',
-      '__proto__',
-    ]);
+    const pieces = texts(
+      'a|in|notin|=|==|!|<|>|(|)|,| |/|.|-|7|\\|\0|\n|\u00a0|é|😀|\ud800|__proto__'.split('|'),
+    );
     fc.assert(
       fc.property(pieces, (text) => {
         for (const one of tried(parseLabelSelector, text) ?? []) assert.ok(one.key.length > 0);
