@@ -64,3 +64,36 @@ test('other errors are passed on at once, and an abort ends the waiting', async 
   setImmediate(() => abort.abort(reason));
   await assert.rejects(waiting, reason);
 });
+
+test('a change is tried as often as asked for, and no more', async () => {
+  const clock = new FakeClock();
+  const after = async (conflicts: number, steps: number): Promise<string> => {
+    let calls = 0;
+    const change = async () => {
+      if (calls++ < conflicts) throw conflict();
+      return `call ${calls}`;
+    };
+    const outcome = retryOnConflict(change, { clock, steps, random: () => 0 }).catch(
+      () => `failed after ${calls}`,
+    );
+    await clock.advance(1000);
+    return outcome;
+  };
+  assert.equal(await after(0, 1), 'call 1');
+  assert.equal(await after(1, 1), 'failed after 1');
+  assert.equal(await after(1, 2), 'call 2');
+  assert.equal(await after(2, 2), 'failed after 2');
+  assert.equal(await after(4, 5), 'call 5');
+});
+
+test('an error that follows a conflict is passed on at once', async () => {
+  const clock = new FakeClock();
+  const errors = [conflict(), new ApiError({ kind: 'notFound', message: 'gone', code: 404 })];
+  const outcome = assert.rejects(
+    retryOnConflict(() => Promise.reject(errors.shift()), { clock, random: () => 0 }),
+    { kind: 'notFound' },
+  );
+  await clock.advance(10);
+  await outcome;
+  assert.deepEqual(errors, []);
+});

@@ -3,6 +3,7 @@ import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { createRegistry } from '../../../src/metrics/registry.ts';
 import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
+import { AbruptStop } from '../../../src/util/abrupt-stop.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { done, postpone, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
@@ -516,4 +517,28 @@ test('a postponed run keeps its priority', async () => {
     raised: 5,
   });
   await pool.stop();
+});
+
+test('an abrupt stop leaves runs no grace', async () => {
+  const clock = new FakeClock();
+  const { log } = recordingLogger();
+  const queue = new WorkQueue<string>({ name: 'count', clock });
+  const seen: unknown[] = [];
+  const handler: Handler<string> = (_key, { signal }) =>
+    new Promise((resolve) => {
+      signal.addEventListener('abort', () => {
+        seen.push(signal.reason);
+        resolve(done());
+      });
+    });
+  const pool = new WorkerPool<string>({ name: 'count', queue, handler, clock, log });
+  const abort = new AbortController();
+  const running = pool.run(abort.signal);
+  queue.add('a');
+  await settle();
+  const reason = new AbruptStop('the lease is lost');
+  abort.abort(reason);
+  await settle();
+  assert.deepEqual(seen, [reason]);
+  await running;
 });
