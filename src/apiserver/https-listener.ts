@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { constants, createSecureServer } from 'node:http2';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 import { MAX_BODY_BYTES } from './request-body.ts';
 import { errorResponse } from './response.ts';
@@ -23,14 +25,30 @@ export interface HttpsListener {
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
-/** The handler's door to the network: HTTP/1.1 over TLS. */
+type Incoming = IncomingMessage | Http2ServerRequest;
+type Outgoing = ServerResponse | Http2ServerResponse;
+
+/** As a kube-apiserver sets them: streams on a connection, and bytes of a body under way. */
+const HTTP2_SETTINGS = { maxConcurrentStreams: 100, initialWindowSize: 256 * 1024 };
+
+/** The handler's door to the network: HTTP/2 or HTTP/1.1 over TLS, as the client wants it. */
 export async function listenHttps(
   handler: HttpHandler,
   { host, port, certificatePem, privateKeyPem }: HttpsListenerOptions,
 ): Promise<HttpsListener> {
-  const server = createServer({ cert: certificatePem, key: privateKeyPem });
+  const server = createSecureServer({
+    cert: certificatePem,
+    key: privateKeyPem,
+    allowHTTP1: true,
+    settings: HTTP2_SETTINGS,
+  });
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   const exchanges = new Set<Promise<void>>();
-  server.on('request', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+  server.on('request', (incoming: Incoming, outgoing: Outgoing) => {
     const exchange = serve(handler, incoming, outgoing).finally(() => exchanges.delete(exchange));
     exchanges.add(exchange);
   });
@@ -41,7 +59,7 @@ export async function listenHttps(
     async close() {
       const closed = once(server, 'close');
       server.close();
-      server.closeAllConnections();
+      for (const socket of sockets) socket.destroy();
       await closed;
       await Promise.all(exchanges);
     },
@@ -49,11 +67,7 @@ export async function listenHttps(
 }
 
 /** One exchange, from the first byte to the last. It never rejects: a fault breaks the connection. */
-async function serve(
-  handler: HttpHandler,
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-): Promise<void> {
+async function serve(handler: HttpHandler, incoming: Incoming, outgoing: Outgoing): Promise<void> {
   const gone = new AbortController();
   outgoing.on('close', () => gone.abort(new Error('The client closed the connection')));
   try {
@@ -62,13 +76,19 @@ async function serve(
   } catch {
     // The handler answers what can be answered; what it throws is a broken connection, and so is
     // whatever a socket throws.
-    outgoing.destroy();
+    abandon(outgoing);
   }
+}
+
+/** Lets the client see that the answer is not whole. */
+function abandon(outgoing: Outgoing): void {
+  if ('stream' in outgoing) outgoing.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  else outgoing.destroy();
 }
 
 async function answer(
   handler: HttpHandler,
-  incoming: IncomingMessage,
+  incoming: Incoming,
   signal: AbortSignal,
 ): Promise<HttpResponse> {
   const { method = '', url = '/' } = incoming;
@@ -85,19 +105,20 @@ async function answer(
 
 async function send(
   { status, headers, body }: HttpResponse,
-  outgoing: ServerResponse,
+  outgoing: Outgoing,
   signal: AbortSignal,
 ): Promise<void> {
-  outgoing.writeHead(status, headers);
-  outgoing.flushHeaders();
+  if ('stream' in outgoing) outgoing.writeHead(status, headers);
+  else outgoing.writeHead(status, headers).flushHeaders();
+  const sink: Writable = outgoing;
   for await (const chunk of body) {
-    if (!outgoing.write(chunk)) await once(outgoing, 'drain', { signal });
+    if (!sink.write(chunk)) await once(sink, 'drain', { signal });
   }
-  outgoing.end();
+  sink.end();
 }
 
 /** One byte more than the limit is enough for the handler to refuse it. */
-async function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
+async function readBody(incoming: Incoming): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of incoming as AsyncIterable<Uint8Array>) {
@@ -115,7 +136,9 @@ function isMethod(method: string): method is HttpRequest['method'] {
 function plainHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const plain: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) plain[name] = Array.isArray(value) ? value.join(', ') : value;
+    // Pseudo headers of HTTP/2 say what method and path say.
+    if (value === undefined || name.startsWith(':')) continue;
+    plain[name] = Array.isArray(value) ? value.join(', ') : value;
   }
   return plain;
 }

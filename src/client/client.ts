@@ -2,6 +2,7 @@ import type { Draft, KubernetesObject, ObjectList } from '../api/object.ts';
 import type { ObjectName } from '../api/object-key.ts';
 import type { Resource } from '../api/resource.ts';
 import type { WatchEvent } from '../api/watch-event.ts';
+import type { Pulse } from '../util/http.ts';
 
 /**
  * The Kubernetes API as the rest of the house sees it. Every call rejects with an `ApiError` when
@@ -103,6 +104,11 @@ export interface WatchOptions extends CallOptions, Selection {
 export interface WatchStream<T extends KubernetesObject> extends AsyncIterable<WatchEvent<T>> {
   /** `Clock.monotonic()` when bytes last arrived: a sign of life even where no event follows. */
   readonly lastByteMs: number;
+  /**
+   * Of the connection that carries the watch, if it is asked for signs of life while it is silent:
+   * one that does not answer ends the watch. Absent: only what the watch says shows that it lives.
+   */
+  readonly pulse?: Pulse | undefined;
 }
 
 export interface WriteOptions extends CallOptions {

@@ -6,13 +6,13 @@ import type { CredentialsOptions } from './credentials.ts';
 import { credentialsOf } from './credentials.ts';
 import type { HttpClientOptions } from './http-client.ts';
 import { HttpClient } from './http-client.ts';
-import type { TransportOptions } from './transport.ts';
-import { undiciTransport } from './transport.ts';
+import type { ClusterTransportOptions } from './cluster-transport.ts';
+import { clusterTransport } from './cluster-transport.ts';
 
 export interface ClusterConnectionOptions
   extends
     CredentialsOptions,
-    Pick<TransportOptions, 'headersTimeoutMs'>,
+    Pick<ClusterTransportOptions, 'headersTimeoutMs' | 'pingAfterMs' | 'pingTimeoutMs'>,
     Omit<HttpClientOptions, 'handler' | 'server' | 'credentials' | 'clock' | 'log' | 'metrics'> {
   readonly clock?: Clock | undefined;
   /**
@@ -39,9 +39,9 @@ export function connectCluster(
   config: ClusterConfig,
   options: ClusterConnectionOptions = {},
 ): ClusterConnection {
-  const { around = (handler) => handler, headersTimeoutMs } = options;
+  const { around = (handler) => handler, headersTimeoutMs, pingAfterMs, pingTimeoutMs } = options;
   const credentials = credentialsOf(config, options);
-  const transport = undiciTransport({
+  const transport = clusterTransport({
     server: config.server,
     tls: () => credentials.tls(),
     serverName: config.tlsServerName,
@@ -49,6 +49,10 @@ export function connectCluster(
     proxyUrl: config.proxyUrl,
     headers: impersonationHeaders(config.impersonation),
     ...(headersTimeoutMs === undefined ? {} : { headersTimeoutMs }),
+    ...(pingAfterMs === undefined ? {} : { pingAfterMs }),
+    ...(pingTimeoutMs === undefined ? {} : { pingTimeoutMs }),
+    clock: options.clock,
+    log: options.log,
   });
   const client = new HttpClient({
     ...options,

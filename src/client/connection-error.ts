@@ -42,6 +42,12 @@ const RESET_CODES: ReadonlySet<string> = new Set([
   // The parser's words for a body that ended before its declared end.
   'HPE_INVALID_EOF_STATE',
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  'ERR_PING_TIMEOUT',
+  'ERR_HTTP2_STREAM_ERROR',
+  'ERR_HTTP2_SESSION_ERROR',
+  'ERR_HTTP2_STREAM_CANCEL',
+  'ERR_HTTP2_GOAWAY_SESSION',
+  'ERR_HTTP2_INVALID_SESSION',
 ]);
 
 const UNTRUSTED_CODES: ReadonlySet<string> = new Set([
@@ -97,6 +103,11 @@ function explain(error: unknown): Explanation {
       return {
         happened: named('it took the request and gave no answer'),
         nextStep: 'Check the health and load of the API server and of what stands before it.',
+      };
+    case 'ERR_PING_TIMEOUT':
+      return {
+        happened: named(`the connection is dead: ${wordsOf(error)}`),
+        nextStep: 'Check the network, and what stands between this machine and the API server.',
       };
     case 'CERT_HAS_EXPIRED':
     case 'CERT_NOT_YET_VALID':

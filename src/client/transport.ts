@@ -1,17 +1,10 @@
 import type { Dispatcher } from 'undici';
-import { Pool, ProxyAgent } from 'undici';
+import { Pool } from 'undici';
 import type { Clock } from '../util/clock.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 import { unreachable } from './connection-error.ts';
 import type { TlsMaterial } from './dial.ts';
-import {
-  DIAL_TIMEOUT_MS,
-  dialer,
-  sniOf,
-  TCP_KEEP_ALIVE_MS,
-  tlsOptions,
-  withoutBrackets,
-} from './dial.ts';
+import { dialer } from './dial.ts';
 import { untilAborted } from './until-aborted.ts';
 
 export interface TransportOptions {
@@ -126,28 +119,14 @@ export function undiciTransport(options: TransportOptions): Transport {
 const NO_MATERIAL: TlsMaterial = {};
 
 function newDispatcher(server: URL, tls: TlsMaterial, options: TransportOptions): Dispatcher {
-  const { headersTimeoutMs = 65_000, proxyUrl } = options;
-  const common = {
-    headersTimeout: headersTimeoutMs,
+  return new Pool(server.origin, {
+    headersTimeout: options.headersTimeoutMs ?? 65_000,
     bodyTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     pipelining: 1,
     allowH2: false,
-  };
-  if (proxyUrl === undefined) {
-    return new Pool(server.origin, { ...common, connect: dialer({ ...options, tls }) });
-  }
-  return new ProxyAgent({
-    ...common,
-    uri: proxyUrl,
-    connectTimeout: options.dialTimeoutMs ?? DIAL_TIMEOUT_MS,
-    requestTls: {
-      ...tlsOptions({ tls, insecure: options.insecure }),
-      servername: sniOf(withoutBrackets(server.hostname), options.serverName),
-      keepAlive: true,
-      keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
-    },
+    connect: dialer({ ...options, tls }),
   });
 }
 

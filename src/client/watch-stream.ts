@@ -2,6 +2,7 @@ import { ApiError } from '../api/api-error.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import type { WatchEvent } from '../api/watch-event.ts';
 import type { Clock } from '../util/clock.ts';
+import type { Pulse } from '../util/http.ts';
 import type { WatchStream } from './client.ts';
 import { unreachable } from './connection-error.ts';
 import type { Decoder, Expected } from './decoder.ts';
@@ -9,6 +10,8 @@ import { isRecord, malformed, parseJson } from './json.ts';
 
 export interface WatchStreamOptions<T extends KubernetesObject> extends Expected<T> {
   readonly body: AsyncIterable<Uint8Array>;
+  /** Of the connection under it. */
+  readonly pulse?: Pulse | undefined;
   readonly decoder: Decoder;
   readonly clock: Pick<Clock, 'monotonic'>;
   /** What messages call the watch: `GET https://…`. */
@@ -53,6 +56,7 @@ export function watchStream<T extends KubernetesObject>(
   }
 
   return {
+    pulse: options.pulse,
     get lastByteMs() {
       return lastByteMs;
     },

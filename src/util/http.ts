@@ -11,6 +11,18 @@ export interface HttpRequest {
   readonly body?: string | Uint8Array;
   /** Aborting ends the exchange, also while the answer's body is being read. */
   readonly signal?: AbortSignal;
+  /**
+   * The answer goes on without end and may be silent for long. A transport carries it where it can
+   * tell silence from death, if it knows such a place.
+   * @default false
+   */
+  readonly endless?: boolean;
+}
+
+/** Of a connection that is asked for a sign of life when it is silent. */
+export interface Pulse {
+  /** `Clock.monotonic()` at the last sign of life. */
+  readonly lastMs: number;
 }
 
 export interface HttpResponse {
@@ -22,6 +34,8 @@ export interface HttpResponse {
    * exchange. Aborting the request's signal makes it throw the signal's reason.
    */
   readonly body: AsyncIterable<Uint8Array>;
+  /** Of the connection under the body; absent where nobody asks for signs of life. */
+  readonly pulse?: Pulse;
 }
 
 /** Resolves once the answer's headers are there; rejects if there was no answer. */
