@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { ApiError } from '../../../src/api/api-error.ts';
+import type { ApiErrorKind } from '../../../src/api/api-error.ts';
+import type { Lease } from '../../../src/api/builtin.ts';
+import { untilAborted } from '../../../src/client/until-aborted.ts';
+import { LeaderElector } from '../../../src/leaderelection/leader-elector.ts';
+import type { LeaseClient } from '../../../src/leaderelection/lease-lock.ts';
+import type { Clock } from '../../../src/util/clock.ts';
+import { sleepOn } from '../../../src/util/clock.ts';
+import { silentLogger } from '../../../src/util/logger.ts';
+import { LocalClock } from '../../support/local-clock.ts';
+import { seeded } from '../../support/simulation.ts';
+
+const TERMS = { leaseDurationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 700 };
+const AT = { namespace: 'default', name: 'lock' };
+const SCHEDULES = 120;
+const STEP_MS = 250;
+const STEPS = 64;
+
+/** What happens to a process or to its network. */
+const WHAT = [
+  'stop',
+  'kill',
+  'pause',
+  'resume',
+  'unplug',
+  'hang',
+  'lose answers',
+  'plug in',
+  'slow',
+  'fast',
+] as const;
+
+interface Incident {
+  readonly step: number;
+  readonly replica: number;
+  readonly what: (typeof WHAT)[number];
+}
+
+interface Schedule {
+  readonly seed: number;
+  /** Of each replica's clock; none is as wrong, against another, as a lease is longer than its deadline. */
+  readonly rates: readonly number[];
+  readonly incidents: readonly Incident[];
+}
+
+const schedule: fc.Arbitrary<Schedule> = fc.record({
+  seed: fc.nat(),
+  rates: fc.array(fc.constantFrom(0.85, 0.95, 1, 1.1, 1.25), { minLength: 3, maxLength: 3 }),
+  incidents: fc.array(
+    fc.record({
+      step: fc.nat(STEPS - 1),
+      replica: fc.nat(2),
+      what: fc.constantFrom(...WHAT),
+    }),
+    { minLength: 6, maxLength: 24, size: 'max' },
+  ),
+});
+
+/** Time that moves from one event to the next, with a look at the world after each. */
+class Timeline implements Clock {
+  #nowMs = 0;
+  #order = 0;
+  readonly #timers = new Map<number, { readonly dueMs: number; readonly callback: () => void }>();
+
+  now(): number {
+    return Date.UTC(2026, 0, 1) + Math.round(this.#nowMs);
+  }
+
+  monotonic(): number {
+    return this.#nowMs;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const order = this.#order++;
+    this.#timers.set(order, { dueMs: this.#nowMs + Math.max(0, ms), callback });
+    return () => this.#timers.delete(order);
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return sleepOn(this, ms, signal);
+  }
+
+  async advance(ms: number, look: () => void): Promise<void> {
+    const untilMs = this.#nowMs + ms;
+    for (;;) {
+      // Promises alone lead from one timer to the next: they have run when this has.
+      await new Promise((resolve) => setImmediate(resolve));
+      look();
+      let next: number | undefined;
+      let dueMs = untilMs;
+      for (const [order, timer] of this.#timers) {
+        if (timer.dueMs < dueMs || (timer.dueMs === dueMs && next === undefined)) {
+          next = order;
+          dueMs = timer.dueMs;
+        }
+      }
+      const timer = next === undefined ? undefined : this.#timers.get(next);
+      if (next === undefined || !timer) break;
+      this.#timers.delete(next);
+      this.#nowMs = Math.max(this.#nowMs, timer.dueMs);
+      timer.callback();
+    }
+    this.#nowMs = untilMs;
+    look();
+  }
+}
+
+/** Optimistic locking, and nothing else that a server does. */
+class LeaseStore {
+  #lease: Lease | undefined;
+  #version = 0;
+  readonly holders = new Set<string>();
+
+  get(): Lease {
+    if (!this.#lease) throw refusal('notFound');
+    return structuredClone(this.#lease);
+  }
+
+  create(spec: Lease['spec']): Lease {
+    if (this.#lease) throw refusal('alreadyExists');
+    return this.#store(spec);
+  }
+
+  update({ spec, metadata }: Lease): Lease {
+    if (metadata.resourceVersion !== String(this.#version)) throw refusal('conflict');
+    return this.#store(spec);
+  }
+
+  #store(spec: Lease['spec']): Lease {
+    if (spec?.holderIdentity) this.holders.add(spec.holderIdentity);
+    this.#lease = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: {
+        ...AT,
+        uid: 'u',
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        resourceVersion: String(++this.#version),
+      },
+      ...(spec && { spec }),
+    };
+    return this.get();
+  }
+}
+
+function refusal(kind: ApiErrorKind): ApiError {
+  return new ApiError({ kind, message: kind });
+}
+
+/** A machine on which one process after the other runs for the lease. */
+class Replica {
+  elector: LeaderElector | undefined;
+  readonly #name: string;
+  readonly #timeline: Timeline;
+  readonly #store: LeaseStore;
+  readonly #rate: number;
+  readonly #random: () => number;
+  #network: 'up' | 'down' | 'hanging' | 'deaf' = 'up';
+  #latencyMs = 0;
+  #clock: LocalClock;
+  #stop = new AbortController();
+  #generation = 0;
+
+  constructor(
+    name: string,
+    world: { timeline: Timeline; store: LeaseStore; rate: number; random: () => number },
+  ) {
+    this.#name = name;
+    this.#timeline = world.timeline;
+    this.#store = world.store;
+    this.#rate = world.rate;
+    this.#random = world.random;
+    this.#clock = new LocalClock(this.#timeline);
+    this.#boot();
+  }
+
+  befall(what: Incident['what']): void {
+    switch (what) {
+      case 'stop':
+        return this.#stop.abort();
+      case 'kill':
+        // Nothing of it runs any more, and its successor knows nothing of it.
+        this.#clock.pause();
+        return this.#boot();
+      case 'pause':
+        return this.#clock.pause();
+      case 'resume':
+        return this.#clock.resume();
+      case 'unplug':
+        this.#network = 'down';
+        return;
+      case 'hang':
+        this.#network = 'hanging';
+        return;
+      case 'lose answers':
+        this.#network = 'deaf';
+        return;
+      case 'plug in':
+        this.#network = 'up';
+        return;
+      case 'slow':
+        this.#latencyMs = 1800;
+        return;
+      case 'fast':
+        this.#latencyMs = 0;
+    }
+  }
+
+  heal(): void {
+    for (const what of ['resume', 'plug in', 'fast'] as const) this.befall(what);
+  }
+
+  #boot(): void {
+    const clock = new LocalClock(this.#timeline, {
+      rate: this.#rate,
+      offsetMs: (this.#random() - 0.5) * 86_400_000,
+    });
+    const elector = new LeaderElector(
+      { client: this.#client(clock), clock, random: this.#random, log: silentLogger },
+      { ...TERMS, ...AT, identity: `${this.#name}-${this.#generation++}` },
+    );
+    const stop = new AbortController();
+    this.#clock = clock;
+    this.#stop = stop;
+    this.elector = elector;
+    // However it ended, it is started again, unless it was killed and another runs already.
+    const again = async () => {
+      await clock.sleep(100);
+      if (this.elector === elector) this.#boot();
+    };
+    void elector.run(stop.signal).then(again, again);
+  }
+
+  #client(clock: LocalClock): LeaseClient {
+    const carry = <R>(carryOut: () => R, signal: AbortSignal | undefined): Promise<R> =>
+      untilAborted(this.#carry(carryOut, clock), signal);
+    // The elector asks for one kind of objects, and this is what it gets.
+    const client = {
+      get: (_: unknown, __: unknown, { signal }: { signal?: AbortSignal } = {}) =>
+        carry(() => this.#store.get(), signal),
+      create: (_: unknown, { spec }: Lease, { signal }: { signal?: AbortSignal } = {}) =>
+        carry(() => this.#store.create(spec), signal),
+      update: (_: unknown, lease: Lease, { signal }: { signal?: AbortSignal } = {}) =>
+        carry(() => this.#store.update(lease), signal),
+    };
+    return client as LeaseClient;
+  }
+
+  async #carry<R>(carryOut: () => R, clock: LocalClock): Promise<R> {
+    await clock.awake();
+    if (this.#network === 'down') throw refusal('unreachable');
+    if (this.#network === 'hanging') await new Promise(() => undefined);
+    await this.#delay();
+    try {
+      const answer = carryOut();
+      await this.#delay();
+      if (this.#network === 'deaf') throw refusal('unreachable');
+      return answer;
+    } finally {
+      await clock.awake();
+    }
+  }
+
+  async #delay(): Promise<void> {
+    if (this.#latencyMs > 0) await this.#timeline.sleep(this.#latencyMs * this.#random());
+  }
+}
+
+test(`of three processes that fail in ${SCHEDULES} ways, never two may write at one instant, and in the end one leads`, async () => {
+  let handOvers = 0;
+  await fc.assert(
+    fc.asyncProperty(schedule, async ({ seed, rates, incidents }) => {
+      const timeline = new Timeline();
+      const store = new LeaseStore();
+      const random = seeded(seed);
+      const replicas = rates.map(
+        (rate, index) => new Replica(`replica-${index}`, { timeline, store, rate, random }),
+      );
+      const writers = () => replicas.filter(({ elector }) => elector?.mayWrite()).length;
+      const look = () => assert.ok(writers() <= 1, `two may write at ${timeline.monotonic()} ms`);
+      for (let step = 0; step < STEPS; step++) {
+        for (const { replica, what } of incidents.filter((incident) => incident.step === step)) {
+          replicas[replica]?.befall(what);
+        }
+        await timeline.advance(STEP_MS, look);
+      }
+      for (const replica of replicas) replica.heal();
+      await timeline.advance(4 * TERMS.leaseDurationMs, look);
+      assert.equal(writers(), 1);
+      handOvers += store.holders.size - 1;
+    }),
+    { numRuns: SCHEDULES, seed: 1 },
+  );
+  assert.ok(handOvers > SCHEDULES, `${handOvers} hand-overs`);
+});
