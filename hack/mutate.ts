@@ -2,7 +2,7 @@
  * The mutation check: plants one small fault at a time, out of hack/mutants/, and runs the tests of
  * its folder. A fault that no test notices is a promise that no test holds.
  *
- *   node hack/mutate.ts [FOLDER…]    cache, workqueue, record; all of them unless told otherwise
+ *   node hack/mutate.ts [FOLDER…]    cache, workqueue, record, leaderelection; all unless told otherwise
  *
  * It works on copies of the tree in a temporary folder, two faults at a time, and takes some
  * minutes: a check for the desk, not for CI. It ends with 1 if a fault survived, and with 2 if it
@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { CACHE } from './mutants/cache.ts';
+import { LEADERELECTION } from './mutants/leaderelection.ts';
 import type { Mutant } from './mutants/mutant.ts';
 import { RECORD } from './mutants/record.ts';
 import { WORKQUEUE } from './mutants/workqueue.ts';
@@ -24,6 +25,7 @@ const FOLDERS: Readonly<Record<string, readonly Mutant[]>> = {
   cache: CACHE,
   workqueue: WORKQUEUE,
   record: RECORD,
+  leaderelection: LEADERELECTION,
 };
 
 const ROOT = join(import.meta.dirname, '..');

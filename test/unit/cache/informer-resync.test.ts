@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
+import type { InformerState } from '../../../src/metrics/reflector-metrics.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { expired } from '../../support/fake-source.ts';
@@ -103,5 +105,30 @@ test('a period under a second is a second; a negative one is refused', async () 
   assert.equal(notes.length, 2);
   assert.throws(() => world.informer.addHandler({}, { resyncPeriodMs: -1 }), /resyncPeriodMs/);
   assert.throws(() => world.informer.addHandler({}, { resyncPeriodMs: Number.NaN }), RangeError);
+  await world.stop();
+});
+
+test('while handlers are busy, no more than one resync waits', async () => {
+  let gate: Deferred | undefined;
+  let state: InformerState | undefined;
+  const world = informerWorld({
+    yieldTurn: () => gate?.promise ?? Promise.resolve(),
+    metrics: {
+      informer: (_labels, its) => {
+        state = its;
+        return noInformerMetrics;
+      },
+    },
+  });
+  for (let at = 0; at < 1500; at++) world.source.put(`thing-${at}`);
+  world.informer.addHandler({}, { resyncPeriodMs: 1000 });
+  await world.start();
+  gate = new Deferred();
+  await world.clock.advance(10_500);
+  assert.equal(state?.queued, 1);
+  gate.resolve();
+  gate = undefined;
+  await settle();
+  assert.equal(state?.queued, 0);
   await world.stop();
 });

@@ -129,3 +129,13 @@ test('a transform that always fails does not flood the log', () => {
   assert.equal(lines.length, 10);
   assert.equal(refused(), 1000);
 });
+
+test('a deletion whose last state cannot be understood is a deletion all the same', () => {
+  const { intake, queued, refused } = world(() => {
+    throw new Error('unknown shape');
+  });
+  const lastKnown = thing('a', 2);
+  void intake.push({ type: 'deleted', key: keyOf(lastKnown), lastKnown });
+  assert.deepEqual(queued, [{ type: 'deleted', key: keyOf(lastKnown), lastKnown }]);
+  assert.equal(refused(), 1);
+});

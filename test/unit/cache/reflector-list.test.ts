@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../../src/api/api-error.ts';
+import type { Delta } from '../../../src/cache/delta-queue.ts';
+import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { apiError, expired, notFound, tooLarge, unreachable } from '../../support/fake-source.ts';
+import type { Thing } from '../../support/fake-source.ts';
 import { brief, reflectorWorld } from './harness.ts';
 import type { ReflectorWorld } from './harness.ts';
 
@@ -252,5 +255,26 @@ test('one 404 on a watch is not taken for the end of the resource', async () => 
   world.source.endWatches();
   await world.clock.advance(5000);
   assert.deepEqual(world.deltas.map(brief), ['replaced a@11', 'replaced a@11']);
+  await world.stop();
+});
+
+test('no watch begins for as long as the sink asks to wait with the state', async () => {
+  const room = new Deferred();
+  const deltas: string[] = [];
+  const sink = {
+    push(delta: Delta<Thing>) {
+      deltas.push(delta.type);
+      return delta.type === 'replaced' ? room.promise : undefined;
+    },
+  };
+  const world = reflectorWorld('refused', { sink });
+  world.source.put('a');
+  await world.start();
+  await world.clock.advance(5000);
+  assert.deepEqual(deltas, ['replaced']);
+  assert.equal(world.source.openWatches, 0);
+  room.resolve();
+  await settle();
+  assert.equal(world.source.openWatches, 1);
   await world.stop();
 });

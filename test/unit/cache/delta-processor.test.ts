@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { keyOf } from '../../../src/api/object-key.ts';
+import { DeltaProcessor } from '../../../src/cache/delta-processor.ts';
+import type { Entry } from '../../../src/cache/delta-processor.ts';
+import { Indexer } from '../../../src/cache/indexer.ts';
+import { Listener } from '../../../src/cache/listener.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { silentLogger } from '../../../src/util/logger.ts';
+import { thing } from '../../support/fake-source.ts';
+import type { Thing } from '../../support/fake-source.ts';
+import { notebook } from './harness.ts';
+
+function newProcessor() {
+  const indexer = new Indexer<Thing>();
+  const listeners = new Set<Listener<Thing>>();
+  let synced = 0;
+  const processor = new DeltaProcessor(indexer, listeners, () => void synced++);
+  const { signal } = new AbortController();
+  return {
+    indexer,
+    synced: () => synced,
+    process: async (entry: Entry<Thing>) =>
+      processor.process(entry, { spend: () => undefined }, signal),
+    listener: () => {
+      const { notes, handler } = notebook();
+      const listener = new Listener<Thing>(
+        handler,
+        {},
+        {
+          clock: new FakeClock(),
+          log: silentLogger,
+          onFailure: () => assert.fail('no handler fails'),
+          onRemove: () => listeners.delete(listener),
+        },
+      );
+      listeners.add(listener);
+      return { notes, listener };
+    },
+  };
+}
+
+const state = (resourceVersion: string, ...objects: Thing[]): Entry<Thing> => ({
+  type: 'replaced',
+  objects,
+  resourceVersion,
+});
+
+test('a whole state that brings equal objects anew tells nobody, and is what the store has then', async () => {
+  const { indexer, process, listener } = newProcessor();
+  const { notes, listener: early } = listener();
+  early.activate();
+  await process(state('10', thing('a', 1, '5'), thing('b', 1, '6')));
+  const again = thing('a', 1, '5');
+  await process(state('20', again, thing('b', 2, '15')));
+  assert.deepEqual(notes, ['+a=1!', '+b=1!', '~b=1→2']);
+  assert.equal(indexer.get(keyOf(again)), again);
+});
+
+test('a handler that joins before the first state has synced with that state, not before', async () => {
+  const { synced, process, listener } = newProcessor();
+  const { notes, listener: late } = listener();
+  await process({ type: 'joined', listener: late });
+  assert.equal(late.hasSynced, false);
+  await process(state('10', thing('a', 1)));
+  assert.equal(late.hasSynced, true);
+  assert.deepEqual(notes, ['+a=1!']);
+  assert.equal(synced(), 1);
+});
+
+test('a handler that joins after the first state has synced when it was told all of it', async () => {
+  const { synced, process, listener } = newProcessor();
+  await process(state('10', thing('a', 1)));
+  const { notes, listener: late } = listener();
+  await process({ type: 'joined', listener: late });
+  assert.equal(late.hasSynced, true);
+  assert.deepEqual(notes, ['+a=1!']);
+  await process(state('20', thing('a', 1), thing('b', 2, '15')));
+  assert.deepEqual(notes, ['+a=1!', '+b=2'], 'what a later state adds is no initial object');
+  assert.equal(synced(), 1);
+});
