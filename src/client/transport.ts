@@ -85,11 +85,13 @@ export function undiciTransport(options: TransportOptions): Transport {
   };
 
   const handle = async (request: HttpRequest): Promise<HttpResponse> => {
-    const { signal, body } = request;
+    const { signal, body, beforeSend } = request;
     signal?.throwIfAborted();
     const material = await untilAborted(Promise.resolve(tls()), signal);
     try {
-      const answer = await currentDispatcher(material).request({
+      const dispatcher = currentDispatcher(material);
+      const sender = beforeSend ? dispatcher.compose(asking(beforeSend)) : dispatcher;
+      const answer = await sender.request({
         origin: server.origin,
         path: prefix + request.path,
         method: request.method,
@@ -128,6 +130,22 @@ function newDispatcher(server: URL, tls: TlsMaterial, options: TransportOptions)
     allowH2: false,
     connect: dialer({ ...options, tls }),
   });
+}
+
+/** Calls `beforeSend` when there is a connection and the first byte is about to be written to it. */
+function asking(beforeSend: () => void): Dispatcher.DispatcherComposeInterceptor {
+  return (dispatch) => (options, handler) =>
+    dispatch(options, {
+      onRequestStart(controller, context) {
+        beforeSend();
+        handler.onRequestStart?.(controller, context);
+      },
+      onRequestUpgrade: (...event) => handler.onRequestUpgrade?.(...event),
+      onResponseStart: (...event) => handler.onResponseStart?.(...event),
+      onResponseData: (...event) => handler.onResponseData?.(...event),
+      onResponseEnd: (...event) => handler.onResponseEnd?.(...event),
+      onResponseError: (...event) => handler.onResponseError?.(...event),
+    });
 }
 
 /** Leaving early destroys the stream, which closes its connection. */

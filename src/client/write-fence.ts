@@ -1,5 +1,5 @@
 import { ApiError } from '../api/api-error.ts';
-import type { HttpHandler } from '../util/http.ts';
+import type { HttpHandler, HttpRequest } from '../util/http.ts';
 
 /** Why a write was not sent; the `cause` of the `ApiError` its caller gets. */
 export class WriteFencedError extends Error {
@@ -9,8 +9,8 @@ export class WriteFencedError extends Error {
 /**
  * Lets reads through, and writes only while its guard says so; none before it has one. It stands
  * where requests leave, not where they are asked for: a write that waited for the rate limit, for
- * credentials, to be repeated, or in a process that was stopped and continued, is judged at the
- * moment it would be sent. What must pass (a lease, a token review) goes through a client of its own,
+ * credentials, for a connection, to be repeated, or in a process that was stopped and continued, is
+ * judged at the moment it would be sent. What must pass (a lease, a token review) goes through a client of its own,
  * without a fence.
  */
 export class WriteFence {
@@ -24,14 +24,23 @@ export class WriteFence {
   /** `handler`, behind the fence. */
   around(handler: HttpHandler): HttpHandler {
     return async (request) => {
-      if (request.method === 'GET' || this.#mayWrite()) return handler(request);
-      throw new ApiError({
-        kind: 'unavailable',
-        message: `Not sent: ${request.method} ${request.path}: this process is not the leader, or has not renewed its lease in time.`,
-        cause: new WriteFencedError('the write fence is down'),
-      });
+      if (request.method === 'GET') return handler(request);
+      const beforeSend = () => {
+        request.beforeSend?.();
+        if (!this.#mayWrite()) throw notSent(request);
+      };
+      beforeSend();
+      return handler({ ...request, beforeSend });
     };
   }
+}
+
+function notSent({ method, path }: HttpRequest): ApiError {
+  return new ApiError({
+    kind: 'unavailable',
+    message: `Not sent: ${method} ${path}: this process is not the leader, or has not renewed its lease in time.`,
+    cause: new WriteFencedError('the write fence is down'),
+  });
 }
 
 /** True if `error` is a write that the fence stopped: it was not sent. */

@@ -17,6 +17,12 @@ export interface HttpRequest {
    * @default false
    */
   readonly endless?: boolean;
+  /**
+   * Called in the moment the request would go out, which may be long after it was made: it may have
+   * waited for a connection. What it throws is what the sender gets, and nothing is sent. Handlers
+   * that answer by themselves need not call it: there, no time passes in between.
+   */
+  readonly beforeSend?: () => void;
 }
 
 /** Of a connection that is asked for a sign of life when it is silent. */

@@ -285,3 +285,29 @@ test('a tunnel through a proxy reaches the server', async (t) => {
   assert.equal(await textOf(await get(transport)), 'through');
   assert.deepEqual(seen, [new URL(url).host]);
 });
+
+test('a request is judged when there is a connection for it, not when it was made', async (t) => {
+  const received: string[] = [];
+  const { url, server } = await serve(t, (request, response) => {
+    received.push(String(request.url));
+    response.end('ok');
+  });
+  let connections = 0;
+  server.on('connection', () => connections++);
+  const transport = open(t, { server: url });
+  const seen: string[] = [];
+  const stale = new ApiError({ kind: 'unavailable', message: 'too late' });
+  const late = get(transport, {
+    path: '/late',
+    beforeSend: () => {
+      seen.push(`${connections} connection`);
+      throw stale;
+    },
+  });
+  assert.equal(seen.length, 0, 'there is none yet');
+  assert.equal(await failure(late), stale);
+  const inTime = await get(transport, { path: '/in-time', beforeSend: () => seen.push('asked') });
+  assert.equal(await textOf(inTime), 'ok');
+  assert.deepEqual(seen, ['1 connection', 'asked']);
+  assert.deepEqual(received, ['/in-time']);
+});

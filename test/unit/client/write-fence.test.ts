@@ -62,3 +62,18 @@ test('the fence is asked when a write is sent again, not when it was first asked
   await outcome;
   assert.equal(sent.length, 1);
 });
+
+test('a fence that goes down while a write waits for a connection stops it still', async () => {
+  const { sent, handler } = server();
+  let leads = true;
+  const fence = new WriteFence();
+  fence.guardedBy(() => leads);
+  const slow: HttpHandler = async (request) => {
+    leads = false;
+    request.beforeSend?.();
+    return handler(request);
+  };
+  const client = new HttpClient({ handler: fence.around(slow), server: 'test' });
+  await assert.rejects(client.create(CONFIG_MAPS, configMap('settings')), isWriteFenced);
+  assert.equal(sent.length, 0);
+});
