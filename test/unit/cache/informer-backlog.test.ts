@@ -1,19 +1,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InformerHandler } from '../../../src/cache/informer.ts';
+import type { InformerHandler, InformerOptions } from '../../../src/cache/informer.ts';
+import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
+import type { InformerState, ReflectorMetrics } from '../../../src/metrics/reflector-metrics.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
-import { expired } from '../../support/fake-source.ts';
+import { expired, thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 import { informerWorld, notebook } from './harness.ts';
+import type { InformerWorld } from './harness.ts';
 
 /**
  * An informer that is held up while it tells of its first state: `a` and `b` are told, most of the
  * 1500 fillers are not, and whatever comes waits in the queue until `release`.
  */
-async function heldUp(more: InformerHandler<Thing> = {}, resyncPeriodMs = 0) {
+async function heldUp(
+  more: InformerHandler<Thing> = {},
+  resyncPeriodMs = 0,
+  options: InformerOptions<Thing> = {},
+) {
   let gate: Deferred | undefined = new Deferred();
-  const world = informerWorld({ yieldTurn: () => gate?.promise ?? Promise.resolve() });
+  const yieldTurn = () => gate?.promise ?? Promise.resolve();
+  const world = informerWorld({ ...options, yieldTurn });
   const { source, clock, informer } = world;
   source.put('a', 1);
   source.put('b', 1);
@@ -139,3 +147,87 @@ test('a handler that comes while others are held up waits its turn and is told o
   assert.equal(notes.length, 1503);
   await stop();
 });
+
+test('resyncs that fall due while handlers are held up wait as one entry', async () => {
+  let state: InformerState | undefined;
+  const metrics: ReflectorMetrics = {
+    informer: (_, of) => {
+      state = of;
+      return noInformerMetrics;
+    },
+  };
+  const { clock, release, stop } = await heldUp({}, 1000, { metrics });
+  assert.equal(state?.queued, 0);
+  await clock.advance(5500);
+  assert.equal(state.queued, 1);
+  await release();
+  assert.equal(state.queued, 0);
+  await stop();
+});
+
+const COUNT = 1500;
+
+for (const [what, begin] of [
+  [
+    'a late handler’s first objects',
+    ({ informer }, handler) => {
+      informer.addHandler(handler);
+    },
+  ],
+  [
+    'a resync',
+    async ({ informer, clock }, handler) => {
+      informer.addHandler(handler, { resyncPeriodMs: 1000 });
+      await settle();
+      await clock.advance(1000);
+    },
+  ],
+  [
+    'the deletions of a relist',
+    async ({ informer, source, clock }, handler) => {
+      informer.addHandler(handler);
+      await settle();
+      source.emit({ type: 'error', error: expired() });
+      source.restore(5000, []);
+      await clock.advance(800);
+    },
+  ],
+  [
+    'the additions of a relist',
+    async ({ informer, source, clock }, handler) => {
+      informer.addHandler(handler);
+      await settle();
+      source.emit({ type: 'error', error: expired() });
+      const more = Array.from({ length: COUNT }, (_, at) => thing(`more-${at}`));
+      source.restore(5000, [...more, ...source.objects]);
+      await clock.advance(800);
+    },
+  ],
+] as const satisfies readonly [
+  string,
+  (world: InformerWorld, handler: InformerHandler<Thing>) => void | Promise<void>,
+][]) {
+  test(`a stop in the midst of ${what} leaves the rest untold`, async () => {
+    let gate: Deferred | undefined;
+    let told = 0;
+    const world = informerWorld({ yieldTurn: () => gate?.promise ?? Promise.resolve() });
+    for (let at = 0; at < COUNT; at++) world.source.put(`filler-${at}`);
+    await world.start();
+    assert.equal(world.informer.hasSynced, true);
+    // Only what is told while the gate is there is held up, and counts.
+    const count = () => {
+      if (gate) told++;
+    };
+    const beginning = begin(world, { onAdd: count, onUpdate: count, onDelete: count });
+    if (beginning) await settle();
+    gate = new Deferred();
+    await beginning;
+    await settle();
+    assert.ok(told > 0 && told < COUNT, `${told} told`);
+    const soFar = told;
+    const stopping = world.stop();
+    gate.resolve();
+    await stopping;
+    assert.equal(told, soFar);
+  });
+}

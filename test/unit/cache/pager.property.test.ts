@@ -14,6 +14,7 @@ test('however many objects, pages and expired tokens: each object once, from the
       fc.option(fc.nat(5), { nil: undefined }),
       async (count, limit, resourceVersion, expiresAfter) => {
         const source = new FakeSource(new FakeClock());
+        const { signal } = new AbortController();
         const objects = Array.from({ length: count }, (_, at) => thing(`thing-${at}`));
         source.restore(10, objects);
         const pages = Math.max(1, Math.ceil(count / limit));
@@ -30,7 +31,7 @@ test('however many objects, pages and expired tokens: each object once, from the
               return page;
             },
           },
-          { limit, ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+          { limit, signal, ...(resourceVersion === undefined ? {} : { resourceVersion }) },
         );
         assert.deepEqual(list.items, objects);
         assert.equal(list.paginated, pages > 1);
@@ -43,6 +44,7 @@ test('however many objects, pages and expired tokens: each object once, from the
             request.resourceVersion,
             request.continueToken ? undefined : resourceVersion,
           );
+          assert.equal(request.signal, signal);
           assert.equal(whole, expires && request === source.lists.at(-1));
         }
       },

@@ -6,6 +6,7 @@ import {
   apiError,
   expired,
   notFound,
+  thing,
   tooLarge,
   tooManyRequests,
   unreachable,
@@ -165,6 +166,20 @@ test('an object told of twice in the initial state is there once, as it was told
     delta.objects.map(({ spec }) => spec.value),
     [3],
   );
+  await world.stop();
+});
+
+test('a deletion in the initial state that does not say of what spoils nothing', async () => {
+  const world = reflectorWorld('endless');
+  world.source.put('a');
+  await world.start();
+  const broken = thing('a');
+  Reflect.deleteProperty(broken, 'metadata');
+  world.source.emit({ type: 'deleted', object: broken });
+  world.source.emit({ type: 'bookmark', resourceVersion: '11', initialEventsEnd: true });
+  await settle();
+  assert.deepEqual(world.deltas.map(brief), ['replaced a@11']);
+  assert.deepEqual(asked(world), ['stream latest']);
   await world.stop();
 });
 

@@ -201,8 +201,9 @@ test('a token that expires in a relist: the whole list at its resourceVersion, t
   const again = async () => {
     inner.failNext('continue', expired());
     inner.emit({ type: 'error', error: expired() });
+    await settle();
+    assert.equal(world.reflector.progress.phase, 'waiting');
     await world.clock.advance(world.clock.untilNext!);
-    await world.clock.advance(1600);
   };
   await world.start();
   assert.deepEqual(asked.splice(0), ['0 500', 'more 500']);
@@ -311,4 +312,18 @@ test('an abort abandons a watch that was not answered', async () => {
   await world.stop();
   assert.deepEqual([world.clock.pending, asked], [0, 1]);
   assert.deepEqual(world.shown(), []);
+});
+
+test('a resource is missing only as long as that is the last that was heard', async () => {
+  const world = reflectorWorld();
+  world.source.missing = true;
+  await world.start();
+  assert.equal(world.reflector.progress.missing, true);
+  world.source.failNext('list', unreachable());
+  await world.clock.advance(world.clock.untilNext!);
+  assert.equal(world.reflector.progress.missing, false);
+  assert.match(world.reflector.progress.reason!, /ECONNREFUSED/);
+  await world.clock.advance(world.clock.untilNext!);
+  assert.equal(world.reflector.progress.missing, true);
+  await world.stop();
 });

@@ -83,3 +83,10 @@ test('a timer that fires late makes a member due once, and its period runs from 
   assert.equal(member.nextResyncMs, 4 * SECOND);
   assert.equal(fired(), 1);
 });
+
+test('nobody is called for a member that has left', async () => {
+  const { clock, members, join, fired } = world();
+  members.delete(join(SECOND));
+  await clock.advance(10 * SECOND);
+  assert.deepEqual([fired(), clock.pending], [0, 0]);
+});

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { Delta } from '../../../src/cache/delta-queue.ts';
 import { ObjectGuard } from '../../../src/cache/object-guard.ts';
 import { ProgressClock } from '../../../src/cache/progress.ts';
+import { limitsOf } from '../../../src/cache/reflector-options.ts';
 import { WatchConnection } from '../../../src/cache/watch-connection.ts';
 import { isVeryShort } from '../../../src/cache/watch-outcome.ts';
 import { WatchReader } from '../../../src/cache/watch-reader.ts';
@@ -20,7 +21,7 @@ async function world(ordered = true) {
   const connection = await WatchConnection.open(
     source,
     { resourceVersion: '10' },
-    { clock, stallMs: 60_000, signal: owner.signal },
+    { clock, signal: owner.signal, ...limitsOf({}) },
   );
   const progress = new ProgressClock(clock);
   const deltas: Delta<Thing>[] = [];
