@@ -38,9 +38,7 @@ export function statusDetails(value: unknown): StatusDetails | undefined {
             .map((cause) => texts(cause, ['reason', 'message', 'field'])),
         }
       : {}),
-    ...(typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0
-      ? { retryAfterSeconds: seconds }
-      : {}),
+    ...(isInt32(seconds) && seconds >= 0 ? { retryAfterSeconds: seconds } : {}),
   };
 }
 
@@ -54,6 +52,10 @@ function texts<K extends string>(
     if (typeof text === 'string') found[key] = text;
   }
   return found;
+}
+
+function isInt32(value: unknown): value is number {
+  return typeof value === 'number' && (value | 0) === value;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
