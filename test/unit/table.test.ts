@@ -3,8 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-/** The highest number that is due. */
-const LAST = 74;
+const LAST = 92;
 
 const readme = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8');
 
@@ -32,7 +31,7 @@ test('the table has a row for each number, and no number twice', () => {
   const numbers = rows.flatMap(([number = '']) => (number === '' ? [] : [Number(number)]));
   assert.deepEqual(
     numbers,
-    Array.from({ length: Math.max(LAST, numbers.length) }, (_, at) => at + 1),
+    Array.from({ length: LAST }, (_, at) => at + 1),
   );
   for (const row of rows) assert.equal(row.length, 3, row.join(' | '));
 });

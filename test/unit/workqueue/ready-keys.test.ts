@@ -56,6 +56,16 @@ test('a key can be taken out, and leaves nothing behind', () => {
   assert.deepEqual(drain(keys), ['b']);
 });
 
+test('a tenant whose last key was taken out has no turn, and neither has a priority', () => {
+  const keys = new ReadyKeys<string>();
+  keys.add('x1', 0, 'x');
+  keys.add('y1', 0, 'y');
+  keys.add('high', 5, 'x');
+  keys.remove('x1', 0, 'x');
+  keys.remove('high', 5, 'x');
+  assert.deepEqual(drain(keys), ['y1']);
+});
+
 test('low priority gets a turn at a fixed interval however much of high priority comes', () => {
   const keys = new ReadyKeys<string>();
   for (let i = 0; i < 3; i++) keys.add(`low ${i}`, -100, '');
