@@ -22,6 +22,8 @@ export class Damping {
   #rung = 0;
   #delayMs = 0;
   #dueMs = 0;
+  /** The next run may come at once, whatever flaps until then. */
+  #isLifted = false;
   #cancel: () => void = () => undefined;
   /** Runs that were put off so far. */
   damped = 0;
@@ -40,7 +42,7 @@ export class Damping {
 
   /** Milliseconds until the key may run; 0: now. */
   get waitMs(): number {
-    return Math.max(0, this.#dueMs - this.#clock.monotonic());
+    return this.#isLifted ? 0 : Math.max(0, this.#dueMs - this.#clock.monotonic());
   }
 
   /** They have flapped once more: the next run comes later. */
@@ -53,8 +55,14 @@ export class Damping {
 
   /** Something else is to be done: the next run may come at once, and the delays begin anew. */
   lift(): void {
+    this.#isLifted = true;
     this.#rung = 0;
-    this.#dueMs = 0;
+  }
+
+  /** The key runs. */
+  began(): void {
+    if (this.#isLifted) this.#rung = 0;
+    this.#isLifted = false;
   }
 
   end(): void {

@@ -177,7 +177,10 @@ export class HotLoops {
     const { damping } = tracked.loop;
     if (hasFlapped) damping.flapped();
     const ms = damping.waitMs;
-    if (ms === 0) return RUN;
+    if (ms === 0) {
+      damping.began();
+      return RUN;
+    }
     damping.damped++;
     return { kind: 'wait', ms };
   }
@@ -201,7 +204,9 @@ export class HotLoops {
       change,
       run: object.writerOf(change.after.metadata.resourceVersion),
     }));
-    const byOthers = tracked.wokenByOthers || judged.some(({ run }) => !run);
+    const foreign = judged.filter(({ run }) => !run);
+    for (const { object } of foreign) object.share();
+    const byOthers = tracked.wokenByOthers || foreign.length > 0;
     // Caches change before their events are told: the last run may have acted on what comes now.
     if (byOthers) tracked.run.alone = false;
     let hasFlapped = false;

@@ -50,7 +50,6 @@ export class WrittenObject {
   /** The key's own, latest last. */
   readonly #versions: { readonly version: string; readonly run: WritingRun }[] = [];
   #fieldManager: string | undefined;
-  /** Others change it, too. */
   #isShared = false;
 
   constructor(resource: Resource, namespace: string | undefined, name: string) {
@@ -104,9 +103,13 @@ export class WrittenObject {
     return paths;
   }
 
+  /** Others change the object, too: what the key changes is of interest from now on. */
+  share(): void {
+    this.#isShared = true;
+  }
+
   /** Others have changed the object: did they change what the key had written? */
   foreignChange({ before, after }: Change, now: number): void {
-    this.#isShared = true;
     for (const field of this.#fields) {
       const { path, lastBy } = field;
       if (lastBy === 'others' || equalJson(valueAt(before, path), valueAt(after, path))) continue;

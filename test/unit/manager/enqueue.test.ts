@@ -85,6 +85,74 @@ describe('the handler that turns objects into keys', () => {
     );
   });
 
+  it('says what changed, as long as somebody reads it', () => {
+    const { added, sink } = recording();
+    let reads = 0;
+    let detailed = true;
+    const handler = enqueue(PODS, sink, toController(COUNTS), {
+      detailed: () => {
+        reads++;
+        return detailed;
+      },
+    });
+    const { metadata } = pod;
+    const labels = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f'].map((name) => [name, '1']));
+    handler.onUpdate?.(pod, changed({ ...pod, status: { ...pod.status, phase: 'Failed' } }));
+    handler.onUpdate?.(pod, changed({ ...pod, metadata: { ...metadata, labels } }));
+    handler.onUpdate?.(
+      { ...pod, metadata: { ...metadata, labels: {} } },
+      {
+        ...pod,
+        metadata: { ...metadata, labels, resourceVersion: '2' },
+      },
+    );
+    handler.onUpdate?.(pod, changed(pod));
+    handler.onUpdate?.(pod, { ...pod, metadata: { ...metadata, uid: 'x', resourceVersion: '3' } });
+    detailed = false;
+    handler.onUpdate?.(pod, changed({ ...pod, status: { phase: 'Failed' } }));
+    assert.deepEqual(
+      added.map(([, , cause]) => cause?.replace('Pod default/test-count-0 ', '')),
+      [
+        'changed: .status.phase',
+        'changed: .metadata.labels',
+        'changed: .metadata.labels.a, .metadata.labels.b, .metadata.labels.c, .metadata.labels.d, .metadata.labels.e, …',
+        'changed: nothing but who wrote it',
+        'replaced by another of its name',
+        'changed',
+      ],
+    );
+    const before = reads;
+    const { ownerReferences: _, ...orphaned } = metadata;
+    handler.onUpdate?.({ ...pod, metadata: orphaned }, changed({ ...pod, metadata: orphaned }));
+    assert.equal(reads, before, 'not for what concerns nobody');
+  });
+
+  it('tells of each change that concerns a key before the key is added, and of no resync', () => {
+    const { added, sink } = recording();
+    const told: unknown[] = [];
+    const handler = enqueue(PODS, sink, toController(COUNTS), {
+      onChange: (key, before, after) =>
+        told.push([
+          key,
+          before?.metadata.resourceVersion,
+          after?.metadata.resourceVersion,
+          added.length,
+        ]),
+    });
+    handler.onAdd?.(pod, true);
+    handler.onUpdate?.(pod, pod);
+    handler.onUpdate?.(pod, changed(pod));
+    handler.onUpdate?.(pod, changed(aPodOf(aCount({ name: 'other' }), 0)));
+    handler.onDelete?.(pod, true);
+    assert.deepEqual(told, [
+      ['default/test-count', undefined, '1', 0],
+      ['default/test-count', '1', '2', 2],
+      ['default/test-count', '1', undefined, 3],
+      ['default/other', '1', '2', 4],
+      ['default/test-count', '1', undefined, 5],
+    ]);
+  });
+
   it('ignores children of other kinds and of the same kind in another group', () => {
     const toCount = toController(COUNTS);
     const [reference] = pod.metadata.ownerReferences ?? [];

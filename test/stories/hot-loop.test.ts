@@ -1,0 +1,320 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { ApiServer } from '../../src/apiserver/api-server.ts';
+import { EVENTS, PODS } from '../../src/api/builtin.ts';
+import type { Pod } from '../../src/api/builtin.ts';
+import type { DeepReadonly } from '../../src/api/object.ts';
+import { InformerSet } from '../../src/cache/informer-set.ts';
+import type { Client } from '../../src/client/client.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
+import { Controller } from '../../src/manager/controller.ts';
+import type { SyncContext } from '../../src/manager/controller.ts';
+import { RunHistory } from '../../src/manager/run-history.ts';
+import { reconcileMetrics } from '../../src/metrics/reconcile-metrics.ts';
+import { createRegistry } from '../../src/metrics/registry.ts';
+import type { Registry } from '../../src/metrics/registry.ts';
+import { workqueueMetrics } from '../../src/metrics/workqueue-metrics.ts';
+import { EventBroadcaster } from '../../src/record/event-broadcaster.ts';
+import { FakeClock } from '../../src/util/fake-clock.ts';
+import { runAll } from '../../src/util/run-all.ts';
+import { done } from '../../src/workqueue/outcome.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
+import { Simulation } from '../support/simulation.ts';
+
+const AT = { namespace: 'default', name: 'web' };
+
+type Sync = (pod: DeepReadonly<Pod>, context: SyncContext) => Promise<void>;
+
+/** A server, one Pod, and controllers of Pods that are built as users build theirs. */
+class Playground {
+  readonly clock = new FakeClock();
+  readonly client: Client;
+  readonly history = new RunHistory();
+  readonly registry: Registry = createRegistry();
+  readonly #log = recordingLogger();
+  readonly #metrics = {
+    workqueue: workqueueMetrics(this.registry),
+    reconcile: reconcileMetrics(this.registry),
+  };
+  readonly #stops: (() => Promise<void>)[] = [];
+
+  constructor() {
+    const server = new ApiServer({ clock: this.clock });
+    const { clock } = this;
+    this.client = new HttpClient({ clock, server: 'https://simulated', handler: server.handler });
+  }
+
+  async createPod(): Promise<void> {
+    await this.client.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: AT,
+      spec: { containers: [{ name: 'app', image: 'nginx' }] },
+    });
+  }
+
+  async label(labels: Record<string, string | null>, fieldManager: string): Promise<void> {
+    await this.client.patch(PODS, AT, patchOf(labels), { fieldManager });
+  }
+
+  /** Starts a controller whose runs are noted; the returned function stops it. */
+  start(name: string, sync: Sync): { readonly runsMs: number[]; stop(): Promise<void> } {
+    const { client, clock, history } = this;
+    const { log } = this.#log;
+    const informers = new InformerSet(client, { clock });
+    const events = new EventBroadcaster({ client, clock, log });
+    const runsMs: number[] = [];
+    const pods = informers.for(PODS);
+    const controller = new Controller(
+      { client, clock, log, events, history, metrics: this.#metrics },
+      {
+        name,
+        kind: PODS.kind,
+        sync: async (key, context) => {
+          runsMs.push(clock.monotonic());
+          const pod = pods.lister.get(key);
+          if (pod) await sync(pod, context);
+          return done();
+        },
+      },
+    ).for(pods);
+    const abort = new AbortController();
+    const running = runAll(
+      [informers, events, controller].map((part) => (signal) => part.run(signal)),
+      abort.signal,
+    );
+    const stop = async () => {
+      abort.abort();
+      await clock.advance(1000);
+      await running;
+    };
+    this.#stops.push(stop);
+    return { runsMs, stop };
+  }
+
+  async end(): Promise<void> {
+    for (const stop of this.#stops) await stop();
+  }
+
+  lines(message: string): Record<string, unknown>[] {
+    return this.#log.lines
+      .filter((line) => line.message === message)
+      .map(({ fields: { within: _, ...fields } }) => fields);
+  }
+
+  async warnings(): Promise<string[]> {
+    const { items } = await this.client.list(EVENTS, { namespace: 'default' });
+    return items
+      .map(({ type, reason, message, count, source, involvedObject: { name } }) =>
+        [type, reason, name, `x${count}`, source?.component, withoutTimes(message)].join(' '),
+      )
+      .toSorted();
+  }
+
+  async metric(name: string): Promise<Record<string, number>> {
+    const metric = await this.registry.getSingleMetric(`crd_controller_${name}`)?.get();
+    return Object.fromEntries(
+      metric?.values.map(({ labels, value }) => [labels['controller'], value]) ?? [],
+    );
+  }
+}
+
+function patchOf(labels: Record<string, string | null>) {
+  return { type: 'merge', body: { metadata: { labels } } } as const;
+}
+
+function withoutTimes(message = ''): string {
+  return message.replaceAll(/within [\d.]+m?s/g, 'within T');
+}
+
+/** Wants a label to have a value. */
+const wants =
+  (label: string, value: string, fieldManager: string): Sync =>
+  async (pod, { client, signal }) => {
+    if (pod.metadata.labels?.[label] === value) return;
+    await client.patch(PODS, AT, patchOf({ [label]: value }), { fieldManager, signal });
+  };
+
+const gaps = (runsMs: readonly number[]): number[] =>
+  runsMs.slice(1).map((ms, at) => ms - (runsMs[at] ?? 0));
+
+describe('given a controller that writes the time into a status at every run', () => {
+  let world: Playground;
+  let isMended: boolean;
+  let controller: { readonly runsMs: number[] };
+
+  beforeEach(async () => {
+    world = new Playground();
+    isMended = false;
+    await world.createPod();
+    controller = world.start('clocks', async (pod, { client, signal }) => {
+      // Slow enough for the time to differ.
+      await world.clock.sleep(5);
+      const message = `seen at ${world.clock.monotonic()}`;
+      const body = { status: { message } };
+      if (isMended && pod.status?.message) return;
+      await client.patch(
+        PODS,
+        AT,
+        { type: 'merge', body },
+        {
+          subresource: 'status',
+          fieldManager: 'clock-manager',
+          signal,
+        },
+      );
+    });
+  });
+  afterEach(() => world.end());
+
+  it('it is named once, in the log and in one event, and counted', async () => {
+    await world.clock.advance(120_000);
+    const said =
+      'Each run changes .status.message (written by "clock-manager") and is woken by that change alone: 10 times within T. Runs are put off, by up to 5m0s, until this stops.';
+    assert.deepEqual(await world.warnings(), [`Warning HotLoop web x1 pod-controller ${said}`]);
+    assert.deepEqual(world.lines('Hot loop; the key is slowed down'), [
+      {
+        controller: 'clocks',
+        pod: 'default/web',
+        fields: ['.status.message'],
+        kind: 'selfFed',
+        managers: ['clock-manager'],
+        times: 10,
+      },
+    ]);
+    assert.deepEqual(await world.metric('hot_loops_total'), { clocks: 1 });
+    assert.ok(((await world.metric('hot_loop_damped_runs_total'))['clocks'] ?? 0) >= 7);
+  });
+
+  it('it runs more and more rarely, at last every five minutes', async () => {
+    await world.clock.advance(1_500_000);
+    const seconds = gaps(controller.runsMs).map((ms) => Math.round(ms / 1000));
+    assert.deepEqual(seconds.slice(0, 11), Array<number>(11).fill(0));
+    assert.deepEqual(seconds.slice(11), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
+  });
+
+  it('when it is mended the loop is over, and the key runs as any other', async () => {
+    await world.clock.advance(20_000);
+    isMended = true;
+    await world.clock.advance(100_000);
+    assert.equal(world.lines('Hot loop is over').length, 1);
+    const before = controller.runsMs.length;
+    await world.label({ by: 'user' }, 'kubectl');
+    await world.clock.advance(1000);
+    await world.label({ by: 'another' }, 'kubectl');
+    await world.clock.advance(600_000);
+    assert.equal(controller.runsMs.length, before + 2);
+    assert.equal((await world.warnings()).length, 1);
+  });
+
+  it('its history tells why it ran: its own write, and that it was put off', async () => {
+    await world.clock.advance(30_000);
+    const { last, runs } = world.history.of('clocks', 'default/web') ?? assert.fail();
+    assert.equal(last.length, 5);
+    assert.ok(runs > 12);
+    const { causes, calls, end } = last.at(-1) ?? assert.fail();
+    assert.deepEqual(causes, [
+      'Pod default/web changed: .status.message',
+      'postponed: in a hot loop',
+    ]);
+    assert.deepEqual(calls, [
+      { verb: 'patch', resource: 'pods/status', at: 'default/web', ms: calls[0]?.ms },
+    ]);
+    assert.equal(end?.result, 'done');
+  });
+});
+
+describe('given two controllers that want different values of a label', () => {
+  it('each is told of the other, both are slowed down, and it is over when one gives up', async () => {
+    const world = new Playground();
+    await world.createPod();
+    const red = world.start('red', wants('team', 'red', 'red-manager'));
+    const blue = world.start('blue', wants('team', 'blue', 'blue-manager'));
+    await world.clock.advance(60_000);
+    assert.ok(red.runsMs.length + blue.runsMs.length < 80, String(red.runsMs.length));
+    const fields = {
+      pod: 'default/web',
+      fields: ['.metadata.labels.team'],
+      kind: 'disputed',
+      times: 5,
+    };
+    const told = world.lines('Hot loop; the key is slowed down');
+    const both = ['red-manager', 'blue-manager'];
+    assert.deepEqual(
+      told.toSorted((a, b) => String(b['controller']).localeCompare(String(a['controller']))),
+      [
+        { ...fields, controller: 'red', managers: both },
+        { ...fields, controller: 'blue', managers: both.toReversed() },
+      ],
+    );
+    const said = (us: string, them: string) =>
+      `Warning HotLoop web x1 pod-controller A dispute over .metadata.labels.team: this controller ("${us}-manager") writes it and "${them}-manager" changes it again, 5 times within T. Runs are put off, by up to 5m0s, until this stops.`;
+    assert.deepEqual(await world.warnings(), [said('blue', 'red'), said('red', 'blue')]);
+
+    await blue.stop();
+    await world.clock.advance(600_000);
+    assert.equal(world.lines('Hot loop is over').length, 1);
+    const { metadata } = await world.client.get(PODS, AT);
+    assert.equal(metadata.labels?.['team'], 'red');
+    const before = red.runsMs.length;
+    await world.clock.advance(600_000);
+    assert.equal(red.runsMs.length, before, 'steady');
+    await world.end();
+  });
+});
+
+describe('given an actor that sets a field back to its default whenever it is changed', () => {
+  it('the controller that changes it learns who that is', async () => {
+    const world = new Playground();
+    await world.createPod();
+    world.start('tier', wants('tier', 'gold', 'tier-manager'));
+    const stop = new AbortController();
+    const defaulting = (async () => {
+      const stream = await world.client.watch(PODS, { ...AT, signal: stop.signal });
+      for await (const event of stream) {
+        if (event.type !== 'modified' || event.object.metadata.labels?.['tier'] !== 'gold')
+          continue;
+        await world.label({ tier: 'default' }, 'policy-webhook');
+      }
+    })();
+    await world.clock.advance(30_000);
+    const [line] = world.lines('Hot loop; the key is slowed down');
+    assert.deepEqual(line?.['managers'], ['tier-manager', 'policy-webhook']);
+    assert.equal((await world.warnings()).length, 1);
+    stop.abort();
+    await defaulting;
+    await world.end();
+  });
+});
+
+describe('given a Count whose Pods come and go all the time', () => {
+  it('nothing is taken for a hot loop', async () => {
+    const world = new Simulation();
+    world.startCluster();
+    await world.installCrd();
+    world.startDaemon();
+    await world.applyCount({ count: 5 });
+    await world.untilReady(5);
+    for (let turn = 0; turn < 12; turn++) {
+      await world.client.delete(PODS, world.podAt(turn % 5), { gracePeriodSeconds: 0 });
+      if (turn === 5) await world.patchCount({ name: 'nginx:2' });
+      await world.pass(turn % 3 === 0 ? 5 : 300);
+    }
+    await world.untilReady(5);
+    // Ready, not ready, ready: the status of the Count goes to and fro with its Pod.
+    for (let turn = 0; turn < 60; turn++) {
+      const status = turn % 2 === 0 ? 'False' : 'True';
+      const body = { status: { conditions: [{ type: 'Ready', status }] } };
+      const patch = { type: 'merge', body } as const;
+      await world.client.patch(PODS, world.podAt(0), patch, { subresource: 'status' });
+      if (turn % 5 === 0) await world.pass(30);
+    }
+    await world.untilReady(5);
+    const messages = world.lines.map(({ message }) => message);
+    assert.ok(messages.filter((message) => message === 'Created Pod').length >= 12);
+    const written = world.server.requests.count({ resource: 'counts', subresource: 'status' });
+    assert.ok(written > 30, String(written));
+    assert.ok(!messages.some((message) => message.startsWith('Hot loop')));
+    await world.end();
+  });
+});
