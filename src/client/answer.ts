@@ -23,9 +23,14 @@ export async function readBody(
 }
 
 /** The JSON of a successful answer to `call` (`GET https://…`). */
-export function parseAnswer(response: HttpResponse, body: Buffer, call: string): unknown {
+export function parseAnswer(
+  response: HttpResponse,
+  body: Buffer,
+  call: string,
+  parse: (bytes: Buffer, what: string) => unknown = parseJson,
+): unknown {
   if (!isJson(response)) throw notKubernetes(response, body, call, 'malformed');
-  return parseJson(body, `The answer to ${call}`);
+  return parse(body, `The answer to ${call}`);
 }
 
 /** The error an unsuccessful answer stands for: the server's own words where it sent a Status. */

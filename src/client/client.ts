@@ -105,6 +105,11 @@ export interface WatchStream<T extends KubernetesObject> extends AsyncIterable<W
   /** `Clock.monotonic()` when bytes last arrived: a sign of life even where no event follows. */
   readonly lastByteMs: number;
   /**
+   * The same events, those that arrived together at once, for who cannot afford a promise for each;
+   * iterate one or the other. Absent: they come one by one.
+   */
+  batches?(): AsyncIterable<readonly WatchEvent<T>[]>;
+  /**
    * Of the connection that carries the watch, if it is asked for signs of life while it is silent:
    * one that does not answer ends the watch. Absent: only what the watch says shows that it lives.
    */

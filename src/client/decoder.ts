@@ -1,7 +1,9 @@
 import type { KubernetesObject, ObjectList } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import { apiVersionOf } from '../api/resource.ts';
-import { isRecord, malformed } from './json.ts';
+import { isRecord, malformed, parseJson } from './json.ts';
+import { ELEMENTS } from './json-scan.ts';
+import type { JsonPath } from './json-scan.ts';
 import { StringPool } from './string-pool.ts';
 
 export interface DecoderOptions {
@@ -19,8 +21,12 @@ export interface Expected<T extends KubernetesObject> {
   readonly metadataOnly?: boolean | undefined;
 }
 
+/** Where managedFields are in an event of a watch, and in a list. */
+const IN_EVENT: JsonPath = ['object', 'metadata', 'managedFields'];
+const IN_LIST: JsonPath = ['items', ELEMENTS, 'metadata', 'managedFields'];
+
 /**
- * From parsed JSON to the objects a caller may rely on: an object has metadata, an item of a list
+ * From JSON to the objects a caller may rely on: an object has metadata, an item of a list
  * has `apiVersion` and `kind` like any other object, and what would only fill memory is gone.
  */
 export class Decoder {
@@ -29,6 +35,12 @@ export class Decoder {
 
   constructor({ keepManagedFields = false }: DecoderOptions = {}) {
     this.#keepManagedFields = keepManagedFields;
+  }
+
+  /** An event of a watch, or a list, as `parseJson` does; most of what goes is not even parsed. */
+  parse(bytes: Buffer, what: string, form: 'event' | 'list'): unknown {
+    if (this.#keepManagedFields) return parseJson(bytes, what);
+    return parseJson(bytes, what, form === 'event' ? IN_EVENT : IN_LIST);
   }
 
   /** @throws {ApiError} of kind `malformed` if `value` is no object of Kubernetes */
@@ -69,7 +81,10 @@ export class Decoder {
   }
 
   #trim(metadata: Record<string, unknown>): void {
-    if (!this.#keepManagedFields) delete metadata['managedFields'];
+    // An object that loses a member becomes a slow and large one: only where parsing left it there.
+    if (!this.#keepManagedFields && metadata['managedFields'] !== undefined) {
+      delete metadata['managedFields'];
+    }
     this.#shareValue(metadata, 'namespace');
     const { labels, ownerReferences } = metadata;
     if (isRecord(labels)) {

@@ -21,7 +21,7 @@ import { Decoder } from './decoder.ts';
 import type { DecoderOptions, Expected } from './decoder.ts';
 import type { ExchangerOptions } from './exchanger.ts';
 import { Exchanger } from './exchanger.ts';
-import { isRecord, malformed } from './json.ts';
+import { isRecord, malformed, parseJson } from './json.ts';
 import { watchStream } from './watch-stream.ts';
 
 export interface HttpClientOptions extends ExchangerOptions, DecoderOptions {
@@ -77,7 +77,9 @@ export class HttpClient implements Client {
       continue: continueToken,
     });
     const accept = metadataOnly ? metadataType('PartialObjectMetadataList') : JSON_TYPE;
-    const answer = await this.#json({ method: 'GET', path, accept, signal });
+    const answer = await this.#json({ method: 'GET', path, accept, signal }, (bytes, what) =>
+      this.#decoder.parse(bytes, what, 'list'),
+    );
     return this.#decoder.list(answer, { resource, metadataOnly });
   }
 
@@ -179,10 +181,10 @@ export class HttpClient implements Client {
     return this.#decoder.object(await this.#json(write), { resource });
   }
 
-  async #json(json: JsonCall): Promise<unknown> {
+  async #json(json: JsonCall, parse = parseJson): Promise<unknown> {
     const call = httpCall(json);
     const { response, body } = await this.#exchanger.send(call);
-    return parseAnswer(response, body, this.#exchanger.describe(call));
+    return parseAnswer(response, body, this.#exchanger.describe(call), parse);
   }
 }
 

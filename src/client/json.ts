@@ -1,4 +1,6 @@
 import { ApiError } from '../api/api-error.ts';
+import { scanJson } from './json-scan.ts';
+import type { JsonPath, JsonScan } from './json-scan.ts';
 
 /**
  * Objects and arrays may nest this deep. Kubernetes' own kinds stay below 20; recursive code
@@ -15,17 +17,19 @@ const CLOSE_BRACE = 0x7d;
 const BRACE_BIT = 0x20;
 
 /**
- * Parses what a server sent. `what` names it in the error.
+ * Parses what a server sent. `what` names it in the error. Arrays at the end of `leaveOut` may or
+ * may not be there: an array that nobody wants is found in a quarter of the time it takes to parse.
  *
  * @throws {ApiError} of kind `malformed` if it is not JSON or nests too deep. The error carries
  *   nothing of the text, which may be a Secret's.
  */
-export function parseJson(bytes: Buffer, what: string): unknown {
-  if (isTooDeep(bytes)) {
+export function parseJson(bytes: Buffer, what: string, leaveOut?: JsonPath): unknown {
+  const scan = leaveOut && scanJson(bytes, leaveOut);
+  if (scan ? scan.depth > MAX_DEPTH : isTooDeep(bytes)) {
     throw malformed(`${what} is nested deeper than ${MAX_DEPTH} levels`);
   }
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return JSON.parse(scan ? textWithout(bytes, scan) : bytes.toString('utf8'));
   } catch {
     throw malformed(`${what} is incomplete or malformed JSON (${bytes.length} bytes)`);
   }
@@ -38,6 +42,16 @@ export function malformed(message: string): ApiError {
 /** True for a JSON object; arrays are none. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function textWithout(bytes: Buffer, { cuts }: JsonScan): string {
+  let text = '';
+  let from = 0;
+  for (let at = 0; at < cuts.length; at += 2) {
+    text += bytes.toString('utf8', from, cuts[at]);
+    from = cuts[at + 1] ?? bytes.length;
+  }
+  return text + bytes.toString('utf8', from);
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Pulse } from '../util/http.ts';
 import type { WatchStream } from './client.ts';
 import { unreachable } from './connection-error.ts';
 import type { Decoder, Expected } from './decoder.ts';
-import { isRecord, malformed, parseJson } from './json.ts';
+import { isRecord, malformed } from './json.ts';
 
 export interface WatchStreamOptions<T extends KubernetesObject> extends Expected<T> {
   readonly body: AsyncIterable<Uint8Array>;
@@ -31,8 +31,8 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 /**
  * The events of a watch, from its bytes: one JSON object a line. Nothing vanishes: a line that is no
- * event, or that was cut, ends the iteration with an `ApiError`. Each byte is copied at most once
- * before it is parsed, however the network cuts the stream.
+ * event, or that was cut, ends the iteration with an `ApiError`, after the events before it. Each
+ * byte is copied at most once before it is parsed, however the network cuts the stream.
  */
 export function watchStream<T extends KubernetesObject>(
   options: WatchStreamOptions<T>,
@@ -40,15 +40,17 @@ export function watchStream<T extends KubernetesObject>(
   const { body, clock, call, signal, maxLineBytes = MAX_LINE_BYTES } = options;
   let lastByteMs = clock.monotonic();
 
-  async function* events(): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  async function* batches(): AsyncGenerator<WatchEvent<T>[], void, undefined> {
     const lines = new LineSplitter(maxLineBytes, call);
     try {
       for await (const chunk of body) {
         lastByteMs = clock.monotonic();
-        for (const line of lines.push(chunk)) yield decodeEvent(line, options);
+        const { events, fault } = decodeEvents(lines.push(chunk), options);
+        if (events.length > 0) yield events;
+        if (fault) throw fault.error;
       }
       const rest = lines.rest();
-      if (rest.length > 0) yield decodeLast(rest, options);
+      if (rest.length > 0) yield [decodeLast(rest, options)];
     } catch (error) {
       if (signal?.aborted) return;
       throw unreachable(error, call);
@@ -60,7 +62,10 @@ export function watchStream<T extends KubernetesObject>(
     get lastByteMs() {
       return lastByteMs;
     },
-    [Symbol.asyncIterator]: events,
+    batches,
+    async *[Symbol.asyncIterator]() {
+      for await (const batch of batches()) yield* batch;
+    },
   };
 }
 
@@ -81,7 +86,8 @@ class LineSplitter {
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      const line = trimmed(this.#finish(chunk.subarray(start, end)));
+      const part = chunk.subarray(start, end);
+      const line = trimmed(this.#begunBytes === 0 ? this.#bounded(part) : this.#finish(part));
       start = end + 1;
       if (line.length > 0) yield line;
     }
@@ -95,18 +101,20 @@ class LineSplitter {
 
   #finish(end: Buffer): Buffer {
     this.#keep(end);
-    const line = this.#begun.length === 1 ? end : Buffer.concat(this.#begun, this.#begunBytes);
+    const line = Buffer.concat(this.#begun, this.#begunBytes);
     this.#begun = [];
     this.#begunBytes = 0;
     return line;
   }
 
   #keep(part: Buffer): void {
-    this.#begun.push(part);
+    this.#begun.push(this.#bounded(part));
     this.#begunBytes += part.length;
-    if (this.#begunBytes > this.#maxBytes) {
-      throw malformed(`${this.#call}: an event is longer than ${this.#maxBytes} bytes`);
-    }
+  }
+
+  #bounded(part: Buffer): Buffer {
+    if (this.#begunBytes + part.length <= this.#maxBytes) return part;
+    throw malformed(`${this.#call}: an event is longer than ${this.#maxBytes} bytes`);
   }
 }
 
@@ -127,11 +135,25 @@ function decodeLast<T extends KubernetesObject>(
   }
 }
 
+/** The events up to the first line that is none. */
+function decodeEvents<T extends KubernetesObject>(
+  lines: Iterable<Buffer>,
+  options: WatchStreamOptions<T>,
+): { readonly events: WatchEvent<T>[]; readonly fault?: { readonly error: unknown } } {
+  const events: WatchEvent<T>[] = [];
+  try {
+    for (const line of lines) events.push(decodeEvent(line, options));
+    return { events };
+  } catch (error) {
+    return { events, fault: { error } };
+  }
+}
+
 function decodeEvent<T extends KubernetesObject>(
   line: Buffer,
   options: WatchStreamOptions<T>,
 ): WatchEvent<T> {
-  const event = parseJson(line, `An event of ${options.call}`);
+  const event = options.decoder.parse(line, `An event of ${options.call}`, 'event');
   const object = isRecord(event) ? event['object'] : undefined;
   if (!isRecord(event) || !isRecord(object)) {
     throw malformed(`${options.call}: a line of ${line.length} bytes is no watch event`);

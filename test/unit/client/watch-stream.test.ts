@@ -236,3 +236,20 @@ test('objects lose their managed fields, and metadata-only ones get the kind the
     { type: 'deleted', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: object.metadata } },
   ]);
 });
+
+test('events that arrive together come together, and those before a fault come before it', async () => {
+  const [a, b, c] = ['a', 'b', 'c'].map((name) => line('ADDED', configMap(name)));
+  const stream = open([`${a}${b}${c?.slice(0, 9)}`, c?.slice(9) ?? '', `${a}oops\n${b}`]);
+  const batches: string[][] = [];
+  await assert.rejects(
+    async () => {
+      for await (const batch of stream.batches?.() ?? []) {
+        batches.push(
+          batch.map((event) => ('object' in event ? event.object.metadata.name : event.type)),
+        );
+      }
+    },
+    { kind: 'malformed' },
+  );
+  assert.deepEqual(batches, [['a', 'b'], ['c'], ['a']]);
+});
