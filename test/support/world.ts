@@ -17,7 +17,8 @@ import type { LogLine } from './recording-logger.ts';
 
 export const NAME = 'test-count';
 
-const DAEMON_CONFIG: DaemonConfig = {
+/** What a daemon of a story runs on, unless the story says otherwise. */
+export const DAEMON_CONFIG: DaemonConfig = {
   controllers: ['count'],
   namespaces: [],
   concurrentSyncs: new Map(),
