@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { LEASES } from '../../src/api/builtin.ts';
+import { LeadershipLostError } from '../../src/leaderelection/leader-elector.ts';
+import { Deferred } from '../../src/util/deferred.ts';
+import type { HttpHandler } from '../../src/util/http.ts';
+import { Replicas } from '../support/replicas.ts';
+import type { Replica } from '../support/replicas.ts';
+import { seeded } from '../support/simulation.ts';
+
+const LEASE_MS = 15_000;
+const DEADLINE_MS = 10_000;
+/** The longest pause between two looks at the lease. */
+const LOOK_MS = 4400;
+/** For caches to be known to be fresh: a bookmark comes a second after it is asked for. */
+const FRESH_MS = 1500;
+
+describe('given two daemons that elect a leader', () => {
+  let world: Replicas;
+  let a: Replica;
+  let b: Replica;
+
+  beforeEach(async () => {
+    world = new Replicas();
+    world.startCluster();
+    await world.installCrd();
+    a = world.startReplica('a');
+    await world.pass(100);
+    b = world.startReplica('b', { config: { healthProbeBindAddress: '127.0.0.1:0' } });
+    await world.applyCount();
+    await world.untilReady(3);
+  });
+  afterEach(() => world.end());
+
+  const holder = async () =>
+    (await world.client.get(LEASES, { namespace: 'default', name: 'crd-controller' })).spec
+      ?.holderIdentity;
+  const untilWorks = async (replica: Replica, withinMs: number) => {
+    const fromMs = world.elapsedMs();
+    await world.until(
+      `${replica.identity} works`,
+      async () => replica.hasLogged('Starting workers'),
+      { withinMs },
+    );
+    return world.elapsedMs() - fromMs;
+  };
+  const leaderEvents = () => world.events('crd-controller');
+
+  it('one works; the other is ready, and warm', async () => {
+    assert.deepEqual(world.writers(), ['a']);
+    assert.deepEqual(world.writesOf(b), []);
+    assert.ok(b.hasLogged('Caches populated'));
+    assert.ok(!b.hasLogged('Starting controller'));
+    await world.until('probes', async () => b.address !== undefined);
+    for (const probe of ['readyz', 'livez', 'healthz', 'livez/leaderElection']) {
+      const answer = await fetch(`http://${b.address}/${probe}`);
+      assert.match(`${answer.status} ${await answer.text()}`, /^200 (ok|\[\+\])/, probe);
+    }
+    assert.deepEqual(await leaderEvents(), ['LeaderElection a became leader']);
+  });
+
+  it('a leader that is stopped hands over as soon as the other looks', async () => {
+    a.stop();
+    await world.until('it ends', async () => a.ending !== undefined, { withinMs: 1000 });
+    assert.equal(a.ending, 'ended');
+    assert.equal(await holder(), '');
+    const last = world.server.requests.recent
+      .filter(({ userAgent, method }) => userAgent.startsWith('a') && method !== 'GET')
+      .slice(-2)
+      .map(({ info }) => `${info?.verb} ${info?.resource}`);
+    assert.deepEqual(last, ['create events', 'update leases'], 'says so, and then lets go');
+    await world.patchCount({ count: 5 });
+    await untilWorks(b, LOOK_MS + FRESH_MS);
+    await world.untilReady(5);
+    assert.deepEqual(await leaderEvents(), [
+      'LeaderElection a became leader',
+      'LeaderElection a stopped leading',
+      'LeaderElection b became leader',
+    ]);
+    assert.deepEqual([...a.errors, ...b.errors], []);
+  });
+
+  it('a leader that is killed is replaced when its lease is over', async () => {
+    a.pause();
+    await world.patchCount({ count: 5 });
+    const tookMs = await untilWorks(b, LEASE_MS + LOOK_MS + FRESH_MS);
+    assert.ok(tookMs > DEADLINE_MS, 'it could have been alive');
+    await world.untilReady(5);
+    assert.deepEqual(b.errors, []);
+  });
+
+  it('a leader that cannot renew its lease ends itself, and writes nothing more', async () => {
+    a.network('without leases');
+    await world.until('it gives up', async () => a.ending !== undefined, { withinMs: DEADLINE_MS });
+    const before = world.writesOf(a).length;
+    assert.ok(a.ending instanceof LeadershipLostError, String(a.ending));
+    await world.patchCount({ count: 5 });
+    await untilWorks(b, LEASE_MS);
+    await world.untilReady(5);
+    assert.equal(world.writesOf(a).length, before);
+    assert.deepEqual(await leaderEvents(), [
+      'LeaderElection a became leader',
+      'LeaderElection b became leader',
+    ]);
+    assert.match(a.errors.join(), /^Runnable failed: leader election lost: /);
+  });
+
+  it('a leader that was stopped in the middle of a sync writes nothing when it goes on', async () => {
+    world.server.faults.delayNext({ verb: 'create', resource: 'pods' }, 50, { times: 100 });
+    await world.patchCount({ count: 30 });
+    await world.until('it is at it', async () => (await world.pods()).length > 5);
+    a.pause();
+    await world.untilReady(30);
+    assert.deepEqual(world.writers(), ['b']);
+    const before = world.writesOf(a).length;
+    a.resume();
+    await world.pass(100);
+    assert.ok(a.ending instanceof LeadershipLostError, String(a.ending));
+    await world.settle();
+    assert.equal(world.writesOf(a).length, before);
+    assert.equal((await world.pods()).length, 30);
+    assert.deepEqual(world.writers(), ['b']);
+  });
+
+  it('it makes no difference what time of day their clocks show, nor that they drift', async () => {
+    a.stop();
+    await untilWorks(b, LOOK_MS + FRESH_MS);
+    const ahead = world.startReplica('ahead', { clock: { offsetMs: 36e5, rate: 1.15 } });
+    const behind = world.startReplica('behind', { clock: { offsetMs: -864e5, rate: 0.9 } });
+    await world.pass(60_000);
+    assert.deepEqual(world.writers(), ['b']);
+    for (const [leader, next] of [
+      [b, ahead],
+      [ahead, behind],
+    ] as const) {
+      leader.stop();
+      const other = next === ahead ? behind : undefined;
+      other?.network('down');
+      await untilWorks(next, 30_000);
+      other?.network('up');
+      await world.pass(60_000);
+      assert.deepEqual(world.writers(), [next.identity]);
+    }
+  });
+});
+
+describe('given a standby whose cache of Pods lags behind', () => {
+  it('it does not work before it has seen all that the leader left', async () => {
+    const world = new Replicas();
+    world.startCluster();
+    await world.installCrd();
+    const gate = new Deferred();
+    let isLagging = false;
+    const lagging =
+      (handler: HttpHandler): HttpHandler =>
+      async (request) => {
+        const response = await handler(request);
+        const isInformers =
+          /\/pods\?.*watch=true/.test(request.path) && !request.path.includes('timeoutSeconds=3&');
+        if (!isInformers) return response;
+        const held = async function* () {
+          for await (const chunk of response.body) {
+            if (isLagging) await gate.promise;
+            yield chunk;
+          }
+        };
+        return { ...response, body: held() };
+      };
+    const a = world.startReplica('a');
+    await world.pass(100);
+    const b = world.startReplica('b', { around: lagging });
+    await world.pass(1000);
+    isLagging = true;
+    await world.applyCount();
+    await world.untilReady(3);
+    a.pause();
+    await world.pass(45_000);
+    assert.deepEqual(world.writers(), ['b']);
+    assert.ok(!b.hasLogged('Starting controller'), 'it leads, and waits');
+    assert.deepEqual(world.writesOf(b), []);
+    gate.resolve();
+    await world.pass(1000);
+    assert.ok(b.hasLogged('Starting workers'));
+    await world.settle();
+    assert.deepEqual(world.writesOf(b), [], 'there is nothing to do');
+    await world.end();
+  });
+});
+
+describe('given three daemons that come to grief at random', () => {
+  const INCIDENTS = ['stop', 'kill', 'pause', 'resume', 'no leases', 'cut off', 'plug in'] as const;
+
+  for (const seed of [1, 2, 5]) {
+    it(`never two may write, and no work is lost (seed ${seed})`, async () => {
+      const world = new Replicas(seed);
+      const random = seeded(seed);
+      const pick = <T>(from: readonly T[]): T | undefined =>
+        from[Math.floor(random() * from.length)];
+      world.startCluster();
+      await world.installCrd();
+      let started = 0;
+      const start = () => world.startReplica(`replica-${started++}`);
+      const alive = () => world.replicas.filter(({ ending, wasKilled }) => !ending && !wasKilled);
+      await world.applyCount({ count: 1 });
+      let desired = 1;
+      for (let round = 0; round < 20; round++) {
+        while (alive().length < 3) start();
+        const replica = pick(alive());
+        switch (pick(INCIDENTS)) {
+          case 'stop':
+            replica?.stop();
+            break;
+          case 'kill':
+            replica?.kill();
+            break;
+          case 'pause':
+            replica?.pause();
+            break;
+          case 'no leases':
+            replica?.network('without leases');
+            break;
+          case 'cut off':
+            replica?.network('down');
+            break;
+          case 'resume':
+            for (const each of alive()) each.resume();
+            break;
+          default:
+            for (const each of alive()) each.network('up');
+        }
+        desired = 1 + Math.floor(random() * 6);
+        await world.patchCount({ count: desired });
+        for (let step = 0; step < 8; step++) {
+          await world.pass(random() * 1000);
+          assert.ok(world.writers().length <= 1, world.writers().join());
+        }
+      }
+      for (const replica of alive()) {
+        replica.resume();
+        replica.network('up');
+      }
+      start();
+      await world.until('one leads', async () => world.writers().length === 1);
+      await world.untilReady(desired);
+      await world.end();
+    });
+  }
+});

@@ -1,0 +1,214 @@
+import { ApiError } from '../../src/api/api-error.ts';
+import { daemon } from '../../src/cli/daemon.ts';
+import type { DaemonConfig } from '../../src/cli/daemon.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
+import { WriteFence } from '../../src/client/write-fence.ts';
+import type { HttpHandler } from '../../src/util/http.ts';
+import { LocalClock } from './local-clock.ts';
+import type { LocalClockOptions } from './local-clock.ts';
+import { recordingLogger } from './recording-logger.ts';
+import { Simulation } from './simulation.ts';
+import { DAEMON_CONFIG } from './world.ts';
+
+/** A simulation with daemons that elect a leader, each on a machine of its own. */
+export class Replicas extends Simulation {
+  readonly replicas: Replica[] = [];
+
+  startReplica(identity: string, options: ReplicaOptions = {}): Replica {
+    const replica = new Replica(identity, options, {
+      handler: this.server.handler,
+      clock: new LocalClock(this.clock, options.clock),
+      random: this.random,
+    });
+    this.replicas.push(replica);
+    this.onEnd(async () => {
+      if (replica.wasKilled) return;
+      replica.resume();
+      replica.network('up');
+      replica.stop();
+      await this.until('it ends', async () => replica.ending !== undefined);
+    });
+    return replica;
+  }
+
+  /** Identities of those who may write at this moment. */
+  writers(): string[] {
+    return this.replicas.filter(({ mayWrite }) => mayWrite).map(({ identity }) => identity);
+  }
+
+  /** `verb resource/subresource` of what a replica changed, leases and events left out. */
+  writesOf({ identity }: Replica): string[] {
+    return this.server.requests.recent.flatMap(({ method, info, userAgent }) =>
+      userAgent !== identity || method === 'GET' || !info || info.resource === 'events'
+        ? []
+        : `${info.verb} ${info.resource}/${info.subresource ?? ''}`,
+    );
+  }
+}
+
+export interface ReplicaOptions {
+  readonly config?: Partial<DaemonConfig>;
+  /** @default a clock that is right */
+  readonly clock?: LocalClockOptions;
+  /** What else stands between the daemon and its server. */
+  readonly around?: (handler: HttpHandler) => HttpHandler;
+}
+
+interface Machine {
+  readonly handler: HttpHandler;
+  readonly clock: LocalClock;
+  readonly random: () => number;
+}
+
+/** A fence that can be looked at. */
+class GlassFence extends WriteFence {
+  mayWrite: () => boolean = () => false;
+
+  override guardedBy(mayWrite: () => boolean): void {
+    this.mayWrite = mayWrite;
+    super.guardedBy(mayWrite);
+  }
+}
+
+/** A daemon that stands for election, and what can happen to it. */
+export class Replica {
+  readonly identity: string;
+  /** How it ended, once it has. */
+  ending: 'ended' | Error | undefined;
+  wasKilled = false;
+  readonly #clock: LocalClock;
+  readonly #stop = new AbortController();
+  readonly #fence = new GlassFence();
+  readonly #recording = recordingLogger();
+  #network: 'up' | 'without leases' | 'down' = 'up';
+
+  constructor(
+    identity: string,
+    { config, around = (handler) => handler }: ReplicaOptions,
+    { handler, clock, random }: Machine,
+  ) {
+    this.identity = identity;
+    this.#clock = clock;
+    const { log } = this.#recording;
+    const connect = (outermost: HttpHandler, userAgent: string, requestTimeoutMs: number) =>
+      new HttpClient({
+        handler: this.#onThisMachine(outermost),
+        server: 'https://simulated',
+        clock,
+        userAgent,
+        requestTimeoutMs,
+      });
+    const network = this.#wired(around(handler));
+    const leases = connect(network, `${identity}/leader-election`, 5000);
+    const whole = daemon(
+      {
+        client: connect(this.#fence.around(network), identity, 30_000),
+        clock,
+        log,
+        random,
+        host: identity,
+        leadership: { client: leases, fence: this.#fence, identity, namespace: 'default' },
+        freeze: true,
+      },
+      { ...DAEMON_CONFIG, leaderElection: LEADER_ELECTION, ...config },
+    );
+    void whole.run(this.#stop.signal).then(
+      () => (this.ending = 'ended'),
+      (error: unknown) => (this.ending = error as Error),
+    );
+  }
+
+  /** Whether a write of it would pass its fence at this moment. */
+  get mayWrite(): boolean {
+    return this.ending === undefined && !this.wasKilled && this.#fence.mayWrite();
+  }
+
+  /** Where its probes are, once they are. */
+  get address(): string | undefined {
+    const line = this.#recording.lines.find(({ message }) => message === 'Listening');
+    return line && String(line.fields['address']);
+  }
+
+  /** What it logged, as far as it is shown without asking for more. */
+  get lines(): string[] {
+    return this.#recording.lines
+      .filter(({ level }) => level === 'error' || level === 0)
+      .map(({ message }) => message);
+  }
+
+  /** When, by the world's clock, is for who waits; this is whether. */
+  hasLogged(message: string): boolean {
+    return this.#recording.lines.some((line) => line.message === message);
+  }
+
+  get errors(): string[] {
+    return this.#recording.lines
+      .filter(({ level }) => level === 'error')
+      .map(({ message, error }) => `${message}: ${error instanceof Error ? error.message : ''}`);
+  }
+
+  /** SIGTERM */
+  stop(): void {
+    this.#stop.abort(new Error('SIGTERM'));
+  }
+
+  /** SIGKILL */
+  kill(): void {
+    this.wasKilled = true;
+    this.#clock.pause();
+  }
+
+  /** SIGSTOP */
+  pause(): void {
+    this.#clock.pause();
+  }
+
+  /** SIGCONT */
+  resume(): void {
+    if (!this.wasKilled) this.#clock.resume();
+  }
+
+  network(state: 'up' | 'without leases' | 'down'): void {
+    this.#network = state;
+  }
+
+  /** A process that is stopped sends nothing, and what it gets waits for it. */
+  #onThisMachine(handler: HttpHandler): HttpHandler {
+    const clock = this.#clock;
+    async function* held(body: AsyncIterable<Uint8Array>) {
+      for await (const chunk of body) {
+        await clock.awake();
+        yield chunk;
+      }
+      await clock.awake();
+    }
+    return async (request) => {
+      await clock.awake();
+      try {
+        const response = await handler(request);
+        return { ...response, body: held(response.body) };
+      } finally {
+        await clock.awake();
+      }
+    };
+  }
+
+  #wired(handler: HttpHandler): HttpHandler {
+    return async (request) => {
+      const isCut =
+        this.#network === 'down' ||
+        (this.#network === 'without leases' && request.path.includes('/leases'));
+      if (!isCut) return handler(request);
+      const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+      throw new ApiError({ kind: 'unreachable', message: 'connection refused', cause });
+    };
+  }
+}
+
+const LEADER_ELECTION = {
+  name: 'crd-controller',
+  namespace: undefined,
+  leaseDurationMs: 15_000,
+  renewDeadlineMs: 10_000,
+  retryPeriodMs: 2_000,
+};
