@@ -103,7 +103,7 @@ export {
   maxOfLimiter,
   withMaxWait,
 } from './workqueue/rate-limiter.ts';
-export type { RateLimiter } from './workqueue/rate-limiter.ts';
+export type { BucketPolicy, FastSlowPolicy, RateLimiter } from './workqueue/rate-limiter.ts';
 export { LOW_PRIORITY, WorkQueue } from './workqueue/work-queue.ts';
 export type { AddOptions, Taken, WorkQueueOptions } from './workqueue/work-queue.ts';
 export { WorkerPool } from './workqueue/worker-pool.ts';
@@ -144,6 +144,7 @@ export { createRegistry, expose } from './metrics/registry.ts';
 export type { Exposition, Registry } from './metrics/registry.ts';
 
 // Time, logs and life.
+export type { BackoffPolicy } from './util/backoff.ts';
 export { systemClock } from './util/clock.ts';
 export type { Clock } from './util/clock.ts';
 export type { HttpHandler, HttpRequest, HttpResponse } from './util/http.ts';

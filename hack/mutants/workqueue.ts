@@ -225,6 +225,12 @@ export const WORKQUEUE: readonly Mutant[] = [
   },
   {
     file: 'rate-limiter.ts',
+    fault: 'jitter ignored: all keys that failed together come back together',
+    find: 'jittered(backoffMs(policy, failures), jitter, random)',
+    put: 'backoffMs(policy, failures)',
+  },
+  {
+    file: 'rate-limiter.ts',
     fault: 'forgotten failures that still count',
     find: 'void failures.delete(key)',
     put: 'void key',

@@ -1,4 +1,4 @@
-import { backoffMs } from '../util/backoff.ts';
+import { backoffMs, jittered } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 
@@ -18,11 +18,19 @@ export interface RateLimiter<K> {
  */
 export const DEFAULT_KEY_BACKOFF: BackoffPolicy = { initialMs: 5, maxMs: 300_000 };
 
-/** Each key climbs a ladder of its own. */
-export function exponentialLimiter<K>(policy: BackoffPolicy = DEFAULT_KEY_BACKOFF): RateLimiter<K> {
-  requirePositive('initialMs', policy.initialMs);
-  requirePositive('maxMs', policy.maxMs);
-  return perKey((failures) => backoffMs(policy, failures));
+/**
+ * Each key climbs a ladder of its own.
+ *
+ * @param random numbers in [0, 1), for the policy's jitter
+ */
+export function exponentialLimiter<K>(
+  policy: BackoffPolicy = DEFAULT_KEY_BACKOFF,
+  random: () => number = Math.random,
+): RateLimiter<K> {
+  const { initialMs, maxMs, jitter = 0 } = policy;
+  requirePositive('initialMs', initialMs);
+  requirePositive('maxMs', maxMs);
+  return perKey((failures) => jittered(backoffMs(policy, failures), jitter, random));
 }
 
 export interface FastSlowPolicy {
@@ -36,6 +44,9 @@ export interface FastSlowPolicy {
 export function fastSlowLimiter<K>(policy: FastSlowPolicy): RateLimiter<K> {
   requirePositive('fastMs', policy.fastMs);
   requirePositive('slowMs', policy.slowMs);
+  if (!(policy.fastAttempts >= 0)) {
+    throw new RangeError(`fastAttempts must not be negative: got ${policy.fastAttempts}`);
+  }
   return perKey((failures) => (failures < policy.fastAttempts ? policy.fastMs : policy.slowMs));
 }
 
@@ -68,7 +79,10 @@ export function bucketLimiter<K>(policy: BucketPolicy, clock: Clock): RateLimite
   };
 }
 
-/** The longest wait any of `limiters` asks for; all of them count the failure. */
+/**
+ * The longest wait any of `limiters` asks for; all of them count the failure. client-go's default is
+ * an `exponentialLimiter` from 5 ms to 1000 s beside a `bucketLimiter` of 10 a second, burst 100.
+ */
 export function maxOfLimiter<K>(...limiters: readonly RateLimiter<K>[]): RateLimiter<K> {
   return {
     when: (key) => Math.max(0, ...limiters.map((limiter) => limiter.when(key))),

@@ -41,6 +41,13 @@ test('by default a key waits 5 ms first and 5 min at most', () => {
   assert.equal(waits(limiter, 'one', 100).at(-1), 300_000);
 });
 
+test('jitter spreads each delay up to its share, and does not climb with it', () => {
+  const shares = [0, 0.5, 0.999];
+  const policy = { initialMs: 100, maxMs: 400, jitter: 0.5 };
+  const limiter = exponentialLimiter<string>(policy, () => shares.shift() ?? 0);
+  assert.deepEqual(waits(limiter, 'one', 4), [100, 250, 599.8, 400]);
+});
+
 test('a few fast tries come before slow ones', () => {
   const limiter = fastSlowLimiter<string>({ fastMs: 5, slowMs: 10_000, fastAttempts: 3 });
   assert.deepEqual(waits(limiter, 'one', 5), [5, 5, 5, 10_000, 10_000]);
@@ -105,5 +112,9 @@ test('a wait can be capped', () => {
 test('a policy that makes no sense is refused, and the field is named', () => {
   assert.throws(() => exponentialLimiter({ initialMs: 0, maxMs: 5 }), /initialMs/);
   assert.throws(() => withMaxWait(exponentialLimiter(), Number.NaN), /maxMs.*NaN/);
+  assert.throws(
+    () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastAttempts: Number.NaN }),
+    /fastAttempts.*NaN/,
+  );
   assert.throws(() => bucketLimiter({ perSecond: 0, burst: 1 }, new FakeClock()), /perSecond/);
 });
