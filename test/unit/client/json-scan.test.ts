@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { isRecord, MAX_DEPTH, parseJson } from '../../../src/client/json.ts';
 import { ELEMENTS, scanJson } from '../../../src/client/json-scan.ts';
 import type { JsonPath } from '../../../src/client/json-scan.ts';
