@@ -36,24 +36,48 @@ export function parseLabelSelector(text: string): Requirement[] {
   }
 }
 
-/** The URL form of the object form. */
+/**
+ * The URL form of the object form.
+ *
+ * @throws {SyntaxError} if a key or value is none of a label, which in the URL form would be read as
+ *   something else, or if there is no value for an operator that needs one
+ */
 export function formatLabelSelector(selector: LabelSelector): string {
   const equalities = Object.entries(selector.matchLabels ?? {}).map(
-    ([key, value]) => `${key}=${value}`,
+    ([key, value]) => `${checkedKey(key)}=${checkedValue(value)}`,
   );
   const expressions = (selector.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
     switch (operator) {
       case 'In':
-        return `${key} in (${values.join(',')})`;
+        return `${checkedKey(key)} in (${checkedValues(values)})`;
       case 'NotIn':
-        return `${key} notin (${values.join(',')})`;
+        return `${checkedKey(key)} notin (${checkedValues(values)})`;
       case 'Exists':
-        return key;
+        return checkedKey(key);
       case 'DoesNotExist':
-        return `!${key}`;
+        return `!${checkedKey(key)}`;
     }
   });
   return [...equalities, ...expressions].join(',');
+}
+
+function checkedKey(key: string): string {
+  requireLabelKey(key);
+  return key;
+}
+
+function checkedValue(value: string): string {
+  requireLabelValue(value);
+  return value;
+}
+
+function checkedValues(values: readonly string[]): string {
+  if (values.length === 0) {
+    throw new SyntaxError(
+      "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty",
+    );
+  }
+  return values.map(checkedValue).join(',');
 }
 
 /** True if `labels` meet every requirement. */

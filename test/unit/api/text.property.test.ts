@@ -4,7 +4,11 @@ import * as fc from 'fast-check';
 import { ApiError, isExpired, isTooLargeResourceVersion } from '../../../src/api/api-error.ts';
 import { parseFieldSelector } from '../../../src/api/field-selector.ts';
 import type { FieldRequirement } from '../../../src/api/field-selector.ts';
-import { matchesLabels, parseLabelSelector } from '../../../src/api/label-selector.ts';
+import {
+  formatLabelSelector,
+  matchesLabels,
+  parseLabelSelector,
+} from '../../../src/api/label-selector.ts';
 import type { Requirement } from '../../../src/api/label-selector.ts';
 import { keyOf, objectKey, splitKey } from '../../../src/api/object-key.ts';
 import { compareResourceVersions } from '../../../src/api/resource-version.ts';
@@ -132,6 +136,30 @@ describe('a label selector', () => {
         for (const one of tried(parseLabelSelector, text) ?? []) assert.ok(one.key.length > 0);
       }),
     );
+  });
+
+  it('in its object form is text only if every part of it is a label’s', () => {
+    const part = texts('a|b|,|=|!|(|)| |/|-'.split('|'));
+    const operator = fc.constantFrom(
+      'In' as const,
+      'NotIn' as const,
+      'Exists' as const,
+      'DoesNotExist' as const,
+    );
+    fc.assert(
+      fc.property(part, operator, fc.array(part, { maxLength: 2 }), (key, operator, values) => {
+        const selector = { matchExpressions: [{ key, operator, values }] };
+        const text = tried(() => formatLabelSelector(selector), JSON.stringify(selector));
+        if (text === undefined) return;
+        const [read, ...more] = parseLabelSelector(text);
+        assert.deepEqual([read?.key, more], [key, []]);
+        const kept = operator === 'In' || operator === 'NotIn' ? values : undefined;
+        assert.deepEqual(read && 'values' in read ? read.values : undefined, kept);
+      }),
+    );
+    for (const matchLabels of [{ 'a!': 'b' }, { a: 'b,c' }, { 'a in (b),c': '' }, { '!a': '' }]) {
+      assert.throws(() => formatLabelSelector({ matchLabels }), SyntaxError);
+    }
   });
 
   it('knows the white space of the grammar alone', () => {

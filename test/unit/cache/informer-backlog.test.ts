@@ -10,9 +10,12 @@ import type { Thing } from '../../support/fake-source.ts';
 import { informerWorld, notebook } from './harness.ts';
 import type { InformerWorld } from './harness.ts';
 
+/** More than are told in one go. */
+const COUNT = 1100;
+
 /**
- * An informer that is held up while it tells of its first state: `a` and `b` are told, most of the
- * 1500 fillers are not, and whatever comes waits in the queue until `release`.
+ * An informer that is held up while it tells of its first state: `a` and `b` are told, the last of
+ * the fillers are not, and whatever comes waits in the queue until `release`.
  */
 async function heldUp(
   more: InformerHandler<Thing> = {},
@@ -21,11 +24,11 @@ async function heldUp(
 ) {
   let gate: Deferred | undefined = new Deferred();
   const yieldTurn = () => gate?.promise ?? Promise.resolve();
-  const world = informerWorld({ ...options, yieldTurn });
+  const world = informerWorld({ ...options, yieldTurn, freeze: false });
   const { source, clock, informer } = world;
   source.put('a', 1);
   source.put('b', 1);
-  for (let at = 0; at < 1500; at++) source.put(`filler-${at}`);
+  for (let at = 0; at < COUNT; at++) source.put(`filler-${at}`);
   const { notes, handler } = notebook();
   const registration = informer.addHandler(handler, { resyncPeriodMs });
   informer.addHandler(more);
@@ -52,7 +55,7 @@ async function heldUp(
 
 test('until the last of the first objects is told it has not synced, though the store is whole', async () => {
   const { informer, registration, release, stop } = await heldUp();
-  assert.equal(informer.lister.size, 1502);
+  assert.equal(informer.lister.size, COUNT + 2);
   assert.deepEqual([informer.hasSynced, registration.hasSynced], [false, false]);
   await release();
   assert.deepEqual([informer.hasSynced, registration.hasSynced], [true, true]);
@@ -117,8 +120,8 @@ test('a resync hands over what the store has when its turn comes, and what has g
   await release();
   const told = notes.filter((note) => !note.includes('filler-'));
   assert.deepEqual(told, ['~a=1→2', '-b', '~a=2→2', '~a=2→3']);
-  assert.equal(notes.filter((note) => note.startsWith('~filler')).length, 1500);
-  assert.equal(informer.lister.size, 1501);
+  assert.equal(notes.filter((note) => note.startsWith('~filler')).length, COUNT);
+  assert.equal(informer.lister.size, COUNT + 1);
   await stop();
 });
 
@@ -144,7 +147,7 @@ test('a handler that comes while others are held up waits its turn and is told o
   assert.equal(late.hasSynced, true);
   const told = notes.filter((note) => !note.includes('filler'));
   assert.deepEqual(told, ['+a=2!', '+b=1!', '~b=1→2']);
-  assert.equal(notes.length, 1503);
+  assert.equal(notes.length, COUNT + 3);
   await stop();
 });
 
@@ -164,8 +167,6 @@ test('resyncs that fall due while handlers are held up wait as one entry', async
   assert.equal(state.queued, 0);
   await stop();
 });
-
-const COUNT = 1500;
 
 for (const [what, begin] of [
   [
@@ -210,7 +211,8 @@ for (const [what, begin] of [
   test(`a stop in the midst of ${what} leaves the rest untold`, async () => {
     let gate: Deferred | undefined;
     let told = 0;
-    const world = informerWorld({ yieldTurn: () => gate?.promise ?? Promise.resolve() });
+    const yieldTurn = () => gate?.promise ?? Promise.resolve();
+    const world = informerWorld({ yieldTurn, freeze: false });
     for (let at = 0; at < COUNT; at++) world.source.put(`filler-${at}`);
     await world.start();
     assert.equal(world.informer.hasSynced, true);

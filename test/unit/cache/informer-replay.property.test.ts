@@ -159,6 +159,6 @@ test('every handler is told exactly what follows from the history, whenever it c
       assert.deepEqual(new Map(cached.map((object) => [keyOf(object), object])), truth);
       await stop();
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   );
 });
