@@ -1,7 +1,9 @@
 import type { ControllerFactory } from './controller-factory.ts';
 import { countController } from './count/controller.ts';
+import { fooController } from './foo/controller.ts';
 
 /** The controllers by the names that `--controllers` knows. */
 export const CONTROLLERS: ReadonlyMap<string, ControllerFactory> = new Map([
   ['count', countController],
+  ['foo', fooController],
 ]);

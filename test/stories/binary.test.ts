@@ -33,7 +33,12 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
     assert.ok(server.stdout.endsWith(`export KUBECONFIG=${kubeconfig}\n`));
     assert.equal(statSync(kubeconfig).mode & 0o777, 0o600);
 
-    const args = [`--kubeconfig=${kubeconfig}`, '-v=4', '-alsologtostderr=true'];
+    const args = [
+      `--kubeconfig=${kubeconfig}`,
+      '--controllers=count',
+      '-v=4',
+      '-alsologtostderr=true',
+    ];
     const daemon = started(context, args);
     await daemon.printed(/"The server does not have the resource; waiting for it to appear"/);
     const connection = connectCluster(await loadClusterConfig({ kubeconfig }));
@@ -42,7 +47,7 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
     await client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
     await daemon.printed(/"Starting workers"/);
     await client.create(COUNTS, countDraft('default'));
-    await daemon.printed(/"Count is healthy" .*count="default\/test-count" ready=3 desired=3/);
+    await daemon.printed(/"Count is healthy" .*count="default\/test-count" .*ready=3 desired=3/);
     assert.deepEqual(await podNames(client), ['test-count-0', 'test-count-1', 'test-count-2']);
 
     assert.deepEqual(await endedBy('SIGTERM', daemon), { code: 0, stdout: '' });
@@ -67,7 +72,11 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
   it('a healthy run is a handful of lines, and each verbosity adds its own', async (context) => {
     const { server, file } = await apiServer(context);
     const shown = async (verbosity: number) => {
-      const daemon = started(context, [`--kubeconfig=${file()}`, `-v=${verbosity}`]);
+      const daemon = started(context, [
+        `--kubeconfig=${file()}`,
+        '--controllers=count',
+        `-v=${verbosity}`,
+      ]);
       await daemon.printed(/"Starting workers"/);
       if (verbosity > 0) await daemon.printed(/"API server" version="v/);
       await endedBy('SIGTERM', daemon);
@@ -95,7 +104,11 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
 
   it('the API server stops and starts again: it goes on, in a few lines', async (context) => {
     const { client, listening, listenAgain, file } = await apiServer(context);
-    const daemon = started(context, [`--kubeconfig=${file()}`, '--vmodule=sync=2']);
+    const daemon = started(context, [
+      `--kubeconfig=${file()}`,
+      '--controllers=count',
+      '--vmodule=sync=2',
+    ]);
     await daemon.printed(/"Starting workers"/);
     await listening.close();
     await client.create(COUNTS, countDraft('default', { count: 1 }));
@@ -114,7 +127,11 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
     const { server, token, file } = await apiServer(context);
     const tokenFile = join(folderFor(context), 'token');
     writeFileSync(tokenFile, 'expired');
-    const args = [`--kubeconfig=${file({ tokenFile })}`, '--vmodule=trouble=4'];
+    const args = [
+      `--kubeconfig=${file({ tokenFile })}`,
+      '--controllers=count',
+      '--vmodule=trouble=4',
+    ];
     const daemon = started(context, args);
     await daemon.printed(/"Failed again"[^\n]*\n(.*\n)*.*"Failed again"/);
     const errors = daemon.stderr.split('\n').filter((line) => line.startsWith('E'));

@@ -1,10 +1,11 @@
-import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from '../../src/api/builtin.ts';
+import { NAMESPACES } from '../../src/api/builtin.ts';
 import { isApiError } from '../../src/api/api-error.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
+import type { Resource } from '../../src/api/resource.ts';
 import type { Client } from '../../src/client/client.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import type { ControlPlane } from './control-plane.ts';
-import { countCrd, World } from './world.ts';
+import { World } from './world.ts';
 
 /** A namespace of a control plane, reached over TLS in real time. */
 export class WireWorld extends World {
@@ -42,15 +43,18 @@ export class WireWorld extends World {
   }
 
   /** Installs the CRD unless another story has, and waits until its resource is served. */
-  override async installCrd(): Promise<void> {
+  override async installCrd(
+    resource: Resource = COUNTS,
+    ...children: readonly Resource[]
+  ): Promise<void> {
     try {
-      await this.client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
+      await super.installCrd(resource, ...children);
     } catch (error) {
       if (!isApiError(error, 'alreadyExists')) throw error;
     }
     await this.until('the resource is served', async () => {
       try {
-        await this.client.list(COUNTS, { namespace: this.namespace });
+        await this.client.list(resource, { namespace: this.namespace });
         return true;
       } catch (error) {
         if (isApiError(error, 'notFound')) return false;

@@ -5,6 +5,7 @@ import type { CustomResourceDefinition, Event, Pod } from '../../src/api/builtin
 import { CUSTOM_RESOURCE_DEFINITIONS, EVENTS, PODS } from '../../src/api/builtin.ts';
 import type { Count } from '../../src/api/generated/count.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
+import { groupResourceOf } from '../../src/api/resource.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import type { ObjectName } from '../../src/api/object-key.ts';
 import type { Draft } from '../../src/api/object.ts';
@@ -16,6 +17,9 @@ import { recordingLogger } from './recording-logger.ts';
 import type { LogLine } from './recording-logger.ts';
 
 export const NAME = 'test-count';
+
+/** What changes in every story. */
+const ALWAYS: readonly Resource[] = [PODS, EVENTS];
 
 /** What a daemon of a story runs on, unless the story says otherwise. */
 export const DAEMON_CONFIG: DaemonConfig = {
@@ -42,6 +46,8 @@ export abstract class World {
   /** What daemons log, all of it. */
   readonly lines: LogLine[] = [];
   readonly #ends: (() => Promise<void>)[] = [];
+  /** Kinds that the story is about. */
+  readonly #kinds = new Set<Resource>(ALWAYS);
 
   /** Lets `ms` milliseconds pass. */
   abstract pass(ms: number): Promise<void>;
@@ -71,8 +77,10 @@ export abstract class World {
     return this.start((signal) => whole.run(signal));
   }
 
-  async installCrd(): Promise<void> {
-    await this.client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
+  /** Installs the CRD that crds/ has of `resource`, whose objects have children of other kinds. */
+  async installCrd(resource: Resource = COUNTS, ...children: readonly Resource[]): Promise<void> {
+    for (const kind of [resource, ...children]) this.#kinds.add(kind);
+    await this.client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(resource));
   }
 
   async applyCount(spec: Partial<Count['spec']> = {}, name: string = NAME): Promise<void> {
@@ -103,11 +111,11 @@ export abstract class World {
     return (await this.pods()).map(({ metadata }) => metadata.name).toSorted();
   }
 
-  /** `Reason message` of each event of the Count controller, sorted. */
-  async events(): Promise<string[]> {
+  /** `Reason message` of each event of the component, sorted. */
+  async events(component: string = 'count-controller'): Promise<string[]> {
     const { items } = await this.client.list(EVENTS, { namespace: this.namespace });
     return items
-      .filter(({ source }) => source?.component === 'count-controller')
+      .filter(({ source }) => source?.component === component)
       .map(describeEvent)
       .toSorted();
   }
@@ -153,8 +161,7 @@ export abstract class World {
       const { items } = await this.client.list(resource, { namespace: this.namespace });
       return items.map(({ metadata }) => metadata.resourceVersion).join();
     };
-    const state = async () =>
-      (await Promise.all([versions(COUNTS), versions(PODS), versions(EVENTS)])).join(' ');
+    const state = async () => (await Promise.all([...this.#kinds].map(versions))).join(' ');
     for (let before: string | undefined, now = await state(); now !== before; now = await state()) {
       before = now;
       await this.pass(this.quietMs);
@@ -182,7 +189,12 @@ export abstract class World {
 }
 
 export function countCrd(): Draft<CustomResourceDefinition> {
-  const file = join(import.meta.dirname, '../../crds/counts.demo.mark8s.io.yaml');
+  return crdOf(COUNTS);
+}
+
+/** What crds/ has of `resource`. */
+export function crdOf(resource: Resource): Draft<CustomResourceDefinition> {
+  const file = join(import.meta.dirname, `../../crds/${groupResourceOf(resource)}.yaml`);
   return parse(readFileSync(file, 'utf8')) as Draft<CustomResourceDefinition>;
 }
 

@@ -1,0 +1,53 @@
+import type { Deployment } from '../../api/builtin.ts';
+import type { Foo } from '../../api/generated/foo.ts';
+import { labelValue } from '../../api/label-value.ts';
+import type { DeepReadonly, Draft } from '../../api/object.ts';
+import { controllerReference } from '../../api/owner-reference.ts';
+
+/** Who writes, in managedFields and in events: the name that sample-controller has there. */
+export const COMPONENT = 'sample-controller';
+
+/**
+ * The Deployment that a Foo wants, and nothing more: sample-controller's own Deployments are found
+ * to be as wanted. Where a Foo says nothing of replicas, neither does this.
+ */
+export function buildDeployment(
+  foo: DeepReadonly<Foo>,
+): Draft<Deployment> & { metadata: { name: string } } {
+  const { name, namespace = '' } = foo.metadata;
+  const labels = { app: 'nginx', controller: labelValue(name) };
+  const replicas = replicasOf(foo);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: {
+      name: foo.spec.deploymentName,
+      namespace,
+      ownerReferences: [controllerReference(foo)],
+    },
+    spec: {
+      ...(replicas === undefined ? {} : { replicas }),
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { containers: [{ name: 'nginx', image: 'nginx:latest' }] },
+      },
+    },
+  };
+}
+
+/** The CustomResourceDefinition of sample-controller has no default for it. */
+export function replicasOf({ spec }: DeepReadonly<Foo>): number | undefined {
+  return (spec as { readonly replicas?: number }).replicas;
+}
+
+/** Why the name cannot be that of a Deployment; undefined if it can. */
+export function nameProblem({ spec }: DeepReadonly<Foo>): string | undefined {
+  const name: unknown = spec.deploymentName;
+  if (typeof name !== 'string' || name === '') return 'spec.deploymentName is empty: set it';
+  if (name.length > 253)
+    return `spec.deploymentName has ${name.length} characters, 253 are allowed`;
+  if (name.split('.').every((part) => /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(part)))
+    return undefined;
+  return `spec.deploymentName ${JSON.stringify(name)} is no DNS subdomain: use lower-case letters, digits, "-" and "."`;
+}

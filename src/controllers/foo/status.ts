@@ -1,0 +1,49 @@
+import type { Deployment } from '../../api/builtin.ts';
+import type { Foo, FooStatus } from '../../api/generated/foo.ts';
+import type { DeepReadonly } from '../../api/object.ts';
+import { withStanding } from '../../api/standing.ts';
+import type { Standing } from '../../api/standing.ts';
+
+/** Reasons of a Foo whose Deployment is as wanted. */
+const AVAILABLE = 'DeploymentAvailable';
+const NOT_AVAILABLE = 'DeploymentNotAvailable';
+
+/** The status of a Foo whose Deployment is as given. */
+export function buildStatus(
+  foo: DeepReadonly<Foo>,
+  standing: Standing,
+  deployment: DeepReadonly<Deployment> | undefined,
+  now: number,
+): FooStatus {
+  const observedGeneration = foo.metadata.generation ?? 0;
+  return {
+    observedGeneration,
+    availableReplicas: deployment?.status?.availableReplicas ?? 0,
+    conditions: withStanding(foo.status?.conditions, standing, observedGeneration, now),
+  };
+}
+
+/** How a Foo stands whose Deployment is as wanted, though perhaps not yet rolled out. */
+export function standingOf({ metadata, spec, status }: DeepReadonly<Deployment>): Standing {
+  const wanted = spec?.replicas ?? 1;
+  const available = status?.availableReplicas ?? 0;
+  const message = `${available} of ${wanted} replicas are available`;
+  const isRolledOut =
+    status?.observedGeneration === metadata.generation &&
+    (status?.updatedReplicas ?? 0) === wanted &&
+    available === wanted;
+  return isRolledOut
+    ? { kind: 'ready', reason: AVAILABLE, message }
+    : { kind: 'reconciling', reason: NOT_AVAILABLE, message };
+}
+
+/** True if the user was told already that this spec has been carried out. */
+export function wasTold({ metadata, status }: DeepReadonly<Foo>): boolean {
+  // A CustomResourceDefinition of sample-controller's own keeps the number of replicas alone.
+  if (status?.observedGeneration === undefined) return status?.availableReplicas !== undefined;
+  const ready = status.conditions?.find(({ type }) => type === 'Ready');
+  return (
+    status.observedGeneration === metadata.generation &&
+    (ready?.reason === AVAILABLE || ready?.reason === NOT_AVAILABLE)
+  );
+}

@@ -1,0 +1,131 @@
+import { isApiError } from '../../api/api-error.ts';
+import { DEPLOYMENTS } from '../../api/builtin.ts';
+import type { Deployment } from '../../api/builtin.ts';
+import type { Foo } from '../../api/generated/foo.ts';
+import { objectKey } from '../../api/object-key.ts';
+import type { DeepReadonly } from '../../api/object.ts';
+import type { Standing } from '../../api/standing.ts';
+import type { Lister } from '../../cache/lister.ts';
+import { ensureChild } from '../../manager/child.ts';
+import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
+import { CONTROLLER_INDEX } from '../../manager/enqueue.ts';
+import type { StatusWriter } from '../../manager/status-writer.ts';
+import type { EventRecorder } from '../../record/event-recorder.ts';
+import type { Clock } from '../../util/clock.ts';
+import { done, TerminalError } from '../../workqueue/outcome.ts';
+import { buildDeployment, COMPONENT, nameProblem } from './deployment.ts';
+import { buildStatus, standingOf, wasTold } from './status.ts';
+
+export interface FooSyncDeps {
+  readonly foos: Lister<Foo>;
+  /** Indexed by `CONTROLLER_INDEX`. */
+  readonly deployments: Lister<Deployment>;
+  readonly recorder: EventRecorder;
+  readonly statuses: StatusWriter<Foo>;
+  readonly clock: Clock;
+}
+
+/**
+ * Makes the Deployment of one Foo what its spec says, and its status what the Deployment is. A
+ * Deployment that somebody else has under that name is never written to; one of ours under a name
+ * that the Foo had before goes, once that of the new name is there.
+ */
+export function fooSync(deps: FooSyncDeps): SyncHandler {
+  return async (key, context) => {
+    const foo = deps.foos.get(key);
+    // Its Deployment goes with it: the garbage collector follows the owner reference.
+    if (!foo || foo.metadata.deletionTimestamp !== undefined) return done();
+    await new FooSync(deps, context, foo).run();
+    return done();
+  };
+}
+
+/** One run for one Foo. */
+class FooSync {
+  readonly #deps: FooSyncDeps;
+  readonly #context: SyncContext;
+  readonly #foo: DeepReadonly<Foo>;
+
+  constructor(deps: FooSyncDeps, context: SyncContext, foo: DeepReadonly<Foo>) {
+    this.#deps = deps;
+    this.#context = context;
+    this.#foo = foo;
+  }
+
+  async run(): Promise<void> {
+    const problem = nameProblem(this.#foo);
+    if (problem !== undefined) {
+      await this.#writeStatus({ kind: 'stalled', reason: 'InvalidSpec', message: problem });
+      throw new TerminalError(problem);
+    }
+    const { namespace } = this.#foo.metadata;
+    const { deploymentName: name } = this.#foo.spec;
+    const cached = this.#deps.deployments.get(objectKey(namespace, name));
+    const outcome = await ensureChild(this.#context, {
+      resource: DEPLOYMENTS,
+      owner: this.#foo,
+      desired: buildDeployment(this.#foo),
+      cached,
+      fieldManager: COMPONENT,
+    });
+    switch (outcome.kind) {
+      case 'foreign':
+        return this.#refuse(name);
+      case 'leaving': {
+        const message = `Deployment "${name}" is being deleted; it is created anew when it is gone`;
+        return this.#writeStatus({ kind: 'reconciling', reason: 'DeploymentLeaving', message });
+      }
+      case 'created':
+      case 'changed':
+        this.#context.log
+          .v(2)
+          .info(outcome.kind === 'created' ? 'Created Deployment' : 'Updated Deployment', {
+            deployment: objectKey(namespace, name),
+          });
+        break;
+      case 'unchanged':
+    }
+    await this.#deleteFormer(name);
+    await this.#tellSynced();
+    await this.#writeStatus(standingOf(outcome.object), outcome.object);
+  }
+
+  /** The Deployments of this Foo under names it no longer asks for. */
+  async #deleteFormer(name: string): Promise<void> {
+    const { client, signal, log } = this.#context;
+    const owned = this.#deps.deployments.byIndex(CONTROLLER_INDEX, this.#foo.metadata.uid);
+    for (const { metadata } of owned) {
+      if (metadata.name === name || metadata.deletionTimestamp !== undefined) continue;
+      try {
+        await client.delete(DEPLOYMENTS, metadata, { uid: metadata.uid, signal });
+      } catch (error) {
+        if (!isApiError(error, 'notFound', 'conflict')) throw error;
+      }
+      const deployment = objectKey(metadata.namespace, metadata.name);
+      log.v(2).info('Deleted Deployment of the former name', { deployment });
+    }
+  }
+
+  async #refuse(name: string): Promise<never> {
+    const message = `Resource "${name}" already exists and is not managed by Foo`;
+    this.#deps.recorder.warning(this.#foo, 'ErrResourceExists', message);
+    await this.#writeStatus({ kind: 'stalled', reason: 'ErrResourceExists', message });
+    throw new Error(message);
+  }
+
+  /** Before the status that says so: a crash in between repeats the event rather than losing it. */
+  async #tellSynced(): Promise<void> {
+    if (wasTold(this.#foo)) return;
+    const { recorder } = this.#deps;
+    const recorded = recorder.normal(this.#foo, 'Synced', 'Foo synced successfully');
+    await recorded.attempted(this.#context.signal);
+  }
+
+  async #writeStatus(standing: Standing, deployment?: DeepReadonly<Deployment>): Promise<void> {
+    const { statuses, clock } = this.#deps;
+    const status = buildStatus(this.#foo, standing, deployment, clock.now());
+    if (statuses.differs(this.#foo, status)) {
+      await statuses.write(this.#context, this.#foo, status);
+    }
+  }
+}

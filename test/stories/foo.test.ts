@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { DEPLOYMENTS } from '../../src/api/builtin.ts';
+import type { Deployment } from '../../src/api/builtin.ts';
+import { isApiError } from '../../src/api/api-error.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import type { Foo } from '../../src/api/generated/foo.ts';
+import type { Draft } from '../../src/api/object.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { Simulation } from '../support/simulation.ts';
+import { WireWorld } from '../support/wire-world.ts';
+import type { World } from '../support/world.ts';
+
+function tellIn(where: string, create: () => Promise<World>): void {
+  describe(`given a Foo and the daemon, ${where}`, () => {
+    let world: World;
+    let stopDaemon: () => Promise<void>;
+
+    beforeEach(async () => {
+      world = await create();
+      await world.installCrd(FOOS, DEPLOYMENTS);
+      stopDaemon = startDaemon();
+    });
+    afterEach(() => world.end());
+
+    const startDaemon = () => world.startDaemon({ controllers: ['foo'] });
+    const at = (name: string) => ({ namespace: world.namespace, name });
+    const foo = () => world.client.get(FOOS, at('example-foo'));
+    const deployment = (name: string = 'web') => world.client.get(DEPLOYMENTS, at(name));
+    const names = async () =>
+      (await world.client.list(DEPLOYMENTS, { namespace: world.namespace })).items
+        .map(({ metadata }) => metadata.name)
+        .toSorted();
+    const apply = (spec: Partial<Foo['spec']> = {}) =>
+      world.client.create(FOOS, {
+        apiVersion: 'samplecontroller.k8s.io/v1alpha1',
+        kind: 'Foo',
+        metadata: at('example-foo'),
+        spec: { deploymentName: 'web', replicas: 1, ...spec },
+      });
+    const patch = (spec: Partial<Foo['spec']>) =>
+      world.client.patch(FOOS, at('example-foo'), { type: 'merge', body: { spec } });
+    const untilAvailable = (replicas: number) =>
+      world.until(`${replicas} available`, async () => {
+        const { metadata, status } = await foo();
+        return (
+          status?.observedGeneration === metadata.generation &&
+          status?.availableReplicas === replicas &&
+          (status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ??
+            false)
+        );
+      });
+    const theirs = (): Draft<Deployment> => ({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: at('web'),
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: { app: 'theirs' } },
+        template: {
+          metadata: { labels: { app: 'theirs' } },
+          spec: { containers: [{ name: 'app', image: 'theirs' }] },
+        },
+      },
+    });
+
+    it('its Deployment is created and becomes available, and one Synced event says so', async () => {
+      const { metadata } = await apply({ replicas: 2 });
+      await untilAvailable(2);
+      await world.settle();
+      const { spec, metadata: child } = await deployment();
+      assert.equal(child.ownerReferences?.[0]?.uid, metadata.uid);
+      assert.deepEqual(spec?.template.metadata?.labels, {
+        app: 'nginx',
+        controller: 'example-foo',
+      });
+      assert.equal(spec.template.spec?.containers[0]?.image, 'nginx:latest');
+      assert.deepEqual(await world.events('sample-controller'), ['Synced Foo synced successfully']);
+      assert.deepEqual(world.errors(), []);
+    });
+
+    it('nothing is written or told again by a successor', async () => {
+      await apply();
+      await untilAvailable(1);
+      await world.settle();
+      const before = [await foo(), await deployment(), await world.events('sample-controller')];
+      await stopDaemon();
+      startDaemon();
+      await world.settle();
+      assert.deepEqual(
+        [await foo(), await deployment(), await world.events('sample-controller')],
+        before,
+      );
+    });
+
+    it('its replicas follow the Foo, and are put back when somebody else scales them', async () => {
+      await apply();
+      await untilAvailable(1);
+      await patch({ replicas: 3 });
+      await untilAvailable(3);
+      const body = { spec: { replicas: 7 } };
+      await world.client.patch(DEPLOYMENTS, at('web'), { type: 'merge', body });
+      await world.until('put back', async () => (await deployment()).spec?.replicas === 3);
+    });
+
+    it('a Deployment that is not its own is left alone, and the Foo goes on once it is gone', async () => {
+      const before = await world.client.create(DEPLOYMENTS, theirs());
+      await apply();
+      await world.until('refused', async () =>
+        (await world.events('sample-controller')).includes(
+          'ErrResourceExists Resource "web" already exists and is not managed by Foo',
+        ),
+      );
+      const after = await deployment();
+      assert.deepEqual([after.metadata.uid, after.spec], [before.metadata.uid, before.spec]);
+      await world.client.delete(DEPLOYMENTS, at('web'), { propagationPolicy: 'Background' });
+      await untilAvailable(1);
+      const events = await world.events('sample-controller');
+      assert.ok(events.includes('Synced Foo synced successfully'), events.join());
+    });
+
+    it('a new name brings a new Deployment, and the old one goes', async () => {
+      await apply();
+      await untilAvailable(1);
+      await patch({ deploymentName: 'site' });
+      await world.until('renamed', async () => (await names()).join() === 'site');
+      await untilAvailable(1);
+    });
+
+    it('its Deployment comes back when it is deleted, and goes with the Foo', async () => {
+      await apply();
+      await untilAvailable(1);
+      const { uid } = (await deployment()).metadata;
+      await world.client.delete(DEPLOYMENTS, at('web'), { propagationPolicy: 'Background' });
+      await world.until('back', async () => {
+        try {
+          return (await deployment()).metadata.uid !== uid;
+        } catch (error) {
+          if (isApiError(error, 'notFound')) return false;
+          throw error;
+        }
+      });
+      await untilAvailable(1);
+      await world.client.delete(FOOS, at('example-foo'), { propagationPolicy: 'Background' });
+      await world.until('gone', async () => (await names()).length === 0);
+    });
+  });
+}
+
+if (process.env['CONTROL_PLANE'] === undefined) {
+  tellIn('in virtual time', () => {
+    const world = new Simulation();
+    world.startCluster();
+    return Promise.resolve(world);
+  });
+} else {
+  describe('on a control plane', () => {
+    let plane: ControlPlane;
+
+    before(async () => {
+      plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 100 } } });
+    });
+    after(() => plane.close());
+
+    tellIn('over TLS', () => WireWorld.create(plane));
+  });
+}
