@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Manager } from '../../../src/manager/manager.ts';
 import type { Runnable } from '../../../src/util/runnable.ts';
+import { AbruptStop } from '../../../src/util/abrupt-stop.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
@@ -132,5 +133,144 @@ describe('the manager', () => {
     const { manager, clock } = fixture();
     await manager.run(AbortSignal.abort());
     assert.equal(clock.pending, 0);
+  });
+});
+
+/** Leadership that is won when the test says so; keeps why it was stopped. */
+function leadership(journal: string[]) {
+  const won = new Deferred();
+  const lost = new Deferred();
+  let reason: unknown;
+  return {
+    win: () => won.resolve(),
+    lose: (error: Error) => lost.reject(error),
+    get reason() {
+      return reason;
+    },
+    name: 'elector',
+    run: async (signal: AbortSignal) => {
+      const stopped = new Deferred();
+      signal.addEventListener('abort', () => stopped.resolve(), { once: true });
+      lost.promise.catch((error: unknown) => stopped.reject(error));
+      await stopped.promise;
+      reason = signal.reason;
+      journal.push('elector ended');
+    },
+    acquired: (signal: AbortSignal) =>
+      new Promise<boolean>((resolve) => {
+        signal.addEventListener('abort', () => resolve(false), { once: true });
+        void won.promise.then(() => resolve(true));
+      }),
+  };
+}
+
+describe('a manager whose controllers need leadership', () => {
+  function led() {
+    const { clock, errors, journal } = fixture();
+    const log = {
+      ...silentLogger,
+      error: (error: unknown, message: string) =>
+        void errors.push(`${message}: ${error instanceof Error ? error.message : ''}`),
+    };
+    const elector = leadership(journal);
+    const manager = new Manager({ clock, log }, { leadership: elector });
+    const stop = new AbortController();
+    return { clock, errors, journal, elector, manager, stop };
+  }
+
+  it('starts all else at once, and controllers when it leads', async () => {
+    const { manager, elector, journal, stop } = led();
+    manager.add('caches', member('cache', journal)).add('controllers', member('work', journal));
+    const run = manager.run(stop.signal);
+    await settle();
+    assert.deepEqual(journal, ['cache runs']);
+    elector.win();
+    await settle();
+    assert.deepEqual(journal.splice(0), ['cache runs', 'work runs']);
+    stop.abort();
+    await run;
+    assert.deepEqual(journal, [
+      'work stops',
+      'work ended',
+      'elector ended',
+      'cache stops',
+      'cache ended',
+    ]);
+    assert.ok(!(elector.reason instanceof AbruptStop));
+  });
+
+  it('never runs them if it is stopped on standby', async () => {
+    const { manager, journal, stop } = led();
+    manager.add('controllers', member('work', journal));
+    const run = manager.run(stop.signal);
+    await settle();
+    stop.abort();
+    await run;
+    assert.deepEqual(journal, ['elector ended']);
+  });
+
+  it('does not give leadership up while a controller still works', async () => {
+    const { manager, elector, journal, stop, clock } = led();
+    const never = new Promise<void>(() => undefined);
+    manager.add('controllers', member('stuck', journal, never));
+    elector.win();
+    const run = assert.rejects(manager.run(stop.signal), /within 30 s: stuck$/);
+    await settle();
+    stop.abort();
+    await clock.advance(30_000);
+    await run;
+    assert.ok(elector.reason instanceof AbruptStop);
+  });
+
+  it('drops everything at once when leadership is lost, and waits for nobody', async () => {
+    const { manager, elector, journal, stop, clock, errors } = led();
+    const never = new Promise<void>(() => undefined);
+    const reasons: unknown[] = [];
+    manager
+      .add('caches', member('cache', journal))
+      .add('controllers', member('stuck', journal, never), {
+        name: 'witness',
+        run: (signal) =>
+          new Promise((resolve) => {
+            signal.addEventListener('abort', () => {
+              reasons.push(signal.reason);
+              resolve();
+            });
+          }),
+      });
+    elector.win();
+    const lost = new AbruptStop('leader election lost');
+    const run = assert.rejects(manager.run(stop.signal), lost);
+    await settle();
+    elector.lose(lost);
+    await settle();
+    assert.deepEqual(reasons, [lost]);
+    assert.deepEqual(journal, [
+      'cache runs',
+      'stuck runs',
+      'cache stops',
+      'stuck stops',
+      'cache ended',
+    ]);
+    await clock.advance(1000);
+    await run;
+    assert.deepEqual(errors, ['Runnable failed: leader election lost', 'Could not stop in time: ']);
+    assert.equal(clock.pending, 0);
+  });
+
+  it('cuts a graceful stop short when leadership is lost during it', async () => {
+    const { manager, elector, journal, stop, clock } = led();
+    const never = new Promise<void>(() => undefined);
+    manager.add('controllers', member('slow', journal, never));
+    elector.win();
+    const lost = new AbruptStop('leader election lost');
+    const run = assert.rejects(manager.run(stop.signal), lost);
+    await settle();
+    stop.abort();
+    await clock.advance(5000);
+    elector.lose(lost);
+    await clock.advance(1000);
+    await run;
+    assert.equal(clock.monotonic(), 6000);
   });
 });
