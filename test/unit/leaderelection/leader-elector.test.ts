@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { beforeEach, describe, it } from 'node:test';
 import { LEASES } from '../../../src/api/builtin.ts';
 import { microTimestamp } from '../../../src/api/conditions.ts';
 import { LeaderElector, LeadershipLostError } from '../../../src/leaderelection/leader-elector.ts';
 import type { LeaderElectorOptions } from '../../../src/leaderelection/leader-elector.ts';
+import type { LeaseClient } from '../../../src/leaderelection/lease-lock.ts';
 import { leaderElectionMetrics } from '../../../src/metrics/leader-election-metrics.ts';
 import { createRegistry, expose } from '../../../src/metrics/registry.ts';
 import { AbruptStop } from '../../../src/util/abrupt-stop.ts';
@@ -284,6 +286,15 @@ describe('a leader', () => {
     assert.match(String(await b.ending()), /lost: lease default\/lock: somebody has released it$/);
   });
 
+  it('may write no more once it has read of another, long before its own deadline', async () => {
+    const a = await world.start('a');
+    await world.write(foreign);
+    assert.ok(a.leads, 'it has not looked yet');
+    await world.clock.advance(2000);
+    assert.match(String(await a.ending()), /"x" holds it$/);
+    assert.deepEqual([a.elector.isLeading, a.elector.mayWrite()], [false, false]);
+  });
+
   it('may not write after its time, before it could learn of anything', async () => {
     let asleepMs = 0;
     const clock = world.clock;
@@ -369,6 +380,30 @@ describe('a leader that is stopped', () => {
     assert.deepEqual(a.lines().slice(-1), ['Could not release the lease; it will expire']);
   });
 
+  it('tries to release the lease no longer than the renew deadline, whatever its client bears', async () => {
+    let isStopping = false;
+    const { client } = world;
+    const patient: LeaseClient = {
+      get: async (resource, at, options = {}) => {
+        if (!isStopping) return client.get(resource, at, options);
+        assert.ok(options.signal);
+        await untilAborted(options.signal);
+        throw options.signal.reason;
+      },
+      create: client.create.bind(client),
+      update: client.update.bind(client),
+    };
+    const a = await world.start('a', { deps: { client: patient } });
+    isStopping = true;
+    a.stop();
+    await world.clock.advance(9999);
+    assert.deepEqual(a.lines().slice(-1), ['Successfully acquired lease']);
+    await world.clock.advance(1);
+    assert.equal(await a.ending(), 'ended');
+    assert.deepEqual(a.lines().slice(-1), ['Could not release the lease; it will expire']);
+    assert.equal(world.clock.pending, 0);
+  });
+
   it('keeps the lease if it is told to, or if what it protects was abandoned', async () => {
     const a = await world.start('a', { options: { releaseOnCancel: false } });
     a.stop();
@@ -410,6 +445,17 @@ describe('leadership', () => {
     assert.deepEqual(await Promise.all(waits), [true, false]);
     assert.equal(await a.elector.acquired(new AbortController().signal), true);
     assert.equal(await a.elector.acquired(AbortSignal.abort()), false);
+  });
+
+  it('leaves no listener with those who waited for it', async () => {
+    await world.create(foreign);
+    const a = await world.start('a');
+    const { signal } = new AbortController();
+    const waiting = a.elector.acquired(signal);
+    assert.equal(getEventListeners(signal, 'abort').length, 1);
+    await world.clock.advance(15_000);
+    assert.equal(await waiting, true);
+    assert.equal(getEventListeners(signal, 'abort').length, 0);
   });
 
   it('is healthy on standby, and until it should long have been given up', async () => {

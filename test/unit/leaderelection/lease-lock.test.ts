@@ -1,57 +1,71 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import type { Lease } from '../../../src/api/builtin.ts';
-import { HttpClient } from '../../../src/client/http-client.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { ApiError } from '../../../src/api/api-error.ts';
 import { LeaseLock } from '../../../src/leaderelection/lease-lock.ts';
-import { FakeClock } from '../../../src/util/fake-clock.ts';
 
 const { signal } = new AbortController();
 
-function newLocks() {
-  const clock = new FakeClock();
-  const server = new ApiServer({ clock });
-  const client = new HttpClient({
-    clock,
-    server: 'https://simulated',
-    handler: (request) => server.handler(request),
-  });
-  return (labels?: Record<string, string>) =>
-    new LeaseLock(client, { namespace: 'default', name: 'count', labels });
+function lease(labels?: Record<string, string>): Lease {
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      namespace: 'default',
+      name: 'count',
+      uid: 'u',
+      resourceVersion: '7',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      ...(labels && { labels }),
+    },
+    spec: { holderIdentity: 'a' },
+  };
 }
 
-async function read(lock: LeaseLock): Promise<Lease> {
-  const lease = await lock.get(signal);
-  assert.ok(lease);
-  return lease;
+/** A lock, and what it sends. */
+function newLock(labels?: Record<string, string>, error?: Error) {
+  const sent: unknown[] = [];
+  const answer = (object: unknown) => {
+    sent.push(object);
+    return error ? Promise.reject(error) : Promise.resolve(object as never);
+  };
+  const client: Partial<Client> = {
+    get: (_resource, at) => answer(at),
+    create: (_resource, object) => answer(object),
+    update: (_resource, object) => answer(object),
+  };
+  const lock = new LeaseLock(client as Client, { namespace: 'default', name: 'count', labels });
+  return { lock, sent };
 }
 
-test('a lease that is not there is none, and a second creation fails', async () => {
-  const lock = newLocks()();
-  assert.equal(await lock.get(signal), undefined);
-  await lock.create({ holderIdentity: 'a' }, signal);
-  assert.equal((await read(lock)).spec?.holderIdentity, 'a');
-  await assert.rejects(lock.create({ holderIdentity: 'b' }, signal), { kind: 'alreadyExists' });
+test('a lease that is not there is none; any other failure to read it is one', async () => {
+  const at = { namespace: 'default', name: 'count' };
+  const missing = newLock({}, new ApiError({ kind: 'notFound', message: 'none', code: 404 }));
+  assert.equal(await missing.lock.get(signal), undefined);
+  assert.deepEqual(missing.sent, [at]);
+  const refused = newLock({}, new ApiError({ kind: 'forbidden', message: 'no', code: 403 }));
+  await assert.rejects(refused.lock.get(signal), { kind: 'forbidden' });
 });
 
 test('one’s own labels are put beside those that are there, and a lease without any gets none', async () => {
-  const lockWith = newLocks();
-  const plain = lockWith();
-  await plain.create({ holderIdentity: 'a' }, signal);
-  await plain.update(await read(plain), { holderIdentity: 'b' }, signal);
-  assert.equal((await read(plain)).metadata.labels, undefined);
-  const team = lockWith({ team: 'one', app: 'count' });
-  await team.update(await read(team), { holderIdentity: 'b' }, signal);
-  const other = lockWith({ team: 'two' });
-  await other.update(await read(other), { holderIdentity: 'b' }, signal);
-  assert.deepEqual((await read(other)).metadata.labels, { team: 'two', app: 'count' });
+  const plain = newLock();
+  await plain.lock.create({ holderIdentity: 'b' }, signal);
+  await plain.lock.update(lease(), { holderIdentity: 'b' }, signal);
+  assert.ok(plain.sent.every((object) => !('labels' in (object as Lease).metadata)));
+
+  const { lock, sent } = newLock({ team: 'two' });
+  await lock.create({ holderIdentity: 'b' }, signal);
+  await lock.update(lease({ team: 'one', app: 'count' }), { holderIdentity: 'b' }, signal);
+  assert.deepEqual(
+    sent.map((object) => (object as Lease).metadata.labels),
+    [{ team: 'two' }, { team: 'two', app: 'count' }],
+  );
 });
 
-test('a lease is replaced in the state that was read, or not at all', async () => {
-  const lock = newLocks()();
-  await lock.create({ holderIdentity: 'a' }, signal);
-  const old = await read(lock);
-  await lock.update(old, { holderIdentity: 'b' }, signal);
-  await assert.rejects(lock.update(old, { holderIdentity: 'c' }, signal), { kind: 'conflict' });
-  assert.equal((await read(lock)).spec?.holderIdentity, 'b');
+test('a lease is replaced in the state that was read, whole but for its spec', async () => {
+  const { lock, sent } = newLock();
+  const read = lease({ app: 'count' });
+  await lock.update(read, { holderIdentity: 'b' }, signal);
+  assert.deepEqual(sent, [{ ...read, spec: { holderIdentity: 'b' } }]);
 });
