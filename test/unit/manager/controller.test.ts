@@ -8,8 +8,13 @@ import type { Client } from '../../../src/client/client.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Controller } from '../../../src/manager/controller.ts';
 import type { SyncHandler } from '../../../src/manager/controller.ts';
+import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
+import { createRegistry } from '../../../src/metrics/registry.ts';
+import type { Registry } from '../../../src/metrics/registry.ts';
+import { workqueueMetrics } from '../../../src/metrics/workqueue-metrics.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { runAll } from '../../../src/util/run-all.ts';
+import { done } from '../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
 const AT = { namespace: 'default', name: 'web' };
@@ -20,12 +25,14 @@ describe('a controller', () => {
   let log: ReturnType<typeof recordingLogger>;
   /** What a watch says comes so late, in milliseconds. */
   let lagMs: number;
+  let registry: Registry;
   let stop: () => Promise<void>;
 
   beforeEach(() => {
     clock = new FakeClock();
     log = recordingLogger();
     lagMs = 0;
+    registry = createRegistry();
     stop = () => Promise.resolve();
     const server = new ApiServer({ clock });
     client = new HttpClient({
@@ -53,7 +60,13 @@ describe('a controller', () => {
   /** A controller of Pods that runs, and one Pod. */
   async function start(sync: SyncHandler): Promise<void> {
     const informers = new InformerSet(client, { clock });
-    const deps = { client, clock, log: log.log };
+    const metrics = {
+      workqueue: workqueueMetrics(registry),
+      reconcile: reconcileMetrics(registry),
+    };
+    let drawn = 0;
+    const random = () => (drawn += 1 / 1024);
+    const deps = { client, clock, log: log.log, random, metrics };
     const pods = informers.for(PODS);
     const controller = new Controller(deps, { name: 'test', kind: PODS.kind, sync }).for(pods);
     const abort = new AbortController();
@@ -105,5 +118,64 @@ describe('a controller', () => {
     await clock.advance(60_000);
     assert.deepEqual(waits().slice(0, 3), ['1: 5ms', '2: 10ms', '3: 20ms']);
     assert.ok(runs < 30, String(runs));
+  });
+
+  it('tells of each run in one line: why, which calls, how it ended; all its lines have its id', async () => {
+    lagMs = 30;
+    await start(async (_, context) => {
+      context.log.info('Looking');
+      const patch = { type: 'merge', body: { metadata: { labels: { seen: 'yes' } } } } as const;
+      await context.client.patch(PODS, AT, patch, { signal: context.signal });
+      return done();
+    });
+    await clock.advance(1000);
+    const lines = log.lines
+      .filter(({ message }) => message === 'Finished syncing' || message === 'Looking')
+      .map(({ level, message, fields: { controller: _c, pod: _p, ...fields } }) => [
+        level,
+        message,
+        fields,
+      ]);
+    const calls = ['patch pods default/web ok 0ms'];
+    const [first, second] = ['00400000', '00800000'];
+    const common = { queued: '0s', duration: '0s' };
+    const changed = 'Pod default/web changed: .metadata.labels';
+    assert.deepEqual(lines, [
+      [0, 'Looking', { reconcileID: first }],
+      [
+        4,
+        'Finished syncing',
+        { ...common, reconcileID: first, result: 'done', causes: ['Pod default/web added'], calls },
+      ],
+      [0, 'Looking', { reconcileID: second }],
+      [
+        4,
+        'Finished syncing',
+        { ...common, reconcileID: second, result: 'done', causes: [changed], calls },
+      ],
+    ]);
+  });
+
+  it('counts the runs that a lagging cache puts off, and forgets none of their causes', async () => {
+    lagMs = 200;
+    const seen: (readonly string[])[] = [];
+    await start(async (_, context) => {
+      seen.push(context.causes);
+      if (seen.length > 1) return done();
+      const patch = { type: 'merge', body: { metadata: { labels: { seen: 'yes' } } } } as const;
+      await context.client.patch(PODS, AT, patch, { signal: context.signal });
+      throw new Error('quota exceeded');
+    });
+    await clock.advance(1000);
+    assert.deepEqual(seen[1], [
+      'retry after an error: quota exceeded',
+      'postponed: a cache lags behind own writes',
+      'Pod default/web changed: .metadata.labels',
+    ]);
+    const metric = await registry.getSingleMetric('crd_controller_stale_requeues_total')?.get();
+    assert.deepEqual(
+      metric?.values.map(({ labels, value }) => [labels['controller'], value]),
+      [['test', 3]],
+    );
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { DEPLOYMENTS, PODS } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
-import { keyOf, objectKey } from '../../../src/api/object-key.ts';
+import { objectKey } from '../../../src/api/object-key.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { Resource } from '../../../src/api/resource.ts';
 import { formatPath } from '../../../src/manager/changed-paths.ts';
@@ -147,6 +147,16 @@ describe('the detector of hot loops', () => {
     );
   });
 
+  it('waits with its verdict on a fight until the others have their way: then they can be named', async () => {
+    const reversed = () => {
+      foreignWrite({}, { team: 'blue' });
+      write({}, { team: 'red' });
+    };
+    assert.deepEqual(await turn(12, reversed), []);
+    foreignWrite({}, { team: 'blue' });
+    assert.equal(loops.beginRun(KEY).kind, 'found');
+  });
+
   it('finds a fight over the spec, and over an object that the key does not name', async () => {
     const held = await turn(6, () => {
       const before = child;
@@ -210,7 +220,28 @@ describe('the detector of hot loops', () => {
     ],
     ['that changes another field each time', (at) => write({ status: { [`step${at}`]: 1 } })],
     ['whose writes fail', () => called({ failed: true })],
-    ['whose writes are dry runs', () => called({ answer: thing, options: { dryRun: true } })],
+    [
+      'whose writes are dry runs',
+      (at) => {
+        const before = thing;
+        thing = next(thing, { status: { at } });
+        called({ answer: thing, options: { dryRun: true } });
+        event(before, thing);
+      },
+    ],
+    [
+      'that is overruled once, by somebody who then changes it again and again',
+      (at) => {
+        if (at === 0) write({}, { team: 'red' });
+        else foreignWrite({}, { team: `blue${at}` });
+      },
+    ],
+    [
+      'with more events than are kept: they may be those of others',
+      (at) => {
+        for (let part = 0; part < 20; part++) write({ status: { part: `${at}.${part}` } });
+      },
+    ],
     ['whose writes change nothing', () => called({ answer: thing })],
     [
       'that runs by plan, and whose event does not wake it',
@@ -324,6 +355,12 @@ describe('the detector of hot loops', () => {
       assert.deepEqual(await turn(9, timestamp), [], 'the evidence is gone');
     });
 
+    it('it is over for good: what was found then is no evidence any more', async () => {
+      await clock.advance(60_000);
+      assert.equal(ended.length, 1);
+      assert.equal(loops.beginRun(KEY).kind, 'run');
+    });
+
     it('it is over when nothing has flapped for twice the delay, if that is longer', async () => {
       for (let at = 0; at < 9; at++) await waited();
       loops.beginRun(KEY);
@@ -388,12 +425,5 @@ describe('the detector of hot loops', () => {
     writes(9);
     assert.equal(loops.size, 2);
     assert.throws(() => new HotLoops({ clock, onEnd: () => undefined }, { capacity: 0 }), /got 0/);
-  });
-
-  it('keeps a bounded number of events, however long a key has to wait', () => {
-    timestamp(0);
-    for (let at = 0; at < 1000; at++) foreignWrite({ status: { at } });
-    assert.equal(loops.beginRun(KEY).kind, 'run');
-    assert.equal(keyOf(thing), KEY);
   });
 });
