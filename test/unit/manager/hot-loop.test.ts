@@ -233,11 +233,11 @@ describe('the detector of hot loops', () => {
       'that is overruled once, by somebody who then changes it again and again',
       (at) => {
         if (at === 0) write({}, { team: 'red' });
-        else foreignWrite({}, { team: `blue${at}` });
+        foreignWrite({}, { team: `blue${at}` });
       },
     ],
     [
-      'with more events than are kept: they may be those of others',
+      'that writes more often than is kept of it: it may be others',
       (at) => {
         for (let part = 0; part < 20; part++) write({ status: { part: `${at}.${part}` } });
       },
