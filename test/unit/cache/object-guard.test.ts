@@ -31,6 +31,10 @@ for (const [name, object] of [
     'an object whose namespace is no text',
     { kind: 'Thing', metadata: { ...metadata, namespace: {} } },
   ],
+  [
+    'an object with an empty resourceVersion',
+    { kind: 'Thing', metadata: { ...metadata, resourceVersion: '' } },
+  ],
   ['an object without a resourceVersion', { kind: 'Thing', metadata: { name: 'a' } }],
 ] as const) {
   test(`${name} is refused, counted and told of`, () => {
