@@ -90,16 +90,19 @@ async function check(faults: readonly Fault[]): Promise<boolean> {
   const pending = [...faults];
   const survivors: Fault[] = [];
   let killed = 0;
-  await Promise.all(
-    lanes.map(async (tree) => {
-      for (let fault = pending.shift(); fault; fault = pending.shift()) {
-        const verdict = await verdictOn(fault, tree, timeouts.get(fault.folder) ?? 0);
-        report(fault, verdict);
-        if (verdict.kind === 'killed') killed++;
-        else if (fault.mutant.equivalent === undefined) survivors.push(fault);
-      }
-    }),
-  );
+  const work = async (tree: string) => {
+    for (let fault = pending.shift(); fault; fault = pending.shift()) {
+      const verdict = await verdictOn(fault, tree, timeouts.get(fault.folder) ?? 0);
+      report(fault, verdict);
+      if (verdict.kind === 'killed') killed++;
+      else if (fault.mutant.equivalent === undefined) survivors.push(fault);
+    }
+  };
+  const giveUp = (error: unknown) => {
+    stop.abort(error);
+    throw error;
+  };
+  await Promise.all(lanes.map((tree) => work(tree).catch(giveUp)));
   const seconds = Math.round((performance.now() - startedMs) / 1000);
   const harmless = faults.length - killed - survivors.length;
   console.log(
@@ -138,16 +141,19 @@ async function requireCompiling(tree: string, faults: readonly Fault[]): Promise
   if (complaints.length > 0) throw new CannotCheck(complaints.join('\n'));
   const compiler = join(ROOT, 'node_modules/.bin/tsc');
   const lenient = ['--noUnusedLocals', 'false', '--noUnusedParameters', 'false'];
-  const options = { cwd: tree, signal: stop.signal };
-  const output = await promisify(execFile)(compiler, ['--noEmit', ...lenient], options).then(
-    () => '',
-    (error: unknown) => (error instanceof Error && 'stdout' in error ? String(error.stdout) : ''),
-  );
-  stop.signal.throwIfAborted();
-  for (const line of output.split('\n')) {
-    const number = /\.mutant-(\d+)\.ts\(/.exec(line)?.[1];
-    // Whatever else the compiler has to say is about the tree as it is.
-    if (number !== undefined) complaints.push(`"${faults[Number(number)]?.mutant.fault}": ${line}`);
+  try {
+    const options = { cwd: tree, signal: stop.signal };
+    await promisify(execFile)(compiler, ['--noEmit', ...lenient], options);
+  } catch (error) {
+    stop.signal.throwIfAborted();
+    const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : '';
+    if (output === '') throw error;
+    for (const line of output.split('\n')) {
+      const number = /\.mutant-(\d+)\.ts\(/.exec(line)?.[1];
+      // Whatever else the compiler has to say is about the tree as it is.
+      if (number === undefined) continue;
+      complaints.push(`"${faults[Number(number)]?.mutant.fault}": ${line}`);
+    }
   }
   if (complaints.length > 0) throw new CannotCheck(complaints.join('\n'));
   await Promise.all(written.map((path) => rm(path)));
@@ -171,11 +177,8 @@ async function timeoutsOf(
 ): Promise<ReadonlyMap<string, number>> {
   const timeouts = new Map<string, number>();
   for (const folder of new Set(faults.map(({ folder }) => folder))) {
-    const also = faults.flatMap(({ folder: its, mutant }) =>
-      its === folder ? (mutant.also ?? []) : [],
-    );
     const startedMs = performance.now();
-    const verdict = await runTests(tree, folder, also, 600_000);
+    const verdict = await runTests(tree, folder, 600_000);
     if (verdict.kind !== 'survived') {
       const why = verdict.kind === 'killed' ? verdict.by : verdict.output;
       throw new CannotCheck(`the tests of ${folder} fail as they are: ${why}`);
@@ -191,7 +194,7 @@ async function verdictOn(fault: Fault, tree: string, timeoutMs: number): Promise
   const source = await readFile(path, 'utf8');
   await writeFile(path, mutated(fault, source));
   try {
-    const verdict = await runTests(tree, fault.folder, fault.mutant.also ?? [], timeoutMs);
+    const verdict = await runTests(tree, fault.folder, timeoutMs);
     if (verdict.kind === 'broken') {
       throw new CannotCheck(`the tests of "${fault.mutant.fault}" did not run:\n${verdict.output}`);
     }
@@ -202,13 +205,8 @@ async function verdictOn(fault: Fault, tree: string, timeoutMs: number): Promise
 }
 
 /** Runs the tests in one process, until the first one fails. */
-async function runTests(
-  tree: string,
-  folder: string,
-  also: readonly string[],
-  timeoutMs: number,
-): Promise<Verdict> {
-  const files = [...new Set(also)];
+async function runTests(tree: string, folder: string, timeoutMs: number): Promise<Verdict> {
+  const files: string[] = [];
   for await (const file of glob(`test/unit/${folder}/*.test.ts`, { cwd: tree })) files.push(file);
   const flags = ['--test', '--test-isolation=none', '--test-reporter=tap'];
   const child = spawn(process.execPath, [...flags, ...files.toSorted()], {

@@ -8,8 +8,6 @@ export interface Mutant {
   readonly find: string;
   /** What stands in its place. */
   readonly put: string;
-  /** Test files to run beside those of the folder, where its own cannot see it. */
-  readonly also?: readonly string[];
   /** Set if no test can notice, because nothing changes: why. */
   readonly equivalent?: string;
 }

@@ -237,6 +237,13 @@ export const RECORD: readonly Mutant[] = [
   },
   {
     file: 'event-buffer.ts',
+    fault: 'an object whose event is being written passes for one that is ready',
+    find: "lane.state = 'held';",
+    put: '',
+    equivalent: 'Only `waiting` is ever asked for: a lane that is held is not among the turns.',
+  },
+  {
+    file: 'event-buffer.ts',
     fault: 'attempts that are not counted',
     find: 'pending.attempts++;',
     put: '',
