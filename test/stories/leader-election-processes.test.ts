@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { EVENTS, LEASES, PODS } from '../../src/api/builtin.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { crdController } from '../support/program.ts';
+import type { Program } from '../support/program.ts';
+import { WireWorld } from '../support/wire-world.ts';
+
+/** Enough for a sync to take a while. */
+const MANY = 100;
+
+/** What SIGSTOP, a frozen machine or a very long pause does to a leader. */
+describe('given two processes, one of which leads', { timeout: 60_000 }, () => {
+  let controlPlane: ControlPlane;
+  let world: WireWorld;
+  const programs: Program[] = [];
+
+  before(async () => {
+    controlPlane = await startControlPlane();
+    world = await WireWorld.create(controlPlane);
+    await world.installCrd();
+  });
+  after(async () => {
+    for (const { child } of programs) child.kill('SIGKILL');
+    await Promise.all(programs.map((program) => program.ended()));
+    await world.end();
+    await controlPlane.close();
+  });
+
+  const start = (name: string) => {
+    const program = crdController(
+      [
+        `--kubeconfig=${controlPlane.kubeconfigPath}`,
+        `--namespaces=${world.namespace}`,
+        '--controllers=count',
+        '--leader-elect',
+        `--leader-elect-resource-namespace=${world.namespace}`,
+        '--leader-elect-lease-duration=2s',
+        '--leader-elect-renew-deadline=1700ms',
+        '--leader-elect-retry-period=400ms',
+        '--vmodule=fresh-start=2',
+      ],
+      { POD_NAME: name },
+    );
+    programs.push(program);
+    return program;
+  };
+
+  it('the leader is stopped in the middle of a sync; continued after its lease, it writes nothing and ends with 1', async () => {
+    const both = [start('one'), start('other')];
+    const isLeader = ({ stderr }: Program) => stderr.includes('"Successfully acquired lease"');
+    for (const each of both) {
+      await each.printed(/"New leader elected"|"Caches have caught up(.*\n)*.*"Starting workers"/);
+    }
+    const [zombie, heir] = both.toSorted((x, y) => Number(isLeader(y)) - Number(isLeader(x)));
+    assert.ok(zombie && heir && isLeader(zombie) && !isLeader(heir));
+
+    const stop = new AbortController();
+    const { signal } = stop;
+    const pods = await world.client.watch(PODS, { namespace: world.namespace, signal });
+    let added = 0;
+    const watching = (async () => {
+      for await (const { type } of pods) {
+        if (type === 'added' && ++added === 5) zombie.child.kill('SIGSTOP');
+      }
+    })();
+    await world.applyCount({ count: MANY });
+    await heir.printed(/"Successfully acquired lease"/);
+    assert.ok(added >= 5 && added < MANY, `${added} Pods: it was in the middle`);
+    await world.patchCount({ count: 2 });
+    await heir.printed(/"Caches have caught up with the server"(.*\n)*.*"Starting workers"/);
+    await world.until('the heir has done it', async () => (await world.pods()).length === 2);
+    const before = added;
+    zombie.child.kill('SIGCONT');
+    const { code, stderr } = await zombie.ended();
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /\nError: leader election lost: lease .*\n$/);
+    await world.pass(300);
+    assert.equal(added, before, 'no Pod came any more');
+    assert.equal((await world.pods()).length, 2);
+
+    heir.child.kill('SIGTERM');
+    assert.equal((await heir.ended()).code, 0, heir.stderr);
+    const lease = { namespace: world.namespace, name: 'crd-controller' };
+    assert.equal((await world.client.get(LEASES, lease)).spec?.holderIdentity ?? '', '');
+    const { items } = await world.client.list(EVENTS, { namespace: world.namespace });
+    const said = items.filter(({ involvedObject }) => involvedObject.kind === 'Lease');
+    const about = (what: RegExp) => said.filter(({ message }) => what.test(message ?? '')).length;
+    assert.deepEqual([about(/became leader$/), about(/stopped leading$/)], [2, 1]);
+    stop.abort();
+    await watching;
+  });
+});
