@@ -1,5 +1,5 @@
-import type { Selection } from '../client/client.ts';
 import type { InformerSet } from '../cache/informer-set.ts';
+import type { Scope } from '../cache/list-options.ts';
 import type { Controller, ControllerDeps } from '../manager/controller.ts';
 import type { EventBroadcaster } from '../record/event-broadcaster.ts';
 
@@ -10,10 +10,10 @@ export interface ControllerFactoryDeps extends ControllerDeps {
 }
 
 export interface ControllerFactoryOptions {
-  /** Unique in the process: the name of the controller, unless it runs once for each namespace. */
+  /** Unique in the process. */
   readonly name: string;
-  /** Which objects the controller is for. */
-  readonly selection: Pick<Selection, 'namespace'>;
+  /** Where the objects are that the controller is for. */
+  readonly scope: Pick<Scope, 'namespaces'>;
   readonly concurrency: number;
 }
 

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import type { Deployment, Service } from '../../api/builtin.ts';
+import type { WebApp } from '../../api/generated/web-app.ts';
+import { labelValue } from '../../api/label-value.ts';
+import type { DeepReadonly, Draft } from '../../api/object.ts';
+import { controllerReference } from '../../api/owner-reference.ts';
+
+/** Who writes, in managedFields, in labels and in events. */
+export const COMPONENT = 'webapp-controller';
+
+/** Keeps a WebApp until its tasks have taken down what they set up. */
+export const FINALIZER = 'jiajunhuang.com/webapp';
+
+export type Named<T> = T & { metadata: { name: string } };
+
+export function buildDeployment(webapp: DeepReadonly<WebApp>): Named<Draft<Deployment>> {
+  const { spec } = webapp;
+  const labels = labelsOf(webapp);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { ...metadataOf(webapp), name: deploymentName(webapp), labels },
+    spec: {
+      replicas: spec.replicas,
+      selector: { matchLabels: selectorOf(webapp) },
+      template: {
+        metadata: { labels },
+        spec: {
+          // The program is the user's: it has no business with the API server unless it says so.
+          automountServiceAccountToken: false,
+          containers: [
+            {
+              name: 'app',
+              image: spec.image ?? `nginx:${spec.version}`,
+              ports: [{ name: 'http', containerPort: 80 }],
+            },
+          ],
+        },
+      },
+    },
+  };
+}
+
+export function buildService(webapp: DeepReadonly<WebApp>): Named<Draft<Service>> {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { ...metadataOf(webapp), name: serviceName(webapp), labels: labelsOf(webapp) },
+    spec: {
+      selector: selectorOf(webapp),
+      ports: [{ name: 'http', port: 80, targetPort: 'http' }],
+    },
+  };
+}
+
+/** The WebApp's own, shortened so that names made from it have room for more. */
+export function deploymentName({ metadata }: DeepReadonly<WebApp>): string {
+  return labelValue(metadata.name);
+}
+
+/** The WebApp's own if it can be one: the name of a Service is a host name (RFC 1035). */
+export function serviceName({ metadata: { name } }: DeepReadonly<WebApp>): string {
+  if (/^[a-z][-a-z0-9]{0,62}$/.test(name) && !name.endsWith('-')) return name;
+  const hash = createHash('sha256').update(name).digest('hex').slice(0, 10);
+  return `webapp-${hash}`;
+}
+
+/** What selects the WebApp's Pods, in the string form that autoscalers read. */
+export function podSelector(webapp: DeepReadonly<WebApp>): string {
+  return Object.entries(selectorOf(webapp))
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+}
+
+/** Never changes in the life of a WebApp: a Deployment's selector cannot. */
+function selectorOf({ metadata }: DeepReadonly<WebApp>): Record<string, string> {
+  return {
+    'app.kubernetes.io/instance': labelValue(metadata.name),
+    'app.kubernetes.io/managed-by': COMPONENT,
+  };
+}
+
+function labelsOf(webapp: DeepReadonly<WebApp>): Record<string, string> {
+  return { ...selectorOf(webapp), 'app.kubernetes.io/version': versionLabel(webapp.spec.version) };
+}
+
+/** Versions have characters that labels have not, such as the plus of `1.0+build`. */
+function versionLabel(version: string): string {
+  const fit = version
+    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+    .replaceAll(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '');
+  return labelValue(fit);
+}
+
+function metadataOf(webapp: DeepReadonly<WebApp>): {
+  namespace: string;
+  ownerReferences: ReturnType<typeof controllerReference>[];
+} {
+  return {
+    namespace: webapp.metadata.namespace ?? '',
+    ownerReferences: [controllerReference(webapp)],
+  };
+}

@@ -1,0 +1,58 @@
+import type { WebApp } from '../../api/generated/web-app.ts';
+import type { DeepReadonly } from '../../api/object.ts';
+import type { Client } from '../../client/client.ts';
+import type { Logger } from '../../util/logger.ts';
+
+/** The hooks of a task, in the order in which a creation and then a deletion run them. */
+export const HOOKS = [
+  'preCreate',
+  'create',
+  'postCreate',
+  'preDelete',
+  'delete',
+  'postDelete',
+] as const;
+
+export type HookName = (typeof HOOKS)[number];
+
+export interface TaskContext {
+  readonly webapp: DeepReadonly<WebApp>;
+  readonly client: Client;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** What a hook waits for before the pipeline goes on. */
+export interface Wait {
+  /** For people: `1 of 2 replicas are available`. */
+  readonly message: string;
+  /** When to look again, in milliseconds; absent where an event will tell. */
+  readonly afterMs?: number;
+}
+
+/** Resolves with nothing when it is done. */
+export type Hook = (context: TaskContext) => Promise<Wait | undefined>;
+
+/**
+ * One step on the way of a WebApp. Hooks run again and again, from the first on, whenever anything
+ * changes and after every failure: each compares what is with what should be, and does the rest.
+ */
+export interface Task extends Partial<Readonly<Record<HookName, Hook>>> {
+  /** Lower-case words with dashes, unique in its pipeline: `deployment`. */
+  readonly name: string;
+}
+
+/** A failure with a reason for the condition. Any other error has the reason `Failed`. */
+export class TaskError extends Error {
+  override readonly name = 'TaskError';
+  /** CamelCase, stable. */
+  readonly reason: string;
+  /** Only somebody's intervention helps. */
+  readonly stalled: boolean;
+
+  constructor(reason: string, message: string, options: { readonly stalled?: boolean } = {}) {
+    super(message);
+    this.reason = reason;
+    this.stalled = options.stalled ?? false;
+  }
+}

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { DEPLOYMENTS, SERVICES } from '../../src/api/builtin.ts';
+import { isApiError } from '../../src/api/api-error.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import type { WebApp } from '../../src/api/generated/web-app.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { Simulation } from '../support/simulation.ts';
+import { WireWorld } from '../support/wire-world.ts';
+import type { World } from '../support/world.ts';
+
+const NAME = 'webapp-sample';
+
+function conditionsOf({ status }: WebApp): Record<string, string> {
+  return Object.fromEntries(
+    (status?.conditions ?? []).map(({ type, status: is, reason }) => [type, `${is} ${reason}`]),
+  );
+}
+
+function tellIn(where: string, create: () => Promise<World>): void {
+  describe(`given a WebApp and the daemon, ${where}`, () => {
+    let world: World;
+    let stopDaemon: () => Promise<void>;
+
+    beforeEach(async () => {
+      world = await create();
+      await world.installCrd(WEB_APPS, DEPLOYMENTS, SERVICES);
+      stopDaemon = startDaemon();
+    });
+    afterEach(() => world.end());
+
+    const startDaemon = () => world.startDaemon({ controllers: ['webapp'] });
+    const at = () => ({ namespace: world.namespace, name: NAME });
+    const webapp = () => world.client.get(WEB_APPS, at());
+    const deployment = () => world.client.get(DEPLOYMENTS, at());
+    const service = () => world.client.get(SERVICES, at());
+    const isGone = async (what: Promise<unknown>) => {
+      try {
+        await what;
+        return false;
+      } catch (error) {
+        if (isApiError(error, 'notFound')) return true;
+        throw error;
+      }
+    };
+    const apply = (spec: Partial<WebApp['spec']> = {}) =>
+      world.client.create(WEB_APPS, {
+        apiVersion: 'jiajunhuang.com/v1',
+        kind: 'WebApp',
+        metadata: at(),
+        spec: { version: 'stable-alpine3.20-perl', replicas: 2, image: 'nginx:latest', ...spec },
+      });
+    const patch = (spec: object) =>
+      world.client.patch(WEB_APPS, at(), { type: 'merge', body: { spec } });
+    const untilReady = () =>
+      world.until('ready', async () => {
+        const { metadata, status } = await webapp();
+        return (
+          status?.observedGeneration === metadata.generation &&
+          (status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ??
+            false)
+        );
+      });
+
+    it('its tasks run in order, and its status tells of each of them', async () => {
+      await apply();
+      await untilReady();
+      await world.settle();
+      const { status, metadata } = await webapp();
+      assert.deepEqual(metadata.finalizers, ['jiajunhuang.com/webapp']);
+      assert.deepEqual(conditionsOf(await webapp()), {
+        Ready: 'True TasksDone',
+        DeploymentDone: 'True Done',
+        ServiceDone: 'True Done',
+        RolloutDone: 'True Done',
+      });
+      assert.equal(status?.availableReplicas, 2);
+      assert.deepEqual(
+        new Set(status.conditions?.map(({ phase }) => phase)),
+        new Set(['Available']),
+      );
+      assert.equal(status.conditions?.[0]?.message, '2 of 2 replicas are available');
+      const { spec } = await deployment();
+      assert.equal(spec?.template.spec?.containers[0]?.image, 'nginx:latest');
+      assert.equal(
+        spec.template.metadata?.labels?.['app.kubernetes.io/version'],
+        'stable-alpine3.20-perl',
+      );
+      assert.deepEqual((await service()).spec?.selector, spec.selector.matchLabels);
+      assert.deepEqual(await world.events('webapp-controller'), [
+        'Synced WebApp synced successfully',
+      ]);
+      assert.deepEqual(world.errors(), []);
+    });
+
+    it('a change reaches the children, and nothing is told or written again by a successor', async () => {
+      await apply();
+      await untilReady();
+      await patch({ version: '1.27', image: null, replicas: 3 });
+      await untilReady();
+      await world.settle();
+      const { spec } = await deployment();
+      assert.equal(spec?.template.spec?.containers[0]?.image, 'nginx:1.27');
+      assert.equal(spec.replicas, 3);
+      const state = async () => [await webapp(), await deployment(), await service()];
+      const before = await state();
+      await stopDaemon();
+      startDaemon();
+      await world.settle();
+      assert.deepEqual(await state(), before);
+    });
+
+    it('its deletion takes the tasks down in reverse order, and then lets it go', async () => {
+      await apply();
+      await untilReady();
+      await world.client.delete(WEB_APPS, at());
+      await world.until('gone', () => isGone(webapp()));
+      assert.ok(await isGone(deployment()));
+      assert.ok(await isGone(service()));
+      const deleted = world.lines
+        .map(({ message }) => message)
+        .filter((message) => message.startsWith('Deleted '));
+      assert.deepEqual(deleted, ['Deleted Service', 'Deleted Deployment']);
+    });
+
+    it('one that is deleted while no daemon runs waits for the next', async () => {
+      await apply();
+      await untilReady();
+      await stopDaemon();
+      await world.client.delete(WEB_APPS, at());
+      await world.settle();
+      assert.ok((await webapp()).metadata.deletionTimestamp);
+      startDaemon();
+      await world.until('gone', () => isGone(webapp()));
+    });
+
+    it('a Service that is not its own stops the pipeline there, and is left alone', async () => {
+      const theirs = await world.client.create(SERVICES, {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: at(),
+        spec: { selector: { app: 'theirs' }, ports: [{ port: 8080 }] },
+      });
+      await apply();
+      await world.until('stalled', async () => 'Stalled' in conditionsOf(await webapp()));
+      const stalled = conditionsOf(await webapp());
+      assert.equal(stalled['ServiceDone'], 'False ErrResourceExists');
+      assert.equal(stalled['DeploymentDone'], 'True Done');
+      assert.equal(stalled['RolloutDone'], 'Unknown NotYetRun');
+      assert.deepEqual((await service()).spec, theirs.spec);
+      await world.client.delete(SERVICES, at());
+      await untilReady();
+    });
+  });
+}
+
+if (process.env['CONTROL_PLANE'] === undefined) {
+  tellIn('in virtual time', () => {
+    const world = new Simulation();
+    world.startCluster();
+    return Promise.resolve(world);
+  });
+} else {
+  describe('on a control plane', () => {
+    let plane: ControlPlane;
+
+    before(async () => {
+      plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 100 } } });
+    });
+    after(() => plane.close());
+
+    tellIn('over TLS', () => WireWorld.create(plane));
+  });
+}
