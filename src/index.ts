@@ -80,6 +80,7 @@ export { loadClusterConfig } from './client/kube-config.ts';
 export type { ClusterConfigOptions } from './client/kube-config.ts';
 export { KubeConfigError } from './client/kube-config-error.ts';
 export { retryOnConflict } from './client/retry-on-conflict.ts';
+export { isWriteFenced, WriteFence } from './client/write-fence.ts';
 
 // Caches.
 export type { HandlerOptions, InformerHandler, Registration } from './cache/handler.ts';
@@ -119,6 +120,16 @@ export type {
   Recorded,
 } from './record/event-recorder.ts';
 
+// One of several replicas works: `new Manager(deps, { leadership: elector })`, controllers added as
+// `freshStart(controller, ...)`, their client behind a `WriteFence` that `elector.mayWrite` guards.
+export { LeaderElector, LeadershipLostError } from './leaderelection/leader-elector.ts';
+export type {
+  LeaderElectorDeps,
+  LeaderElectorOptions,
+  LeadershipRecorder,
+} from './leaderelection/leader-elector.ts';
+export type { LeaseClient } from './leaderelection/lease-lock.ts';
+
 // Controllers and what runs them.
 export { ensureChild } from './manager/child.ts';
 export type { ChildContext, ChildOutcome, ChildWish } from './manager/child.ts';
@@ -131,10 +142,11 @@ export type {
 } from './manager/controller.ts';
 export { byController, CONTROLLER_INDEX, toController, toItself } from './manager/enqueue.ts';
 export type { ToKeys } from './manager/enqueue.ts';
+export { freshStart } from './manager/fresh-start.ts';
 export { HttpServer } from './manager/http-server.ts';
 export type { HealthCheck, HttpServerRoutes } from './manager/http-server.ts';
 export { Manager } from './manager/manager.ts';
-export type { ManagerOptions, Stage } from './manager/manager.ts';
+export type { Leadership, ManagerOptions, Stage } from './manager/manager.ts';
 export { terminationSignal } from './manager/signals.ts';
 export { StatusWriter } from './manager/status-writer.ts';
 export type { WithStatus } from './manager/status-writer.ts';
@@ -145,6 +157,7 @@ export type { Exposition, Registry } from './metrics/registry.ts';
 
 // Time, logs and life.
 export type { BackoffPolicy } from './util/backoff.ts';
+export { AbruptStop } from './util/abrupt-stop.ts';
 export { systemClock } from './util/clock.ts';
 export type { Clock } from './util/clock.ts';
 export type { HttpHandler, HttpRequest, HttpResponse } from './util/http.ts';
