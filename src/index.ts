@@ -88,11 +88,20 @@ export type { IndexFunction, IndexFunctions } from './cache/indexer.ts';
 export { Informer } from './cache/informer.ts';
 export type { InformerOptions } from './cache/informer.ts';
 export { InformerSet } from './cache/informer-set.ts';
-export type { InformerRequest, InformerSetOptions } from './cache/informer-set.ts';
+export type { InformerSetOptions } from './cache/informer-set.ts';
+export type {
+  InformerRequest,
+  MetadataRequest,
+  PartialObjectMetadata,
+  Scope,
+  Selectors,
+  TweakListOptions,
+} from './cache/list-options.ts';
 export type { Lister, ListerQuery } from './cache/lister.ts';
 export { listerWatcher } from './cache/lister-watcher.ts';
 export type { ListerWatcher } from './cache/lister-watcher.ts';
 export type { Progress } from './cache/progress.ts';
+export type { SharedInformer } from './cache/shared-informer.ts';
 
 // Queue and workers.
 export { done, postpone, requeueAfter, TerminalError } from './workqueue/outcome.ts';

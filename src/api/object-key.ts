@@ -29,3 +29,9 @@ export function splitKey(key: string): ObjectName {
   if (rest.length > 0) throw new SyntaxError(`Unexpected key format: ${JSON.stringify(key)}`);
   return second === undefined ? { name: first } : { namespace: first, name: second };
 }
+
+/** The namespace that a key names, whatever else it may name. */
+export function namespaceOf(key: ObjectKey): string | undefined {
+  const end = key.indexOf('/');
+  return end < 0 ? undefined : key.slice(0, end);
+}

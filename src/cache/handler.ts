@@ -21,9 +21,15 @@ export interface InformerHandler<T extends KubernetesObject> {
   onDelete?(lastKnown: DeepReadonly<T>, finalStateKnown: boolean): void;
 }
 
-export interface HandlerOptions {
+export interface HandlerOptions<T extends KubernetesObject = KubernetesObject> {
   /** What log lines call it. */
   readonly name?: string;
+  /**
+   * Which objects concern the handler; synchronous, and a function of the object alone. It hears of
+   * no others: one that begins to concern it is added, one that ceases to is deleted.
+   * @default all
+   */
+  readonly filter?: (object: DeepReadonly<T>) => boolean;
   /**
    * How often every object is handed over again as an update to itself, in milliseconds; at least
    * 1000. 0: never.
@@ -38,6 +44,10 @@ export interface Registration {
   readonly hasSynced: boolean;
   /** Resolves when `hasSynced` becomes true; rejects if the seat is given up before. */
   readonly synced: Promise<void>;
-  /** Nothing more is delivered, not even what is under way. */
+  /**
+   * Nothing more is delivered, not even what is under way: as handlers are synchronous, none of the
+   * handler's methods is running or will be called once this returns, unless it is called by one of
+   * them. To remove twice is to remove.
+   */
   remove(): void;
 }

@@ -1,5 +1,4 @@
 import type { KubernetesObject } from '../api/object.ts';
-import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client, Selection } from '../client/client.ts';
 import type { ReflectorMetrics } from '../metrics/reflector-metrics.ts';
@@ -10,9 +9,18 @@ import { silentLogger } from '../util/logger.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { Informer } from './informer.ts';
-import type { Transform } from './intake.ts';
+import { describeSelection, identifySelection, selectionsOf } from './list-options.ts';
+import type {
+  InformerRequest,
+  MetadataRequest,
+  PartialObjectMetadata,
+  TweakListOptions,
+} from './list-options.ts';
 import { listerWatcher } from './lister-watcher.ts';
+import { MultiNamespaceInformer } from './multi-namespace-informer.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
+import type { SharedInformer } from './shared-informer.ts';
+import { WaitingLines } from './waiting-lines.ts';
 import { WatchListSupport } from './watch-list-support.ts';
 
 export interface InformerSetOptions extends ReflectorOptions {
@@ -32,47 +40,40 @@ export interface InformerSetOptions extends ReflectorOptions {
    */
   readonly watchList?: WatchListSupport;
   /**
+   * Changes the selectors of every informer, before its own hook does.
+   * @default none
+   */
+  readonly tweakListOptions?: TweakListOptions;
+  /**
    * Freeze what is cached, so that whoever changes a shared object is thrown at. For tests.
    * @default false
    */
   readonly freeze?: boolean;
 }
 
-/** What of a resource an informer keeps. */
-export interface InformerRequest<T extends KubernetesObject> extends Selection {
-  /** Cache `PartialObjectMetadata` only; the resource's type should say so. */
-  readonly metadataOnly?: boolean;
-  /** Run once on each object before anyone sees it. */
-  readonly transform?: Transform<T>;
-}
-
-/** First pause between two lines about a cache that is not there yet, in milliseconds; it doubles. */
-const WAITING_LINE_MS = 10_000;
-const WAITING_LINE_MAX_MS = 5 * 60_000;
-
 /**
  * One informer for each resource and selection, however many ask for it. `run` runs them all, also
- * those asked for later.
+ * those asked for later. One over several namespaces consists of the informers of each, which are
+ * shared like any other.
  */
 export class InformerSet implements Runnable {
   readonly name = 'informers';
   readonly #client: Pick<Client, 'list' | 'watch'>;
-  readonly #clock: Clock;
-  readonly #log: Logger;
+  readonly #waiting: WaitingLines;
   readonly #options: InformerSetOptions & { readonly watchList: WatchListSupport };
   readonly #informers = new Map<string, Informer>();
   readonly #transforms = new Map<string, unknown>();
+  readonly #several = new Map<string, SharedInformer>();
   #running: { start(informer: Informer): void } | undefined;
 
   constructor(client: Pick<Client, 'list' | 'watch'>, options: InformerSetOptions = {}) {
     const { clock = systemClock, log = silentLogger } = options;
     this.#client = client;
-    this.#clock = clock;
-    this.#log = log;
+    this.#waiting = new WaitingLines(clock, log);
     this.#options = { ...options, watchList: options.watchList ?? new WatchListSupport(clock) };
   }
 
-  /** The informers asked for so far. */
+  /** The informers that run: one over several namespaces is there as its parts. */
   get informers(): readonly Informer[] {
     return [...this.#informers.values()];
   }
@@ -88,16 +89,48 @@ export class InformerSet implements Runnable {
   }
 
   /**
-   * The informer of `resource` and this selection; the first to ask determines the transform.
+   * The informer of the objects of `resource` that `request` selects. The first to ask determines
+   * the transform and the size of pages.
    *
+   * @throws {SyntaxError} naming a selector that no server would accept
+   * @throws {TypeError} if what the namespaces are is contradictory, or one of them has no name
    * @throws {Error} if it is there already with another transform
    */
   for<T extends KubernetesObject>(
     resource: Resource<T>,
-    request: InformerRequest<T> = {},
+    request?: InformerRequest<T>,
+  ): SharedInformer<T>;
+  for(resource: Resource, request: MetadataRequest): SharedInformer<PartialObjectMetadata>;
+  for<T extends KubernetesObject>(
+    resource: Resource<T>,
+    request: Details<T> = {},
+  ): SharedInformer<T> {
+    const { metadataOnly = false } = request;
+    const selections = selectionsOf(resource, request, this.#options.tweakListOptions);
+    const parts = selections.map((selection) => this.#informer(resource, selection, request));
+    const [first] = parts;
+    if (first && parts.length === 1) return first;
+    const id = selections
+      .map((selection) => identifySelection(resource, selection, metadataOnly))
+      .sort()
+      .join('; ');
+    const present = this.#several.get(id);
+    // The identity holds the resource, and with it the type.
+    if (present) return present as SharedInformer<T>;
+    const several = new MultiNamespaceInformer(
+      resource,
+      new Map(parts.map((part, at) => [selections[at]?.namespace ?? '', part])),
+    );
+    this.#several.set(id, several);
+    return several;
+  }
+
+  #informer<T extends KubernetesObject>(
+    resource: Resource<T>,
+    selection: Selection,
+    { metadataOnly = false, transform, pageSize }: Details<T>,
   ): Informer<T> {
-    const { metadataOnly = false, transform, ...selection } = request;
-    const id = identityOf(resource, selection, metadataOnly);
+    const id = identifySelection(resource, selection, metadataOnly);
     const present = this.#informers.get(id);
     if (present) {
       if (transform !== this.#transforms.get(id)) {
@@ -109,8 +142,10 @@ export class InformerSet implements Runnable {
     const source = listerWatcher(this.#client, resource, selection, { metadataOnly });
     const informer = new Informer<T>(resource, source, {
       ...this.#options,
-      name: nameOf(resource, selection, metadataOnly),
+      name: describeSelection(resource, selection, metadataOnly),
+      namespace: selection.namespace,
       ...(transform ? { transform } : {}),
+      ...(pageSize === undefined ? {} : { pageSize }),
     });
     this.#informers.set(id, informer);
     this.#transforms.set(id, transform);
@@ -139,57 +174,21 @@ export class InformerSet implements Runnable {
     };
     this.#running = {
       start: (informer) => {
-        tasks.push(
-          start(informer.run(stop.signal)),
-          start(this.#tellWaiting(informer, stop.signal)),
-        );
+        this.#waiting.add(informer);
+        tasks.push(start(informer.run(stop.signal)));
       },
     };
     for (const informer of this.informers) this.#running.start(informer);
     await stopped.promise;
     this.#running = undefined;
+    this.#waiting.stop();
     await Promise.all(tasks);
     signal.removeEventListener('abort', end);
     if (fault) throw fault.cause;
   }
-
-  /**
-   * A line now and then while a cache is not there. A resource that the server does not have is
-   * not mentioned: its reflector has said so, and how to mend it.
-   */
-  async #tellWaiting(informer: Informer, signal: AbortSignal): Promise<void> {
-    const sinceMs = this.#clock.monotonic();
-    for (
-      let pauseMs = WAITING_LINE_MS;
-      !informer.hasSynced && !signal.aborted;
-      pauseMs = Math.min(2 * pauseMs, WAITING_LINE_MAX_MS)
-    ) {
-      await this.#clock.sleep(pauseMs, signal);
-      const { progress } = informer;
-      if (informer.hasSynced || signal.aborted || progress.missing) continue;
-      const { lastError } = progress;
-      this.#log.info('Still waiting for a cache', {
-        cache: informer.name,
-        forSeconds: Math.round((this.#clock.monotonic() - sinceMs) / 1000),
-        phase: progress.phase,
-        ...(lastError instanceof Error ? { err: lastError.message } : {}),
-      });
-    }
-  }
 }
 
-function identityOf(resource: Resource, selection: Selection, metadataOnly: boolean): string {
-  return `${apiVersionOf(resource)} ${nameOf(resource, selection, metadataOnly)}`;
-}
-
-/** `pods`, or `pods in demo with labels app=web`: unique, and legible in a log line. */
-function nameOf(resource: Resource, selection: Selection, metadataOnly: boolean): string {
-  const { namespace, labelSelector, fieldSelector } = selection;
-  return [
-    groupResourceOf(resource),
-    ...(namespace ? [`in ${namespace}`] : []),
-    ...(labelSelector ? [`with labels ${labelSelector}`] : []),
-    ...(fieldSelector ? [`with fields ${fieldSelector}`] : []),
-    ...(metadataOnly ? ['as metadata'] : []),
-  ].join(' ');
-}
+/** What the two forms of a request have in common to whoever need not tell them apart. */
+type Details<T extends KubernetesObject> = Omit<InformerRequest<T>, 'metadataOnly'> & {
+  readonly metadataOnly?: boolean;
+};

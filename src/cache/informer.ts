@@ -25,12 +25,14 @@ import { Intake } from './intake.ts';
 import type { Transform } from './intake.ts';
 import { LineBudget } from './line-budget.ts';
 import { Listener } from './listener.ts';
-import { Lister } from './lister.ts';
+import { IndexLister } from './lister.ts';
+import type { Lister } from './lister.ts';
 import type { ListerWatcher } from './lister-watcher.ts';
 import type { Progress } from './progress.ts';
 import { Reflector } from './reflector.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import { ResyncTimer } from './resync-timer.ts';
+import type { SharedInformer } from './shared-informer.ts';
 import type { WatchListSupport } from './watch-list-support.ts';
 
 export type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
@@ -41,6 +43,11 @@ export interface InformerOptions<T extends KubernetesObject> extends ReflectorOp
    * @default the resource: `counts.demo.mark8s.io`
    */
   readonly name?: string;
+  /**
+   * The only namespace of which the source tells; what is written elsewhere is not waited for.
+   * @default all there are
+   */
+  readonly namespace?: string | undefined;
   /** @default systemClock */
   readonly clock?: Clock;
   /** @default silentLogger */
@@ -78,12 +85,15 @@ export interface InformerOptions<T extends KubernetesObject> extends ReflectorOp
  * - Long work, such as the first 20,000 objects, is done in slices between which the process
  *   breathes; the mirror stands still meanwhile.
  */
-export class Informer<T extends KubernetesObject = KubernetesObject> implements Runnable {
+export class Informer<T extends KubernetesObject = KubernetesObject>
+  implements Runnable, SharedInformer<T>
+{
   readonly name: string;
   readonly resource: Resource<T>;
   readonly lister: Lister<T>;
   /** Where its objects come from: the two calls, for this resource and selection. */
   readonly source: ListerWatcher<T>;
+  readonly #namespace: string | undefined;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #metrics: InformerMetrics;
@@ -106,6 +116,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> implements 
     this.name = name;
     this.resource = resource;
     this.source = source;
+    this.#namespace = options.namespace;
     this.#clock = clock;
     this.#log = log.with({ resource: name });
     const indexBudget = new LineBudget(clock);
@@ -117,7 +128,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> implements 
         if (held) this.#log.error(error, 'Could not index an object', { index, key, ...held });
       },
     );
-    this.lister = new Lister(this.#indexer);
+    this.lister = new IndexLister(this.#indexer);
     this.#queue = new DeltaQueue(clock, {
       onRun: (ms) => this.#metrics.processed(ms),
       ...(yieldTurn ? { yieldTurn } : {}),
@@ -143,12 +154,10 @@ export class Informer<T extends KubernetesObject = KubernetesObject> implements 
     this.#synced.promise.catch(() => undefined);
   }
 
-  /** The store shows the whole initial state, and handlers were told. Never goes back to false. */
   get hasSynced(): boolean {
     return this.#hasSynced;
   }
 
-  /** Resolves when `hasSynced` becomes true; rejects if the informer stops before. */
   get synced(): Promise<void> {
     return this.#synced.promise;
   }
@@ -163,27 +172,24 @@ export class Informer<T extends KubernetesObject = KubernetesObject> implements 
     return this.#reflector.progress;
   }
 
+  get parts(): readonly Informer<T>[] {
+    return [this];
+  }
+
+  within(namespace: string | undefined): Informer<T> | undefined {
+    return this.#namespace === undefined || this.#namespace === namespace ? this : undefined;
+  }
+
   /** True if the store shows everything up to `resourceVersion`: for reading one's own writes. */
   hasReached(resourceVersion: string): boolean {
     return this.#indexer.hasReached(resourceVersion);
   }
 
-  /**
-   * Adds indexes, before the start or after; objects that are there already are filed at once.
-   *
-   * @throws {Error} if a name is taken
-   */
   addIndexers(indexers: IndexFunctions<T>): void {
     this.#indexer.addIndexers(indexers);
   }
 
-  /**
-   * Adds a handler; the same one twice is two handlers.
-   *
-   * @throws {TypeError} if one of its methods is async
-   * @throws {Error} if the informer has stopped
-   */
-  addHandler(handler: InformerHandler<T>, options: HandlerOptions = {}): Registration {
+  addHandler(handler: InformerHandler<T>, options: HandlerOptions<T> = {}): Registration {
     if (this.#life === 'stopped') {
       throw new Error(`Informer ${this.name} has stopped and takes no more handlers`);
     }

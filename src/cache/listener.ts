@@ -3,6 +3,7 @@ import { keyOf } from '../api/object-key.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
+import { filtered } from './filtered-handler.ts';
 import type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
 import { LineBudget } from './line-budget.ts';
 
@@ -37,12 +38,12 @@ export class Listener<T extends KubernetesObject> implements Registration {
   #state: 'waiting' | 'active' | 'removed' = 'waiting';
   readonly #budget: LineBudget;
 
-  constructor(handler: InformerHandler<T>, options: HandlerOptions, deps: ListenerDeps) {
+  constructor(handler: InformerHandler<T>, options: HandlerOptions<T>, deps: ListenerDeps) {
     this.name = options.name ?? nameOf(handler);
-    this.#handler = handler;
+    this.#handler = options.filter ? filtered(handler, options.filter) : handler;
     this.#deps = deps;
     this.#budget = new LineBudget(deps.clock);
-    requireSynchronous(this.name, handler);
+    requireSynchronous(this.name, handler, options);
     const periodMs = options.resyncPeriodMs ?? 0;
     if (!(periodMs >= 0)) {
       throw new RangeError(`resyncPeriodMs: expected 0 or more milliseconds, got ${periodMs}`);
@@ -117,12 +118,15 @@ export class Listener<T extends KubernetesObject> implements Registration {
 
   #require(returned: unknown, method: string): void {
     if (returned === undefined || !isThenable(returned)) return;
-    returned.then(undefined, (error: unknown) =>
+    returned.then(undefined, (error: unknown) => {
+      const held = this.#budget.take();
+      if (!held) return;
       this.#deps.log.error(error, 'Event handler failed in the promise it should not return', {
         handler: this.name,
         method,
-      }),
-    );
+        ...held,
+      });
+    });
     throw new TypeError(
       `Handler ${this.name}: ${method} returned a promise; handlers are synchronous: add a key to a queue and return`,
     );
@@ -141,9 +145,12 @@ export class Listener<T extends KubernetesObject> implements Registration {
   }
 }
 
-function requireSynchronous(name: string, handler: object): void {
-  for (const method of ['onAdd', 'onUpdate', 'onDelete']) {
-    const member: unknown = Reflect.get(handler, method);
+function requireSynchronous(name: string, handler: object, { filter }: { filter?: unknown }): void {
+  const methods = ['onAdd', 'onUpdate', 'onDelete'].map((method): [string, unknown] => [
+    method,
+    Reflect.get(handler, method),
+  ]);
+  for (const [method, member] of [...methods, ['filter', filter] as const]) {
     if (typeof member === 'function' && member.constructor.name === 'AsyncFunction') {
       throw new TypeError(
         `Handler ${name}: ${method} is async; handlers are synchronous: add a key to a queue and return`,

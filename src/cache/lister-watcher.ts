@@ -21,17 +21,18 @@ export interface ListerWatcher<T extends KubernetesObject> {
 }
 
 /**
- * The objects of `resource` within `selection`. `tweak` is sent along with every list and watch;
- * one selection serves both, so that the watch never reports what the list did not count.
+ * The objects of `resource` within `selection`, whole or as metadata. One selection serves list and
+ * watch, so that the watch never reports what the list did not count.
  */
 export function listerWatcher<T extends KubernetesObject>(
   client: Pick<Client, 'list' | 'watch'>,
   resource: Resource<T>,
   selection: Selection = {},
-  tweak: Pick<ListOptions, 'metadataOnly'> = {},
+  form: Pick<ListOptions, 'metadataOnly'> = {},
 ): ListerWatcher<T> {
   const { namespace, labelSelector, fieldSelector } = selection;
-  const bound = { namespace, labelSelector, fieldSelector, ...tweak };
+  const { metadataOnly } = form;
+  const bound = { namespace, labelSelector, fieldSelector, metadataOnly };
   return {
     list: (request) => client.list(resource, { ...request, ...bound }),
     watch: (request) => client.watch(resource, { ...request, ...bound }),

@@ -17,7 +17,24 @@ export interface ListerQuery {
  * The reading side of a cache. What it hands out is shared by all readers: copy before changing.
  * Lists are in no particular order.
  */
-export class Lister<T extends KubernetesObject> {
+export interface Lister<T extends KubernetesObject> {
+  readonly size: number;
+  get(key: ObjectKey): DeepReadonly<T> | undefined;
+  /** @throws {SyntaxError} if the selector does not parse */
+  list(query?: ListerQuery): DeepReadonly<T>[];
+  hasIndex(name: string): boolean;
+  /** @throws {Error} if there is no index of this name */
+  byIndex(name: string, value: string): DeepReadonly<T>[];
+  /**
+   * Keys of the objects under `value`, sorted.
+   *
+   * @throws {Error} if there is no index of this name
+   */
+  indexKeys(name: string, value: string): ObjectKey[];
+}
+
+/** Reads one indexer. */
+export class IndexLister<T extends KubernetesObject> implements Lister<T> {
   readonly #indexer: Indexer<T>;
 
   constructor(indexer: Indexer<T>) {
@@ -32,24 +49,21 @@ export class Lister<T extends KubernetesObject> {
     return this.#indexer.get(key);
   }
 
-  /** @throws {SyntaxError} if the selector does not parse */
-  list({ namespace, selector = [] }: ListerQuery = {}): DeepReadonly<T>[] {
-    const requirements = typeof selector === 'string' ? parseLabelSelector(selector) : selector;
+  list({ namespace, selector }: ListerQuery = {}): DeepReadonly<T>[] {
+    const requirements = requirementsOf(selector);
     const candidates = namespace ? this.#inNamespace(namespace) : [...this.#indexer.values()];
     if (requirements.length === 0) return candidates;
     return candidates.filter((object) => matchesLabels(requirements, object.metadata.labels));
   }
 
-  /** @throws {Error} if there is no index of this name */
+  hasIndex(name: string): boolean {
+    return this.#indexer.hasIndex(name);
+  }
+
   byIndex(name: string, value: string): DeepReadonly<T>[] {
     return this.#indexer.byIndex(name, value);
   }
 
-  /**
-   * Keys of the objects under `value`, sorted.
-   *
-   * @throws {Error} if there is no index of this name
-   */
   indexKeys(name: string, value: string): ObjectKey[] {
     return this.#indexer.indexKeys(name, value);
   }
@@ -60,4 +74,9 @@ export class Lister<T extends KubernetesObject> {
     }
     return [...this.#indexer.values()].filter((object) => object.metadata.namespace === namespace);
   }
+}
+
+/** @throws {SyntaxError} if the selector does not parse */
+export function requirementsOf(selector: ListerQuery['selector'] = []): readonly Requirement[] {
+  return typeof selector === 'string' ? parseLabelSelector(selector) : selector;
 }

@@ -102,13 +102,10 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     const build = CONTROLLERS.get(name);
     if (!build) throw new RangeError(`No controller is called "${name}"`);
     const concurrency = config.concurrentSyncs.get(name) ?? 2;
-    for (const namespace of config.namespaces.length > 0 ? config.namespaces : [undefined]) {
-      const selection = namespace ? { namespace } : {};
-      const unique = config.namespaces.length > 1 ? `${name}-${namespace}` : name;
-      const controller = build(shared, { name: unique, selection, concurrency });
-      const fresh = leadership ? freshStart(controller, { clock, log, random }) : controller;
-      manager.add('controllers', fresh);
-    }
+    const selection = { namespaces: config.namespaces };
+    const controller = build(shared, { name, selection, concurrency });
+    const fresh = leadership ? freshStart(controller, { clock, log, random }) : controller;
+    manager.add('controllers', fresh);
   }
   return {
     name: 'daemon',

@@ -13,7 +13,7 @@ export interface ControllerFactoryOptions {
   /** Unique in the process. */
   readonly name: string;
   /** Where the objects are that the controller is for. */
-  readonly scope: Pick<Scope, 'namespaces'>;
+  readonly selection: Pick<Scope, 'namespaces'>;
   readonly concurrency: number;
 }
 

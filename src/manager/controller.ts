@@ -3,7 +3,8 @@ import { splitKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { isApiError } from '../api/api-error.ts';
 import type { Resource } from '../api/resource.ts';
-import type { Informer, Registration } from '../cache/informer.ts';
+import type { Registration } from '../cache/handler.ts';
+import type { SharedInformer } from '../cache/shared-informer.ts';
 import type { Client } from '../client/client.ts';
 import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import type { ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
@@ -129,7 +130,7 @@ export class Controller implements Runnable {
   readonly #runs: RunLog;
   readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #registrations: Registration[] = [];
-  readonly #informers = new Set<Informer>();
+  readonly #informers = new Set<SharedInformer>();
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
     const { name, kind, sync, concurrency = 2, syncTimeoutMs } = options;
@@ -172,23 +173,23 @@ export class Controller implements Runnable {
   }
 
   /** The kind this controller is for: its objects' keys are queued. */
-  for<T extends KubernetesObject>(informer: Informer<T>): this {
+  for<T extends KubernetesObject>(informer: SharedInformer<T>): this {
     this.#gate.track(informer, true);
     return this.#watch(informer, toItself);
   }
 
   /** A kind of children: the keys of their controllers are queued. */
-  owns<T extends KubernetesObject>(informer: Informer<T>, owner: Resource): this {
+  owns<T extends KubernetesObject>(informer: SharedInformer<T>, owner: Resource): this {
     return this.watches(informer, toController(owner));
   }
 
   /** Any other kind that a key depends on. */
-  watches<T extends KubernetesObject>(informer: Informer<T>, toKeys: ToKeys<T>): this {
+  watches<T extends KubernetesObject>(informer: SharedInformer<T>, toKeys: ToKeys<T>): this {
     this.#gate.track(informer, false);
     return this.#watch(informer, toKeys);
   }
 
-  #watch<T extends KubernetesObject>(informer: Informer<T>, toKeys: ToKeys<T>): this {
+  #watch<T extends KubernetesObject>(informer: SharedInformer<T>, toKeys: ToKeys<T>): this {
     const { resource } = informer;
     this.#informers.add(informer);
     const handler = enqueue(resource, this.#sink, toKeys, {
@@ -205,7 +206,7 @@ export class Controller implements Runnable {
   }
 
   /** What its keys come from, and what its syncs read. */
-  get informers(): readonly Informer[] {
+  get informers(): readonly SharedInformer[] {
     return [...this.#informers];
   }
 

@@ -19,10 +19,8 @@ export function freshStart(
     run: async (signal) => {
       const { clock, log } = deps;
       const sinceMs = clock.monotonic();
-      const { informers } = controller;
-      const arrived = await Promise.all(
-        informers.map((informer) => catchUp(informer, deps, signal)),
-      );
+      const caches = controller.informers.flatMap(({ parts }) => parts);
+      const arrived = await Promise.all(caches.map((cache) => catchUp(cache, deps, signal)));
       if (arrived.includes(false)) return;
       log.v(2).info('Caches have caught up with the server', {
         controller: controller.name,

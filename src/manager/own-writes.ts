@@ -1,21 +1,29 @@
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import { namespaceOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { EndedCall } from './observed-client.ts';
 
-/** As much of an informer as it takes to know how far its cache has come. */
+/** As much of an informer as it takes to know what its cache shows. */
 export interface Cache {
   readonly resource: Resource;
+  readonly lister: { get(key: ObjectKey): DeepReadonly<KubernetesObject> | undefined };
+  /** The part that shows the objects of `namespace`, if one does. */
+  within(namespace: string | undefined): CachePart | undefined;
+}
+
+/** What one list and watch keep: it is at one resourceVersion as a whole. */
+export interface CachePart {
   /** How far it has come. */
   readonly lastSyncResourceVersion: string;
   hasReached(resourceVersion: string): boolean;
-  readonly lister: { get(key: ObjectKey): DeepReadonly<KubernetesObject> | undefined };
+  readonly lister: Cache['lister'];
 }
 
 /** A write that its cache has not shown yet. */
 type Write = {
-  readonly cache: Cache;
+  readonly cache: CachePart;
   /** How far the cache had come when it was written. */
   readonly since: string;
 } & (
@@ -28,9 +36,9 @@ type Write = {
  * caught up with them. A run that began earlier would act on a state from before its own writes:
  * create a child twice, delete one too many, or report a status that is already wrong.
  *
- * Only resources with a cache are tracked; what is read live needs no such care. The technique is
- * KEP-5647's. A write that a server lost with its history, as one that was restored from a backup
- * has, is not waited for: a cache that has gone back in time says so.
+ * Only what a cache shows is tracked: what is read live, as in namespaces that have no cache, needs
+ * no such care. The technique is KEP-5647's. A write that a server lost with its history, as one that
+ * was restored from a backup has, is not waited for: a cache that has gone back in time says so.
  */
 export class OwnWrites {
   readonly #caches = new Map<string, Cache>();
@@ -51,14 +59,15 @@ export class OwnWrites {
 
   /** Enters a call under `key` if it was a write that succeeded. */
   enter(key: ObjectKey, { verb, resource, at, options, answer, failed }: EndedCall): void {
-    const cache = resource && this.#caches.get(groupResourceOf(resource));
+    const caches = resource && this.#caches.get(groupResourceOf(resource));
+    const child = at as ObjectKey;
+    const cache = caches?.within(answer ? answer.metadata.namespace : namespaceOf(child));
     if (!cache || failed) return;
     const since = cache.lastSyncResourceVersion;
     if (answer) {
       const { resourceVersion } = answer.metadata;
       this.#enter(key, { kind: 'stored', cache, since, resourceVersion });
     } else if (verb === 'delete') {
-      const child = at as ObjectKey;
       const uid = options?.uid ?? cache.lister.get(child)?.metadata.uid;
       if (uid) this.#enter(key, { kind: 'deleted', cache, since, at: child, uid });
     }

@@ -13,8 +13,8 @@ import { countSync } from './sync.ts';
 
 /** Keeps `spec.count` Pods of `spec.name` for every Count. */
 export const countController: ControllerFactory = (deps, options) => {
-  const counts = deps.informers.for(COUNTS, options.scope);
-  const pods = deps.informers.for(PODS, options.scope);
+  const counts = deps.informers.for(COUNTS, options.selection);
+  const pods = deps.informers.for(PODS, options.selection);
   pods.addIndexers(byController);
   counts.addHandler({
     onDelete: (count) => deps.log.v(2).info('Count was deleted', { count: keyOf(count) }),

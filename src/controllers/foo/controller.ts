@@ -16,8 +16,8 @@ const DEPLOYMENT_INDEX = 'deployment';
 
 /** Keeps the Deployment that every Foo names. */
 export const fooController: ControllerFactory = (deps, options) => {
-  const foos = deps.informers.for(FOOS, options.scope);
-  const deployments = deps.informers.for(DEPLOYMENTS, options.scope);
+  const foos = deps.informers.for(FOOS, options.selection);
+  const deployments = deps.informers.for(DEPLOYMENTS, options.selection);
   deployments.addIndexers(byController);
   foos.addIndexers({
     [DEPLOYMENT_INDEX]: ({ metadata, spec }: DeepReadonly<Foo>) =>

@@ -58,7 +58,7 @@ function world() {
     client,
     set,
     lines,
-    waitingLines: () => lines.filter(({ message }) => message === 'Still waiting for a cache'),
+    waitingLines: () => lines.filter(({ message }) => message === 'Waiting for caches'),
     start: async () => {
       running = set.run(controller.signal);
       await settle();
@@ -145,7 +145,11 @@ test('a cache that does not come is told of after 10 s, 20 s more, 40 s more', a
   await start();
   await clock.advance(100_000);
   assert.deepEqual(
-    waitingLines().map(({ fields }) => [fields['cache'], fields['forSeconds'], fields['err']]),
+    waitingLines().map(({ fields }) => [
+      fields['caches'],
+      fields['forSeconds'],
+      fields['lastError'],
+    ]),
     [10, 30, 70].map((seconds) => [
       'things.test.example',
       seconds,
@@ -163,7 +167,7 @@ test('a resource that the server does not have is told of once, and holds up no 
   await start();
   await clock.advance(240_000);
   assert.equal(gadgets.hasSynced, true);
-  assert.equal(things.progress.missing, true);
+  assert.equal(things.parts[0]?.progress.missing, true);
   assert.deepEqual(waitingLines(), []);
   assert.equal(lines.filter(({ level }) => level === 0).length, 1);
   await stop();
@@ -173,7 +177,7 @@ test('an informer that fails for good stops the others, and the set rejects', as
   const { client, set, clock } = world();
   const things = set.for(THINGS);
   set.for(GADGETS);
-  await things.run(AbortSignal.abort());
+  await things.parts[0]?.run(AbortSignal.abort());
   await assert.rejects(set.run(new AbortController().signal), /things.test.example was run before/);
   assert.equal(client.source(GADGETS).openWatches, 0);
   assert.equal(clock.pending, 0);

@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import { keyOf } from '../../../src/api/object-key.ts';
 import { parseLabelSelector } from '../../../src/api/label-selector.ts';
 import { Indexer, NAMESPACE_INDEX, namespaceIndex } from '../../../src/cache/indexer.ts';
-import { Lister } from '../../../src/cache/lister.ts';
+import { IndexLister } from '../../../src/cache/lister.ts';
 import type { ListerQuery } from '../../../src/cache/lister.ts';
 import { thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 
 for (const indexed of [true, false]) {
   const indexer = new Indexer<Thing>(indexed ? { [NAMESPACE_INDEX]: namespaceIndex } : {});
-  const lister = new Lister(indexer);
+  const lister = new IndexLister(indexer);
   for (const [name, labels] of [
     ['x/a', { app: 'web' }],
     ['x/b', { app: 'db' }],
@@ -40,14 +40,14 @@ for (const indexed of [true, false]) {
 }
 
 test('a selector that does not parse is an error', () => {
-  assert.throws(() => new Lister(new Indexer<Thing>()).list({ selector: '=' }), SyntaxError);
+  assert.throws(() => new IndexLister(new Indexer<Thing>()).list({ selector: '=' }), SyntaxError);
 });
 
 test('what is listed is the cached object itself', () => {
   const indexer = new Indexer<Thing>();
   const object = thing('a');
   indexer.set(keyOf(object), object);
-  const lister = new Lister(indexer);
+  const lister = new IndexLister(indexer);
   assert.equal(lister.get(keyOf(object)), object);
   assert.equal(lister.list()[0], object);
   assert.equal(lister.size, 1);

@@ -25,6 +25,9 @@ class CacheOf {
   hasReached(resourceVersion: string): boolean {
     return this.reached >= Number(resourceVersion);
   }
+  within(namespace?: string): this | undefined {
+    return namespace === 'default' ? this : undefined;
+  }
 }
 
 describe('the ledger of own writes', () => {

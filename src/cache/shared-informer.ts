@@ -1,0 +1,45 @@
+import type { KubernetesObject } from '../api/object.ts';
+import type { Resource } from '../api/resource.ts';
+import type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
+import type { IndexFunctions } from './indexer.ts';
+import type { Informer } from './informer.ts';
+import type { Lister } from './lister.ts';
+
+/**
+ * What handlers, listers and controllers know of an informer, wherever its objects come from: one
+ * list and watch, or one for each of several namespaces.
+ */
+export interface SharedInformer<T extends KubernetesObject = KubernetesObject> {
+  /** What log lines call it: `pods in a, b`. */
+  readonly name: string;
+  readonly resource: Resource<T>;
+  readonly lister: Lister<T>;
+  /** The store shows the whole initial state, and handlers were told. Never goes back to false. */
+  readonly hasSynced: boolean;
+  /** Resolves when `hasSynced` becomes true; rejects if the informer stops before. */
+  readonly synced: Promise<void>;
+
+  /**
+   * What it consists of: itself, or an informer for each namespace. How far each has come is its
+   * own: where one watch lags, the others do not.
+   */
+  readonly parts: readonly Informer<T>[];
+
+  /** The part that mirrors what is in `namespace`, if one does; absent: what is in none. */
+  within(namespace: string | undefined): Informer<T> | undefined;
+
+  /**
+   * Adds indexes, before the start or after; objects that are there already are filed at once.
+   *
+   * @throws {Error} if a name is taken
+   */
+  addIndexers(indexers: IndexFunctions<T>): void;
+
+  /**
+   * Adds a handler; the same one twice is two handlers.
+   *
+   * @throws {TypeError} if one of its methods is async
+   * @throws {Error} if the informer has stopped
+   */
+  addHandler(handler: InformerHandler<T>, options?: HandlerOptions<T>): Registration;
+}

@@ -1,0 +1,104 @@
+import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
+import type { Progress } from './progress.ts';
+
+/** As much of an informer as it takes to say what it waits for. */
+export interface Awaited {
+  readonly name: string;
+  readonly hasSynced: boolean;
+  readonly progress: Pick<Progress, 'phase' | 'missing' | 'lastError'>;
+}
+
+/** First pause between two rounds of lines, in milliseconds; it doubles. */
+const FIRST_PAUSE_MS = 10_000;
+const LONGEST_PAUSE_MS = 5 * 60_000;
+
+/** So many caches are named in a line. */
+const MOST_NAMES = 10;
+
+interface Waiting {
+  readonly cache: Awaited;
+  readonly sinceMs: number;
+}
+
+/** Caches that wait for the same reason. */
+interface Group {
+  readonly names: string[];
+  /** Since when the first of them waits. */
+  readonly sinceMs: number;
+  readonly why: { readonly lastError?: string; readonly phase?: string };
+}
+
+/**
+ * Says now and then which caches are not there yet, for how long and why: in one line those that
+ * wait for the same reason, as all do while a server is down. A resource that the server does not
+ * have is not mentioned: its reflector has said so, and how to mend it.
+ */
+export class WaitingLines {
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #waiting = new Set<Waiting>();
+  #pauseMs = FIRST_PAUSE_MS;
+  #dueMs = Infinity;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, log: Logger) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** `cache` is waited for from now on. */
+  add(cache: Awaited): void {
+    const sinceMs = this.#clock.monotonic();
+    this.#waiting.add({ cache, sinceMs });
+    if (this.#dueMs <= sinceMs + FIRST_PAUSE_MS) return;
+    this.#pauseMs = FIRST_PAUSE_MS;
+    this.#arm();
+  }
+
+  stop(): void {
+    this.#cancel?.();
+    this.#dueMs = Infinity;
+    this.#waiting.clear();
+  }
+
+  #arm(): void {
+    this.#cancel?.();
+    this.#dueMs = this.#clock.monotonic() + this.#pauseMs;
+    this.#cancel = this.#clock.after(this.#pauseMs, this.#round);
+    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+  }
+
+  readonly #round = (): void => {
+    const reasons = new Map<string, Group>();
+    for (const waiting of this.#waiting) {
+      const { name, hasSynced, progress } = waiting.cache;
+      if (hasSynced) this.#waiting.delete(waiting);
+      if (hasSynced || progress.missing) continue;
+      const { lastError, phase } = progress;
+      const why = lastError === undefined ? { phase } : { lastError: textOf(lastError) };
+      const reason = why.lastError ?? phase;
+      const group = reasons.get(reason) ?? { why, sinceMs: waiting.sinceMs, names: [] };
+      reasons.set(reason, group);
+      group.names.push(name);
+    }
+    for (const group of reasons.values()) this.#tell(group);
+    if (this.#waiting.size > 0) this.#arm();
+    else this.stop();
+  };
+
+  /** They are in the order in which they came: the first has waited for longest. */
+  #tell({ names, sinceMs, why }: Group): void {
+    const more = names.length - MOST_NAMES;
+    this.#log.info('Waiting for caches', {
+      caches: names.slice(0, MOST_NAMES).join(', '),
+      ...(more > 0 ? { more } : {}),
+      forSeconds: Math.round((this.#clock.monotonic() - sinceMs) / 1000),
+      ...why,
+    });
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
