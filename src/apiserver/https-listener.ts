@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { constants, createSecureServer } from 'node:http2';
+import { createSecureServer } from 'node:http2';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Writable } from 'node:stream';
@@ -80,9 +80,9 @@ async function serve(handler: HttpHandler, incoming: Incoming, outgoing: Outgoin
   }
 }
 
-/** Lets the client see that the answer is not whole. */
+/** Lets the client see that the answer is not whole: a stream that is closed without error ends well. */
 function abandon(outgoing: Outgoing): void {
-  if ('stream' in outgoing) outgoing.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  if ('stream' in outgoing) outgoing.stream.destroy(new Error('The answer is not complete'));
   else outgoing.destroy();
 }
 

@@ -275,5 +275,8 @@ function stateOf<T extends KubernetesObject>(
     get reflectorResourceVersion() {
       return progress().resourceVersion;
     },
+    get silentMs() {
+      return progress().silentMs;
+    },
   };
 }

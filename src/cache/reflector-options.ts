@@ -26,12 +26,19 @@ export interface ReflectorDeps<T extends KubernetesObject> {
 
 export interface ReflectorOptions {
   /**
-   * How long a watch may be silent, in milliseconds. Servers send a bookmark about once a minute
-   * even when nothing changes; a minute and a half leaves room for one that is late. On a server
-   * that sends none, a quiet watch is merely begun anew this often.
+   * How long a watch may be silent, in milliseconds, where only what it says shows that it lives.
+   * Servers send a bookmark about once a minute even when nothing changes; a minute and a half
+   * leaves room for one that is late. On a server that sends none, a quiet watch is merely begun
+   * anew this often.
    * @default 90_000
    */
   readonly stallMs?: number;
+  /**
+   * The same where the connection answers pings and the watch has sent no bookmark so far, which
+   * servers may leave out. A server that answers pings while its watches hang is noticed by this.
+   * @default 300_000
+   */
+  readonly quietMs?: number;
   /**
    * How long one page of a list may take, in milliseconds. Servers give up after a minute.
    * @default 120_000
@@ -49,11 +56,20 @@ export interface ReflectorOptions {
   readonly streamTimeoutMs?: number;
 }
 
-export type ReflectorLimits = Required<ReflectorOptions>;
+export interface ReflectorLimits extends Required<ReflectorOptions> {
+  /**
+   * After how much silence of the server a mirror is no longer believed, in milliseconds: the longest
+   * a healthy watch goes without a sign of life, and as long again to have a new one answered.
+   */
+  readonly deafMs: number;
+}
 
-export function limitsOf(options: ReflectorOptions): ReflectorLimits {
+export function limitsOf(options: ReflectorOptions = {}): ReflectorLimits {
+  const { stallMs = 90_000, quietMs = 300_000 } = options;
   return {
-    stallMs: options.stallMs ?? 90_000,
+    stallMs,
+    quietMs: Math.max(stallMs, quietMs),
+    deafMs: 2 * stallMs,
     listTimeoutMs: options.listTimeoutMs ?? 120_000,
     streamPauseMs: options.streamPauseMs ?? 10_000,
     streamTimeoutMs: options.streamTimeoutMs ?? 120_000,

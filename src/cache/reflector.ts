@@ -1,46 +1,29 @@
 import { isApiError } from '../api/api-error.ts';
 import type { ApiError } from '../api/api-error.ts';
 import type { KubernetesObject } from '../api/object.ts';
+import { isDeadConnection } from '../client/connection-error.ts';
 import { noInformerMetrics } from '../metrics/reflector-metrics.ts';
 import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { answerWithin } from './answer-within.ts';
+import { BoundedSource } from './bounded-source.ts';
 import type { DeltaSink } from './delta-queue.ts';
-import {
-  isLostVersion,
-  isPointInTime,
-  listResourceVersion,
-  notOlderThan,
-  streamResourceVersion,
-} from './freshness.ts';
+import { isLostVersion, isPointInTime, notOlderThan, streamResourceVersion } from './freshness.ts';
 import type { Freshness } from './freshness.ts';
 import { readInitialState } from './initial-stream.ts';
-import type { ListerWatcher, WatchRequest } from './lister-watcher.ts';
 import { ObjectGuard } from './object-guard.ts';
-import { listAll } from './pager.ts';
 import { ProgressClock } from './progress.ts';
 import type { Progress } from './progress.ts';
 import { limitsOf } from './reflector-options.ts';
 import type { ReflectorDeps, ReflectorLimits, ReflectorOptions } from './reflector-options.ts';
-import type { ReflectorState, Waiting, Watching, Working } from './reflector-state.ts';
-import { RetryPace } from './retry-pace.ts';
-import { Trouble } from './trouble.ts';
-import { WatchConnection } from './watch-connection.ts';
+import type { ReflectorState, Watching, Working } from './reflector-state.ts';
+import { Setbacks, textOf } from './setbacks.ts';
+import type { WatchConnection } from './watch-connection.ts';
 import { WatchListSupport } from './watch-list-support.ts';
 import { isVeryShort, reactionTo } from './watch-outcome.ts';
 import type { WatchEnd } from './watch-outcome.ts';
 import { WatchReader } from './watch-reader.ts';
-
-/** Objects on a page. */
-const PAGE_SIZE = 500;
-
-/** After how long the server is asked to end a watch, in seconds. */
-const WATCH_SECONDS = { min: 300, max: 600 };
-
-/** A watch that has stood for so long, in milliseconds, shows that the server is back. */
-const STANDING_MS = 1000;
 
 /**
  * Mirrors a resource into a sink: the whole state first, then every change, in the server's order.
@@ -54,45 +37,42 @@ const STANDING_MS = 1000;
  */
 export class Reflector<T extends KubernetesObject> implements Runnable {
   readonly name: string;
-  readonly #source: ListerWatcher<T>;
+  readonly #source: BoundedSource<T>;
   readonly #sink: DeltaSink<T>;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #random: () => number;
   readonly #metrics: InformerMetrics;
   readonly #watchList: WatchListSupport;
   readonly #limits: ReflectorLimits;
   readonly #guard: ObjectGuard;
   readonly #progress: ProgressClock;
-  readonly #pace: RetryPace;
-  readonly #trouble: Trouble;
+  readonly #setbacks: Setbacks;
   readonly #reader: WatchReader<T>;
   /** The sink has objects that the server may have deleted. */
   #populated = false;
-  /** A list from the watch cache came in pages: the server has no watch cache for the resource. */
-  #alwaysPaginate = false;
 
   constructor(name: string, deps: ReflectorDeps<T>, options: ReflectorOptions = {}) {
-    const { clock, random = Math.random, metrics = noInformerMetrics } = deps;
+    const { source, sink, clock, random = Math.random, metrics = noInformerMetrics } = deps;
+    const log = deps.log.with({ resource: name });
+    const limits = limitsOf(options);
+    const progress = new ProgressClock(clock, limits.deafMs);
     this.name = name;
-    this.#source = deps.source;
-    this.#sink = deps.sink;
+    this.#sink = sink;
     this.#clock = clock;
-    this.#log = deps.log.with({ resource: name });
-    this.#random = random;
+    this.#log = log;
     this.#metrics = metrics;
     this.#watchList = deps.watchList ?? new WatchListSupport(clock);
-    this.#limits = limitsOf(options);
-    this.#guard = new ObjectGuard(clock, this.#log, metrics);
-    this.#progress = new ProgressClock(clock);
-    this.#pace = new RetryPace(clock, random);
-    this.#trouble = new Trouble(clock, this.#log);
+    this.#limits = limits;
+    this.#progress = progress;
+    this.#source = new BoundedSource({ source, clock, random, metrics, progress, limits });
+    this.#guard = new ObjectGuard(clock, log, metrics);
+    this.#setbacks = new Setbacks({ clock, log, random, progress });
     this.#reader = new WatchReader({
-      sink: deps.sink,
+      sink,
       guard: this.#guard,
-      progress: this.#progress,
+      progress,
       clock,
-      onFirstEvent: () => this.#trouble.over(),
+      onFirstEvent: () => this.#setbacks.over(),
     });
   }
 
@@ -137,7 +117,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     const startedMs = this.#clock.monotonic();
     let connection: WatchConnection<T> | undefined;
     try {
-      connection = await this.#open(
+      connection = await this.#source.watch(
         {
           resourceVersion: streamResourceVersion(freshness),
           resourceVersionMatch: 'NotOlderThan',
@@ -162,7 +142,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
         return { phase: 'streaming', freshness: 'latest' };
       }
       if (isApiError(error, 'tooManyRequests')) {
-        return this.#retry(error, 'watch', { phase: 'streaming', freshness });
+        return this.#setbacks.retry(error, 'watch', { phase: 'streaming', freshness });
       }
       if (isApiError(error, 'invalid', 'badRequest', 'methodNotAllowed', 'notAcceptable')) {
         this.#watchList.refused();
@@ -177,29 +157,19 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
 
   async #list(freshness: Freshness, signal: AbortSignal): Promise<ReflectorState<T>> {
     const startedMs = this.#clock.monotonic();
-    const paginate = this.#alwaysPaginate || typeof freshness === 'string';
-    const source: Pick<ListerWatcher<T>, 'list'> = {
-      list: (request) =>
-        answerWithin(this.#clock, this.#limits.listTimeoutMs, request.signal, (signal) =>
-          this.#source.list({ ...request, signal }),
-        ),
-    };
     try {
-      const list = await listAll(source, {
-        resourceVersion: listResourceVersion(freshness),
-        limit: paginate ? PAGE_SIZE : undefined,
-        signal,
-      });
-      if (freshness === 'any' && list.paginated) this.#alwaysPaginate = true;
+      const list = await this.#source.list(freshness, signal);
       const objects = list.items.filter((item) => this.#guard.admits(item));
       await this.#replace(objects, list.resourceVersion, startedMs);
       return { phase: 'watching', resourceVersion: list.resourceVersion };
     } catch (error) {
       if (signal.aborted) return { phase: 'listing', freshness };
       if (isApiError(error, 'notFound')) return this.#missing(error);
-      const lost = isLostVersion(error);
+      // What a server cannot read of the request may be the resourceVersion, if another wrote it.
+      const unread = typeof freshness === 'object' && isApiError(error, 'badRequest', 'invalid');
+      const lost = isLostVersion(error) || unread;
       if (lost && freshness !== 'latest') return { phase: 'listing', freshness: 'latest' };
-      return this.#retry(error, 'list', { phase: 'streaming', freshness });
+      return this.#setbacks.retry(error, 'list', { phase: 'streaming', freshness });
     }
   }
 
@@ -214,7 +184,10 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       const { resourceVersion } = this.#progress;
       await this.#sink.push({ type: 'replaced', objects: [], resourceVersion });
     }
-    const waiting = this.#retry(error, 'list', { phase: 'streaming', freshness: 'latest' });
+    const waiting = this.#setbacks.retry<T>(error, 'list', {
+      phase: 'streaming',
+      freshness: 'latest',
+    });
     this.#progress.missing = true;
     return waiting;
   }
@@ -232,13 +205,13 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
             freshness: next === 'relistLatest' ? 'latest' : notOlderThan(resourceVersion),
           };
     if (!wait) return then;
-    if (trouble !== undefined) return this.#retry(trouble, 'watch', then);
+    if (trouble !== undefined) return this.#setbacks.retry(trouble, 'watch', then);
     const error = 'error' in end ? end.error : undefined;
     this.#log.v(isApiError(error, 'tooManyRequests') ? 2 : 4).info('Watch closed', {
       how: end.how,
       ...(error === undefined ? {} : { err: textOf(error) }),
     });
-    return this.#wait(error, then);
+    return this.#setbacks.wait(error, then);
   }
 
   /** One watch, from its beginning to its end. */
@@ -246,75 +219,33 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     const { resourceVersion } = state;
     let { connection } = state;
     try {
-      connection ??= await this.#open({ resourceVersion }, signal);
+      connection ??= await this.#source.watch({ resourceVersion }, signal);
     } catch (error) {
       return { how: 'refused', error };
     }
-    this.#pace.succeeded();
-    this.#progress.lastError = undefined;
-    const cancelStanding = this.#trouble.present
-      ? this.#clock.after(STANDING_MS, () => this.#trouble.over())
-      : undefined;
+    const watchOver = this.#setbacks.watchStands();
     const end = await this.#reader.read(connection, isPointInTime(resourceVersion));
-    cancelStanding?.();
+    watchOver();
     connection.close();
     this.#progress.listenTo(undefined);
     this.#metrics.watchEnded(end.lastedMs, end.events, isVeryShort(end));
-    if (connection.stalled) {
-      this.#progress.stalls++;
-      this.#metrics.watchStalled();
-      this.#log.v(2).info('The watch was silent; beginning it anew', {
-        silentMs: this.#limits.stallMs,
-      });
-      return { how: 'stalled' };
-    }
-    return end;
-  }
-
-  async #open(
-    request: Omit<WatchRequest, 'signal'>,
-    signal: AbortSignal,
-  ): Promise<WatchConnection<T>> {
-    const { min, max } = WATCH_SECONDS;
-    this.#metrics.watchStarted();
-    const connection = await WatchConnection.open(
-      this.#source,
-      {
-        ...request,
-        allowWatchBookmarks: true,
-        timeoutSeconds: Math.floor(min + this.#random() * (max - min)),
-      },
-      { clock: this.#clock, stallMs: this.#limits.stallMs, signal },
-    );
-    this.#progress.listenTo(connection);
-    return connection;
+    if (!connection.stalled && !(end.how === 'cut' && isDeadConnection(end.error))) return end;
+    this.#progress.stalls++;
+    this.#metrics.watchStalled();
+    this.#log.v(2).info('The watch was silent; beginning it anew', {
+      silentMs: Math.round(this.#clock.monotonic() - connection.lastByteMs),
+    });
+    return { how: 'stalled' };
   }
 
   async #replace(objects: readonly T[], resourceVersion: string, startedMs: number): Promise<void> {
     this.#progress.listed();
     this.#progress.resourceVersion = resourceVersion;
-    this.#pace.succeeded();
+    this.#setbacks.served();
     this.#populated = true;
     const tookMs = Math.round(this.#clock.monotonic() - startedMs);
     this.#metrics.listed(tookMs, objects.length);
     this.#log.v(3).info('Fetched the state', { count: objects.length, tookMs, resourceVersion });
     await this.#sink.push({ type: 'replaced', objects, resourceVersion });
   }
-
-  #retry(error: unknown, action: 'list' | 'watch', next: Working<T>): Waiting<T> {
-    const waiting = this.#wait(error, next);
-    this.#progress.lastError = error;
-    this.#progress.missing = false;
-    this.#trouble.failed(error, action, waiting.delayMs);
-    return waiting;
-  }
-
-  #wait(error: unknown, next: Working<T>): Waiting<T> {
-    const reason = error === undefined ? 'The watch was closed' : textOf(error);
-    return { phase: 'waiting', delayMs: this.#pace.next(error), reason, next };
-  }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -43,8 +43,8 @@ export class WatchReader<T extends KubernetesObject> {
     const soFar = () => ({ lastedMs: clock.monotonic() - connection.openedMs, events });
     try {
       for (;;) {
-        const { done, value: event } = await connection.next();
-        if (done) return { how: 'ended', ...soFar() };
+        const event = connection.ready() ?? (await connection.next()).value;
+        if (!event) return { how: 'ended', ...soFar() };
         if (events++ === 0) this.#deps.onFirstEvent();
         let room: Promise<void> | undefined;
         switch (event.type) {
@@ -68,6 +68,7 @@ export class WatchReader<T extends KubernetesObject> {
           }
           case 'bookmark':
             progress.lastBookmarkMs = clock.monotonic();
+            connection.expectBookmarks();
             if (!isPointInTime(event.resourceVersion)) break;
             ordered = true;
             room = sink.push({ type: 'synced', resourceVersion: event.resourceVersion });

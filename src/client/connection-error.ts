@@ -5,6 +5,12 @@ export class DialError extends Error {
   override readonly name = 'DialError';
 }
 
+/** The peer did not answer: the connection is dead, whatever the operating system thinks of it. */
+export class PingTimeoutError extends Error {
+  override readonly name = 'PingTimeoutError';
+  readonly code = 'ERR_PING_TIMEOUT';
+}
+
 /**
  * The `ApiError` for an exchange that failed below HTTP, whatever threw. Its message says what
  * happened, to which server, and what to look at; `cause` is what was thrown. An `ApiError` is
@@ -28,6 +34,11 @@ export function isConnectionRefused(error: unknown): boolean {
 /** No connection came about, so the request was not carried out. */
 export function isNeverSent(error: unknown): boolean {
   return causesOf(error).some((cause) => cause instanceof DialError);
+}
+
+/** The connection was found dead: its peer said nothing for long and did not answer a ping. */
+export function isDeadConnection(error: unknown): boolean {
+  return causesOf(error).some((cause) => cause instanceof PingTimeoutError);
 }
 
 /** The connection broke after the request was, or may have been, sent. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../util/clock.ts';
 import type { Pulse } from '../util/http.ts';
+import { PingTimeoutError } from './connection-error.ts';
 
 /** How the silence of a connection is told from its death. */
 export interface HeartbeatLimits {
@@ -13,12 +14,6 @@ export interface HeartbeatLimits {
    * @default 10_000
    */
   readonly pingTimeoutMs: number;
-}
-
-/** The peer did not answer: the connection is dead, whatever the operating system thinks of it. */
-export class PingTimeoutError extends Error {
-  override readonly name = 'PingTimeoutError';
-  readonly code = 'ERR_PING_TIMEOUT';
 }
 
 /** A timer that comes later than this, in milliseconds, tells that it was us who slept. */

@@ -19,6 +19,8 @@ export interface InformerState {
   readonly storeResourceVersion: string;
   /** How far the reflector has come. */
   readonly reflectorResourceVersion: string;
+  /** For how long nothing has been heard from the server, in milliseconds. */
+  readonly silentMs: number;
 }
 
 /** What an informer and its reflector tell as it happens. */
@@ -28,7 +30,7 @@ export interface InformerMetrics {
   watchStarted(): void;
   /** A watch ended after `ms` milliseconds; `short`: within a second and without an event. */
   watchEnded(ms: number, events: number, short: boolean): void;
-  /** A watch was given up because nothing arrived. */
+  /** A watch was given up because nothing arrived, or its connection answered no ping. */
   watchStalled(): void;
   /** A run of deltas was processed, handlers included, in `ms` milliseconds. */
   processed(ms: number): void;
@@ -107,7 +109,7 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
   const watchItems = histogram('reflector_items_per_watch', 'Events of a watch', COUNTS);
   const stalls = counter(
     'crd_controller_watch_stalls_total',
-    'Watches given up because no byte arrived',
+    'Watches given up because nothing arrived, or their connection answered no ping',
   );
   const handlerErrors = counter(
     'crd_controller_informer_handler_errors_total',
@@ -125,6 +127,11 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
     buckets: PROCESSING_SECONDS,
   });
   gauge('informer_queued_items', 'Deltas that wait to be processed', (state) => state.queued);
+  gauge(
+    'crd_controller_informer_age_seconds',
+    'Time since the last sign of life of the server: a byte, a list, or the answer to a ping',
+    (state) => state.silentMs / 1000,
+  );
   gauge(
     'informer_store_resource_version',
     'The last 15 digits of the resourceVersion that the store has reached',

@@ -8,6 +8,7 @@ import type { ListerWatcher, ListRequest, WatchRequest } from '../../src/cache/l
 import type { WatchStream } from '../../src/client/client.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { Deferred } from '../../src/util/deferred.ts';
+import type { Pulse } from '../../src/util/http.ts';
 
 /** A kind of our own, so that tests need no generated type. */
 export interface Thing extends KubernetesObject {
@@ -62,6 +63,8 @@ export class FakeSource implements ListerWatcher<Thing> {
    * something is silent for good: a connection has no gaps.
    */
   deaf = false;
+  /** Of the connections that carry watches from now on. */
+  pulse: Pulse | undefined;
   readonly #clock: Clock;
   #objects = new Map<ObjectKey, Thing>();
   #resourceVersion: number;
@@ -196,6 +199,7 @@ export class FakeSource implements ListerWatcher<Thing> {
     const stream = new FakeStream(this.#clock, request.signal, (ended) =>
       this.#streams.delete(ended),
     );
+    stream.pulse = this.pulse;
     if (request.sendInitialEvents || from === '' || from === '0') {
       for (const object of this.#objects.values()) stream.push({ type: 'added', object });
       if (request.sendInitialEvents && this.watchListMode === 'on') {
@@ -242,6 +246,7 @@ export class FakeSource implements ListerWatcher<Thing> {
 
 class FakeStream implements WatchStream<Thing> {
   lastByteMs: number;
+  pulse: Pulse | undefined;
   readonly #clock: Clock;
   readonly #onEnd: (stream: FakeStream) => void;
   readonly #events: WatchEvent<Thing>[] = [];

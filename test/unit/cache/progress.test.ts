@@ -42,3 +42,33 @@ test('a phase lasts since it was entered, whatever its reason becomes', async ()
   assert.equal(progress.enter('listing'), true);
   assert.deepEqual([progress.sinceMs, progress.reason], [20, undefined]);
 });
+
+test('the life of a connection counts as a sign of the server, but not as a byte', async () => {
+  const clock = new FakeClock();
+  const progress = new ProgressClock(clock, 100);
+  const pulse = { lastMs: 0 };
+  await clock.advance(40);
+  progress.listenTo({ lastByteMs: 10, pulse });
+  pulse.lastMs = 30;
+  assert.deepEqual(
+    [progress.lastByteMs, progress.lastPulseMs, progress.silentMs, progress.deaf],
+    [10, 30, 10, false],
+  );
+  progress.listenTo(undefined);
+  await clock.advance(90);
+  assert.deepEqual([progress.lastPulseMs, progress.silentMs, progress.deaf], [30, 100, false]);
+  await clock.advance(1);
+  assert.equal(progress.deaf, true, 'nothing was heard for longer than it may take');
+});
+
+test('an error is known with its time, until a watch stands again', async () => {
+  const clock = new FakeClock();
+  const progress = new ProgressClock(clock);
+  const error = new Error('refused');
+  progress.missing = true;
+  await clock.advance(7);
+  progress.failed(error);
+  assert.deepEqual([progress.lastError, progress.lastErrorMs, progress.missing], [error, 7, false]);
+  progress.recovered();
+  assert.deepEqual([progress.lastError, progress.lastErrorMs], [undefined, undefined]);
+});

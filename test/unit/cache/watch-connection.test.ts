@@ -3,17 +3,20 @@ import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { WatchConnection } from '../../../src/cache/watch-connection.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import type { Pulse } from '../../../src/util/http.ts';
 import { FakeSource, unreachable } from '../../support/fake-source.ts';
 
-function world() {
+/** @param pulse of the connections under the watches */
+function world(pulse?: Pulse) {
   const clock = new FakeClock();
   const source = new FakeSource(clock);
+  source.pulse = pulse;
   const owner = new AbortController();
   const open = () =>
     WatchConnection.open(
       source,
       { resourceVersion: '10' },
-      { clock, stallMs: 1000, signal: owner.signal },
+      { clock, stallMs: 1000, quietMs: 5000, signal: owner.signal },
     );
   return { clock, source, owner, open };
 }
@@ -56,6 +59,45 @@ test('the silence is measured from the last byte, to the millisecond', async () 
   assert.equal(connection.stalled, true);
 });
 
+test('a connection that shows life carries a silent watch for longer, but not for ever', async () => {
+  const pulse = { lastMs: 0 };
+  const { clock, source, open } = world(pulse);
+  const connection = await open();
+  for (; clock.monotonic() < 4900; pulse.lastMs = clock.monotonic()) await clock.advance(100);
+  assert.equal(connection.stalled, false);
+  await clock.advance(99);
+  assert.equal(connection.stalled, false);
+  await clock.advance(1);
+  assert.equal(connection.stalled, true);
+  assert.equal(source.openWatches, 0);
+});
+
+test('a connection that shows no life any more is no excuse for silence', async () => {
+  const pulse = { lastMs: 0 };
+  const { clock, open } = world(pulse);
+  const connection = await open();
+  await clock.advance(700);
+  pulse.lastMs = 700;
+  await clock.advance(999);
+  assert.equal(connection.stalled, false);
+  await clock.advance(1);
+  assert.equal(connection.stalled, true);
+});
+
+test('where bookmarks come, the next is waited for no longer than without a pulse', async () => {
+  const pulse = { lastMs: 0 };
+  const { clock, source, open } = world(pulse);
+  const connection = await open();
+  await clock.advance(500);
+  source.bookmark();
+  await connection.next();
+  connection.expectBookmarks();
+  for (; clock.monotonic() < 1499; pulse.lastMs = clock.monotonic()) await clock.advance(1);
+  assert.equal(connection.stalled, false);
+  await clock.advance(1);
+  assert.equal(connection.stalled, true);
+});
+
 test('an answer that does not come is not awaited for longer', async () => {
   const { clock, owner } = world();
   const opening = WatchConnection.open(
@@ -67,7 +109,7 @@ test('an answer that does not come is not awaited for longer', async () => {
         }),
     },
     {},
-    { clock, stallMs: 1000, signal: owner.signal },
+    { clock, stallMs: 1000, quietMs: 5000, signal: owner.signal },
   );
   const rejected = assert.rejects(opening, { kind: 'unreachable' });
   await clock.advance(1000);

@@ -10,6 +10,7 @@ const empty = {
   objects: 0,
   storeResourceVersion: '',
   reflectorResourceVersion: '',
+  silentMs: 0,
 };
 
 async function samples(registry: ReturnType<typeof createRegistry>): Promise<string[]> {
@@ -77,12 +78,14 @@ test('an informer is asked for its state at each scrape', async () => {
     objects: 7,
     storeResourceVersion: '1234567890123456789',
     reflectorResourceVersion: 'not-a-number',
+    silentMs: 1500,
   };
   metrics.informer(pods, state);
   metrics.informer({ ...pods, name: 'pods in demo' }, { ...empty, objects: 2 });
   const labels = 'name="pods",group="",version="v1",resource="pods"';
   let lines = await samples(registry);
   assert.ok(lines.includes(`informer_queued_items{${labels}} 3`));
+  assert.ok(lines.includes(`crd_controller_informer_age_seconds{${labels}} 1.5`));
   assert.ok(lines.includes(`informer_store_resource_version{${labels}} 567890123456789`));
   assert.ok(lines.includes('crd_controller_cache_objects{resource="pods.v1"} 9'));
   state.queued = 4;
