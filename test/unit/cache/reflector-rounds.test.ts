@@ -327,3 +327,20 @@ test('a resource is missing only as long as that is the last that was heard', as
   assert.equal(world.reflector.progress.missing, true);
   await world.stop();
 });
+
+for (const error of [
+  apiError('invalid', 'resourceVersion: Invalid value: "10"', 422),
+  apiError('badRequest', 'invalid resource version', 400),
+]) {
+  test(`a resourceVersion that the server cannot read (${error.code}) is not asked for again`, async () => {
+    const world = reflectorWorld();
+    await world.start();
+    world.source.failNext('list', error);
+    await relist(world);
+    assert.deepEqual(listedVersions(world), ['0', '10', '']);
+    world.source.failNext('list', error, 2);
+    await relist(world);
+    assert.equal(world.reflector.progress.phase, 'waiting', 'it was not the resourceVersion');
+    await world.stop();
+  });
+}
