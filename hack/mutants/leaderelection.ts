@@ -64,23 +64,23 @@ export const LEADERELECTION: readonly Mutant[] = [
   {
     file: 'leader-elector.ts',
     fault: 'a fence that asks who led when it was last heard of, and no clock',
-    find: "this.#role === 'leader' && this.#deps.clock.monotonic() < this.#deadlineMs",
+    find: "this.#role === 'leader' && this.#deps.clock.monotonic() < this.#tenure.deadlineMs",
     put: "this.#role === 'leader'",
   },
   {
-    file: 'leader-elector.ts',
+    file: 'lease-tenure.ts',
     fault: 'a term that is counted on the wall clock',
     find: 'const sentMs = clock.monotonic();',
     put: 'const sentMs = clock.now();',
   },
   {
-    file: 'leader-elector.ts',
+    file: 'lease-tenure.ts',
     fault: 'a term counts from the answer, which is after others saw it begin',
     find: 'this.#renewedMs = sentMs;',
     put: 'this.#renewedMs = clock.monotonic();',
   },
   {
-    file: 'leader-elector.ts',
+    file: 'lease-tenure.ts',
     fault: 'a fence that lasts as long as the lease, without a margin',
     find: 'return this.#renewedMs + this.#terms.renewDeadlineMs;',
     put: 'return this.#renewedMs + this.#terms.leaseDurationMs;',
@@ -100,13 +100,13 @@ export const LEADERELECTION: readonly Mutant[] = [
   {
     file: 'leader-elector.ts',
     fault: 'a renewal that hangs is waited for beyond the deadline',
-    find: 'await this.#attempt(leftMs, end)',
-    put: 'await this.#attempt(10 * leftMs + 60_000, end)',
+    find: 'timeoutMs: leftMs',
+    put: 'timeoutMs: 10 * leftMs + 60_000',
   },
   {
     file: 'leader-elector.ts',
     fault: 'the pause between renewals may end after the deadline',
-    find: 'Math.min(retryPeriodMs, this.#deadlineMs - clock.monotonic())',
+    find: 'Math.min(retryPeriodMs, this.#tenure.deadlineMs - clock.monotonic())',
     put: 'retryPeriodMs',
   },
   {
@@ -116,10 +116,10 @@ export const LEADERELECTION: readonly Mutant[] = [
     put: 'break;',
   },
   {
-    file: 'leader-elector.ts',
+    file: 'lease-tenure.ts',
     fault: 'a leader whose lease was given away takes it again, as if nobody had led meanwhile',
-    find: "if (verdict.kind === 'free' && this.#role === 'leader') {",
-    put: "if (verdict.kind === 'free' && this.#role === 'lost') {",
+    find: "if (verdict.kind === 'free' && isLeading) {",
+    put: "if (verdict.kind === 'free' && !isLeading) {",
   },
   {
     file: 'leader-elector.ts',
@@ -134,19 +134,19 @@ export const LEADERELECTION: readonly Mutant[] = [
     put: '',
   },
   {
-    file: 'leader-elector.ts',
+    file: 'lease-tenure.ts',
     fault: 'a release that clears the lease of another',
     find: 'if (!lease || holderOf(lease) !== identity) return;',
     put: 'if (!lease) return;',
   },
   {
-    file: 'leader-elector.ts',
+    file: 'lease-tenure.ts',
     fault: 'a release without an end',
     find: '{ clock, timeoutMs: renewDeadlineMs }',
     put: '{ clock, timeoutMs: Infinity }',
   },
   {
-    file: 'leader-elector.ts',
+    file: 'lease-tenure.ts',
     fault: 'a claim whose answer was cut off is not given back',
     find: 'this.#hasClaimed = true;',
     put: 'this.#hasClaimed = this.#renewedMs > 0;',
@@ -154,14 +154,14 @@ export const LEADERELECTION: readonly Mutant[] = [
   {
     file: 'leader-elector.ts',
     fault: 'an abrupt stop releases what may still be in use',
-    find: 'this.#hasClaimed && !(signal.reason instanceof AbruptStop)',
-    put: 'this.#hasClaimed',
+    find: 'this.#tenure.hasClaimed && !(signal.reason instanceof AbruptStop)',
+    put: 'this.#tenure.hasClaimed',
   },
   {
     file: 'leader-elector.ts',
     fault: 'a lease is given back that was to be kept',
-    find: 'if (releaseOnCancel && this.#hasClaimed',
-    put: 'if (this.#hasClaimed',
+    find: 'if (releaseOnCancel && this.#tenure.hasClaimed',
+    put: 'if (this.#tenure.hasClaimed',
   },
   {
     file: 'leader-elector.ts',
@@ -176,7 +176,7 @@ export const LEADERELECTION: readonly Mutant[] = [
     put: '',
   },
   {
-    file: 'leader-elector.ts',
+    file: 'lease-tenure.ts',
     fault: 'whoever leads is told with every look',
     find: "if (holder === '' || holder === this.#leader) return;",
     put: "if (holder === '') return;",

@@ -1,8 +1,6 @@
 import { LEASES } from '../api/builtin.ts';
 import type { Lease } from '../api/builtin.ts';
 import { apiVersionOf } from '../api/resource.ts';
-import { retryOnConflict } from '../client/retry-on-conflict.ts';
-import { withinTimeout } from '../client/within-timeout.ts';
 import { noLeaderElectionMetrics } from '../metrics/leader-election-metrics.ts';
 import type { LeaderElectionMetrics } from '../metrics/leader-election-metrics.ts';
 import { AbruptStop } from '../util/abrupt-stop.ts';
@@ -14,12 +12,11 @@ import type { Logger } from '../util/logger.ts';
 import { runAll } from '../util/run-all.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { untilAborted } from '../util/until-aborted.ts';
-import { claimed, expiry, holderOf, judge, released, sight } from './election.ts';
-import type { LeaseSpec, Sighting } from './election.ts';
 import { electionTerms } from './leader-elector-options.ts';
 import type { ElectionTerms, LeaderElectorOptions } from './leader-elector-options.ts';
 import { LeaseLock } from './lease-lock.ts';
 import type { LeaseClient } from './lease-lock.ts';
+import { LeaseTenure } from './lease-tenure.ts';
 
 export type { LeaderElectorOptions } from './leader-elector-options.ts';
 
@@ -59,12 +56,6 @@ export class LeadershipLostError extends AbruptStop {
   override readonly name = 'LeadershipLostError';
 }
 
-/** How an attempt to hold the lease ended. */
-type Attempt =
-  | { readonly kind: 'held' }
-  | { readonly kind: 'taken'; readonly holder: string; readonly untilMs: number }
-  | { readonly kind: 'failed'; readonly error: unknown };
-
 /** Between two lines about the same trouble of a candidate. */
 const COMPLAINT_PERIOD_MS = 60_000;
 
@@ -96,31 +87,33 @@ export class LeaderElector implements Runnable {
   readonly #log: Logger;
   readonly #metrics: LeaderElectionMetrics;
   readonly #terms: ElectionTerms;
-  readonly #lock: LeaseLock;
   readonly #lockName: string;
+  readonly #lockKey: string;
+  readonly #tenure: LeaseTenure;
   readonly #won = new Deferred();
   #role: 'candidate' | 'leader' | 'lost' | 'retired' = 'candidate';
-  #sighting: Sighting | undefined;
-  #leader = '';
-  /** When the last claim was sent that succeeded. */
-  #renewedMs = 0;
-  /** A claim was sent; whether it succeeded may be unknown. */
-  #hasClaimed = false;
   #complaint: { readonly text: string; readonly atMs: number } | undefined;
 
   /** @throws {RangeError} naming the option that is wrong, what is expected of it, and its value */
   constructor(deps: LeaderElectorDeps, options: LeaderElectorOptions) {
     this.#terms = electionTerms(options);
-    this.#lock = new LeaseLock(deps.client, options);
+    const lock = new LeaseLock(deps.client, options);
     this.#lockName = options.name;
+    this.#lockKey = lock.key;
     this.#deps = deps;
-    this.#log = deps.log.with({ lock: this.#lock.key });
+    this.#log = deps.log.with({ lock: lock.key });
     this.#metrics = deps.metrics ?? noLeaderElectionMetrics;
+    const { clock, random } = deps;
+    const onSlowPath = () => this.#metrics.slowPath(options.name);
+    this.#tenure = new LeaseTenure(
+      { lock, clock, random, log: this.#log, onSlowPath },
+      this.#terms,
+    );
   }
 
   /** Whoever held the lease when it was last read; empty: nobody was seen to. */
   get leader(): string {
-    return this.#leader;
+    return this.#tenure.leader;
   }
 
   get isLeading(): boolean {
@@ -132,7 +125,7 @@ export class LeaderElector implements Runnable {
    * The margin is what the lease lasts beyond the renew deadline.
    */
   mayWrite(): boolean {
-    return this.#role === 'leader' && this.#deps.clock.monotonic() < this.#deadlineMs;
+    return this.#role === 'leader' && this.#deps.clock.monotonic() < this.#tenure.deadlineMs;
   }
 
   /** Resolves to true once this process leads, to false if `signal` aborts before. */
@@ -155,9 +148,9 @@ export class LeaderElector implements Runnable {
   health(): string | undefined {
     if (this.#role !== 'leader' && this.#role !== 'lost') return undefined;
     const { leaseDurationMs, healthToleranceMs } = this.#terms;
-    const ageMs = this.#deps.clock.monotonic() - this.#renewedMs;
+    const ageMs = this.#deps.clock.monotonic() - this.#tenure.renewedMs;
     return ageMs > leaseDurationMs + healthToleranceMs
-      ? `failed election to renew leadership on lease ${this.#lock.key}`
+      ? `failed election to renew leadership on lease ${this.#lockKey}`
       : undefined;
   }
 
@@ -171,8 +164,8 @@ export class LeaderElector implements Runnable {
       this.#metrics.leading(this.#lockName, false);
     }
     const { releaseOnCancel } = this.#terms;
-    if (releaseOnCancel && this.#hasClaimed && !(signal.reason instanceof AbruptStop)) {
-      await this.#release();
+    if (releaseOnCancel && this.#tenure.hasClaimed && !(signal.reason instanceof AbruptStop)) {
+      await this.#tenure.release();
     }
   }
 
@@ -181,7 +174,10 @@ export class LeaderElector implements Runnable {
     const { clock, random } = this.#deps;
     const { retryPeriodMs, renewDeadlineMs, jitter } = this.#terms;
     while (!signal.aborted) {
-      const attempt = await this.#attempt(renewDeadlineMs, signal);
+      const attempt = await this.#tenure.attempt(
+        { timeoutMs: renewDeadlineMs, isLeading: false },
+        signal,
+      );
       if (attempt.kind === 'held') return true;
       if (signal.aborted) break;
       let pauseMs = jittered(retryPeriodMs, jitter, random);
@@ -227,11 +223,11 @@ export class LeaderElector implements Runnable {
     const { retryPeriodMs } = this.#terms;
     let why: unknown;
     for (;;) {
-      await clock.sleep(Math.min(retryPeriodMs, this.#deadlineMs - clock.monotonic()), end);
+      await clock.sleep(Math.min(retryPeriodMs, this.#tenure.deadlineMs - clock.monotonic()), end);
       if (end.aborted) return;
-      const leftMs = this.#deadlineMs - clock.monotonic();
+      const leftMs = this.#tenure.deadlineMs - clock.monotonic();
       if (leftMs <= 0) throw this.#lost(why);
-      const attempt = await this.#attempt(leftMs, end);
+      const attempt = await this.#tenure.attempt({ timeoutMs: leftMs, isLeading: true }, end);
       if (end.aborted) return;
       switch (attempt.kind) {
         case 'held':
@@ -244,7 +240,7 @@ export class LeaderElector implements Runnable {
           why = attempt.error;
           this.#log.info('Could not renew the lease; trying again', {
             err: why,
-            renewedAgo: formatDuration(Math.round(clock.monotonic() - this.#renewedMs)),
+            renewedAgo: formatDuration(Math.round(clock.monotonic() - this.#tenure.renewedMs)),
           });
       }
     }
@@ -259,108 +255,13 @@ export class LeaderElector implements Runnable {
         : holder === ''
           ? 'somebody has released it'
           : `${JSON.stringify(holder)} holds it`;
-    return new LeadershipLostError(`leader election lost: lease ${this.#lock.key}: ${why}`, {
+    return new LeadershipLostError(`leader election lost: lease ${this.#lockKey}: ${why}`, {
       cause,
     });
   }
 
-  /** One attempt to hold the lease. Rejects never, also when it takes too long. */
-  async #attempt(timeoutMs: number, signal: AbortSignal): Promise<Attempt> {
-    const { clock } = this.#deps;
-    try {
-      return await withinTimeout({ clock, timeoutMs, signal }, async (limit) =>
-        (await this.#renewAtOnce(limit)) ? { kind: 'held' } : this.#readAndClaim(limit),
-      );
-    } catch (error) {
-      return { kind: 'failed', error };
-    }
-  }
-
-  /** Writes the lease as it was last seen, without reading it: all it takes as long as all is well. */
-  async #renewAtOnce(signal: AbortSignal): Promise<boolean> {
-    const { clock } = this.#deps;
-    const seen = this.#sighting;
-    if (!seen || holderOf(seen.lease) !== this.#terms.identity) return false;
-    if (expiry(seen) <= clock.monotonic()) return false;
-    try {
-      await this.#claim(seen.lease, signal);
-      return true;
-    } catch (error) {
-      signal.throwIfAborted();
-      this.#metrics.slowPath(this.#lockName);
-      this.#log.v(2).info('Could not renew the lease by one update; reading it', { err: error });
-      return false;
-    }
-  }
-
-  async #readAndClaim(signal: AbortSignal): Promise<Attempt> {
-    const { clock } = this.#deps;
-    const lease = await this.#lock.get(signal);
-    if (lease) {
-      const nowMs = clock.monotonic();
-      this.#sighting = sight(this.#sighting, lease, nowMs);
-      this.#tell(holderOf(lease));
-      const verdict = judge(this.#sighting, this.#terms.identity, nowMs);
-      if (verdict.kind === 'taken') return verdict;
-      if (verdict.kind === 'free' && this.#role === 'leader') {
-        // Others may have led meanwhile: what was true when this term began need not be any more.
-        return { kind: 'taken', holder: holderOf(lease), untilMs: nowMs };
-      }
-    }
-    await this.#claim(lease, signal);
-    return { kind: 'held' };
-  }
-
-  /** Makes the lease ours, from `lease` or from nothing. */
-  async #claim(lease: Lease | undefined, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    const { identity, leaseDurationMs } = this.#terms;
-    const durationSeconds = Math.ceil(leaseDurationMs / 1000);
-    const claim = { identity, durationSeconds, nowMs: clock.now() };
-    const sentMs = clock.monotonic();
-    this.#hasClaimed = true;
-    const stored = lease
-      ? await this.#lock.update(lease, claimed(lease.spec ?? {}, claim), signal)
-      : await this.#lock.create(claimed(undefined, claim), signal);
-    this.#sighting = { lease: stored, sinceMs: sentMs };
-    this.#renewedMs = sentMs;
-    this.#tell(identity);
-  }
-
-  async #release(): Promise<void> {
-    const { clock, random } = this.#deps;
-    const { identity, renewDeadlineMs } = this.#terms;
-    try {
-      await withinTimeout({ clock, timeoutMs: renewDeadlineMs }, (signal) =>
-        retryOnConflict(
-          async () => {
-            const lease = await this.#lock.get(signal);
-            if (!lease || holderOf(lease) !== identity) return;
-            const spec: LeaseSpec = released(lease.spec ?? {}, clock.now());
-            await this.#lock.update(lease, spec, signal);
-            this.#log.info('Released lease');
-          },
-          { signal, clock, random },
-        ),
-      );
-    } catch (error) {
-      this.#log.error(error, 'Could not release the lease; it will expire');
-    }
-  }
-
-  get #deadlineMs(): number {
-    return this.#renewedMs + this.#terms.renewDeadlineMs;
-  }
-
-  /** One line for each change of the holder; our own acquisition has its own. */
-  #tell(holder: string): void {
-    if (holder === '' || holder === this.#leader) return;
-    this.#leader = holder;
-    if (holder !== this.#terms.identity) this.#log.info('New leader elected', { leader: holder });
-  }
-
   #record(what: 'became leader' | 'stopped leading'): void {
-    const lease = this.#sighting?.lease;
+    const { lease } = this.#tenure;
     if (!lease) return;
     this.#deps.recorder?.normal(
       { apiVersion: apiVersionOf(LEASES), kind: LEASES.kind, metadata: lease.metadata },
