@@ -15,6 +15,7 @@ import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { LeadershipDeps } from './leadership.ts';
 import { leaderElector } from './leadership.ts';
+import { readiness } from './readiness.ts';
 import type { RunConfig } from './run-config.ts';
 
 export interface DaemonDeps {
@@ -53,9 +54,6 @@ const DRAIN_PART = 3 / 4;
 const FLUSH_PART = 1 / 6;
 const LONGEST_FLUSH_MS = 5000;
 
-/** How long an informer that has synced may hear nothing from the server, in milliseconds. */
-const LONGEST_SILENCE_MS = 3 * 60_000;
-
 /**
  * The daemon: the controllers that `config` names and all they need, over any client. Shared
  * informers start once, after every controller has added its handlers.
@@ -91,7 +89,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
   const stopping = new AbortController();
   const health: HttpServerRoutes = {
     livez: leadership ? [leads(leadership)] : [],
-    readyz: [...readiness(informers), stops(stopping.signal)],
+    readyz: [...readiness(() => informers.informers, clock), stops(stopping.signal)],
   };
   const manager = new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership })
     .add('servers', ...servers(deps, config, health))
@@ -130,38 +128,6 @@ function greeting(client: Client, log: Logger): Runnable {
       }
     },
   };
-}
-
-/**
- * A cache that is not there yet makes us unready, and so does one that has gone deaf; one whose
- * resource the server does not have is waited for, and nobody is served worse by us than by nobody.
- */
-function readiness(informers: InformerSet): HealthCheck[] {
-  return [
-    {
-      name: 'informer-sync',
-      check: () => {
-        const missing = informers.informers.filter(
-          ({ hasSynced, progress }) => !hasSynced && !progress.missing,
-        );
-        return missing.length > 0
-          ? `not synced: ${missing.map(({ name }) => name).join(', ')}`
-          : undefined;
-      },
-    },
-    {
-      name: 'informer-progress',
-      check: () => {
-        const silent = informers.informers.filter(
-          ({ hasSynced, progress }) =>
-            hasSynced && !progress.missing && progress.silentMs > LONGEST_SILENCE_MS,
-        );
-        return silent.length > 0
-          ? `no word from the server for minutes: ${silent.map(({ name }) => name).join(', ')}`
-          : undefined;
-      },
-    },
-  ];
 }
 
 /** A leader that neither renews nor gives up is restarted. A standby is as well as a leader. */

@@ -8,6 +8,8 @@ import type { Runnable } from '../util/runnable.ts';
 export interface HealthCheck {
   readonly name: string;
   readonly check: () => string | undefined;
+  /** Lines for people, shown under the check by `?verbose`; anybody may read them. */
+  readonly detail?: () => readonly string[];
 }
 
 export interface HttpServerRoutes {
@@ -124,7 +126,7 @@ function probeAnswer(
   if (only && chosen.length === 0) return { status: 404, body: '404 not found\n' };
   const lines = only ? [] : ['[+]ping ok'];
   let failed = false;
-  for (const { name, check } of chosen) {
+  for (const { name, check, detail } of chosen) {
     const reason = check();
     if (reason === undefined) {
       lines.push(`[+]${name} ok`);
@@ -133,6 +135,7 @@ function probeAnswer(
       lines.push(`[-]${name} failed: reason withheld`);
       log.v(1).info('Health check failed', { probe, check: name, reason });
     }
+    if (detail && query.has('verbose')) lines.push(...detail().map((line) => `    ${line}`));
   }
   if (failed) return { status: 500, body: `${lines.join('\n')}\n${probe} check failed\n` };
   if (query.has('verbose'))

@@ -49,6 +49,23 @@ describe('the HTTP server of probes and metrics', () => {
     });
   });
 
+  it('shows the detail of a check to whoever asks for it, and to nobody else', async () => {
+    const detail = () => ['pods: watching for 3s'];
+    const fine = { name: 'fine', check: () => undefined, detail };
+    const bad = { name: 'bad', check: () => 'secret', detail };
+    await serving({ livez: [fine], readyz: [bad] }, async (get) => {
+      assert.deepEqual(await get('/livez'), [200, 'ok']);
+      assert.deepEqual(await get('/livez?verbose'), [
+        200,
+        '[+]ping ok\n[+]fine ok\n    pods: watching for 3s\nlivez check passed\n',
+      ]);
+      assert.deepEqual(await get('/readyz?verbose'), [
+        500,
+        '[+]ping ok\n[-]bad failed: reason withheld\n    pods: watching for 3s\nreadyz check failed\n',
+      ]);
+    });
+  });
+
   it('fails with 500, and keeps the reason to the log', async () => {
     const cache = { name: 'cache', check: () => 'counts: secret detail' };
     await serving({ readyz: [cache] }, async (get) => {
@@ -57,6 +74,19 @@ describe('the HTTP server of probes and metrics', () => {
         '[+]ping ok\n[-]cache failed: reason withheld\nreadyz check failed\n',
       ]);
       assert.deepEqual(await get('/readyz?exclude=cache'), [200, 'ok']);
+    });
+  });
+
+  it('serves pages at their own paths, with their queries', async () => {
+    const page = (query: URLSearchParams) => ({
+      status: 201,
+      contentType: 'application/json',
+      body: JSON.stringify([...query]),
+    });
+    await serving({ pages: new Map([['/debug/why', page]]) }, async (get) => {
+      assert.deepEqual(await get('/debug/why?key=a%2Fb'), [201, '[["key","a/b"]]']);
+      assert.equal((await get('/debug/why/more'))[0], 404);
+      assert.equal((await get('/debug/why', { method: 'POST', body: 'x' }))[0], 405);
     });
   });
 
