@@ -1,15 +1,16 @@
 import { isApiError } from '../api/api-error.ts';
 import { PODS } from '../api/builtin.ts';
 import type { Pod } from '../api/builtin.ts';
-import { timestamp } from '../api/conditions.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
+import { isFinished } from '../api/pod.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller.ts';
 import type { Clock } from '../util/clock.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './cluster-deps.ts';
+import { podStatus } from './pod-status.ts';
 
 export interface FakeKubeletOptions {
   readonly nodeName: string;
@@ -28,8 +29,9 @@ export interface FakeKubeletOptions {
 }
 
 /**
- * Plays the kubelet of one node: Pods bound to it run, get an address and become ready; deleted
- * ones go away after their grace. It executes nothing.
+ * Plays the kubelet of one node: Pods bound to it run, get an address and become ready; containers
+ * whose command it understands end as that would; deleted Pods go away after their grace. It
+ * executes nothing.
  */
 export function fakeKubelet(deps: ClusterDeps, options: FakeKubeletOptions): Controller {
   const pods = deps.informers.for(PODS);
@@ -47,10 +49,11 @@ export function fakeKubelet(deps: ClusterDeps, options: FakeKubeletOptions): Con
   }).for(pods);
 }
 
-/** What a Pod waits for, since when. */
+/** What a Pod is in, since when. */
 interface Stage {
   readonly uid: string;
-  readonly name: 'starting' | 'terminating';
+  readonly name: 'starting' | 'running' | 'terminating';
+  /** `Clock.monotonic()`. */
   readonly sinceMs: number;
 }
 
@@ -74,12 +77,14 @@ class FakeKubelet {
       const waitMs = this.#left(key, pod, 'terminating', Math.min(this.#terminationMs, graceMs));
       if (waitMs > 0) return requeueAfter(waitMs);
       await this.#remove(pod, context);
-    } else if ((pod.status?.phase ?? 'Pending') === 'Pending') {
+      return done();
+    }
+    if (isFinished(pod)) return done();
+    if ((pod.status?.phase ?? 'Pending') === 'Pending') {
       const waitMs = this.#left(key, pod, 'starting', this.#startupMs);
       if (waitMs > 0) return requeueAfter(waitMs);
-      await this.#start(pod, context);
     }
-    return done();
+    return this.#run(key, pod, context);
   }
 
   /** The Pod is gone, or another node's. */
@@ -89,14 +94,16 @@ class FakeKubelet {
 
   /** How much of `totalMs` the Pod still has to wait in this stage. */
   #left(key: ObjectKey, pod: DeepReadonly<Pod>, name: Stage['name'], totalMs: number): number {
+    return this.#since(key, pod, name, this.#clock.monotonic()) + totalMs - this.#clock.monotonic();
+  }
+
+  /** When the Pod entered the stage: `sinceMs` if it was not known to be in it. */
+  #since(key: ObjectKey, pod: DeepReadonly<Pod>, name: Stage['name'], sinceMs: number): number {
     const { uid } = pod.metadata;
-    const now = this.#clock.monotonic();
-    let stage = this.#stages.get(key);
-    if (stage?.uid !== uid || stage.name !== name) {
-      stage = { uid, name, sinceMs: now };
-      this.#stages.set(key, stage);
-    }
-    return stage.sinceMs + totalMs - now;
+    const stage = this.#stages.get(key);
+    if (stage?.uid === uid && stage.name === name) return stage.sinceMs;
+    this.#stages.set(key, { uid, name, sinceMs });
+    return sinceMs;
   }
 
   async #remove(pod: DeepReadonly<Pod>, { client, signal }: SyncContext): Promise<void> {
@@ -108,19 +115,37 @@ class FakeKubelet {
     }
   }
 
-  async #start(pod: DeepReadonly<Pod>, { client, signal }: SyncContext): Promise<void> {
+  /** Brings the Pod's status to what its containers are by now. */
+  async #run(
+    key: ObjectKey,
+    pod: DeepReadonly<Pod>,
+    { client, signal }: SyncContext,
+  ): Promise<Outcome> {
     const { name, namespace, uid } = pod.metadata;
-    const status = runningStatus(pod, this.#nextAddress(), timestamp(this.#clock.now()));
-    try {
-      await client.patch(
-        PODS,
-        { name, namespace },
-        { type: 'strategic', body: { metadata: { uid }, status } },
-        { subresource: 'status', fieldManager: 'kubelet', signal },
-      );
-    } catch (error) {
-      if (!isApiError(error, 'notFound', 'conflict')) throw error;
+    const now = this.#clock.now();
+    const monotonic = this.#clock.monotonic();
+    // A Pod that runs already, and which this kubelet did not start: its own word, to the second.
+    const knownForMs = Math.max(0, now - (Date.parse(pod.status?.startTime ?? '') || now));
+    const sinceMs = this.#since(key, pod, 'running', monotonic - knownForMs);
+    const elapsedMs = monotonic - sinceMs;
+    const { status, nextMs } = podStatus(pod, {
+      startedMs: now - elapsedMs,
+      elapsedMs,
+      address: pod.status?.podIP ?? this.#nextAddress(),
+    });
+    if (pod.status?.phase !== status.phase || !isTold(pod, status)) {
+      try {
+        await client.patch(
+          PODS,
+          { name, namespace },
+          { type: 'strategic', body: { metadata: { uid }, status } },
+          { subresource: 'status', fieldManager: 'kubelet', signal },
+        );
+      } catch (error) {
+        if (!isApiError(error, 'notFound', 'conflict')) throw error;
+      }
     }
+    return nextMs === undefined ? done() : requeueAfter(nextMs);
   }
 
   /** Addresses of 10.244.0.0/16 in turn. */
@@ -130,26 +155,16 @@ class FakeKubelet {
   }
 }
 
-function runningStatus(pod: DeepReadonly<Pod>, address: string, now: string): object {
-  const containers = pod.spec?.containers ?? [];
-  const condition = (type: string) => ({ type, status: 'True', lastTransitionTime: now });
-  return {
-    phase: 'Running',
-    startTime: now,
-    hostIP: '10.0.0.1',
-    hostIPs: [{ ip: '10.0.0.1' }],
-    podIP: address,
-    podIPs: [{ ip: address }],
-    conditions: ['PodScheduled', 'Initialized', 'ContainersReady', 'Ready'].map(condition),
-    containerStatuses: containers.map(({ name, image = '' }) => ({
-      name,
-      image,
-      imageID: '',
-      containerID: `fake://${pod.metadata.uid}/${name}`,
-      ready: true,
-      started: true,
-      restartCount: 0,
-      state: { running: { startedAt: now } },
-    })),
-  };
+/** True if the Pod says of its containers what `status` says. */
+function isTold(pod: DeepReadonly<Pod>, { containerStatuses = [] }: PodStatus): boolean {
+  const told = pod.status?.containerStatuses ?? [];
+  return containerStatuses.every(({ name, restartCount, state = {} }) => {
+    const before = told.find((container) => container.name === name);
+    const [kind] = Object.keys(state);
+    return (
+      before?.restartCount === restartCount && kind !== undefined && kind in (before.state ?? {})
+    );
+  });
 }
+
+type PodStatus = NonNullable<Pod['status']>;
