@@ -3,10 +3,14 @@ import type { Client } from '../client/client.ts';
 import { serverVersion } from '../client/discovery.ts';
 import { CONTROLLERS } from '../controllers/registry.ts';
 import type { LeaderElector } from '../leaderelection/leader-elector.ts';
+import type { Controller } from '../manager/controller.ts';
+import { debugPages } from '../manager/debug-pages.ts';
+import type { Pages } from '../manager/debug-pages.ts';
 import { freshStart } from '../manager/fresh-start.ts';
 import { HttpServer } from '../manager/http-server.ts';
 import type { HealthCheck, HttpServerRoutes } from '../manager/http-server.ts';
 import { Manager } from '../manager/manager.ts';
+import { RunHistory } from '../manager/run-history.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Exposition } from '../metrics/registry.ts';
 import { EventBroadcaster } from '../record/event-broadcaster.ts';
@@ -16,6 +20,7 @@ import type { Runnable } from '../util/runnable.ts';
 import type { LeadershipDeps } from './leadership.ts';
 import { leaderElector } from './leadership.ts';
 import { readiness } from './readiness.ts';
+import { redactText } from './redact.ts';
 import type { RunConfig } from './run-config.ts';
 
 export interface DaemonDeps {
@@ -44,6 +49,7 @@ export type DaemonConfig = Pick<
   | 'gracefulShutdownTimeoutMs'
   | 'healthProbeBindAddress'
   | 'metricsBindAddress'
+  | 'debugBindAddress'
 >;
 
 /**
@@ -76,13 +82,17 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
   );
   const leadership =
     leaderElection && leaderElector({ ...deps, events, flushTimeoutMs }, leaderElection);
+  const history = config.debugBindAddress ? new RunHistory() : undefined;
+  const debugged: Controller[] = [];
   const shared = {
     client,
     clock,
     log,
+    random,
     informers,
     events,
     metrics,
+    history,
     drainTimeoutMs: DRAIN_PART * gracefulShutdownTimeoutMs,
     resyncPeriodMs: config.resyncPeriodMs,
   };
@@ -91,8 +101,9 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     livez: leadership ? [leads(leadership)] : [],
     readyz: [...readiness(() => informers.informers, clock), stops(stopping.signal)],
   };
+  const pages = history && debugPages({ controllers: () => debugged, history, redact: redactText });
   const manager = new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership })
-    .add('servers', ...servers(deps, config, health))
+    .add('servers', ...servers(deps, config, health, pages))
     .add('servers', greeting(client, log))
     .add('caches', informers)
     .add('events', events);
@@ -102,6 +113,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     const concurrency = config.concurrentSyncs.get(name) ?? 2;
     const selection = { namespaces: config.namespaces };
     const controller = build(shared, { name, selection, concurrency });
+    debugged.push(controller);
     const fresh = leadership ? freshStart(controller, { clock, log, random }) : controller;
     manager.add('controllers', fresh);
   }
@@ -142,15 +154,17 @@ function stops(signal: AbortSignal): HealthCheck {
 /** One server for each address: two endpoints may share theirs. */
 function servers(
   { log, metrics }: DaemonDeps,
-  { healthProbeBindAddress, metricsBindAddress }: DaemonConfig,
+  { healthProbeBindAddress, metricsBindAddress, debugBindAddress }: DaemonConfig,
   health: HttpServerRoutes,
+  pages: Pages | undefined,
 ): HttpServer[] {
   const routes = new Map<string, HttpServerRoutes>();
-  if (healthProbeBindAddress) routes.set(healthProbeBindAddress, health);
-  if (metricsBindAddress && metrics) {
-    const present = routes.get(metricsBindAddress) ?? {};
-    routes.set(metricsBindAddress, { ...present, metrics: () => metrics.expose() });
-  }
+  const serve = (address: string | undefined, more: HttpServerRoutes | undefined) => {
+    if (address && more) routes.set(address, { ...routes.get(address), ...more });
+  };
+  serve(healthProbeBindAddress, health);
+  serve(metricsBindAddress, metrics && { metrics: () => metrics.expose() });
+  serve(debugBindAddress, pages && { pages });
   return Array.from(
     routes,
     ([bindAddress, served]) =>

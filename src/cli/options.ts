@@ -178,6 +178,11 @@ export const RUN_OPTIONS = {
     help: 'Where /metrics is served, as in "127.0.0.1:8080"; "0" is off',
     default: '0',
   }),
+  'debug-bind-address': bindAddressOption({
+    group: 'Endpoints',
+    help: 'Where /debug/queues and /debug/why?key= are served, as in "127.0.0.1:6060"; on this machine only; "0" is off',
+    default: '0',
+  }),
 } as const;
 
 /** Flags of `serve`. */

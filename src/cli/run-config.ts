@@ -25,6 +25,8 @@ export interface RunConfig {
   readonly healthProbeBindAddress: string | undefined;
   /** `HOST:PORT` or `:PORT`; absent: no server. */
   readonly metricsBindAddress: string | undefined;
+  /** `HOST:PORT` on this machine; absent: no server, and no history of runs. */
+  readonly debugBindAddress?: string | undefined;
   /** The flags that are not at their default, as text, secrets masked: for the log. */
   readonly changedFlags: Readonly<Record<string, string>>;
 }
@@ -85,6 +87,7 @@ export function runConfig(
     gracefulShutdownTimeoutMs: values['graceful-shutdown-timeout'],
     healthProbeBindAddress: values['health-probe-bind-address'],
     metricsBindAddress: values['metrics-bind-address'],
+    debugBindAddress: onThisMachine(values['debug-bind-address']),
     changedFlags: changed,
   };
   for (const part of [config.cluster, config.requests, config.controllers, config.namespaces]) {
@@ -109,6 +112,17 @@ function serverUrl(text: string): string {
     );
   }
   return text;
+}
+
+/** Names of objects and messages of errors are for those who are on the machine. */
+function onThisMachine(address: string | undefined): string | undefined {
+  const host = address?.slice(0, address.lastIndexOf(':'));
+  if (host !== undefined && !LOOPBACK.test(host)) {
+    throw new UsageError(
+      `invalid value ${goQuote(address ?? '')} for --debug-bind-address: must be on this machine, as in 127.0.0.1:6060`,
+    );
+  }
+  return address;
 }
 
 function impersonation(user: string, groups: readonly string[]): ClusterAccess['impersonate'] {

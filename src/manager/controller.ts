@@ -210,9 +210,9 @@ export class Controller implements Runnable {
     return [...this.#informers];
   }
 
-  /** The hot loop that `key` is in. */
-  hotLoopOf(key: ObjectKey): HotLoop | undefined {
-    return this.#gate.loopOf(key);
+  /** The hot loops that keys are in now. */
+  get hotLoops(): readonly HotLoop[] {
+    return this.#gate.hotLoops;
   }
 
   /** True once every informer has synced and its handler has seen the initial objects. */

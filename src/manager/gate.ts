@@ -81,9 +81,9 @@ export class Gate {
     this.#loops.wrote(key, call);
   }
 
-  /** The loop that `key` is in. */
-  loopOf(key: ObjectKey): HotLoop | undefined {
-    return this.#loops.loopOf(key);
+  /** The hot loops that keys are in now. */
+  get hotLoops(): HotLoop[] {
+    return this.#loops.loops;
   }
 
   /** How long `key` has to wait, and for what; undefined if it may run. */

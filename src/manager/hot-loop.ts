@@ -106,9 +106,9 @@ export class HotLoops {
     return this.#keys.size;
   }
 
-  /** The loop that `key` is in. */
-  loopOf(key: ObjectKey): HotLoop | undefined {
-    return this.#keys.get(key)?.loop?.found;
+  /** The loops that there are now. */
+  get loops(): HotLoop[] {
+    return Array.from(this.#keys.values()).flatMap(({ loop }) => loop?.found ?? []);
   }
 
   /**

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Exposition } from '../metrics/registry.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
+import type { Pages } from './debug-pages.ts';
 
 /** One named check of a probe: returns why it fails, or undefined when all is well. */
 export interface HealthCheck {
@@ -19,6 +20,8 @@ export interface HttpServerRoutes {
   readonly readyz?: readonly HealthCheck[];
   /** Answered at `/metrics`: Prometheus text. */
   readonly metrics?: () => Promise<Exposition>;
+  /** Answered at their own paths: `/debug/queues`. */
+  readonly pages?: Pages;
 }
 
 /**
@@ -85,7 +88,8 @@ export class HttpServer implements Runnable {
     }
     const [path = '', query = ''] = (request.url ?? '').split('?', 2);
     const [, probe = '', only] = path.split('/');
-    const { metrics } = this.#routes;
+    const { metrics, pages } = this.#routes;
+    const page = pages?.get(path);
     const checks = this.#checksOf(probe);
     if (checks) {
       const asked = new URLSearchParams(query);
@@ -94,6 +98,9 @@ export class HttpServer implements Runnable {
     } else if (metrics && path === '/metrics') {
       const { contentType, text } = await metrics();
       response.writeHead(200, { 'content-type': contentType }).end(text);
+    } else if (page) {
+      const { status, contentType, body } = page(new URLSearchParams(query));
+      response.writeHead(status, { 'content-type': contentType }).end(body);
     } else {
       response
         .writeHead(404, { 'content-type': 'text/plain; charset=utf-8' })

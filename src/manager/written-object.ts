@@ -68,7 +68,9 @@ export class WrittenObject {
   }
 
   is(resource: Resource, namespace: string | undefined, name: string): boolean {
-    return this.name === name && this.namespace === namespace && this.resource === resource;
+    if (this.name !== name || this.namespace !== namespace) return false;
+    const { group, plural } = this.resource;
+    return group === resource.group && plural === resource.plural;
   }
 
   /** A write of the key was answered with this version. */

@@ -27,6 +27,7 @@ test('without any flag, the defaults suit a laptop', () => {
     gracefulShutdownTimeoutMs: 30_000,
     healthProbeBindAddress: undefined,
     metricsBindAddress: undefined,
+    debugBindAddress: undefined,
     changedFlags: {},
   });
 });
@@ -56,6 +57,7 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     '--graceful-shutdown-timeout=500ms',
     '--health-probe-bind-address=:8081',
     '--metrics-bind-address=[::1]:8080',
+    '--debug-bind-address=localhost:6060',
   ]);
   const { changedFlags, ...rest } = config;
   assert.deepEqual(rest, {
@@ -80,10 +82,11 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     gracefulShutdownTimeoutMs: 500,
     healthProbeBindAddress: ':8081',
     metricsBindAddress: '[::1]:8080',
+    debugBindAddress: 'localhost:6060',
   });
   assert.equal(changedFlags['resync-period'], '1h30m');
   assert.equal(changedFlags['as-group'], 'a,b');
-  assert.equal(Object.keys(changedFlags).length, 21);
+  assert.equal(Object.keys(changedFlags).length, 22);
 });
 
 test('it cannot be changed', () => {
@@ -140,6 +143,10 @@ const refused: readonly (readonly [argv: string, message: string])[] = [
   [
     '--metrics-bind-address=8080',
     'invalid value "8080" for --metrics-bind-address: must be HOST:PORT or :PORT, or 0 for off',
+  ],
+  [
+    '--debug-bind-address=:6060',
+    'invalid value ":6060" for --debug-bind-address: must be on this machine, as in 127.0.0.1:6060',
   ],
   ['--logging-format=xml', 'invalid value "xml" for --logging-format: must be "text" or "json"'],
   [

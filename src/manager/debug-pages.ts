@@ -1,0 +1,137 @@
+import { objectKey } from '../api/object-key.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+import { groupResourceOf } from '../api/resource.ts';
+import type { WorkQueue } from '../workqueue/work-queue.ts';
+import { formatPath } from './changed-paths.ts';
+import type { HotLoop } from './loop-evidence.ts';
+import type { RunHistory } from './run-history.ts';
+
+/** An answer of a page. */
+export interface Page {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** Pages by their paths. */
+export type Pages = ReadonlyMap<string, (query: URLSearchParams) => Page>;
+
+/** As much of a controller as its pages show. */
+export interface DebuggedController {
+  readonly name: string;
+  readonly queue: Pick<WorkQueue<ObjectKey>, 'snapshot'>;
+  readonly hotLoops: readonly HotLoop[];
+}
+
+export interface DebugPagesDeps {
+  /** Asked at each request: they may come later than the pages. */
+  readonly controllers: () => readonly DebuggedController[];
+  /** The one that the controllers share. */
+  readonly history: RunHistory;
+  /**
+   * What masks credentials in texts, as for the log: messages of errors are shown.
+   * @default nothing is masked
+   */
+  readonly redact?: ((text: string) => string) | undefined;
+}
+
+/** Keys of a state, and of a ranking, that are shown. */
+const MOST_KEYS = 100;
+const MOST_RANKED = 20;
+
+/**
+ * For people who ask why a key runs, or why it does not; JSON, made anew at each request, which costs
+ * as much as there are keys in the queues. Object names and messages of errors are shown: only those
+ * who may see them should reach it.
+ *
+ * - `/debug/queues`: what waits, since when and why, what runs, hot loops, and the keys that took the
+ *   most time.
+ * - `/debug/why?key=NAMESPACE/NAME`, and `&controller=NAME`: where the key is now, and its last runs
+ *   with their causes, calls and ends.
+ */
+export function debugPages({ controllers, history, redact }: DebugPagesDeps): Pages {
+  const json = (status: number, value: unknown): Page => ({
+    status,
+    contentType: 'application/json',
+    body: `${JSON.stringify(value, redact && ((_, member: unknown) => redacted(member, redact)), 2)}\n`,
+  });
+  return new Map<string, (query: URLSearchParams) => Page>([
+    [
+      '/debug/queues',
+      () => json(200, { controllers: controllers().map(queueOf), busiest: busiest(history) }),
+    ],
+    [
+      '/debug/why',
+      (query) => {
+        const key = query.get('key');
+        if (!key) return json(400, { error: 'Ask for a key: /debug/why?key=NAMESPACE/NAME' });
+        const asked = query.get('controller');
+        const known = controllers()
+          .filter(({ name }) => asked === null || name === asked)
+          .map((controller) => whyOf(controller, key, history))
+          .filter(({ state, history: runs }) => state !== 'idle' || runs !== undefined);
+        if (known.length > 0) return json(200, { key, controllers: known });
+        return json(404, { error: `Neither queued nor among the keys that ran last: ${key}` });
+      },
+    ],
+  ]);
+}
+
+function queueOf({ name, queue, hotLoops }: DebuggedController) {
+  const { ready, delayed, processing } = queue.snapshot();
+  return {
+    controller: name,
+    ready: some(ready),
+    delayed: some(delayed.toSorted((a, b) => a.dueInMs - b.dueInMs)),
+    processing: some(processing),
+    hotLoops: hotLoops.slice(0, MOST_KEYS).map(loopOf),
+  };
+}
+
+function some<T>(all: readonly T[]): { readonly count: number; readonly keys: readonly T[] } {
+  return { count: all.length, keys: all.slice(0, MOST_KEYS) };
+}
+
+function busiest(history: RunHistory) {
+  return history
+    .all()
+    .toSorted((a, b) => b.busyMs - a.busyMs)
+    .slice(0, MOST_RANKED)
+    .map(({ last: _, ...totals }) => totals);
+}
+
+function whyOf({ name, queue, hotLoops }: DebuggedController, key: string, history: RunHistory) {
+  const { ready, delayed, processing } = queue.snapshot();
+  const isIt = (waiting: { readonly key: string }) => waiting.key === key;
+  const running = processing.find(isIt);
+  const waiting = ready.find(isIt);
+  const later = delayed.find(isIt);
+  const state = running ? 'running' : waiting ? 'ready' : later ? 'delayed' : 'idle';
+  const hotLoop = hotLoops.find(isIt);
+  return {
+    controller: name,
+    state,
+    ...running,
+    ...waiting,
+    ...later,
+    ...(hotLoop && { hotLoop: loopOf(hotLoop) }),
+    history: history.of(name, key),
+  };
+}
+
+function loopOf(loop: HotLoop) {
+  const { key, kind, resource, namespace, name, paths, times, withinMs, fieldManager } = loop;
+  return {
+    key,
+    kind,
+    object: `${groupResourceOf(resource)} ${objectKey(namespace, name)}`,
+    fields: paths.map(formatPath),
+    times,
+    withinMs,
+    fieldManager,
+  };
+}
+
+function redacted(member: unknown, redact: (text: string) => string): unknown {
+  return typeof member === 'string' ? redact(member) : member;
+}
