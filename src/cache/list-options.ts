@@ -58,7 +58,7 @@ export interface MetadataRequest extends CommonRequest {
 }
 
 /** As much of an object as all kinds have. `kind` is that of the object. */
-export type PartialObjectMetadata = KubernetesObject;
+export type PartialObjectMetadata = Pick<KubernetesObject, 'apiVersion' | 'kind' | 'metadata'>;
 
 /**
  * One selection for each namespace that is asked for; a single one if none is. Cluster-scoped
@@ -77,13 +77,11 @@ export function selectionsOf(
   const { labelSelector, fieldSelector } = scope.tweakListOptions?.(tweaked, resource) ?? tweaked;
   requireSelector(resource, 'labelSelector', labelSelector, parseLabelSelector);
   requireSelector(resource, 'fieldSelector', fieldSelector, parseFieldSelector);
-  const selectors: Selectors = {
-    ...(labelSelector ? { labelSelector } : {}),
-    ...(fieldSelector ? { fieldSelector } : {}),
-  };
-  const namespaces = namespacesOf(resource, scope);
-  if (namespaces.length === 0) return [selectors];
-  return namespaces.map((namespace) => ({ ...selectors, namespace }));
+  return namespacesOf(resource, scope).map((namespace) => ({
+    namespace,
+    labelSelector,
+    fieldSelector,
+  }));
 }
 
 /** `pods`, or `pods in demo with labels app=web`: legible in a log line. */
@@ -110,10 +108,11 @@ export function identifySelection(
   return `${apiVersionOf(resource)} ${describeSelection(resource, selection, metadataOnly)}`;
 }
 
+/** Undefined stands for all. */
 function namespacesOf(
   resource: Resource,
   { namespace, namespaces = [] }: Scope,
-): readonly string[] {
+): readonly (string | undefined)[] {
   if (namespace && namespaces.length > 0) {
     throw new TypeError(
       `${groupResourceOf(resource)}: expected either namespace or namespaces, got both`,
@@ -124,8 +123,9 @@ function namespacesOf(
       `${groupResourceOf(resource)}: expected names of namespaces, got an empty one; for all of them, name none`,
     );
   }
-  if (!resource.namespaced) return [];
-  return namespace ? [namespace] : [...new Set(namespaces)];
+  if (!resource.namespaced) return [undefined];
+  if (namespaces.length > 0) return [...new Set(namespaces)];
+  return [namespace || undefined];
 }
 
 function requireSelector(

@@ -1,56 +1,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { KubernetesObject, ObjectList } from '../../../src/api/object.ts';
+import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { Resource } from '../../../src/api/resource.ts';
 import { InformerSet } from '../../../src/cache/informer-set.ts';
-import type { ListOptions, WatchOptions, WatchStream } from '../../../src/client/client.ts';
+import type { InformerSetOptions } from '../../../src/cache/informer-set.ts';
+import type { TweakListOptions } from '../../../src/cache/list-options.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
-import { FakeSource, THINGS, unreachable } from '../../support/fake-source.ts';
+import { FakeClient } from '../../support/fake-client.ts';
+import { THINGS, unreachable } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
 const GADGETS: Resource<Thing> = { ...THINGS, plural: 'gadgets', kind: 'Thing' };
 
-/** As much of a client as informers use, with one source for each resource. */
-class FakeClient {
-  readonly sources = new Map<string, FakeSource>();
-  readonly calls: { plural: string; options: ListOptions | WatchOptions }[] = [];
-  readonly #clock: FakeClock;
-
-  constructor(clock: FakeClock) {
-    this.#clock = clock;
-  }
-
-  source({ plural }: Resource): FakeSource {
-    let source = this.sources.get(plural);
-    if (!source) this.sources.set(plural, (source = new FakeSource(this.#clock)));
-    return source;
-  }
-
-  async list<T extends KubernetesObject>(
-    resource: Resource<T>,
-    options: ListOptions = {},
-  ): Promise<ObjectList<T>> {
-    this.calls.push({ plural: resource.plural, options });
-    const list: ObjectList<KubernetesObject> = await this.source(resource).list(options);
-    return list as ObjectList<T>;
-  }
-
-  async watch<T extends KubernetesObject>(
-    resource: Resource<T>,
-    options: WatchOptions = {},
-  ): Promise<WatchStream<T>> {
-    this.calls.push({ plural: resource.plural, options });
-    const stream: WatchStream<KubernetesObject> = await this.source(resource).watch(options);
-    return stream as WatchStream<T>;
-  }
-}
-
-function world() {
+function world(options: InformerSetOptions = {}) {
   const clock = new FakeClock();
   const client = new FakeClient(clock);
   const { log, lines } = recordingLogger();
-  const set = new InformerSet(client, { clock, log, random: () => 0, freeze: true });
+  const set = new InformerSet(client, {
+    clock,
+    log,
+    random: () => 0,
+    freeze: true,
+    ...options,
+  });
   const controller = new AbortController();
   let running: Promise<void> = Promise.resolve();
   return {
@@ -98,7 +71,7 @@ test('another transform for the same objects is refused', () => {
 
 test('the selection goes with every list and watch', async () => {
   const { client, set, start, stop } = world();
-  client.source(THINGS).watchListMode = 'refused';
+  client.source(THINGS, 'demo').watchListMode = 'refused';
   set.for(THINGS, { namespace: 'demo', labelSelector: 'app=web', metadataOnly: true });
   await start();
   assert.equal(client.calls.length, 3);
@@ -108,6 +81,33 @@ test('the selection goes with every list and watch', async () => {
     assert.equal(options.fieldSelector, undefined);
     assert.equal(options.metadataOnly, true);
   }
+  await stop();
+});
+
+test('a hook of the set and one of the request change what is asked for, in this order', async () => {
+  const tweakListOptions: TweakListOptions = ({ labelSelector }, { plural }) => ({
+    labelSelector: [labelSelector, `plural=${plural}`].join(),
+    fieldSelector: 'metadata.name!=boring',
+  });
+  const { client, set, start, stop } = world({ tweakListOptions });
+  client.source(THINGS).watchListMode = 'refused';
+  const things = set.for(THINGS, {
+    labelSelector: 'app=web',
+    tweakListOptions: ({ labelSelector, fieldSelector }) => {
+      const selectors = { labelSelector: `${labelSelector},tier`, fieldSelector };
+      // What a hook must not touch goes nowhere.
+      const more = { resourceVersion: '1', limit: 1, continueToken: 'x', namespace: 'elsewhere' };
+      return { ...selectors, ...more };
+    },
+  });
+  const labelSelector = 'app=web,plural=things,tier';
+  assert.notEqual(set.for(THINGS, { labelSelector }), things, 'the set’s hook is asked again');
+  await start();
+  const asked = client.calls.filter(({ options }) => options.labelSelector === labelSelector);
+  assert.deepEqual(
+    asked.map(({ options }) => [options.fieldSelector, options.namespace, options.resourceVersion]),
+    [undefined, '0', '10'].map((version) => ['metadata.name!=boring', undefined, version]),
+  );
   await stop();
 });
 
@@ -145,18 +145,15 @@ test('a cache that does not come is told of after 10 s, 20 s more, 40 s more', a
   await start();
   await clock.advance(100_000);
   assert.deepEqual(
-    waitingLines().map(({ fields }) => [
-      fields['caches'],
-      fields['forSeconds'],
-      fields['lastError'],
-    ]),
-    [10, 30, 70].map((seconds) => [
-      'things.test.example',
-      seconds,
-      'connect ECONNREFUSED 127.0.0.1:6443',
-    ]),
+    waitingLines().map(({ fields }) => fields),
+    [10, 30, 70].map((forSeconds) => ({
+      caches: 'things.test.example',
+      forSeconds,
+      lastError: 'connect ECONNREFUSED 127.0.0.1:6443',
+    })),
   );
   await stop();
+  assert.equal(clock.pending, 0);
 });
 
 test('a resource that the server does not have is told of once, and holds up no other', async () => {

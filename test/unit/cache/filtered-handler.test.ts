@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DeepReadonly } from '../../../src/api/object.ts';
+import { settle } from '../../../src/util/fake-clock.ts';
+import type { Thing } from '../../support/fake-source.ts';
+import { informerWorld, notebook } from './harness.ts';
+
+const isLarge = ({ spec }: DeepReadonly<Thing>) => spec.value >= 10;
+
+test('an object that begins to concern a handler is added, one that ceases to is deleted', async () => {
+  const { informer, source, start, stop } = informerWorld();
+  const { notes, handler } = notebook();
+  informer.addHandler(handler, { filter: isLarge });
+  source.put('small', 1);
+  source.put('large', 10);
+  await start();
+  for (const value of [2, 20, 30, 3, 4]) source.put('small', value);
+  source.remove('small');
+  source.remove('large');
+  await settle();
+  assert.deepEqual(notes, ['+large=10!', '+small=20', '~small=20→30', '-small', '-large']);
+  await stop();
+});
+
+test('what ceases to concern a handler is deleted in its last state that did', async () => {
+  const { informer, source, start, stop } = informerWorld();
+  const deleted: unknown[] = [];
+  informer.addHandler(
+    { onDelete: ({ spec }, final) => void deleted.push([spec.value, final]) },
+    { filter: isLarge },
+  );
+  source.put('a', 10);
+  await start();
+  source.put('a', 1);
+  source.remove('a');
+  await settle();
+  assert.deepEqual(deleted, [[10, true]]);
+  await stop();
+});
+
+test('a late handler is told of what passes, and resynced with that', async () => {
+  const { informer, source, clock, start, stop } = informerWorld();
+  source.put('small', 1);
+  source.put('large', 10);
+  await start();
+  const { notes, handler } = notebook();
+  await informer.addHandler(handler, { filter: isLarge, resyncPeriodMs: 5000 }).synced;
+  await clock.advance(5000);
+  assert.deepEqual(notes, ['+large=10!', '~large=10→10']);
+  await stop();
+});
+
+test('other handlers hear everything', async () => {
+  const { informer, source, start, stop } = informerWorld();
+  const all = notebook();
+  informer.addHandler(notebook().handler, { filter: () => false });
+  informer.addHandler(all.handler);
+  source.put('a', 1);
+  await start();
+  assert.deepEqual(all.notes, ['+a=1!']);
+  await stop();
+});
+
+test('a filter that throws, or does not answer true or false, fails the handler’s call', async () => {
+  const world = informerWorld();
+  const { informer, source, start, stop } = world;
+  const { notes, handler } = notebook();
+  informer.addHandler(handler, {
+    filter: () => {
+      throw new Error('no idea');
+    },
+  });
+  const promising: unknown = () => Promise.reject(new Error('too late'));
+  informer.addHandler(handler, { filter: promising as () => boolean });
+  source.put('a', 1);
+  await start();
+  assert.deepEqual(notes, []);
+  assert.deepEqual(
+    world.lines.flatMap(({ error }) => (error instanceof Error ? [error.message] : [])),
+    ['no idea', 'The filter of a handler returned a promise; expected true or false'],
+  );
+  assert.equal(informer.hasSynced, true);
+  await stop();
+});
+
+test('an async filter is refused at once', () => {
+  const { informer } = informerWorld();
+  const filter: unknown = async () => Promise.resolve(true);
+  assert.throws(() => informer.addHandler({}, { filter: filter as () => boolean }), {
+    name: 'TypeError',
+    message: /filter is async/,
+  });
+});

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { selectionsOf } from '../../../src/cache/list-options.ts';
+import type { Scope } from '../../../src/cache/list-options.ts';
+import { THINGS } from '../../support/fake-source.ts';
+
+const CLUSTER_THINGS = { ...THINGS, namespaced: false };
+
+const namespacesOf = (scope: Scope, resource = THINGS) =>
+  selectionsOf(resource, scope).map(({ namespace }) => namespace);
+
+test('there is one selection for each namespace, once, or one for all of them', () => {
+  assert.deepEqual(namespacesOf({}), [undefined]);
+  assert.deepEqual(namespacesOf({ namespaces: [] }), [undefined]);
+  assert.deepEqual(namespacesOf({ namespace: 'a' }), ['a']);
+  assert.deepEqual(namespacesOf({ namespaces: ['b', 'a', 'b'] }), ['b', 'a']);
+});
+
+test('what is in no namespace is asked for once, whatever the namespaces', () => {
+  assert.deepEqual(namespacesOf({ namespaces: ['a', 'b'] }, CLUSTER_THINGS), [undefined]);
+  assert.deepEqual(namespacesOf({ namespace: 'a' }, CLUSTER_THINGS), [undefined]);
+});
+
+test('namespaces that say two things, or nothing, are refused', () => {
+  assert.throws(() => namespacesOf({ namespace: 'a', namespaces: ['b'] }), {
+    name: 'TypeError',
+    message: 'things.test.example: expected either namespace or namespaces, got both',
+  });
+  assert.throws(() => namespacesOf({ namespaces: ['a', ''] }), {
+    name: 'TypeError',
+    message: /for all of them, name none/,
+  });
+});
+
+test('a selector that no server would accept is refused by name, also one that a hook made', () => {
+  assert.throws(() => selectionsOf(THINGS, { labelSelector: 'a=b=c' }), {
+    name: 'SyntaxError',
+    message: /^things\.test\.example: labelSelector: found '='/,
+  });
+  assert.throws(() => selectionsOf(THINGS, {}, () => ({ fieldSelector: 'metadata.name' })), {
+    name: 'SyntaxError',
+    message: /^things\.test\.example: fieldSelector: invalid selector/,
+  });
+});
+
+test('a hook is asked once, however many namespaces there are', () => {
+  const asked: unknown[] = [];
+  const selections = selectionsOf(THINGS, {
+    namespaces: ['a', 'b'],
+    labelSelector: 'app',
+    tweakListOptions: (options, resource) => {
+      asked.push([options, resource]);
+      return { ...options, labelSelector: 'app=web' };
+    },
+  });
+  assert.deepEqual(asked, [[{ labelSelector: 'app', fieldSelector: undefined }, THINGS]]);
+  assert.deepEqual(
+    selections.map(({ labelSelector }) => labelSelector),
+    ['app=web', 'app=web'],
+  );
+});
