@@ -190,7 +190,7 @@ describe('given a standby whose cache of Pods lags behind', () => {
 describe('given three daemons that come to grief at random', () => {
   const INCIDENTS = ['stop', 'kill', 'pause', 'resume', 'no leases', 'cut off', 'plug in'] as const;
 
-  for (const seed of [1, 2, 5]) {
+  for (const seed of [1, 5]) {
     it(`never two may write, and no work is lost (seed ${seed})`, async () => {
       const world = new Replicas(seed);
       const random = seeded(seed);

@@ -15,7 +15,7 @@ import { seeded } from '../../support/simulation.ts';
 
 const TERMS = { leaseDurationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 700 };
 const AT = { namespace: 'default', name: 'lock' };
-const SCHEDULES = 120;
+const SCHEDULES = 100;
 const STEP_MS = 250;
 const STEPS = 64;
 
