@@ -117,6 +117,7 @@ export type { BucketPolicy, FastSlowPolicy, RateLimiter } from './workqueue/rate
 export { LOW_PRIORITY, WorkQueue } from './workqueue/work-queue.ts';
 export type { AddOptions, Taken, WorkQueueOptions } from './workqueue/work-queue.ts';
 export { WorkerPool } from './workqueue/worker-pool.ts';
+export type { Run, RunEnd, RunReport } from './workqueue/run-report.ts';
 export type { Handler, HandlerContext, WorkerPoolOptions } from './workqueue/worker-pool.ts';
 
 // Events.
@@ -149,13 +150,25 @@ export type {
   SyncContext,
   SyncHandler,
 } from './manager/controller.ts';
+export { debugPages } from './manager/debug-pages.ts';
+export type { DebuggedController, DebugPagesDeps, Page, Pages } from './manager/debug-pages.ts';
 export { byController, CONTROLLER_INDEX, toController, toItself } from './manager/enqueue.ts';
 export type { ToKeys } from './manager/enqueue.ts';
 export { freshStart } from './manager/fresh-start.ts';
+export type { FieldPath } from './manager/changed-paths.ts';
+export type { HotLoop } from './manager/loop-evidence.ts';
 export { HttpServer } from './manager/http-server.ts';
 export type { HealthCheck, HttpServerRoutes } from './manager/http-server.ts';
 export { Manager } from './manager/manager.ts';
 export type { Leadership, ManagerOptions, Stage } from './manager/manager.ts';
+export { RunHistory } from './manager/run-history.ts';
+export type {
+  CallRecord,
+  KeyHistory,
+  RunEndRecord,
+  RunHistoryOptions,
+  RunRecord,
+} from './manager/run-history.ts';
 export { terminationSignal } from './manager/signals.ts';
 export { StatusWriter } from './manager/status-writer.ts';
 export type { WithStatus } from './manager/status-writer.ts';

@@ -168,6 +168,11 @@ export const RUN_OPTIONS = {
     help: 'How long stopping may take after SIGTERM or SIGINT; work in flight gets three quarters of it to finish',
     default: '30s',
   }),
+  'debug-bind-address': bindAddressOption({
+    group: 'Endpoints',
+    help: 'Where /debug/queues and /debug/why?key= are served, as in "127.0.0.1:6060"; on this machine only; "0" is off',
+    default: '0',
+  }),
   'health-probe-bind-address': bindAddressOption({
     group: 'Endpoints',
     help: 'Where /livez, /readyz and /healthz are served, as in ":8081"; "0" is off',
@@ -176,11 +181,6 @@ export const RUN_OPTIONS = {
   'metrics-bind-address': bindAddressOption({
     group: 'Endpoints',
     help: 'Where /metrics is served, as in "127.0.0.1:8080"; "0" is off',
-    default: '0',
-  }),
-  'debug-bind-address': bindAddressOption({
-    group: 'Endpoints',
-    help: 'Where /debug/queues and /debug/why?key= are served, as in "127.0.0.1:6060"; on this machine only; "0" is off',
     default: '0',
   }),
 } as const;
