@@ -12,6 +12,7 @@ import type { InformerWorld } from './harness.ts';
 
 /** More than are told in one go. */
 const COUNT = 1100;
+const many = (name: string) => Array.from({ length: COUNT }, (_, at) => thing(`${name}-${at}`));
 
 /**
  * An informer that is held up while it tells of its first state: `a` and `b` are told, the last of
@@ -24,11 +25,9 @@ async function heldUp(
 ) {
   let gate: Deferred | undefined = new Deferred();
   const yieldTurn = () => gate?.promise ?? Promise.resolve();
-  const world = informerWorld({ ...options, yieldTurn, freeze: false });
+  const world = informerWorld({ ...options, yieldTurn, freeze: false }, 'refused');
   const { source, clock, informer } = world;
-  source.put('a', 1);
-  source.put('b', 1);
-  for (let at = 0; at < COUNT; at++) source.put(`filler-${at}`);
+  source.restore(10, [thing('a', 1), thing('b', 1), ...many('filler')]);
   const { notes, handler } = notebook();
   const registration = informer.addHandler(handler, { resyncPeriodMs });
   informer.addHandler(more);
@@ -199,8 +198,7 @@ for (const [what, begin] of [
       informer.addHandler(handler);
       await settle();
       source.emit({ type: 'error', error: expired() });
-      const more = Array.from({ length: COUNT }, (_, at) => thing(`more-${at}`));
-      source.restore(5000, [...more, ...source.objects]);
+      source.restore(5000, [...many('more'), ...source.objects]);
       await clock.advance(800);
     },
   ],
@@ -212,8 +210,8 @@ for (const [what, begin] of [
     let gate: Deferred | undefined;
     let told = 0;
     const yieldTurn = () => gate?.promise ?? Promise.resolve();
-    const world = informerWorld({ yieldTurn, freeze: false });
-    for (let at = 0; at < COUNT; at++) world.source.put(`filler-${at}`);
+    const world = informerWorld({ yieldTurn, freeze: false }, 'refused');
+    world.source.restore(10, many('filler'));
     await world.start();
     assert.equal(world.informer.hasSynced, true);
     // Only what is told while the gate is there is held up, and counts.
