@@ -39,8 +39,8 @@ export async function readInitialState<T extends KubernetesObject>(
   const cancelTimeout = clock.after(timeoutMs, giveUp);
   try {
     for (;;) {
-      const { done, value: event } = await connection.next();
-      if (done) return undefined;
+      const event = connection.ready() ?? (await connection.next()).value;
+      if (!event) return undefined;
       switch (event.type) {
         case 'added':
         case 'modified':
