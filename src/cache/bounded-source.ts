@@ -11,7 +11,7 @@ import type { ProgressClock } from './progress.ts';
 import type { ReflectorLimits } from './reflector-options.ts';
 import { WatchConnection } from './watch-connection.ts';
 
-/** Objects on a page. */
+/** Objects on a page, unless told otherwise. */
 const PAGE_SIZE = 500;
 
 /** After how long the server is asked to end a watch, in seconds. */
@@ -48,10 +48,10 @@ export class BoundedSource<T extends KubernetesObject> {
     };
     const list = await listAll(bounded, {
       resourceVersion: listResourceVersion(freshness),
-      limit: paginate ? PAGE_SIZE : undefined,
+      limit: limits.pageSize ?? (paginate ? PAGE_SIZE : undefined),
       signal,
     });
-    if (freshness === 'any' && list.paginated) this.#alwaysPaginate = true;
+    if (freshness === 'any' && list.paginated && !limits.pageSize) this.#alwaysPaginate = true;
     return list;
   }
 

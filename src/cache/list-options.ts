@@ -36,8 +36,7 @@ export interface Scope extends Selectors {
 
 interface CommonRequest extends Scope {
   /**
-   * Objects on a page, where the state is listed in pages: fewer where objects are large. The first
-   * to ask for the informer determines it.
+   * Objects on a page, as in `ReflectorOptions`. The first to ask for the informer determines it.
    * @default that of the set
    */
   readonly pageSize?: number | undefined;

@@ -31,6 +31,8 @@ export interface Progress {
   readonly lastError: unknown;
   /** When it failed. */
   readonly lastErrorMs: number | undefined;
+  /** When the log last told of it at length. */
+  readonly lastErrorToldMs: number | undefined;
   /** Where the next watch would begin. */
   readonly resourceVersion: string;
   /** Number of watches given up because nothing arrived. */
@@ -60,6 +62,7 @@ export class ProgressClock implements Progress {
   lastListMs: number | undefined;
   #lastError: unknown;
   #lastErrorMs: number | undefined;
+  #lastErrorToldMs: number | undefined;
   resourceVersion = '';
   stalls = 0;
 
@@ -99,6 +102,10 @@ export class ProgressClock implements Progress {
     return this.#lastErrorMs;
   }
 
+  get lastErrorToldMs(): number | undefined {
+    return this.#lastErrorToldMs;
+  }
+
   get silentMs(): number {
     const lastLifeMs = latest(this.lastByteMs, this.lastPulseMs) ?? this.#createdMs;
     return this.#clock.monotonic() - lastLifeMs;
@@ -130,15 +137,18 @@ export class ProgressClock implements Progress {
     this.missing = false;
   }
 
-  failed(error: unknown): void {
+  /** @param told the log has told of it at length */
+  failed(error: unknown, told = false): void {
     this.#lastError = error;
     this.#lastErrorMs = this.#clock.monotonic();
+    if (told) this.#lastErrorToldMs = this.#lastErrorMs;
     this.missing = false;
   }
 
   recovered(): void {
     this.#lastError = undefined;
     this.#lastErrorMs = undefined;
+    this.#lastErrorToldMs = undefined;
   }
 }
 

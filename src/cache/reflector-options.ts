@@ -54,6 +54,13 @@ export interface ReflectorOptions {
    * @default 120_000
    */
   readonly streamTimeoutMs?: number;
+  /**
+   * Objects on a page: fewer where they are large, as servers bound the time and the memory of an
+   * answer. Every list comes in such pages then, also those that a server answers in one piece from
+   * its watch cache. A stream of the initial state has no pages.
+   * @default 500, where a list comes in pages
+   */
+  readonly pageSize?: number | undefined;
 }
 
 export interface ReflectorLimits extends Required<ReflectorOptions> {
@@ -64,8 +71,12 @@ export interface ReflectorLimits extends Required<ReflectorOptions> {
   readonly deafMs: number;
 }
 
+/** @throws {RangeError} naming an option that makes no sense */
 export function limitsOf(options: ReflectorOptions = {}): ReflectorLimits {
-  const { stallMs = 90_000, quietMs = 300_000 } = options;
+  const { stallMs = 90_000, quietMs = 300_000, pageSize } = options;
+  if (pageSize !== undefined && !(Number.isInteger(pageSize) && pageSize > 0)) {
+    throw new RangeError(`pageSize: expected 1 or more objects, got ${pageSize}`);
+  }
   return {
     stallMs,
     quietMs: Math.max(stallMs, quietMs),
@@ -73,5 +84,6 @@ export function limitsOf(options: ReflectorOptions = {}): ReflectorLimits {
     listTimeoutMs: options.listTimeoutMs ?? 120_000,
     streamPauseMs: options.streamPauseMs ?? 10_000,
     streamTimeoutMs: options.streamTimeoutMs ?? 120_000,
+    pageSize,
   };
 }

@@ -37,8 +37,8 @@ export class Setbacks {
     next: Working<T>,
   ): Waiting<T> {
     const waiting = this.wait(error, next);
-    this.#progress.failed(error);
-    this.#trouble.failed(error, action, waiting.delayMs);
+    const told = this.#trouble.failed(error, action, waiting.delayMs);
+    this.#progress.failed(error, told);
     return waiting;
   }
 

@@ -2,6 +2,7 @@ import { ApiError, isApiError } from '../api/api-error.ts';
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
+import { permissionToGrant } from './permission.ts';
 
 /** Trouble that lasts is mentioned again after so long, in milliseconds. */
 const REMINDER_MS = 5 * 60_000;
@@ -28,8 +29,11 @@ export class Trouble {
     return this.#kind !== undefined;
   }
 
-  /** @param action what could not be done: `list` */
-  failed(error: unknown, action: string, retryInMs: number): void {
+  /**
+   * @param action what could not be done: `list`
+   * @returns true if people were told
+   */
+  failed(error: unknown, action: string, retryInMs: number): boolean {
     const kind = kindOf(error);
     const nowMs = this.#clock.monotonic();
     const retryIn = legible(retryInMs);
@@ -40,7 +44,7 @@ export class Trouble {
     this.#failures++;
     if (kind === this.#kind && nowMs - this.#toldMs < REMINDER_MS) {
       this.#log.v(4).info('Failed again', { action, err: messageOf(error), retryIn });
-      return;
+      return false;
     }
     this.#kind = kind;
     this.#toldMs = nowMs;
@@ -48,7 +52,7 @@ export class Trouble {
       this.#log.info('The server does not have the resource; waiting for it to appear', {
         fix: 'install its CustomResourceDefinition, for example with: kubectl apply -f crds/',
       });
-      return;
+      return true;
     }
     this.#log.error(error, `Failed to ${action}`, {
       retryIn,
@@ -57,6 +61,7 @@ export class Trouble {
         : {}),
       ...fixOf(error),
     });
+    return true;
   }
 
   /** It works again. */
@@ -68,13 +73,14 @@ export class Trouble {
   }
 }
 
-/** What servers leave unsaid: theirs is the one word `Unauthorized`. */
+/** What servers leave unsaid: that of a 401 is the one word `Unauthorized`. */
 function fixOf(error: unknown): { readonly fix?: string } {
-  return isApiError(error, 'unauthorized') && error.code === 401
-    ? {
-        fix: 'the server does not accept the credentials: renew the token or client certificate of the kubeconfig, and see: kubectl auth whoami',
-      }
-    : {};
+  if (isApiError(error, 'unauthorized') && error.code === 401) {
+    return {
+      fix: 'the server does not accept the credentials: renew the token or client certificate of the kubeconfig, and see: kubectl auth whoami',
+    };
+  }
+  return isApiError(error, 'forbidden') ? { fix: permissionToGrant(error.message) } : {};
 }
 
 /** To the millisecond: as exact as anybody wants to know. */

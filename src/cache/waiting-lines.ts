@@ -6,7 +6,7 @@ import type { Progress } from './progress.ts';
 export interface Awaited {
   readonly name: string;
   readonly hasSynced: boolean;
-  readonly progress: Pick<Progress, 'phase' | 'missing' | 'lastError'>;
+  readonly progress: Pick<Progress, 'phase' | 'missing' | 'lastError' | 'lastErrorToldMs'>;
 }
 
 /** First pause between two rounds of lines, in milliseconds; it doubles. */
@@ -31,14 +31,17 @@ interface Group {
 
 /**
  * Says now and then which caches are not there yet, for how long and why: in one line those that
- * wait for the same reason, as all do while a server is down. A resource that the server does not
- * have is not mentioned: its reflector has said so, and how to mend it.
+ * wait for the same reason, as all do while a server is down.
+ *
+ * Reflectors tell of their failures too, when they begin and every few minutes. What one has said
+ * lately is not said again: a round leaves out whoever told of its error since the middle of the
+ * pause before, and resources that the server does not have.
  */
 export class WaitingLines {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #waiting = new Set<Waiting>();
-  #pauseMs = FIRST_PAUSE_MS;
+  #pauseMs = 0;
   #dueMs = Infinity;
   #cancel: (() => void) | undefined;
 
@@ -52,8 +55,7 @@ export class WaitingLines {
     const sinceMs = this.#clock.monotonic();
     this.#waiting.add({ cache, sinceMs });
     if (this.#dueMs <= sinceMs + FIRST_PAUSE_MS) return;
-    this.#pauseMs = FIRST_PAUSE_MS;
-    this.#arm();
+    this.#arm(FIRST_PAUSE_MS);
   }
 
   stop(): void {
@@ -62,20 +64,22 @@ export class WaitingLines {
     this.#waiting.clear();
   }
 
-  #arm(): void {
+  #arm(pauseMs: number): void {
     this.#cancel?.();
-    this.#dueMs = this.#clock.monotonic() + this.#pauseMs;
-    this.#cancel = this.#clock.after(this.#pauseMs, this.#round);
-    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+    this.#pauseMs = pauseMs;
+    this.#dueMs = this.#clock.monotonic() + pauseMs;
+    this.#cancel = this.#clock.after(pauseMs, this.#round);
   }
 
   readonly #round = (): void => {
+    const latelyMs = this.#clock.monotonic() - this.#pauseMs / 2;
     const reasons = new Map<string, Group>();
     for (const waiting of this.#waiting) {
       const { name, hasSynced, progress } = waiting.cache;
       if (hasSynced) this.#waiting.delete(waiting);
       if (hasSynced || progress.missing) continue;
-      const { lastError, phase } = progress;
+      const { lastError, lastErrorToldMs = -Infinity, phase } = progress;
+      if (lastErrorToldMs > latelyMs) continue;
       const why = lastError === undefined ? { phase } : { lastError: textOf(lastError) };
       const reason = why.lastError ?? phase;
       const group = reasons.get(reason) ?? { why, sinceMs: waiting.sinceMs, names: [] };
@@ -83,7 +87,7 @@ export class WaitingLines {
       group.names.push(name);
     }
     for (const group of reasons.values()) this.#tell(group);
-    if (this.#waiting.size > 0) this.#arm();
+    if (this.#waiting.size > 0) this.#arm(Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS));
     else this.stop();
   };
 

@@ -50,6 +50,16 @@ test('trouble that lasts is mentioned again every five minutes', async () => {
   });
 });
 
+test('a missing permission is told with what to grant, once', () => {
+  const { trouble, lines } = world();
+  const message =
+    'pods is forbidden: User "system:serviceaccount:ops:crd-controller" cannot list resource "pods" in API group "" in the namespace "a"';
+  assert.equal(trouble.failed(apiError('forbidden', message, 403), 'list', 1000), true);
+  assert.equal(trouble.failed(apiError('forbidden', message, 403), 'list', 1000), false);
+  assert.equal(lines[0]!.message, 'Failed to list');
+  assert.match(String(lines[0]!.fields['fix']), /to list and watch pods in the namespace a/);
+});
+
 test('a missing resource is no error, and the line says what to do', () => {
   const { trouble, lines } = world();
   trouble.failed(notFound(), 'list', 1000);

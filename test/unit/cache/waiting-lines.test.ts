@@ -8,8 +8,9 @@ import { recordingLogger } from '../../support/recording-logger.ts';
 type Cache = { -readonly [K in keyof Awaited]: Awaited[K] };
 
 function cache(name: string, progress: Partial<Awaited['progress']> = {}): Cache {
-  const idle = { phase: 'listing', missing: false, lastError: undefined } as const;
-  return { name, hasSynced: false, progress: { ...idle, ...progress } };
+  const idle = { phase: 'listing', missing: false } as const;
+  const none = { lastError: undefined, lastErrorToldMs: undefined };
+  return { name, hasSynced: false, progress: { ...idle, ...none, ...progress } };
 }
 
 function world() {
@@ -93,6 +94,25 @@ test('a cache that is there, or whose resource is not, is not mentioned', async 
   await clock.advance(40_000);
   assert.deepEqual(said(), []);
   assert.equal(clock.pending, 0, 'nothing is waited for any more');
+});
+
+test('an error that its reflector has told of lately is not told again in the same breath', async () => {
+  const { clock, waiting, said } = world();
+  const pods = cache('pods', { ...down, lastErrorToldMs: 0 });
+  const counts = cache('counts', { ...down, lastErrorToldMs: 6_000 });
+  waiting.add(pods);
+  waiting.add(counts);
+  await clock.advance(10_000);
+  pods.progress = { ...pods.progress, lastErrorToldMs: 29_000 };
+  await clock.advance(20_000);
+  assert.deepEqual(
+    said().map(({ caches, forSeconds }) => [caches, forSeconds]),
+    [
+      ['pods', 10],
+      ['counts', 30],
+    ],
+  );
+  waiting.stop();
 });
 
 test('when it is stopped, nothing is left', async () => {
