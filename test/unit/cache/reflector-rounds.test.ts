@@ -150,6 +150,22 @@ test('a relist asks for what is known: 0, then 10', async () => {
   await world.stop();
 });
 
+test('pages of a size of one’s own: 4 of 10 objects at once, in the first list and in a relist', async () => {
+  const world = reflectorWorld('refused', {}, { pageSize: 4 });
+  const objects = Array.from({ length: 10 }, (_, at) => thing(`thing-${at}`));
+  world.source.restore(10, objects);
+  await world.start();
+  await relist(world);
+  assert.deepEqual(
+    world.source.lists.map(({ resourceVersion = '', limit }) => `${resourceVersion} ${limit}`),
+    ['0 4', ' 4', ' 4', '10 4', ' 4', ' 4'],
+  );
+  for (const delta of world.deltas) {
+    assert.deepEqual(delta.type === 'replaced' && delta.objects, objects);
+  }
+  await world.stop();
+});
+
 test('a resourceVersion that has expired: 0, 10, the latest at once, and on from there', async () => {
   const world = reflectorWorld();
   await world.start();
