@@ -124,39 +124,53 @@ async function copyTree(lane: number): Promise<string> {
 
 /**
  * Puts every mutant beside its file and compiles them all at once: what the compiler refuses reaches
- * nobody, and that a test fails on it says nothing about the test.
+ * nobody, and that a test fails on it says nothing about the test. A copy without a fault is compiled
+ * too: what the compiler says of that is not the fault's doing.
  */
 async function requireCompiling(tree: string, faults: readonly Fault[]): Promise<void> {
   const complaints: string[] = [];
   const written: string[] = [];
+  const write = async (path: string, name: string, text: string) => {
+    const beside = join(tree, path.replace(/\.ts$/, `.mutant-${name}.ts`));
+    await writeFile(beside, text);
+    written.push(beside);
+  };
   for (const [number, fault] of faults.entries()) {
-    const path = join(tree, fault.path.replace(/\.ts$/, `.mutant-${number}.ts`));
+    const source = await readFile(join(tree, fault.path), 'utf8');
+    await write(fault.path, 'none', source);
     try {
-      await writeFile(path, mutated(fault, await readFile(join(tree, fault.path), 'utf8')));
-      written.push(path);
+      await write(fault.path, String(number), mutated(fault, source));
     } catch (error) {
       complaints.push(error instanceof Error ? error.message : String(error));
     }
   }
   if (complaints.length > 0) throw new CannotCheck(complaints.join('\n'));
+  const messages = (await compile(tree)).matchAll(/^(.*)\.mutant-(\w+)\.ts\S*: error (.*)$/gm);
+  const found = Array.from(messages, ([, path, name, message]) => ({
+    name,
+    what: `${path}: ${message}`,
+  }));
+  const innocent = new Set(found.filter(({ name }) => name === 'none').map(({ what }) => what));
+  for (const { name, what } of found) {
+    if (!innocent.has(what)) complaints.push(`"${faults[Number(name)]?.mutant.fault}": ${what}`);
+  }
+  if (complaints.length > 0) throw new CannotCheck(complaints.join('\n'));
+  await Promise.all([...new Set(written)].map((path) => rm(path)));
+}
+
+/** What the compiler has to say. */
+async function compile(tree: string): Promise<string> {
   const compiler = join(ROOT, 'node_modules/.bin/tsc');
   const lenient = ['--noUnusedLocals', 'false', '--noUnusedParameters', 'false'];
   try {
     const options = { cwd: tree, signal: stop.signal };
-    await promisify(execFile)(compiler, ['--noEmit', ...lenient], options);
+    return (await promisify(execFile)(compiler, ['--noEmit', ...lenient], options)).stdout;
   } catch (error) {
     stop.signal.throwIfAborted();
     const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : '';
     if (output === '') throw error;
-    for (const line of output.split('\n')) {
-      const number = /\.mutant-(\d+)\.ts\(/.exec(line)?.[1];
-      // Whatever else the compiler has to say is about the tree as it is.
-      if (number === undefined) continue;
-      complaints.push(`"${faults[Number(number)]?.mutant.fault}": ${line}`);
-    }
+    return output;
   }
-  if (complaints.length > 0) throw new CannotCheck(complaints.join('\n'));
-  await Promise.all(written.map((path) => rm(path)));
 }
 
 /** @throws {CannotCheck} if the piece is not there exactly once */
