@@ -49,11 +49,16 @@ const MOST_RANKED = 20;
  * - `/debug/why?key=NAMESPACE/NAME`, and `&controller=NAME`: where the key is now, and its last runs
  *   with their causes, calls and ends.
  */
-export function debugPages({ controllers, history, redact }: DebugPagesDeps): Pages {
+export function debugPages(deps: DebugPagesDeps): Pages {
+  const { controllers, history, redact = (text: string) => text } = deps;
+  const shown = (_: string, member: unknown): unknown => {
+    if (typeof member === 'string') return redact(member);
+    return typeof member === 'number' ? Math.round(member * 1000) / 1000 : member;
+  };
   const json = (status: number, value: unknown): Page => ({
     status,
     contentType: 'application/json',
-    body: `${JSON.stringify(value, redact && ((_, member: unknown) => redacted(member, redact)), 2)}\n`,
+    body: `${JSON.stringify(value, shown, 2)}\n`,
   });
   return new Map<string, (query: URLSearchParams) => Page>([
     [
@@ -130,8 +135,4 @@ function loopOf(loop: HotLoop) {
     withinMs,
     fieldManager,
   };
-}
-
-function redacted(member: unknown, redact: (text: string) => string): unknown {
-  return typeof member === 'string' ? redact(member) : member;
 }

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
+import { createRegistry, expose } from '../../../src/metrics/registry.ts';
+
+test('what holds runs back is counted by controller, from zero on', async () => {
+  const registry = createRegistry();
+  const metrics = reconcileMetrics(registry);
+  const holds = metrics.holds('count');
+  metrics.holds('foo');
+  const lines = async () =>
+    (await expose(registry)).text.split('\n').filter((line) => /^crd_controller_/.test(line));
+  const series = (stale: number, loops: number, damped: number, controller: string) => [
+    `crd_controller_stale_requeues_total{controller="${controller}"} ${stale}`,
+    `crd_controller_hot_loops_total{controller="${controller}"} ${loops}`,
+    `crd_controller_hot_loop_damped_runs_total{controller="${controller}"} ${damped}`,
+  ];
+  const both = (...counts: [number, number, number]) =>
+    [...series(...counts, 'count'), ...series(0, 0, 0, 'foo')].toSorted();
+  assert.deepEqual((await lines()).toSorted(), both(0, 0, 0));
+  holds.stale();
+  holds.hotLoop();
+  for (let at = 0; at < 3; at++) holds.damped();
+  assert.deepEqual((await lines()).toSorted(), both(1, 1, 3));
+});
