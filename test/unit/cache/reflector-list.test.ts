@@ -279,30 +279,6 @@ test('no watch begins for as long as the sink asks to wait with the state', asyn
   await world.stop();
 });
 
-test('with a size of pages of one’s own every list comes in such pages, relists too', async () => {
-  const { source, start, stop, clock } = reflectorWorld('refused', {}, { pageSize: 2 });
-  for (const name of ['a', 'b', 'c']) source.put(name);
-  await start();
-  source.compact();
-  source.skip();
-  source.emit({ type: 'error', error: expired() });
-  await clock.advance(2000);
-  assert.deepEqual(
-    source.lists.map(({ limit, continueToken, resourceVersion }) => [
-      limit,
-      continueToken !== undefined,
-      resourceVersion,
-    ]),
-    [
-      [2, false, '0'],
-      [2, true, undefined],
-      [2, false, '13'],
-      [2, true, undefined],
-    ],
-  );
-  await stop();
-});
-
 test('a size of pages that makes no sense is refused', () => {
   for (const pageSize of [0, -1, 1.5, Number.NaN]) {
     assert.throws(() => reflectorWorld('refused', {}, { pageSize }), {

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { NAMESPACES, PODS } from '../../src/api/builtin.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { Deferred } from '../../src/util/deferred.ts';
+import type { HttpHandler } from '../../src/util/http.ts';
+import { Access } from '../support/access.ts';
+import { Simulation } from '../support/simulation.ts';
+import { countDraft, NAME } from '../support/world.ts';
+
+/** Holds back what watches of the Pods of `namespace` say, while `gate` is there and closed. */
+function lagging(namespace: string, gate: () => Deferred | undefined) {
+  const path = new RegExp(`/namespaces/${namespace}/pods\\?.*watch=true`);
+  return (handler: HttpHandler): HttpHandler =>
+    async (request) => {
+      const response = await handler(request);
+      if (!path.test(request.path)) return response;
+      async function* late(body: AsyncIterable<Uint8Array>) {
+        for await (const chunk of body) {
+          await gate()?.promise;
+          yield chunk;
+        }
+      }
+      return { ...response, body: late(response.body) };
+    };
+}
+
+describe('given a daemon of two namespaces that may read nothing beyond them', () => {
+  let world: Simulation;
+  let access: Access;
+  let gate: Deferred | undefined;
+
+  beforeEach(async () => {
+    world = new Simulation();
+    world.startCluster();
+    for (const name of ['a', 'b', 'c']) {
+      await world.client.create(NAMESPACES, {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name },
+      });
+    }
+    await world.installCrd();
+    access = new Access(({ namespace = '' }) => ['a', 'b'].includes(namespace));
+    gate = undefined;
+  });
+  afterEach(() => world.end());
+
+  const start = () => {
+    const slow = lagging('a', () => gate);
+    return world.startDaemonBehind((handler) => access.around(slow(handler)), {
+      namespaces: ['a', 'b'],
+    });
+  };
+  const pods = async (namespace: string) => (await world.client.list(PODS, { namespace })).items;
+  const untilReadyIn = (namespace: string, count = 3) =>
+    world.until(`${count} Pods ready in ${namespace}`, async () => {
+      const { status } = await world.client.get(COUNTS, { namespace, name: NAME });
+      return status?.healthy === true && (await pods(namespace)).length === count;
+    });
+  const apply = (namespace: string) => world.client.create(COUNTS, countDraft(namespace));
+  const created = (namespace: string) =>
+    world.server.requests.recent.filter(
+      ({ info, userAgent }) =>
+        userAgent === 'daemon' &&
+        info?.verb === 'create' &&
+        info.resource === 'pods' &&
+        info.namespace === namespace,
+    ).length;
+  const told = (message: string) => world.lines.filter((line) => line.message === message);
+
+  it('it keeps the Counts of both, by one controller, and asks for nothing else', async () => {
+    start();
+    for (const namespace of ['a', 'b', 'c']) await apply(namespace);
+    await untilReadyIn('a');
+    await untilReadyIn('b');
+    await world.client.delete(PODS, { namespace: 'b', name: `${NAME}-1` });
+    await world.pass(1000);
+    await untilReadyIn('b');
+    assert.equal((await pods('c')).length, 0);
+    assert.deepEqual(access.refused, []);
+    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(
+      told('Starting controller').map(({ fields }) => fields['controller']),
+      ['count'],
+    );
+  });
+
+  it('a key waits for its own writes in its namespace, and for no other’s', async () => {
+    start();
+    await world.pass(1000);
+    gate = new Deferred();
+    await apply('a');
+    await apply('b');
+    await untilReadyIn('b');
+    for (let turn = 0; turn < 5; turn++) {
+      const body = { metadata: { labels: { turn: String(turn) } } };
+      await world.client.patch(COUNTS, { namespace: 'a', name: NAME }, { type: 'merge', body });
+      await world.pass(1000);
+    }
+    const { status } = await world.client.get(COUNTS, { namespace: 'a', name: NAME });
+    assert.equal(status?.replicas, 0, 'no run but the first');
+    assert.equal(created('a'), 3);
+    gate.resolve();
+    gate = undefined;
+    await untilReadyIn('a');
+    assert.deepEqual([created('a'), created('b')], [3, 3]);
+  });
+
+  it('what is not granted yet is asked for by name, and waited for', async () => {
+    access.isAllowed = ({ namespace }) => namespace === 'a';
+    start();
+    await apply('a');
+    await world.pass(15_000);
+    assert.deepEqual(
+      told('Failed to list').map(({ fields }) => String(fields['fix']).split(',')[0]),
+      [
+        'allow jane to list and watch counts.demo.mark8s.io in the namespace b',
+        'allow jane to list and watch pods in the namespace b',
+      ],
+    );
+    assert.deepEqual(
+      told('Waiting for caches').map(({ fields }) => [fields['caches'], fields['forSeconds']]),
+      [
+        ['counts.demo.mark8s.io in b', 10],
+        ['pods in b', 10],
+      ],
+    );
+    assert.equal((await pods('a')).length, 0);
+    access.isAllowed = ({ namespace = '' }) => ['a', 'b'].includes(namespace);
+    await untilReadyIn('a');
+  });
+});
+
+describe('given a daemon of all namespaces that may read single ones only', () => {
+  it('it says that a ClusterRole is missing, or the names of namespaces', async () => {
+    const world = new Simulation();
+    await world.installCrd();
+    const access = new Access(({ namespace }) => namespace !== undefined);
+    world.startDaemonBehind(access.around);
+    await world.pass(1000);
+    const fixes = world.lines.flatMap(({ fields }) => ('fix' in fields ? [fields['fix']] : []));
+    assert.equal(fixes.length, 2);
+    for (const fix of fixes) {
+      assert.match(String(fix), /create clusterrole .*; or look after single namespaces only$/);
+    }
+    await world.end();
+  });
+});
