@@ -31,6 +31,9 @@ type Outgoing = ServerResponse | Http2ServerResponse;
 /** As a kube-apiserver sets them: streams on a connection, and bytes of a body under way. */
 const HTTP2_SETTINGS = { maxConcurrentStreams: 100, initialWindowSize: 256 * 1024 };
 
+/** Lists are answered in one piece: with Node's 10 MB, a large one would refuse its neighbours. */
+const HTTP2_SESSION_MB = 1024;
+
 /** The handler's door to the network: HTTP/2 or HTTP/1.1 over TLS, as the client wants it. */
 export async function listenHttps(
   handler: HttpHandler,
@@ -41,6 +44,7 @@ export async function listenHttps(
     key: privateKeyPem,
     allowHTTP1: true,
     settings: HTTP2_SETTINGS,
+    maxSessionMemory: HTTP2_SESSION_MB,
   });
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
