@@ -4,6 +4,7 @@ import { keyOf } from '../../../src/api/object-key.ts';
 import type { ObjectKey } from '../../../src/api/object-key.ts';
 import { Informer } from '../../../src/cache/informer.ts';
 import type { InformerHandler, Registration } from '../../../src/cache/informer.ts';
+import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import {
   expired,
@@ -427,6 +428,42 @@ test('a handler that returns a promise is refused by name when it does, and its 
     .map(({ error }) => String(error));
   assert.match(errors[0]!, /TypeError: Handler promising: onAdd returned a promise/);
   assert.match(errors[1]!, /late/);
+  await world.stop();
+});
+
+test('a handler that returns a promise each time floods no log, and each call is counted', async () => {
+  let failures = 0;
+  const world = informerWorld({
+    metrics: {
+      informer: () => ({ ...noInformerMetrics, handlerFailed: () => failures++ }),
+    },
+  });
+  const promising = Object.assign({}, { onAdd: () => Promise.reject(new Error('late')) });
+  world.informer.addHandler(promising);
+  for (let at = 0; at < 50; at++) world.source.put(`thing-${at}`);
+  await world.start();
+  assert.equal(failures, 50);
+  assert.equal(world.shown().length, 10);
+  await world.stop();
+});
+
+test('an index function that returns a promise is logged as that and counted; no rejection is lost', async () => {
+  let refused = 0;
+  const world = informerWorld({
+    metrics: {
+      informer: () => ({ ...noInformerMetrics, objectRefused: () => refused++ }),
+    },
+  });
+  const promising: unknown = () => Promise.reject(new Error('late'));
+  world.informer.addIndexers({ promising: promising as () => string[] });
+  world.source.put('a');
+  await world.start();
+  assert.equal(refused, 1);
+  assert.match(
+    String(world.lines.find(({ level }) => level === 'error')?.error),
+    /TypeError: Index function promising returned a promise/,
+  );
+  assert.deepEqual(world.informer.lister.byIndex('promising', 'a'), []);
   await world.stop();
 });
 
