@@ -88,8 +88,8 @@ export const CACHE: readonly Mutant[] = [
   {
     file: 'bounded-source.ts',
     fault: 'that a server has no watch cache is not remembered',
-    find: "if (freshness === 'any' && list.paginated) this.#alwaysPaginate = true;",
-    put: '',
+    find: 'this.#alwaysPaginate = true;',
+    put: 'this.#alwaysPaginate = false;',
   },
   {
     file: 'bounded-source.ts',
@@ -106,8 +106,8 @@ export const CACHE: readonly Mutant[] = [
   {
     file: 'reflector.ts',
     fault: 'objects of a resource that is gone stay for ever',
-    find: 'if (this.#populated) {',
-    put: 'if (this.#populated && this.#progress.missing) {',
+    find: "await this.#sink.push({ type: 'replaced', objects: [], resourceVersion });",
+    put: '',
   },
   {
     file: 'reflector.ts',
@@ -616,7 +616,7 @@ export const CACHE: readonly Mutant[] = [
   {
     file: 'setbacks.ts',
     fault: 'a failure that nobody can read of',
-    find: 'this.#progress.failed(error);',
+    find: 'this.#progress.failed(error, told);',
     put: '',
   },
   {
