@@ -13,6 +13,7 @@ import type { EventRecorder } from '../record/event-recorder.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
+import { runAll } from '../util/run-all.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { postpone } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
@@ -107,6 +108,9 @@ export interface ControllerOptions {
   readonly syncTimeoutMs?: number | undefined;
 }
 
+/** Adds keys to a controller's queue until the signal aborts. */
+export type Feed = (queue: KeySink, signal: AbortSignal) => Promise<void>;
+
 /** So many conflicts in a row are races; one more is something that deserves an error line. */
 const QUIET_CONFLICTS = 5;
 
@@ -130,6 +134,7 @@ export class Controller implements Runnable {
   readonly #runs: RunLog;
   readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #registrations: Registration[] = [];
+  readonly #feeds: Feed[] = [];
   readonly #informers = new Set<SharedInformer>();
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
@@ -189,6 +194,12 @@ export class Controller implements Runnable {
     return this.#watch(informer, toKeys);
   }
 
+  /** Keys from elsewhere than the API server: `feed` adds them while the controller works. */
+  fedBy(feed: Feed): this {
+    this.#feeds.push(feed);
+    return this;
+  }
+
   #watch<T extends KubernetesObject>(informer: SharedInformer<T>, toKeys: ToKeys<T>): this {
     const { resource } = informer;
     this.#informers.add(informer);
@@ -224,8 +235,9 @@ export class Controller implements Runnable {
     const { log } = this.#deps;
     log.info('Starting controller');
     if (!(await this.#synced(signal))) return;
+    const feeds = this.#feeds.map((feed) => (signal: AbortSignal) => feed(this.#sink, signal));
     try {
-      await this.#pool.run(signal);
+      await runAll([(signal) => this.#pool.run(signal), ...feeds], signal);
     } finally {
       this.#gate.close();
     }

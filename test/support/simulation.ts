@@ -42,6 +42,11 @@ export class Simulation extends World {
     return this.clock.monotonic();
   }
 
+  /** Sets the wall clock forward or back; timers do not notice. */
+  jump(ms: number): void {
+    this.clock.jump(ms);
+  }
+
   /** Starts what a cluster has besides its API server. */
   startCluster(options: ClusterOptions = {}): void {
     const client = this.clientOver(this.server.handler, 'cluster');

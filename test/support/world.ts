@@ -53,6 +53,12 @@ export abstract class World {
   abstract pass(ms: number): Promise<void>;
   /** Milliseconds since some time. */
   abstract elapsedMs(): number;
+
+  /** Milliseconds since the epoch. */
+  now(): number {
+    return this.clock.now();
+  }
+
   /** How long nothing must happen for all to be quiet. */
   protected abstract readonly quietMs: number;
   protected abstract readonly clock: Clock;

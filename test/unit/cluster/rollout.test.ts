@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { amountOf, nextStep } from '../../../src/cluster/workloads/rollout.ts';
 
 test('a share of the replicas is rounded up for a surge and down for an absence', () => {

@@ -1,0 +1,67 @@
+import { setCondition } from '../../api/conditions.ts';
+import type { Condition } from '../../api/conditions.ts';
+import type { At, AtStatus } from '../../api/generated/at.ts';
+import type { DeepReadonly } from '../../api/object.ts';
+import { withStanding } from '../../api/standing.ts';
+import type { Standing } from '../../api/standing.ts';
+
+/** How far an At is. */
+export type AtState =
+  /** Its time has not come, or its Pod could not be created yet. */
+  | { readonly kind: 'pending'; readonly reason: string; readonly message: string }
+  /** It cannot be carried out unless somebody changes something. */
+  | { readonly kind: 'stalled'; readonly reason: string; readonly message: string }
+  | { readonly kind: 'running'; readonly podUID: string; readonly message: string }
+  | { readonly kind: 'succeeded' }
+  | { readonly kind: 'failed'; readonly reason: string; readonly message: string };
+
+/** @param now milliseconds since the epoch */
+export function buildStatus(at: DeepReadonly<At>, state: AtState, now: number): AtStatus {
+  const observedGeneration = at.metadata.generation ?? 0;
+  const podUID = state.kind === 'running' ? state.podUID : at.status?.podUID;
+  const { status, reason, message } = verdictOf(state);
+  const succeeded = { type: 'Succeeded', status, observedGeneration, reason, message };
+  const conditions = setCondition(at.status?.conditions, succeeded, now);
+  return {
+    observedGeneration,
+    phase: PHASES[state.kind],
+    ...(podUID === undefined ? {} : { podUID }),
+    conditions: withStanding(conditions, standingOf(state), observedGeneration, now),
+  };
+}
+
+const PHASES = {
+  pending: 'PENDING',
+  stalled: 'PENDING',
+  running: 'RUNNING',
+  succeeded: 'DONE',
+  failed: 'DONE',
+} as const;
+
+function verdictOf(state: AtState): Pick<Condition, 'status' | 'reason' | 'message'> {
+  switch (state.kind) {
+    case 'pending':
+      return { status: 'Unknown', reason: state.reason, message: state.message };
+    case 'running':
+      return { status: 'Unknown', reason: 'Running', message: state.message };
+    case 'succeeded':
+      return { status: 'True', reason: 'Completed', message: 'The command ended well' };
+    case 'stalled':
+    case 'failed':
+      return { status: 'False', reason: state.reason, message: state.message };
+  }
+}
+
+function standingOf(state: AtState): Standing {
+  const { reason, message } = verdictOf(state);
+  switch (state.kind) {
+    case 'pending':
+    case 'running':
+      return { kind: 'reconciling', reason, message };
+    case 'succeeded':
+      return { kind: 'ready', reason, message };
+    case 'stalled':
+    case 'failed':
+      return { kind: 'stalled', reason, message };
+  }
+}

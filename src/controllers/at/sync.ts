@@ -1,0 +1,212 @@
+import { isApiError } from '../../api/api-error.ts';
+import { PODS } from '../../api/builtin.ts';
+import type { Pod } from '../../api/builtin.ts';
+import { ATS } from '../../api/generated/at.ts';
+import type { At } from '../../api/generated/at.ts';
+import { objectKey } from '../../api/object-key.ts';
+import type { ObjectKey, ObjectName } from '../../api/object-key.ts';
+import type { DeepReadonly } from '../../api/object.ts';
+import { controllerOf, isControlledBy } from '../../api/owner-reference.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
+import type { StatusWriter } from '../../manager/status-writer.ts';
+import type { EventRecorder } from '../../record/event-recorder.ts';
+import type { Clock } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { done, requeueAfter, TerminalError } from '../../workqueue/outcome.ts';
+import type { Outcome } from '../../workqueue/outcome.ts';
+import { parseCommand } from './command.ts';
+import { buildPod, COMPONENT, exitOf, FINALIZER, LONGEST_POD_NAME, podName } from './pod.ts';
+import { parseSchedule } from './schedule.ts';
+import { buildStatus } from './status.ts';
+import type { AtState } from './status.ts';
+
+export interface AtSyncDeps {
+  readonly ats: Lister<At>;
+  readonly pods: Pick<Lister<Pod>, 'get' | 'byIndex'>;
+  readonly recorder: EventRecorder;
+  readonly statuses: StatusWriter<At>;
+  readonly clock: Clock;
+}
+
+/** Name of the index that finds the Pods which wait for their At to know their uid, by its key. */
+export const UNRECORDED_INDEX = 'unrecorded';
+
+/**
+ * Runs the command of one At: once, not before its time, and never again.
+ *
+ * The Pod is created with a finalizer, so that it cannot vanish before its uid is in the status of
+ * the At; a live read precedes its creation, and with a uid on record nothing is ever created. So
+ * there is one Pod for each At (by uid), whatever crashes, stalls, or is deleted in between.
+ */
+export function atSync(deps: AtSyncDeps): SyncHandler {
+  return async (key, context) => {
+    const at = deps.ats.get(key);
+    await letGo(deps, key, at, context);
+    if (!at || at.metadata.deletionTimestamp !== undefined || at.status?.phase === 'DONE') {
+      return done();
+    }
+    return new AtSync(deps, context, at).run();
+  };
+}
+
+/** Lets go of the Pods that have no need to be kept: recorded, or of an At that is gone. */
+async function letGo(
+  { pods }: AtSyncDeps,
+  key: ObjectKey,
+  at: DeepReadonly<At> | undefined,
+  { client, signal }: SyncContext,
+): Promise<void> {
+  for (const pod of pods.byIndex(UNRECORDED_INDEX, key)) {
+    const { uid } = pod.metadata;
+    const isAwaited = at && !at.metadata.deletionTimestamp && isControlledBy(pod, at);
+    if (isAwaited && at.status?.podUID !== uid) continue;
+    const body = { metadata: { uid, '$deleteFromPrimitiveList/finalizers': [FINALIZER] } };
+    try {
+      const patch = { type: 'strategic', body } as const;
+      await client.patch(PODS, pod.metadata, patch, { fieldManager: COMPONENT, signal });
+    } catch (error) {
+      if (!isApiError(error, 'notFound', 'conflict')) throw error;
+    }
+  }
+}
+
+/** One run for one At that is not done. */
+class AtSync {
+  readonly #deps: AtSyncDeps;
+  readonly #context: SyncContext;
+  readonly #at: DeepReadonly<At>;
+  readonly #podAt: ObjectName;
+
+  constructor(deps: AtSyncDeps, context: SyncContext, at: DeepReadonly<At>) {
+    this.#deps = deps;
+    this.#context = context;
+    this.#at = at;
+    this.#podAt = { namespace: at.metadata.namespace, name: podName(at) };
+  }
+
+  async run(): Promise<Outcome> {
+    const { podUID } = this.#at.status ?? {};
+    if (podUID !== undefined) return this.#follow(podUID);
+    const { schedule, command } = this.#at.spec;
+    const dueMs = parseSchedule(schedule);
+    if (dueMs === undefined) {
+      return this.#refuse(`spec.schedule ${quoted(schedule)} is no instant of RFC 3339`);
+    }
+    const parsed = parseCommand(command);
+    if (parsed.kind === 'malformed') {
+      return this.#refuse(
+        `spec.command ${quoted(command)} cannot be split into words: ${parsed.problem}`,
+      );
+    }
+    if (this.#podAt.name.length > LONGEST_POD_NAME) {
+      return this.#refuse(
+        `The Pod's name would have ${this.#podAt.name.length} characters, ${LONGEST_POD_NAME} are allowed; use an At with a shorter name`,
+      );
+    }
+    const leftMs = dueMs - this.#deps.clock.now();
+    if (leftMs > 0) {
+      await this.#write({ kind: 'pending', reason: 'Scheduled', message: `Runs at ${schedule}` });
+      return requeueAfter(leftMs);
+    }
+    return this.#start(parsed.words, -leftMs);
+  }
+
+  /** The spec is at fault: nothing happens until it is changed. */
+  async #refuse(message: string): Promise<never> {
+    const { recorder } = this.#deps;
+    recorder.warning(this.#at, 'InvalidSpec', message);
+    await this.#write({ kind: 'stalled', reason: 'InvalidSpec', message });
+    throw new TerminalError(message);
+  }
+
+  async #start(words: readonly string[], lateMs: number): Promise<Outcome> {
+    const { signal, log } = this.#context;
+    const { recorder } = this.#deps;
+    const present = (await this.#livePod()) ?? (await this.#create(words));
+    if (!present) return done();
+    if (!isControlledBy(present, this.#at)) return this.#wait(present);
+    const late = lateMs >= 1000 ? `, ${formatDuration(Math.floor(lateMs / 1000) * 1000)} late` : '';
+    const message = `Started in Pod ${this.#podAt.name}${late}`;
+    await recorder.normal(this.#at, 'Started', message).attempted(signal);
+    log.v(2).info('Command started', { pod: objectKey(this.#podAt.namespace, this.#podAt.name) });
+    await this.#write({ kind: 'running', podUID: present.metadata.uid, message });
+    return done();
+  }
+
+  /** Undefined if there can be none, as in a namespace that goes away. */
+  async #create(words: readonly string[]): Promise<Pod | undefined> {
+    const { client, signal } = this.#context;
+    try {
+      return await client.create(PODS, buildPod(this.#at, words), {
+        fieldManager: COMPONENT,
+        signal,
+      });
+    } catch (cause) {
+      if (isApiError(cause, 'alreadyExists')) return this.#livePod();
+      if (isApiError(cause, 'forbidden') && cause.hasCause('NamespaceTerminating'))
+        return undefined;
+      if (signal.aborted) throw cause;
+      const message = `Error creating: ${cause instanceof Error ? cause.message : String(cause)}`;
+      this.#deps.recorder.warning(this.#at, 'FailedCreate', message);
+      await this.#write({ kind: 'pending', reason: 'FailedCreate', message });
+      throw cause;
+    }
+  }
+
+  /** Another has the name. The Pod of an At that had this name before is about to be collected. */
+  async #wait(present: DeepReadonly<Pod>): Promise<Outcome> {
+    const { name } = this.#podAt;
+    const controller = controllerOf(present);
+    if (controller?.kind === ATS.kind && controller.name === this.#at.metadata.name) {
+      const message = `Pod "${name}" of a former At of this name is going away`;
+      await this.#write({ kind: 'pending', reason: 'PodLeaving', message });
+      return done();
+    }
+    const message = `Resource "${name}" already exists and is not managed by At`;
+    this.#deps.recorder.warning(this.#at, 'ErrResourceExists', message);
+    await this.#write({ kind: 'stalled', reason: 'ErrResourceExists', message });
+    throw new Error(message);
+  }
+
+  /** The command runs, or has run, in the Pod of this uid. */
+  async #follow(podUID: string): Promise<Outcome> {
+    const { recorder } = this.#deps;
+    const { signal } = this.#context;
+    const cached = this.#deps.pods.get(objectKey(this.#podAt.namespace, this.#podAt.name));
+    const pod = cached?.metadata.uid === podUID ? cached : await this.#livePod();
+    if (pod?.metadata.uid !== podUID) {
+      const message = `Pod "${this.#podAt.name}" is gone, and how the command ended is not known`;
+      await recorder.warning(this.#at, 'Failed', message).attempted(signal);
+      await this.#write({ kind: 'failed', reason: 'PodLost', message });
+    } else if (pod.status?.phase === 'Succeeded') {
+      await recorder.normal(this.#at, 'Completed', 'The command ended well').attempted(signal);
+      await this.#write({ kind: 'succeeded' });
+    } else if (pod.status?.phase === 'Failed') {
+      const message = `The command failed: ${exitOf(pod)}`;
+      await recorder.warning(this.#at, 'Failed', message).attempted(signal);
+      await this.#write({ kind: 'failed', reason: 'CommandFailed', message });
+    }
+    return done();
+  }
+
+  async #livePod(): Promise<Pod | undefined> {
+    const { client, signal } = this.#context;
+    try {
+      return await client.get(PODS, this.#podAt, { signal });
+    } catch (error) {
+      if (isApiError(error, 'notFound')) return undefined;
+      throw error;
+    }
+  }
+
+  async #write(state: AtState): Promise<void> {
+    const { statuses, clock } = this.#deps;
+    const status = buildStatus(this.#at, state, clock.now());
+    if (statuses.differs(this.#at, status)) await statuses.write(this.#context, this.#at, status);
+  }
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}...` : text);
+}

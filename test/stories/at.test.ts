@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { PODS } from '../../src/api/builtin.ts';
+import { isApiError } from '../../src/api/api-error.ts';
+import { ATS } from '../../src/api/generated/at.ts';
+import type { At } from '../../src/api/generated/at.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { Simulation } from '../support/simulation.ts';
+import { WireWorld } from '../support/wire-world.ts';
+import type { World } from '../support/world.ts';
+
+const POD = 'example-at-pod';
+
+/** How an At stands: `DONE True Completed`. */
+function standingOf({ status }: At): string {
+  const succeeded = status?.conditions?.find(({ type }) => type === 'Succeeded');
+  return [status?.phase, succeeded?.status, succeeded?.reason].join(' ');
+}
+
+function tellIn(where: string, create: () => Promise<World>): void {
+  describe(`given an At and the daemon, ${where}`, () => {
+    let world: World;
+    let stopDaemon: () => Promise<void>;
+
+    beforeEach(async () => {
+      world = await create();
+      await world.installCrd(ATS);
+      stopDaemon = startDaemon();
+    });
+    afterEach(() => world.end());
+
+    const startDaemon = () => world.startDaemon({ controllers: ['at'] });
+    const at = (name: string = 'example-at') => ({ namespace: world.namespace, name });
+    const live = () => world.client.get(ATS, at());
+    const pod = () => world.client.get(PODS, at(POD));
+    const isGone = async (what: Promise<unknown>) => {
+      try {
+        await what;
+        return false;
+      } catch (error) {
+        if (isApiError(error, 'notFound')) return true;
+        throw error;
+      }
+    };
+    const inSeconds = (seconds: number) =>
+      new Date(Math.ceil(world.now() / 1000 + seconds) * 1000).toISOString();
+    const apply = (spec: Partial<At['spec']> = {}) =>
+      world.client.create(ATS, {
+        apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
+        kind: 'At',
+        metadata: at(),
+        spec: { schedule: inSeconds(-60), command: 'echo YAY', ...spec },
+      });
+    const untilStanding = (standing: string) =>
+      world.until(standing, async () => standingOf(await live()) === standing);
+
+    it('its command runs at its time, not before, and once', async () => {
+      const schedule = inSeconds(2);
+      await apply({ schedule, command: `echo "YAY  now" it\\'s` });
+      await untilStanding('PENDING Unknown Scheduled');
+      assert.ok(await isGone(pod()));
+      await untilStanding('DONE True Completed');
+      const { metadata, spec } = await pod();
+      assert.ok(Date.parse(metadata.creationTimestamp) >= Date.parse(schedule));
+      assert.deepEqual(spec?.containers[0]?.command, ['echo', 'YAY  now', "it's"]);
+      assert.equal(metadata.finalizers, undefined);
+      assert.equal((await live()).status?.podUID, metadata.uid);
+      await world.settle();
+      assert.deepEqual(await world.events('at-controller'), [
+        'Completed The command ended well',
+        `Started Started in Pod ${POD}`,
+      ]);
+      assert.deepEqual(world.errors(), []);
+    });
+
+    it('one whose time passed while no daemon ran is late, and says so', async () => {
+      await stopDaemon();
+      await apply({ schedule: inSeconds(-3661) });
+      startDaemon();
+      await untilStanding('DONE True Completed');
+      const events = await world.events('at-controller');
+      assert.match(events.join('\n'), /Started in Pod example-at-pod, 1h1m\d+s late/);
+    });
+
+    it('a command that fails is done, with its exit code, and is not run again', async () => {
+      await apply({ command: 'sh -c "exit 3"' });
+      await untilStanding('DONE False CommandFailed');
+      const { uid } = (await pod()).metadata;
+      await world.settle();
+      const succeeded = (await live()).status?.conditions?.[0];
+      assert.equal(succeeded?.message, 'The command failed: exit code 3');
+      assert.equal((await pod()).metadata.uid, uid);
+    });
+
+    it('a Pod that is deleted while the command runs is not made again', async () => {
+      await apply({ command: 'sleep 3600' });
+      await untilStanding('RUNNING Unknown Running');
+      await world.client.delete(PODS, at(POD));
+      await untilStanding('DONE False PodLost');
+      await world.settle();
+      assert.ok(await isGone(pod()));
+    });
+
+    it('a Pod that is not its own is left alone, and the command runs once it is gone', async () => {
+      const theirs = await world.client.create(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: at(POD),
+        spec: { containers: [{ name: 'app', image: 'theirs' }] },
+      });
+      await apply();
+      await untilStanding('PENDING False ErrResourceExists');
+      assert.equal((await pod()).metadata.uid, theirs.metadata.uid);
+      await world.client.delete(PODS, at(POD));
+      await untilStanding('DONE True Completed');
+    });
+
+    it('a command that is none is told, and runs when it is mended', async () => {
+      await apply({ command: 'echo "never closed' });
+      await untilStanding('PENDING False InvalidSpec');
+      const body = { spec: { command: 'echo "closed"' } };
+      await world.client.patch(ATS, at(), { type: 'merge', body });
+      await untilStanding('DONE True Completed');
+    });
+
+    it('an At that is deleted takes its Pod along, also one that it has not recorded', async () => {
+      await apply({ command: 'sleep 3600' });
+      await untilStanding('RUNNING Unknown Running');
+      await world.client.delete(ATS, at(), { propagationPolicy: 'Foreground' });
+      await world.until('gone', async () => (await isGone(live())) && isGone(pod()));
+    });
+  });
+}
+
+if (process.env['CONTROL_PLANE'] === undefined) {
+  const simulated = () => {
+    const world = new Simulation();
+    world.startCluster();
+    return world;
+  };
+  tellIn('in virtual time', () => Promise.resolve(simulated()));
+
+  describe('given an At that waits, and a clock that jumps', () => {
+    let world: Simulation;
+
+    beforeEach(async () => {
+      world = simulated();
+      await world.installCrd(ATS);
+      world.startDaemon({ controllers: ['at'] });
+    });
+    afterEach(() => world.end());
+
+    const phase = async () =>
+      (await world.client.get(ATS, { namespace: 'default', name: 'example-at' })).status?.phase;
+    const applyFor = (ms: number) =>
+      world.client.create(ATS, {
+        apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
+        kind: 'At',
+        metadata: { namespace: 'default', name: 'example-at' },
+        spec: { schedule: new Date(ms).toISOString(), command: 'echo YAY' },
+      });
+
+    it('forward: its time has come, and it is noticed within a second or two', async () => {
+      await applyFor(world.now() + 3_600_000);
+      await world.pass(5000);
+      assert.equal(await phase(), 'PENDING');
+      world.jump(3_600_000);
+      await world.pass(2000);
+      assert.notEqual(await phase(), 'PENDING');
+    });
+
+    it('backward: it waits for its time once more', async () => {
+      const dueMs = world.now() + 60_000;
+      await applyFor(dueMs);
+      await world.pass(5000);
+      world.jump(-3_600_000);
+      await world.pass(3_600_000);
+      assert.equal(await phase(), 'PENDING');
+      await world.pass(60_000);
+      assert.equal(await phase(), 'DONE');
+      const { metadata } = await world.client.get(PODS, { namespace: 'default', name: POD });
+      assert.ok(Date.parse(metadata.creationTimestamp) >= Math.floor(dueMs / 1000) * 1000);
+    });
+  });
+} else {
+  describe('on a control plane', () => {
+    let plane: ControlPlane;
+
+    before(async () => {
+      plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 100 } } });
+    });
+    after(() => plane.close());
+
+    tellIn('over TLS', () => WireWorld.create(plane));
+  });
+}
