@@ -1,5 +1,3 @@
-import type { ClientRequest } from 'node:http';
-import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { connect as connectTcp, isIP } from 'node:net';
 import { callbackify } from 'node:util';
@@ -8,7 +6,8 @@ import { connect as connectTls } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
-import { DialError } from './connection-error.ts';
+import { connected } from './dial-step.ts';
+import { tunnel } from './tunnel.ts';
 
 /** Whom a TLS connection trusts, and what it presents. */
 export interface TlsMaterial {
@@ -134,7 +133,7 @@ function dialTcp(
     keepAlive: true,
     keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
   });
-  return settled({ socket, event: 'connect', timeoutMs: dialTimeoutMs, clock, signal });
+  return connected({ socket, event: 'connect', timeoutMs: dialTimeoutMs, clock, signal });
 }
 
 function handshake(
@@ -145,7 +144,7 @@ function handshake(
 ): Promise<Socket> {
   const socket = connectTls({ ...tls, socket: tcp, host: withoutBrackets(hostname) });
   const timeoutMs = handshakeTimeoutMs;
-  return settled({ socket, event: 'secureConnect', timeoutMs, clock, signal });
+  return connected({ socket, event: 'secureConnect', timeoutMs, clock, signal });
 }
 
 /** A connection to `target` that `proxy` carries. Of the proxy's own TLS Node's authorities judge. */
@@ -160,107 +159,6 @@ async function dialTunnel(proxy: URL, target: DialTarget, options: DialOptions):
         })
       : tcp;
   const authority = `${target.hostname}:${target.port || (target.protocol === 'https:' ? 443 : 80)}`;
-  const request = connectRequest(socket, proxy, authority);
-  const tunnelled = new Promise<Socket>((resolve, reject) => {
-    request.on('error', reject);
-    request.once('response', ({ statusCode }) => reject(refusal(proxy, authority, statusCode)));
-    request.once('connect', ({ statusCode }) => {
-      if (statusCode === 200) resolve(socket);
-      else reject(refusal(proxy, authority, statusCode));
-    });
-  });
-  const expired = systemError('ETIMEDOUT', `nothing within ${dialTimeoutMs} ms`);
-  const cancelTimeout = clock.after(dialTimeoutMs, () => request.destroy(expired));
-  const abort = () => request.destroy(abandoned(signal));
-  signal?.addEventListener('abort', abort, { once: true });
-  request.end();
-  try {
-    return await tunnelled;
-  } catch (cause) {
-    discard(socket);
-    throw new DialError(`the proxy's tunnel failed: ${wordsOf(cause)}`, { cause });
-  } finally {
-    cancelTimeout();
-    signal?.removeEventListener('abort', abort);
-  }
-}
-
-function connectRequest(socket: Socket, proxy: URL, authority: string): ClientRequest {
-  const { username, password } = proxy;
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  return request({
-    method: 'CONNECT',
-    path: authority,
-    headers: {
-      host: authority,
-      ...(username === ''
-        ? {}
-        : { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` }),
-    },
-    createConnection: () => socket,
-  });
-}
-
-function refusal(proxy: URL, authority: string, status: number | undefined): Error {
-  return new Error(`the proxy ${proxy.host} answered ${status} to CONNECT ${authority}`);
-}
-
-interface Awaited {
-  readonly socket: Socket;
-  readonly event: 'connect' | 'secureConnect';
-  readonly timeoutMs: number;
-  readonly clock: Pick<Clock, 'after'>;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** The socket once the event has come; rejects with why it did not, the socket destroyed. */
-function settled({ socket, event, timeoutMs, clock, signal }: Awaited): Promise<Socket> {
-  const step = event === 'connect' ? 'dial' : 'TLS handshake';
-  return new Promise((resolve, reject) => {
-    const detach = () => {
-      cancelTimeout();
-      socket.off(event, arrived);
-      socket.off('error', fail);
-      socket.off('close', closed);
-      signal?.removeEventListener('abort', aborted);
-    };
-    const fail = (cause: Error) => {
-      detach();
-      discard(socket);
-      reject(new DialError(`${step} failed: ${cause.message}`, { cause }));
-    };
-    const arrived = () => {
-      detach();
-      resolve(socket);
-    };
-    const closed = () => fail(systemError('ECONNRESET', 'closed by the peer'));
-    const aborted = () => fail(abandoned(signal));
-    const cancelTimeout = clock.after(timeoutMs, () =>
-      fail(systemError('ETIMEDOUT', `nothing within ${timeoutMs} ms`)),
-    );
-    socket.once(event, arrived);
-    socket.once('error', fail);
-    socket.once('close', closed);
-    signal?.addEventListener('abort', aborted, { once: true });
-    if (signal?.aborted) aborted();
-  });
-}
-
-/** Late errors of a socket that was given up must not end the process. */
-function discard(socket: Socket): void {
-  socket.on('error', () => undefined);
-  socket.destroy();
-}
-
-function abandoned(signal: AbortSignal | undefined): Error {
-  const reason: unknown = signal?.reason;
-  return reason instanceof Error ? reason : new Error('nobody waits for it any more');
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-function systemError(code: string, message: string): Error {
-  return Object.assign(new Error(message), { code });
+  await tunnel({ socket, proxy, authority, timeoutMs: dialTimeoutMs, clock, signal });
+  return socket;
 }

@@ -131,7 +131,8 @@ export class Http2Connection {
     this.#session.destroy(error);
   }
 
-  #open({ method, path, headers, body }: HttpRequest): ClientHttp2Stream {
+  #open({ method, path, headers, body, beforeSend }: HttpRequest): ClientHttp2Stream {
+    beforeSend?.();
     const stream = this.#session.request(
       {
         ...merged([...Object.entries(headers), ...this.#options.headers]),

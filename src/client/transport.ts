@@ -54,12 +54,12 @@ export interface Transport {
 const KEEP_ALIVE_MS = 30_000;
 
 /**
- * HTTP/1.1 over undici, with as many connections as there are requests at once: a watch holds its
- * own and starves nobody. HTTP/2 is left off: one half-open connection would silence every watch
- * and every request together, and a hundred streams is all it could carry.
+ * HTTP/1.1 over undici, with as many connections as there are requests at once: none holds up
+ * another, and one that is half open fails one request. HTTP/2 is left to what is endless
+ * (watch-lane.ts), which needs its pings.
  *
- * Bodies have no timeout here (a quiet watch is healthy); who reads a watch keeps a clock on it.
- * Failures below HTTP are `ApiError`s of kind `unreachable`.
+ * Bodies have no timeout here; who reads one that may be silent keeps a clock on it. Failures below
+ * HTTP are `ApiError`s of kind `unreachable`.
  */
 export function undiciTransport(options: TransportOptions): Transport {
   const server = new URL(options.server);
