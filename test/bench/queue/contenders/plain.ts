@@ -1,0 +1,51 @@
+/** The floor: a Map to merge keys, arrays to keep their order, timers to wait; no guarantees. */
+import { measure } from '../contender.ts';
+
+await measure(async (scenario, keys) => {
+  const waiting = new Map<string, boolean>();
+  const high: string[] = [];
+  const low: string[] = [];
+  const failed = new Set<string>();
+  let left = keys.length;
+
+  const add = (key: string, isLow = false) => {
+    if (waiting.has(key)) return;
+    waiting.set(key, isLow);
+    (isLow ? low : high).push(key);
+  };
+  const retry = (key: string) =>
+    new Promise<void>((resolve) => {
+      setTimeout(() => {
+        add(key);
+        resolve();
+      }, 5);
+    });
+  const drain = async () => {
+    for (const line of [high, low]) {
+      // A loop over an array sees what is added to it meanwhile.
+      for (const key of line) {
+        waiting.delete(key);
+        if (scenario === 'handler') await handle();
+        left--;
+      }
+      line.length = 0;
+    }
+  };
+
+  for (let time = 0; time < 2; time++) {
+    for (const [number, key] of keys.entries())
+      add(key, scenario === 'priority' && number % 2 === 0);
+  }
+  if (scenario === 'backoff') {
+    const again = high.splice(0).map((key) => {
+      waiting.delete(key);
+      failed.add(key);
+      return retry(key);
+    });
+    await Promise.all(again);
+  }
+  await drain();
+  if (left !== 0) throw new Error(`${left} keys are left`);
+});
+
+async function handle(): Promise<void> {}
