@@ -1,5 +1,7 @@
 /** Strings kept before the pool starts anew, which bounds what a hostile sender can pin. */
 const MOST_STRINGS = 20_000;
+/** V8's JSON.parse makes values up to this length one string by itself. */
+const LONGEST_SHARED_ALREADY = 9;
 /** Longer strings rarely repeat, and cost more to look up. */
 const LONGEST = 253;
 
@@ -12,7 +14,7 @@ export class StringPool {
   readonly #strings = new Map<string, string>();
 
   share(text: string): string {
-    if (text.length > LONGEST) return text;
+    if (text.length <= LONGEST_SHARED_ALREADY || text.length > LONGEST) return text;
     const known = this.#strings.get(text);
     if (known !== undefined) return known;
     if (this.#strings.size >= MOST_STRINGS) this.#strings.clear();
