@@ -6,6 +6,7 @@ import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import type { Logger } from '../util/logger.ts';
+import { LruMap } from '../util/lru-map.ts';
 import { done } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import { OwnerGraph } from './owner-graph.ts';
@@ -13,6 +14,9 @@ import type { GraphNode } from './owner-graph.ts';
 
 const FOREGROUND = 'foregroundDeletion';
 const ORPHAN = 'orphan';
+
+/** So many owners whose deletion was seen are remembered while their dependents are judged. */
+const REMEMBERED_OWNERS = 1000;
 
 /** Finds the resource that an owner reference speaks of; undefined if the server has none. */
 export type ResolveKind = (
@@ -32,12 +36,14 @@ export interface GarbageCollectorDeps {
  * object goes once all its owners are gone (by uid), an owner deleted in the foreground waits for
  * the dependents that block it, an orphaning one lets go of them first.
  *
- * Nothing is deleted on the word of a cache: that an owner is absent is confirmed by a live read,
- * and a deletion names the uid it is meant for.
+ * Nothing is deleted because a cache lacks its owner: unless the owner's deletion was seen, a live
+ * read confirms that it is absent. A deletion names the uid it is meant for.
  */
 export class GarbageCollector {
   readonly graph: OwnerGraph = new OwnerGraph();
   readonly #deps: GarbageCollectorDeps;
+  /** By uid, so that none comes back; their kinds may have gone with them. */
+  readonly #gone = new LruMap<string, true>(REMEMBERED_OWNERS);
 
   constructor(deps: GarbageCollectorDeps) {
     this.#deps = deps;
@@ -53,10 +59,13 @@ export class GarbageCollector {
 
   /** An object is gone. */
   forget(object: DeepReadonly<KubernetesObject>): void {
-    const node = this.graph.get(object.metadata.uid);
-    this.graph.delete(object.metadata.uid);
+    const { uid } = object.metadata;
+    const node = this.graph.get(uid);
+    const dependents = this.graph.dependentsOf(uid);
+    if (dependents.length > 0) this.#gone.set(uid, true);
+    this.graph.delete(uid);
     if (node) this.#wakeAround(node);
-    else this.#wakeAll(this.graph.dependentsOf(object.metadata.uid));
+    else this.#wakeAll(dependents);
   }
 
   /** Does what is due for one object. */
@@ -120,6 +129,7 @@ export class GarbageCollector {
     reference: DeepReadonly<OwnerReference>,
     signal: AbortSignal,
   ): Promise<boolean> {
+    if (this.#gone.get(reference.uid)) return true;
     const resource = this.#deps.resolve(reference);
     // A kind that the server does not know now may be known again; deleting could not be undone.
     if (!resource) return false;
