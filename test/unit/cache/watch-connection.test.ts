@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
+import type { WatchEvent } from '../../../src/api/watch-event.ts';
+import type { ListerWatcher } from '../../../src/cache/lister-watcher.ts';
 import { WatchConnection } from '../../../src/cache/watch-connection.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import type { Pulse } from '../../../src/util/http.ts';
-import { FakeSource, unreachable } from '../../support/fake-source.ts';
+import { untilAborted } from '../../../src/util/until-aborted.ts';
+import { FakeSource, thing, unreachable } from '../../support/fake-source.ts';
+import type { Thing } from '../../support/fake-source.ts';
 
 /** @param pulse of the connections under the watches */
 function world(pulse?: Pulse) {
@@ -147,3 +151,38 @@ test('an owner that has aborted opens nothing', async () => {
   assert.equal(source.openWatches, 0);
   assert.equal(clock.pending, 0);
 });
+
+for (const [who, end] of [
+  ['the reader', (connection: WatchConnection<Thing>) => connection.close()],
+  ['the owner', (_: WatchConnection<Thing>, owner: AbortController) => owner.abort()],
+] as const) {
+  test(`what had arrived when ${who} ended it is read no more`, async () => {
+    const owner = new AbortController();
+    const events: WatchEvent<Thing>[] = ['a', 'b', 'c'].map((key) => ({
+      type: 'added',
+      object: thing(key),
+    }));
+    async function* batches(signal: AbortSignal | undefined) {
+      yield events;
+      if (signal && !signal.aborted) await untilAborted(signal);
+    }
+    const source: ListerWatcher<Thing> = {
+      list: () => assert.fail('nothing is listed'),
+      watch: async ({ signal }) => ({
+        lastByteMs: 0,
+        batches: () => batches(signal),
+        [Symbol.asyncIterator]: () => assert.fail('it is read by batches'),
+      }),
+    };
+    const connection = await WatchConnection.open(
+      source,
+      { resourceVersion: '10' },
+      { clock: new FakeClock(), stallMs: 1000, quietMs: 5000, signal: owner.signal },
+    );
+    assert.deepEqual(await connection.next(), { done: false, value: events[0] });
+    assert.equal(connection.ready(), events[1]);
+    end(connection, owner);
+    assert.equal(connection.ready(), undefined);
+    assert.deepEqual(await connection.next(), { done: true, value: undefined });
+  });
+}
