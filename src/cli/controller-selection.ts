@@ -2,8 +2,8 @@ import { UsageError } from './exit-codes.ts';
 import { goQuote } from '../util/go-quote.ts';
 
 /**
- * The controllers that `--controllers` asks for: `*` is all, `name` one, `-name` takes one away,
- * wherever it stands. Nothing but `-name`s means all without those.
+ * The controllers that `--controllers` asks for: `*` is all that are on by default, `name` turns one
+ * on, `-name` takes one away, wherever it stands. Nothing but `-name`s means `*` without those.
  *
  * @returns names in the order of `known`
  * @throws {UsageError} on a name that is not in `known`, and if none is left
@@ -11,6 +11,7 @@ import { goQuote } from '../util/go-quote.ts';
 export function selectControllers(
   wishes: readonly string[],
   known: readonly string[],
+  onByDefault: readonly string[] = known,
 ): readonly string[] {
   const unwanted = new Set(
     wishes.filter((wish) => wish.startsWith('-')).map((wish) => wish.slice(1)),
@@ -23,7 +24,9 @@ export function selectControllers(
     );
   }
   const all = wanted.has('*') || wanted.size === 0;
-  const selected = known.filter((name) => (all || wanted.has(name)) && !unwanted.has(name));
+  const selected = known.filter(
+    (name) => ((all && onByDefault.includes(name)) || wanted.has(name)) && !unwanted.has(name),
+  );
   if (selected.length === 0) throw new UsageError('--controllers leaves no controller to run');
   return selected;
 }

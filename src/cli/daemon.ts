@@ -44,6 +44,7 @@ export type DaemonConfig = Pick<
   | 'controllers'
   | 'namespaces'
   | 'concurrentSyncs'
+  | 'podCountEvents'
   | 'resyncPeriodMs'
   | 'leaderElection'
   | 'gracefulShutdownTimeoutMs'
@@ -108,11 +109,18 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     .add('caches', informers)
     .add('events', events);
   for (const name of config.controllers) {
-    const build = CONTROLLERS.get(name);
-    if (!build) throw new RangeError(`No controller is called "${name}"`);
+    const registered = CONTROLLERS.get(name);
+    if (!registered) throw new RangeError(`No controller is called "${name}"`);
     const concurrency = config.concurrentSyncs.get(name) ?? 2;
     const selection = { namespaces: config.namespaces };
-    const controller = build(shared, { name, selection, concurrency });
+    if (registered.isClusterScoped && config.namespaces.length > 0) {
+      log.info('Not started: it is about the whole cluster, and --namespaces is set', {
+        controller: name,
+      });
+      continue;
+    }
+    const podEvents = config.podCountEvents;
+    const controller = registered.build(shared, { name, selection, concurrency, podEvents });
     debugged.push(controller);
     const fresh = leadership ? freshStart(controller, { clock, log, random }) : controller;
     manager.add('controllers', fresh);

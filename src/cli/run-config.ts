@@ -15,6 +15,8 @@ export interface RunConfig {
   readonly namespaces: readonly string[];
   /** How many keys of a controller are worked on at the same time, by its name. */
   readonly concurrentSyncs: ReadonlyMap<string, number>;
+  /** Whether pod-count records an event on each new Pod. */
+  readonly podCountEvents: boolean;
   /** 0: never. */
   readonly resyncPeriodMs: number;
   /** Absent: this is the only replica. */
@@ -59,13 +61,16 @@ export interface RequestLimits {
   readonly timeoutMs: number | undefined;
 }
 
-/**
- * @param known names of the controllers there are
- * @throws {UsageError} if flags contradict each other or name what is not there
- */
+/** The controllers there are, by name. */
+export interface KnownControllers {
+  readonly all: readonly string[];
+  readonly onByDefault: readonly string[];
+}
+
+/** @throws {UsageError} if flags contradict each other or name what is not there */
 export function runConfig(
   { values, changed }: ParsedFlags<typeof RUN_OPTIONS>,
-  known: readonly string[],
+  known: KnownControllers,
 ): RunConfig {
   const config: RunConfig = {
     cluster: {
@@ -74,9 +79,15 @@ export function runConfig(
       master: values.master ? serverUrl(values.master) : undefined,
       impersonate: impersonation(values.as, values['as-group']),
     },
-    controllers: selectControllers(values.controllers, known),
+    controllers: selectControllers(values.controllers, known.all, known.onByDefault),
     namespaces: [...new Set(values.namespaces.map((name) => namespaceName(name, '--namespaces')))],
-    concurrentSyncs: new Map([['count', values['concurrent-count-syncs']]]),
+    concurrentSyncs: new Map([
+      ['count', values['concurrent-count-syncs']],
+      ['webapp', values['concurrent-webapp-syncs']],
+      ['at', values['concurrent-at-syncs']],
+      ['foo', values['concurrent-foo-syncs']],
+    ]),
+    podCountEvents: values['pod-count-events'],
     resyncPeriodMs: values['resync-period'],
     leaderElection: values['leader-elect'] ? leaderElection(values) : undefined,
     requests: {

@@ -15,6 +15,11 @@ export interface ControllerFactoryOptions {
   /** Where the objects are that the controller is for. */
   readonly selection: Pick<Scope, 'namespaces'>;
   readonly concurrency: number;
+  /**
+   * Whether pod-count tells each new Pod the count.
+   * @default false
+   */
+  readonly podEvents?: boolean;
 }
 
 export type ControllerFactory = (

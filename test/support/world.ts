@@ -26,6 +26,7 @@ export const DAEMON_CONFIG: DaemonConfig = {
   controllers: ['count'],
   namespaces: [],
   concurrentSyncs: new Map(),
+  podCountEvents: true,
   resyncPeriodMs: 0,
   leaderElection: undefined,
   gracefulShutdownTimeoutMs: 30_000,

@@ -1,4 +1,4 @@
-import { CONTROLLERS } from '../../controllers/registry.ts';
+import { CONTROLLERS, DEFAULT_CONTROLLERS } from '../../controllers/registry.ts';
 import type { Logger } from '../../util/logger.ts';
 import { systemClock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -145,7 +145,10 @@ async function performWithDaemon(
 
 async function runDaemon(kubeconfig: string, log: Logger, signal: AbortSignal): Promise<void> {
   const flags = parseFlags(RUN_OPTIONS, [`--kubeconfig=${kubeconfig}`], {});
-  await runController(runConfig(flags, [...CONTROLLERS.keys()]), { log, signal, environment: {} });
+  await runController(
+    runConfig(flags, { all: [...CONTROLLERS.keys()], onByDefault: DEFAULT_CONTROLLERS }),
+    { log, signal, environment: {} },
+  );
 }
 
 /** The daemon's log: errors alone, unless the user wants to see it. Counts the errors. */

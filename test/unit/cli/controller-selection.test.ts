@@ -13,6 +13,14 @@ test('names are selected in the order of the registry', () => {
   assert.deepEqual(selectControllers(['-foo', '*', 'foo'], known), ['count', 'webapp']);
 });
 
+test('what is not on by default runs when it is named, and only then', () => {
+  const onByDefault = ['count', 'webapp'];
+  assert.deepEqual(selectControllers(['*'], known, onByDefault), onByDefault);
+  assert.deepEqual(selectControllers(['-count'], known, onByDefault), ['webapp']);
+  assert.deepEqual(selectControllers(['*', 'foo'], known, onByDefault), known);
+  assert.deepEqual(selectControllers(['foo'], known, onByDefault), ['foo']);
+});
+
 test('a name that does not exist is refused, with the ones that do', () => {
   assert.throws(() => selectControllers(['*', '-counts'], known), {
     name: 'UsageError',

@@ -7,7 +7,7 @@ import { RUN_OPTIONS } from '../../../src/cli/options.ts';
 
 function configOf(...flags: readonly string[]) {
   const parsed = parseFlags(RUN_OPTIONS, ['--leader-elect=true', ...flags], {});
-  const { leaderElection } = runConfig(parsed, ['count']);
+  const { leaderElection } = runConfig(parsed, { all: ['count'], onByDefault: ['count'] });
   assert.ok(leaderElection);
   return leaderElection;
 }

@@ -7,7 +7,8 @@ import { runConfig } from '../../../src/cli/run-config.ts';
 
 function configOf(argv: readonly string[], environment: Record<string, string> = {}) {
   const { flags } = normaliseArguments(argv, flagForms(RUN_OPTIONS));
-  return runConfig(parseFlags(RUN_OPTIONS, flags, environment), ['count', 'webapp']);
+  const known = { all: ['count', 'webapp', 'pod-count'], onByDefault: ['count', 'webapp'] };
+  return runConfig(parseFlags(RUN_OPTIONS, flags, environment), known);
 }
 
 test('without any flag, the defaults suit a laptop', () => {
@@ -20,7 +21,13 @@ test('without any flag, the defaults suit a laptop', () => {
     },
     controllers: ['count', 'webapp'],
     namespaces: [],
-    concurrentSyncs: new Map([['count', 2]]),
+    concurrentSyncs: new Map([
+      ['count', 2],
+      ['webapp', 2],
+      ['at', 2],
+      ['foo', 2],
+    ]),
+    podCountEvents: true,
     resyncPeriodMs: 36_000_000,
     leaderElection: undefined,
     requests: { qps: undefined, burst: 30, timeoutMs: 30_000 },
@@ -69,7 +76,13 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     },
     controllers: ['count'],
     namespaces: ['dev', 'test'],
-    concurrentSyncs: new Map([['count', 7]]),
+    concurrentSyncs: new Map([
+      ['count', 7],
+      ['webapp', 2],
+      ['at', 2],
+      ['foo', 2],
+    ]),
+    podCountEvents: true,
     resyncPeriodMs: 5_400_000,
     leaderElection: {
       name: 'mine',

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { DEPLOYMENTS } from '../../src/api/builtin.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { ATS } from '../../src/api/generated/at.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import { DEFAULT_CONTROLLERS } from '../../src/controllers/registry.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
+import { Simulation } from '../support/simulation.ts';
+
+describe('given one daemon with several controllers', () => {
+  let world: Simulation;
+  let watches: string[];
+
+  beforeEach(() => {
+    world = new Simulation();
+    world.startCluster();
+    watches = [];
+  });
+  afterEach(() => world.end());
+
+  /** A daemon whose watches are taken down, and whose requests for which `fails` holds fail. */
+  const startDaemon = (fails: (path: string, method: string) => boolean = () => false) =>
+    world.startDaemon(
+      { controllers: [...DEFAULT_CONTROLLERS, 'pod-count'] },
+      new HttpClient({
+        server: 'https://simulated',
+        handler: (request) => {
+          if (/[?&]watch=true/.test(request.path)) watches.push(request.path.split('?')[0] ?? '');
+          if (fails(request.path, request.method)) throw new Error('connection lost');
+          return world.server.handler(request);
+        },
+      }),
+    );
+  const foo = (name: string, deploymentName: string = name) =>
+    world.client.create(FOOS, {
+      apiVersion: 'samplecontroller.k8s.io/v1alpha1',
+      kind: 'Foo',
+      metadata: { namespace: 'default', name },
+      spec: { deploymentName, replicas: 1 },
+    });
+  const available = async (name: string) =>
+    (await world.client.get(FOOS, { namespace: 'default', name })).status?.availableReplicas;
+
+  it('every kind is watched once, however many controllers read it', async () => {
+    for (const resource of [COUNTS, ATS, FOOS, WEB_APPS]) await world.installCrd(resource);
+    startDaemon();
+    await world.pass(5000);
+    assert.deepEqual(watches.toSorted(), [
+      '/api/v1/nodes',
+      '/api/v1/pods',
+      '/api/v1/services',
+      '/apis/apps/v1/deployments',
+      '/apis/cnat.programming-kubernetes.info/v1alpha1/ats',
+      '/apis/demo.mark8s.io/v1/counts',
+      '/apis/jiajunhuang.com/v1/webapps',
+      '/apis/samplecontroller.k8s.io/v1alpha1/foos',
+    ]);
+  });
+
+  it('a missing CRD delays its own controller only', async () => {
+    await world.installCrd(FOOS);
+    startDaemon();
+    await foo('early');
+    await world.until('available', async () => (await available('early')) === 1);
+    await world.installCrd(COUNTS);
+    await world.applyCount();
+    await world.until('healthy', async () => (await world.count()).status?.healthy === true);
+    assert.deepEqual(world.errors(), []);
+  });
+
+  it('a poisonous object and a failing controller harm no other', async () => {
+    await world.installCrd(FOOS);
+    await world.installCrd(COUNTS);
+    startDaemon((path, method) => method === 'POST' && path.includes('/pods?'));
+    await world.applyCount();
+    await world.client.create(DEPLOYMENTS, {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { namespace: 'default', name: 'taken' },
+      spec: {
+        selector: { matchLabels: { app: 'theirs' } },
+        template: {
+          metadata: { labels: { app: 'theirs' } },
+          spec: { containers: [{ name: 'app', image: 'theirs' }] },
+        },
+      },
+    });
+    await foo('poison', 'taken');
+    for (let at = 0; at < 5; at++) await foo(`foo-${at}`);
+    await world.until('all others available', async () => {
+      const numbers = await Promise.all([0, 1, 2, 3, 4].map((at) => available(`foo-${at}`)));
+      return numbers.every((number) => number === 1);
+    });
+    assert.notEqual(await available('poison'), 1);
+    assert.notEqual((await world.count()).status?.healthy, true);
+  });
+});

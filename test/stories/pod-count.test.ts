@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { NODES, PODS } from '../../src/api/builtin.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
+import { LABEL } from '../../src/controllers/pod-count/sync.ts';
+import { Simulation } from '../support/simulation.ts';
+
+describe('given Pods that come and go, and a daemon that counts them', () => {
+  let world: Simulation;
+
+  beforeEach(() => {
+    world = new Simulation();
+  });
+  afterEach(() => world.end());
+
+  const node = (name: string, labels?: Record<string, string>) =>
+    world.client.create(NODES, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name, ...(labels ? { labels } : {}) },
+    });
+  const pod = (name: string) =>
+    world.client.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { namespace: 'default', name },
+      spec: { containers: [{ name: 'app', image: 'nginx' }] },
+    });
+  const label = async (name: string) =>
+    (await world.client.get(NODES, { name })).metadata.labels?.[LABEL];
+  const version = async (name: string) =>
+    (await world.client.get(NODES, { name })).metadata.resourceVersion;
+  const startDaemon = (config: object = {}) =>
+    world.startDaemon({ controllers: ['pod-count'], ...config });
+  const MASTER = { 'node-role.kubernetes.io/control-plane': '' };
+
+  it('master nodes carry the number, others do not, and each is told', async () => {
+    await node('master-1', MASTER);
+    await node('master-2', { 'node-role.kubernetes.io/master': 'true' });
+    await node('worker');
+    await pod('a');
+    startDaemon();
+    await world.pass(1000);
+    assert.deepEqual([await label('master-1'), await label('master-2')], ['1', '1']);
+    await pod('b');
+    await world.pass(11_000);
+    assert.equal(await label('master-1'), '2');
+    assert.equal(await label('worker'), undefined);
+    await world.client.delete(PODS, { namespace: 'default', name: 'a' }, { gracePeriodSeconds: 0 });
+    await world.pass(11_000);
+    assert.equal(await label('master-1'), '1');
+    const events = await world.events('pod-count-controller');
+    assert.ok(events.includes('SuccessCalculatePod pod count is 2'), events.join());
+    assert.deepEqual(world.errors(), []);
+  });
+
+  it('nothing is written while nothing changes, nor by a successor', async () => {
+    await node('master', MASTER);
+    await pod('a');
+    const stop = startDaemon();
+    await world.pass(30_000);
+    const before = await version('master');
+    const events = await world.events('pod-count-controller');
+    await stop();
+    startDaemon();
+    await world.pass(60_000);
+    assert.equal(await version('master'), before);
+    assert.deepEqual(await world.events('pod-count-controller'), events);
+    assert.equal(events.length, 1, 'the node was told; the Pod was there before');
+  });
+
+  it('many Pods cost a write every ten seconds, and twenty events a second', async () => {
+    await node('master', MASTER);
+    let writes = 0;
+    const client = new HttpClient({
+      server: 'https://simulated',
+      handler: (request) => {
+        if (request.method === 'PATCH' && request.path.startsWith('/api/v1/nodes/')) writes++;
+        return world.server.handler(request);
+      },
+    });
+    world.startDaemon({ controllers: ['pod-count'] }, client);
+    await world.pass(1000);
+    for (let second = 0; second < 30; second++) {
+      for (let at = 0; at < 40; at++) await pod(`pod-${second}-${at}`);
+      await world.pass(1000);
+    }
+    assert.ok(writes >= 3 && writes <= 4, `${writes} writes`);
+    await world.pass(11_000);
+    assert.equal(await label('master'), '1200');
+    const told = world.lines.filter(({ message }) => message.startsWith('Too many new Pods'));
+    assert.equal(told.length, 1, 'one line a minute');
+  });
+
+  it('without a master, and without permission, it says so once and goes on', async () => {
+    startDaemon();
+    await pod('a');
+    await world.pass(60_000);
+    const line = 'No node has the role control-plane or master; the count is written nowhere';
+    assert.equal(world.lines.filter(({ message }) => message === line).length, 1);
+    world.server.faults.failNext('PATCH', 403, { times: 3 });
+    await node('master', MASTER);
+    await world.pass(60_000);
+    assert.equal(world.errors().length, 1, world.errors().join('\n'));
+    assert.match(world.errors().join(), /^May not label nodes/);
+  });
+
+  it('it does not run within namespaces', async () => {
+    await node('master', MASTER);
+    startDaemon({ controllers: ['pod-count'], namespaces: ['default'] });
+    await world.pass(15_000);
+    assert.equal(await label('master'), undefined);
+    assert.ok(world.lines.some(({ message }) => message.startsWith('Not started: it is about')));
+  });
+});
