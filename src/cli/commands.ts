@@ -20,10 +20,13 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
       ['--controllers=count --namespaces=dev', 'One controller, one namespace'],
     ],
     run: async (flags, world) => {
-      const { CONTROLLERS } = await import('../controllers/registry.ts');
+      const { CONTROLLERS, DEFAULT_CONTROLLERS } = await import('../controllers/registry.ts');
       const { runConfig } = await import('./run-config.ts');
       const { runController } = await import('./commands/run.ts');
-      await runController(runConfig(flags, [...CONTROLLERS.keys()]), world);
+      await runController(
+        runConfig(flags, { all: [...CONTROLLERS.keys()], onByDefault: DEFAULT_CONTROLLERS }),
+        world,
+      );
       return EXIT_OK;
     },
   }),

@@ -9,6 +9,7 @@ import {
   textOption,
   vmoduleOption,
 } from './option.ts';
+import type { Option } from './option.ts';
 
 /**
  * Every flag there is, once: its name, default, meaning and place. Help texts and the README's
@@ -61,6 +62,16 @@ export const COMMON_OPTIONS = {
   }),
 } as const;
 
+function concurrencyOption(kind: string): Option<number> {
+  return integerOption({
+    group: 'Controllers',
+    help: `${kind} that are reconciled at the same time`,
+    default: 2,
+    min: 1,
+    max: 1000,
+  });
+}
+
 /** Flags of `run`. */
 export const RUN_OPTIONS = {
   ...COMMON_OPTIONS,
@@ -97,12 +108,14 @@ export const RUN_OPTIONS = {
     aliases: ['namespace'],
     environment: ['WATCH_NAMESPACE'],
   }),
-  'concurrent-count-syncs': integerOption({
+  'concurrent-count-syncs': concurrencyOption('Counts'),
+  'concurrent-webapp-syncs': concurrencyOption('WebApps'),
+  'concurrent-at-syncs': concurrencyOption('Ats'),
+  'concurrent-foo-syncs': concurrencyOption('Foos'),
+  'pod-count-events': booleanOption({
     group: 'Controllers',
-    help: 'Counts that are reconciled at the same time',
-    default: 2,
-    min: 1,
-    max: 1000,
+    help: 'Whether pod-count, if it is on, tells each new Pod the count by an event',
+    default: true,
   }),
   'resync-period': durationOption({
     group: 'Controllers',

@@ -104,7 +104,9 @@ describe('given a cluster with workloads, in virtual time', () => {
     await setImage('nginx:2');
     const seen = new Set<string>();
     await world.until('rolled out', async () => {
-      const images = (await pods()).filter(isActive).map((pod) => pod.spec?.containers[0]?.image);
+      const images = (await pods())
+        .filter(isActive)
+        .map((pod) => String(pod.spec?.containers[0]?.image));
       seen.add([...new Set(images)].toSorted().join('+'));
       return (await live()).status?.updatedReplicas === 4;
     });
