@@ -93,7 +93,7 @@ export type {
   InformerRequest,
   MetadataRequest,
   PartialObjectMetadata,
-  Scope,
+  InformerScope,
   Selectors,
   TweakListOptions,
 } from './cache/list-options.ts';

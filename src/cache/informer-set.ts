@@ -64,7 +64,7 @@ export class InformerSet implements Runnable {
   readonly #informers = new Map<string, Informer>();
   readonly #transforms = new Map<string, unknown>();
   readonly #several = new Map<string, SharedInformer>();
-  #running: { start(informer: Informer): void } | undefined;
+  #life: 'new' | { start(informer: Informer): void } | 'stopped' = 'new';
 
   constructor(client: Pick<Client, 'list' | 'watch'>, options: InformerSetOptions = {}) {
     const { clock = systemClock, log = silentLogger } = options;
@@ -94,7 +94,7 @@ export class InformerSet implements Runnable {
    *
    * @throws {SyntaxError} naming a selector that no server would accept
    * @throws {TypeError} if what the namespaces are is contradictory, or one of them has no name
-   * @throws {Error} if it is there already with another transform
+   * @throws {Error} if it is there already with another transform, or if the set has stopped
    */
   for<T extends KubernetesObject>(
     resource: Resource<T>,
@@ -139,6 +139,9 @@ export class InformerSet implements Runnable {
       // The identity holds the resource, and with it the type.
       return present as Informer<T>;
     }
+    if (this.#life === 'stopped') {
+      throw new Error(`The informers have stopped; none is added for ${id}`);
+    }
     const source = listerWatcher(this.#client, resource, selection, { metadataOnly });
     const informer = new Informer<T>(resource, source, {
       ...this.#options,
@@ -149,11 +152,12 @@ export class InformerSet implements Runnable {
     });
     this.#informers.set(id, informer);
     this.#transforms.set(id, transform);
-    this.#running?.start(informer);
+    if (this.#life !== 'new') this.#life.start(informer);
     return informer;
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    if (this.#life !== 'new') throw new Error('The informers were run before');
     const stop = new AbortController();
     const stopped = new Deferred();
     const end = () => {
@@ -172,15 +176,16 @@ export class InformerSet implements Runnable {
         end();
       }
     };
-    this.#running = {
-      start: (informer) => {
+    const running = {
+      start: (informer: Informer) => {
         this.#waiting.add(informer);
         tasks.push(start(informer.run(stop.signal)));
       },
     };
-    for (const informer of this.informers) this.#running.start(informer);
+    this.#life = running;
+    for (const informer of this.informers) running.start(informer);
     await stopped.promise;
-    this.#running = undefined;
+    this.#life = 'stopped';
     this.#waiting.stop();
     await Promise.all(tasks);
     signal.removeEventListener('abort', end);

@@ -19,7 +19,7 @@ export type Selectors = Pick<Selection, 'labelSelector' | 'fieldSelector'>;
 export type TweakListOptions = (options: Selectors, resource: Resource) => Selectors;
 
 /** Which objects of a resource an informer is over. */
-export interface Scope extends Selectors {
+export interface InformerScope extends Selectors {
   /** The only namespace, of resources that have any. Absent: all. */
   readonly namespace?: string | undefined;
   /**
@@ -34,7 +34,7 @@ export interface Scope extends Selectors {
   readonly tweakListOptions?: TweakListOptions | undefined;
 }
 
-interface CommonRequest extends Scope {
+interface CommonRequest extends InformerScope {
   /**
    * Objects on a page, as in `ReflectorOptions`. The first to ask for the informer determines it.
    * @default that of the set
@@ -49,7 +49,7 @@ export interface InformerRequest<T extends KubernetesObject> extends CommonReque
   readonly transform?: Transform<T>;
 }
 
-/** Keep `apiVersion`, `kind` and `metadata`, and have nothing else sent. */
+/** Keep `apiVersion`, `kind` and `metadata`, and have nothing else sent by servers that know how. */
 export interface MetadataRequest extends CommonRequest {
   readonly metadataOnly: true;
   /** Run once on each object before anyone sees it. */
@@ -68,7 +68,7 @@ export type PartialObjectMetadata = Pick<KubernetesObject, 'apiVersion' | 'kind'
  */
 export function selectionsOf(
   resource: Resource,
-  scope: Scope,
+  scope: InformerScope,
   tweak: TweakListOptions = (options) => options,
 ): readonly Selection[] {
   const given = { labelSelector: scope.labelSelector, fieldSelector: scope.fieldSelector };
@@ -110,7 +110,7 @@ export function identifySelection(
 /** Undefined stands for all. */
 function namespacesOf(
   resource: Resource,
-  { namespace, namespaces = [] }: Scope,
+  { namespace, namespaces = [] }: InformerScope,
 ): readonly (string | undefined)[] {
   if (namespace && namespaces.length > 0) {
     throw new TypeError(

@@ -1,5 +1,5 @@
 import type { InformerSet } from '../cache/informer-set.ts';
-import type { Scope } from '../cache/list-options.ts';
+import type { InformerScope } from '../cache/list-options.ts';
 import type { Controller, ControllerDeps } from '../manager/controller.ts';
 import type { EventBroadcaster } from '../record/event-broadcaster.ts';
 
@@ -13,7 +13,7 @@ export interface ControllerFactoryOptions {
   /** Unique in the process. */
   readonly name: string;
   /** Where the objects are that the controller is for. */
-  readonly selection: Pick<Scope, 'namespaces'>;
+  readonly selection: Pick<InformerScope, 'namespaces'>;
   readonly concurrency: number;
   /**
    * Whether pod-count tells each new Pod the count.

@@ -180,6 +180,22 @@ test('an informer that fails for good stops the others, and the set rejects', as
   assert.equal(clock.pending, 0);
 });
 
+test('it runs once, and takes no new informer when it has stopped; those it has are still told', async () => {
+  const { set, start, stop } = world();
+  const things = set.for(THINGS);
+  await start();
+  await assert.rejects(set.run(new AbortController().signal), /were run before/);
+  const gadgets = set.for(GADGETS);
+  await settle();
+  assert.equal(gadgets.hasSynced, true, 'the run that was refused disturbs nothing');
+  await stop();
+  assert.equal(set.for(THINGS), things);
+  assert.throws(
+    () => set.for(THINGS, { namespace: 'a' }),
+    /have stopped; none is added for test.example\/v1 things.test.example in a/,
+  );
+});
+
 test('a signal that has aborted before starts nothing that lasts', async () => {
   const { client, set } = world();
   set.for(THINGS);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { selectionsOf } from '../../../src/cache/list-options.ts';
-import type { Scope } from '../../../src/cache/list-options.ts';
+import type { InformerScope } from '../../../src/cache/list-options.ts';
 import { THINGS } from '../../support/fake-source.ts';
 
 const CLUSTER_THINGS = { ...THINGS, namespaced: false };
 
-const namespacesOf = (scope: Scope, resource = THINGS) =>
+const namespacesOf = (scope: InformerScope, resource = THINGS) =>
   selectionsOf(resource, scope).map(({ namespace }) => namespace);
 
 test('there is one selection for each namespace, once, or one for all of them', () => {
