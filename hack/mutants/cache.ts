@@ -550,7 +550,7 @@ export const CACHE: readonly Mutant[] = [
   {
     file: 'informer-set.ts',
     fault: 'an informer that is asked for later does not run',
-    find: 'this.#running?.start(informer);',
+    find: "if (this.#life !== 'new') this.#life.start(informer);",
     put: '',
   },
   {
