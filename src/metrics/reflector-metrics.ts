@@ -140,13 +140,17 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
   registry.registerMetric(
     new Gauge({
       name: 'reflector_last_resource_version',
-      help: 'The last 15 digits of the resourceVersion that the reflector has reached',
+      help: 'The last 15 digits of the resourceVersion that the reflector has reached; of several reflectors of a resource, the one behind the others',
       labelNames: reflectorLabels,
       registers: [],
       collect() {
+        const least = new Map<string, number>();
         for (const { labels, state } of informers.values()) {
-          this.set({ name: reflectorName(labels) }, lastDigits(state.reflectorResourceVersion));
+          const name = reflectorName(labels);
+          const reached = lastDigits(state.reflectorResourceVersion);
+          least.set(name, Math.min(reached, least.get(name) ?? reached));
         }
+        for (const [name, reached] of least) this.set({ name }, reached);
       },
     }),
   );

@@ -70,6 +70,18 @@ test('what happens is counted and measured in seconds', async () => {
   }
 });
 
+test('of the reflectors of several namespaces the one behind tells how far the resource has come', async () => {
+  const registry = createRegistry();
+  const metrics = reflectorMetrics(registry);
+  for (const [namespace, reached] of Object.entries({ a: '12', b: '7', c: '9' })) {
+    const state = { ...empty, objects: 2, reflectorResourceVersion: reached };
+    metrics.informer({ ...pods, name: `pods in ${namespace}` }, state);
+  }
+  const lines = await samples(registry);
+  assert.ok(lines.includes('reflector_last_resource_version{name="pods.v1"} 7'));
+  assert.ok(lines.includes('crd_controller_cache_objects{resource="pods.v1"} 6'));
+});
+
 test('an informer is asked for its state at each scrape', async () => {
   const registry = createRegistry();
   const metrics = reflectorMetrics(registry);
