@@ -106,6 +106,11 @@ export interface ControllerOptions {
    * @default for ever
    */
   readonly syncTimeoutMs?: number | undefined;
+  /**
+   * How often a key that fails is tried again before it is given up, logged and counted.
+   * @default for ever, with backoff
+   */
+  readonly maxRetries?: number | undefined;
 }
 
 /** Adds keys to a controller's queue until the signal aborts. */
@@ -138,7 +143,7 @@ export class Controller implements Runnable {
   readonly #informers = new Set<SharedInformer>();
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
-    const { name, kind, sync, concurrency = 2, syncTimeoutMs } = options;
+    const { name, kind, sync, concurrency = 2, syncTimeoutMs, maxRetries } = options;
     const { client, clock, log, random } = deps;
     const { workqueue, reconcile = noReconcileMetrics } = deps.metrics ?? {};
     this.name = name;
@@ -171,6 +176,7 @@ export class Controller implements Runnable {
         keyName: this.#keyName,
         drainTimeoutMs: deps.drainTimeoutMs,
         runTimeoutMs: syncTimeoutMs,
+        maxRetries,
         onRun: (report, runLog) => this.#runs.finished(report, runLog),
         metrics: reconcile,
       },

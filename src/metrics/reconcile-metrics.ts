@@ -19,6 +19,8 @@ export interface ControllerMetrics {
   finished(result: ReconcileResult, ms: number): void;
   /** A run took longer than runs may. */
   timedOut(): void;
+  /** A key was given up: it failed more often than it may be retried. */
+  dropped(): void;
 }
 
 /** What keeps keys from running at once. */
@@ -44,6 +46,7 @@ export const noReconcileMetrics: ReconcileMetrics = {
     started: () => undefined,
     finished: () => undefined,
     timedOut: () => undefined,
+    dropped: () => undefined,
   }),
   holds: () => ({ stale: () => undefined, hotLoop: () => undefined, damped: () => undefined }),
 };
@@ -100,6 +103,10 @@ export function reconcileMetrics(registry: Registry): ReconcileMetrics {
     'hot_loop_damped_runs_total',
     'Runs postponed because their key was in a hot loop',
   );
+  const dropped = ours(
+    'dropped_keys_total',
+    'Keys given up because they failed more often than they may be retried',
+  );
 
   return {
     controller: (controller, concurrency) => {
@@ -107,7 +114,9 @@ export function reconcileMetrics(registry: Registry): ReconcileMetrics {
       for (const result of ['success', 'error', 'requeue', 'requeue_after']) {
         total.inc({ controller, result }, 0);
       }
-      for (const series of [errors, terminalErrors, panics, timeouts]) series.inc(labels, 0);
+      for (const series of [errors, terminalErrors, panics, timeouts, dropped]) {
+        series.inc(labels, 0);
+      }
       time.zero(labels);
       slots.set(labels, concurrency);
       active.set(labels, 0);
@@ -137,6 +146,7 @@ export function reconcileMetrics(registry: Registry): ReconcileMetrics {
           count[result]();
         },
         timedOut: () => timeouts.inc(labels),
+        dropped: () => dropped.inc(labels),
       };
     },
     holds: (controller) => {

@@ -66,6 +66,13 @@ export interface WorkerPoolOptions<K = unknown> {
    */
   readonly runTimeoutMs?: number | undefined;
   /**
+   * How often a key that fails is tried again before it is given up: logged, counted, and not run
+   * again until it is added anew. A level-triggered system has no use for that, unless others look
+   * after what is given up.
+   * @default for ever
+   */
+  readonly maxRetries?: number | undefined;
+  /**
    * Told of each run once it has ended and been settled.
    * @default `logRun`
    */
@@ -103,6 +110,7 @@ export class WorkerPool<K> implements Runnable {
   readonly #keyName: string;
   readonly #drainTimeoutMs: number;
   readonly #runTimeoutMs: number | undefined;
+  readonly #maxRetries: number;
   readonly #onRun: (report: RunReport<K>, log: Logger) => void;
   readonly #random: () => number;
   readonly #metrics: ControllerMetrics;
@@ -115,6 +123,7 @@ export class WorkerPool<K> implements Runnable {
       keyName = 'key',
       drainTimeoutMs = 30_000,
       runTimeoutMs,
+      maxRetries = Number.POSITIVE_INFINITY,
       onRun = logRun,
       metrics = noReconcileMetrics,
     } = options;
@@ -127,6 +136,9 @@ export class WorkerPool<K> implements Runnable {
     if (runTimeoutMs !== undefined && !(runTimeoutMs > 0)) {
       throw new RangeError(`runTimeoutMs must be a positive number: got ${runTimeoutMs}`);
     }
+    if (!(maxRetries >= 0)) {
+      throw new RangeError(`maxRetries must not be negative: got ${maxRetries}`);
+    }
     this.name = deps.name;
     this.#queue = deps.queue;
     this.#handler = deps.handler;
@@ -136,6 +148,7 @@ export class WorkerPool<K> implements Runnable {
     this.#keyName = keyName;
     this.#drainTimeoutMs = drainTimeoutMs;
     this.#runTimeoutMs = runTimeoutMs;
+    this.#maxRetries = maxRetries;
     this.#onRun = onRun;
     this.#random = deps.random ?? Math.random;
     this.#metrics = metrics.controller(deps.name, concurrency);
@@ -252,8 +265,14 @@ export class WorkerPool<K> implements Runnable {
     { key, priority }: Taken<K>,
     error: unknown,
     log: Logger,
-  ): Pick<RunEnd, 'error' | 'requeueAfterMs'> {
+  ): Pick<RunEnd, 'error' | 'reason' | 'requeueAfterMs'> {
     const attempt = this.#queue.retries(key) + 1;
+    if (attempt > this.#maxRetries) {
+      this.#queue.forget(key);
+      this.#metrics.dropped();
+      log.error(error, 'Error syncing; dropped, it has failed too often', { attempt });
+      return { error, reason: 'dropped' };
+    }
     const cause = `retry after an error: ${brief(error)}`;
     const requeueAfterMs = this.#queue.addRateLimited(key, { priority, cause });
     if (requeueAfterMs === undefined) {

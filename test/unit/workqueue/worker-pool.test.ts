@@ -542,3 +542,44 @@ test('an abrupt stop leaves runs no grace', async () => {
   assert.deepEqual(seen, [reason]);
   await running;
 });
+
+test('a key that fails more often than it may be retried is given up until it is added anew', async () => {
+  const registry = createRegistry();
+  const attempts: string[] = [];
+  const ends: unknown[] = [];
+  const pool = startPool(
+    async (key) => {
+      attempts.push(key);
+      throw new Error('no room');
+    },
+    {
+      maxRetries: 5,
+      metrics: reconcileMetrics(registry),
+      onRun: ({ requeueAfterMs, reason }) => ends.push(reason ?? requeueAfterMs),
+    },
+  );
+  const dropped = async () =>
+    (await registry.getSingleMetric('crd_controller_dropped_keys_total')?.get())?.values[0]?.value;
+  pool.queue.add('default/web');
+  await pool.clock.advance(60_000);
+  assert.equal(attempts.length, 6);
+  assert.deepEqual(ends, [5, 10, 20, 40, 80, 'dropped']);
+  const { message, error, fields } = pool.errors().at(-1)!;
+  assert.equal(message, 'Error syncing; dropped, it has failed too often');
+  assert.equal(error instanceof Error && error.message, 'no room');
+  assert.equal(fields['attempt'], 6);
+  assert.equal(await dropped(), 1);
+  await pool.clock.advance(3_600_000);
+  assert.equal(attempts.length, 6);
+  pool.queue.add('default/web');
+  await pool.clock.advance(60_000);
+  assert.equal(attempts.length, 12);
+  assert.equal(await dropped(), 2);
+  await pool.stop();
+});
+
+test('a limit of retries that is none is refused', () => {
+  for (const maxRetries of [-1, Number.NaN]) {
+    assert.throws(() => startPool(async () => done(), { maxRetries }), /maxRetries/);
+  }
+});
