@@ -4,6 +4,7 @@ import type { KubernetesObject } from '../api/object.ts';
 import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Selection } from '../client/client.ts';
+import { messageOf } from '../util/message-of.ts';
 import type { Transform } from './intake.ts';
 
 /** What a list or watch asks for, as far as it is not the reflector's to say. */
@@ -136,7 +137,6 @@ function requireSelector(
   try {
     parse(selector ?? '');
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new SyntaxError(`${groupResourceOf(resource)}: ${field}: ${why}`, { cause });
+    throw new SyntaxError(`${groupResourceOf(resource)}: ${field}: ${messageOf(cause)}`, { cause });
   }
 }

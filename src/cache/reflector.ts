@@ -6,6 +6,7 @@ import { noInformerMetrics } from '../metrics/reflector-metrics.ts';
 import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
+import { messageOf } from '../util/message-of.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { BoundedSource } from './bounded-source.ts';
 import type { DeltaSink } from './delta-queue.ts';
@@ -18,7 +19,7 @@ import type { Progress } from './progress.ts';
 import { limitsOf } from './reflector-options.ts';
 import type { ReflectorDeps, ReflectorLimits, ReflectorOptions } from './reflector-options.ts';
 import type { ReflectorState, Watching, Working } from './reflector-state.ts';
-import { Setbacks, textOf } from './setbacks.ts';
+import { Setbacks } from './setbacks.ts';
 import type { WatchConnection } from './watch-connection.ts';
 import { WatchListSupport } from './watch-list-support.ts';
 import { isVeryShort, reactionTo } from './watch-outcome.ts';
@@ -148,7 +149,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
         this.#watchList.refused();
       }
       this.#log.v(4).info('Could not stream the initial state; listing instead', {
-        err: textOf(error),
+        err: messageOf(error),
       });
     }
     connection?.close();
@@ -209,7 +210,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     const error = 'error' in end ? end.error : undefined;
     this.#log.v(isApiError(error, 'tooManyRequests') ? 2 : 4).info('Watch closed', {
       how: end.how,
-      ...(error === undefined ? {} : { err: textOf(error) }),
+      ...(error === undefined ? {} : { err: messageOf(error) }),
     });
     return this.#setbacks.wait(error, then);
   }

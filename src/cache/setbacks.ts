@@ -1,6 +1,7 @@
 import type { KubernetesObject } from '../api/object.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
+import { messageOf } from '../util/message-of.ts';
 import type { ProgressClock } from './progress.ts';
 import type { Waiting, Working } from './reflector-state.ts';
 import { RetryPace } from './retry-pace.ts';
@@ -44,7 +45,7 @@ export class Setbacks {
 
   /** A pause before `next`, after something that is no failure. */
   wait<T extends KubernetesObject>(error: unknown, next: Working<T>): Waiting<T> {
-    const reason = error === undefined ? 'The watch was closed' : textOf(error);
+    const reason = error === undefined ? 'The watch was closed' : messageOf(error);
     return { phase: 'waiting', delayMs: this.#pace.next(error), reason, next };
   }
 
@@ -68,8 +69,4 @@ export class Setbacks {
   over(): void {
     this.#trouble.over();
   }
-}
-
-export function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -2,6 +2,7 @@ import { ApiError, isApiError } from '../api/api-error.ts';
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
+import { messageOf } from '../util/message-of.ts';
 import { permissionToGrant } from './permission.ts';
 
 /** Trouble that lasts is mentioned again after so long, in milliseconds. */
@@ -92,8 +93,4 @@ function legible(ms: number): string {
 function kindOf(error: unknown): string {
   if (error instanceof ApiError) return error.kind;
   return error instanceof Error ? error.name : typeof error;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

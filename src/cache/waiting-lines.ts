@@ -1,5 +1,6 @@
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
+import { messageOf } from '../util/message-of.ts';
 import type { Progress } from './progress.ts';
 
 /** As much of an informer as it takes to say what it waits for. */
@@ -80,7 +81,7 @@ export class WaitingLines {
       if (hasSynced || progress.missing) continue;
       const { lastError, lastErrorToldMs = -Infinity, phase } = progress;
       if (lastErrorToldMs > latelyMs) continue;
-      const why = lastError === undefined ? { phase } : { lastError: textOf(lastError) };
+      const why = lastError === undefined ? { phase } : { lastError: messageOf(lastError) };
       const reason = why.lastError ?? phase;
       const group = reasons.get(reason) ?? { why, sinceMs: waiting.sinceMs, names: [] };
       reasons.set(reason, group);
@@ -101,8 +102,4 @@ export class WaitingLines {
       ...why,
     });
   }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
