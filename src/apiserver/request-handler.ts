@@ -11,8 +11,8 @@ import type { OpenStreams } from './open-streams.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
 import { recordOf } from './request-log.ts';
 import type { Registry } from './registry.ts';
-import type { Target } from './request-info.ts';
-import { parseTarget, requestInfo } from './request-info.ts';
+import type { RequestInfo, Target } from './request-info.ts';
+import { parseTarget } from './request-info.ts';
 import { errorResponse, jsonResponse, streamResponse, textResponse } from './response.ts';
 import type { RenderedAnswer } from './router.ts';
 import { answerCall } from './router.ts';
@@ -91,7 +91,10 @@ export class RequestHandler {
       }
       const target = parseTarget(request.path);
       if (authenticate) this.#requireToken(request, target);
-      return this.#document(request, target) ?? (await this.#operate(request, target, warnings));
+      return (
+        this.#document(request, target) ??
+        (await this.#operate(request, target, record.info, warnings))
+      );
     } catch (error) {
       if (error instanceof StatusError) return errorResponse(error, warnings);
       if (error instanceof ConnectionReset || request.signal?.aborted) throw error;
@@ -126,9 +129,13 @@ export class RequestHandler {
     return document && jsonResponse(200, document.value, [], document.contentType);
   }
 
-  async #operate(request: HttpRequest, target: Target, warnings: string[]): Promise<HttpResponse> {
+  async #operate(
+    request: HttpRequest,
+    target: Target,
+    info: RequestInfo | undefined,
+    warnings: string[],
+  ): Promise<HttpResponse> {
     const { backend } = this.#deps;
-    const info = requestInfo(request.method, target);
     const answer = info && (await answerCall(backend, request, info, warnings));
     if (!answer) {
       if (isOfTheServer(backend.registry, target)) throw noSuchPath();

@@ -199,10 +199,18 @@ export function countCrd(): Draft<CustomResourceDefinition> {
   return crdOf(COUNTS);
 }
 
-/** What crds/ has of `resource`. */
+const crds = new Map<string, Draft<CustomResourceDefinition>>();
+
+/** What crds/ has of `resource`, read once; a copy. */
 export function crdOf(resource: Resource): Draft<CustomResourceDefinition> {
-  const file = join(import.meta.dirname, `../../crds/${groupResourceOf(resource)}.yaml`);
-  return parse(readFileSync(file, 'utf8')) as Draft<CustomResourceDefinition>;
+  const name = groupResourceOf(resource);
+  let crd = crds.get(name);
+  if (!crd) {
+    const file = join(import.meta.dirname, `../../crds/${name}.yaml`);
+    crd = parse(readFileSync(file, 'utf8')) as Draft<CustomResourceDefinition>;
+    crds.set(name, crd);
+  }
+  return structuredClone(crd);
 }
 
 export function countDraft(
