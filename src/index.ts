@@ -1,6 +1,7 @@
 /**
  * The library: what client-go and controller-runtime are to Go. Start with `Controller`, which puts
- * informers, a work queue and a sync handler together; every part also stands alone.
+ * informers, a work queue and a sync handler together, and `runControllers`, which runs it with all
+ * it needs; every part also stands alone.
  */
 
 // Objects, resources, errors: data and pure functions.
@@ -161,6 +162,12 @@ export { HttpServer } from './manager/http-server.ts';
 export type { HealthCheck, HttpServerRoutes } from './manager/http-server.ts';
 export { Manager } from './manager/manager.ts';
 export type { Leadership, ManagerOptions, Stage } from './manager/manager.ts';
+export { controllerManager, runControllers } from './manager/run-controllers.ts';
+export type {
+  ControllerKit,
+  ControllerManagerOptions,
+  LeaderElectionOptions,
+} from './manager/run-controllers.ts';
 export { RunHistory } from './manager/run-history.ts';
 export type {
   CallRecord,
@@ -187,3 +194,5 @@ export { silentLogger } from './util/logger.ts';
 export type { LogFields, Logger } from './util/logger.ts';
 export { runAll } from './util/run-all.ts';
 export type { Runnable } from './util/runnable.ts';
+export { textLogger } from './util/text-logger.ts';
+export type { TextLoggerOptions } from './util/text-logger.ts';

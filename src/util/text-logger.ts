@@ -1,0 +1,125 @@
+import { goQuote } from './go-quote.ts';
+import type { LogFields, Logger } from './logger.ts';
+
+export interface TextLoggerOptions {
+  /**
+   * Lines of this verbosity and below are shown: 2 shows changes to objects, 4 decisions.
+   * @default 0
+   */
+  readonly verbosity?: number;
+  /**
+   * Takes one line, without its line break.
+   * @default standard error
+   */
+  readonly write?: (line: string) => void;
+  /**
+   * Milliseconds since the Unix epoch.
+   * @default Date.now
+   */
+  readonly now?: () => number;
+}
+
+/** Characters of a field: what a line shows of an object is its author's. */
+const LONGEST_FIELD = 4096;
+
+/** Causes below this depth are not shown: a chain may be a circle. */
+const DEEPEST_CAUSE = 8;
+
+/**
+ * A logger for programs that have none: one line of text each, in the manner of klog.
+ *
+ *     I 2026-05-30T07:57:55.721Z "Updated Deployment" controller="foo" foo="default/web"
+ *
+ * It shows what it is given: fields must not hold secrets.
+ */
+export function textLogger(options: TextLoggerOptions = {}): Logger {
+  const { verbosity = 0, write = standardError, now = Date.now } = options;
+  return new TextLogger({ verbosity, write, now }, 0, '', {});
+}
+
+class TextLogger implements Logger {
+  readonly #options: Required<TextLoggerOptions>;
+  readonly #level: number;
+  readonly #name: string;
+  readonly #fields: LogFields;
+
+  constructor(
+    options: Required<TextLoggerOptions>,
+    level: number,
+    name: string,
+    fields: LogFields,
+  ) {
+    this.#options = options;
+    this.#level = level;
+    this.#name = name;
+    this.#fields = fields;
+  }
+
+  get enabled(): boolean {
+    return this.#level <= this.#options.verbosity;
+  }
+
+  info(message: string, fields?: LogFields): void {
+    if (this.enabled) this.#write('I', message, { ...this.#fields, ...fields });
+  }
+
+  error(error: unknown, message: string, fields?: LogFields): void {
+    const about = error === undefined || error === null ? {} : { err: error };
+    this.#write('E', message, { ...about, ...this.#fields, ...fields });
+  }
+
+  v(level: number): Logger {
+    return new TextLogger(this.#options, level, this.#name, this.#fields);
+  }
+
+  with(fields: LogFields): Logger {
+    const all = { ...this.#fields, ...fields };
+    return new TextLogger(this.#options, this.#level, this.#name, all);
+  }
+
+  named(name: string): Logger {
+    const full = this.#name ? `${this.#name}.${name}` : name;
+    return new TextLogger(this.#options, this.#level, full, this.#fields);
+  }
+
+  #write(letter: 'I' | 'E', message: string, fields: LogFields): void {
+    const { write, now } = this.#options;
+    let line = `${letter} ${new Date(now()).toISOString()} ${goQuote(message)}`;
+    if (this.#name) line += ` logger=${goQuote(this.#name)}`;
+    for (const [key, value] of Object.entries(fields)) {
+      if (value !== undefined) line += ` ${key}=${fieldText(value)}`;
+    }
+    write(line);
+  }
+}
+
+function fieldText(value: unknown): string {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (typeof value === 'string') return goQuote(cut(value));
+  if (value instanceof Error) return goQuote(cut(errorText(value, 0)));
+  try {
+    return cut(JSON.stringify(value) ?? goQuote(String(value)));
+  } catch (error) {
+    // A cycle, or a BigInt: a line about something must not be what fails.
+    return goQuote(`cannot be shown: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** With its causes, which libraries wrap; with its stack, if the program itself is wrong. */
+function errorText(error: Error, depth: number): string {
+  const isBug =
+    error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
+  const own = (isBug && error.stack) || error.message || error.name;
+  const { cause } = error;
+  return cause instanceof Error && depth < DEEPEST_CAUSE
+    ? `${own}: ${errorText(cause, depth + 1)}`
+    : own;
+}
+
+function cut(text: string): string {
+  return text.length > LONGEST_FIELD ? `${text.slice(0, LONGEST_FIELD)}…` : text;
+}
+
+function standardError(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
