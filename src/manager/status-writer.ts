@@ -1,7 +1,17 @@
+import { isApiError } from '../api/api-error.ts';
 import { equalJson } from '../api/equal.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
+import type { Logger } from '../util/logger.ts';
+
+/** As much of a sync's context as it takes. */
+export interface StatusContext {
+  readonly client: Pick<Client, 'get' | 'patch'>;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
 
 export type WithStatus = KubernetesObject & { status?: object };
 
@@ -12,16 +22,23 @@ export type WithStatus = KubernetesObject & { status?: object };
  *
  * A CustomResourceDefinition older than the status it is given prunes the fields it does not know.
  * They are learned from the server's answers and left out of the comparison, or each sync would
- * write them again.
+ * write them again. One without a status subresource is told of in the log, once: writing the status
+ * with the rest of the object would count as a change of what the user wants.
  */
 export class StatusWriter<T extends WithStatus> {
   readonly #resource: Resource<T>;
   readonly #fieldManager: string;
   readonly #pruned = new Set<string>();
+  #hasSubresource = true;
 
   constructor(resource: Resource<T>, fieldManager: string) {
     this.#resource = resource;
     this.#fieldManager = fieldManager;
+  }
+
+  /** False since the server answered that there is no status to write. */
+  get hasSubresource(): boolean {
+    return this.#hasSubresource;
   }
 
   /** True if `status` says something that the object does not say, and the server would keep it. */
@@ -29,9 +46,12 @@ export class StatusWriter<T extends WithStatus> {
     return !equalJson(this.#kept(object.status ?? {}), this.#kept(status));
   }
 
-  /** Puts `status` in the place of the object's. Ask `differs` first. */
+  /**
+   * Puts `status` in the place of the object's. Ask `differs` first. Rejects with `notFound` if the
+   * object is gone, with `conflict` if it is another by now.
+   */
   async write(
-    { client, signal }: { readonly client: Pick<Client, 'patch'>; readonly signal: AbortSignal },
+    { client, signal, log }: StatusContext,
     object: DeepReadonly<T>,
     status: NonNullable<T['status']>,
   ): Promise<void> {
@@ -43,13 +63,31 @@ export class StatusWriter<T extends WithStatus> {
       metadata: { uid, resourceVersion },
       status: { ...gone, ...Object.fromEntries(said) },
     };
-    const answer = await client.patch(
-      this.#resource,
-      { namespace, name },
-      { type: 'merge', body },
-      { subresource: 'status', fieldManager: this.#fieldManager, signal },
-    );
-    this.#learn(status, answer.status ?? {});
+    try {
+      const answer = await client.patch(
+        this.#resource,
+        { namespace, name },
+        { type: 'merge', body },
+        { subresource: 'status', fieldManager: this.#fieldManager, signal },
+      );
+      this.#hasSubresource = true;
+      this.#learn(status, answer.status ?? {});
+    } catch (error) {
+      if (!isApiError(error, 'notFound')) throw error;
+      // The answer is the same for an object that is gone, and whose deletion will be told.
+      const live = await client.get(this.#resource, { namespace, name }, { signal });
+      if (live.metadata.uid === uid) this.#tellMissing(log);
+    }
+  }
+
+  #tellMissing(log: Logger): void {
+    if (this.#hasSubresource) {
+      log.error(undefined, 'The status cannot be written: its resource has no status subresource', {
+        resource: groupResourceOf(this.#resource),
+        fix: 'install the CustomResourceDefinition that comes with this program: kubectl apply -f crds/',
+      });
+    }
+    this.#hasSubresource = false;
   }
 
   #learn(sent: object, stored: object): void {

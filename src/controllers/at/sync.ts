@@ -10,7 +10,7 @@ import { controllerOf, isControlledBy } from '../../api/owner-reference.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
 import type { StatusWriter } from '../../manager/status-writer.ts';
-import type { EventRecorder } from '../../record/event-recorder.ts';
+import type { EventRecorder, Recorded } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { done, requeueAfter, TerminalError } from '../../workqueue/outcome.ts';
@@ -106,31 +106,28 @@ class AtSync {
     }
     const leftMs = dueMs - this.#deps.clock.now();
     if (leftMs > 0) {
-      await this.#write({ kind: 'pending', reason: 'Scheduled', message: `Runs at ${schedule}` });
+      await this.#tell({ kind: 'pending', reason: 'Scheduled', message: `Runs at ${schedule}` });
       return requeueAfter(leftMs);
     }
     return this.#start(parsed.words, -leftMs);
   }
 
-  /** The spec is at fault: nothing happens until it is changed. */
-  async #refuse(message: string): Promise<never> {
-    const { recorder } = this.#deps;
-    recorder.warning(this.#at, 'InvalidSpec', message);
-    await this.#write({ kind: 'stalled', reason: 'InvalidSpec', message });
-    throw new TerminalError(message);
+  /** The spec is at fault: nothing happens until it is changed. That is said once. */
+  async #refuse(message: string): Promise<Outcome> {
+    const isNews = await this.#tell({ kind: 'stalled', reason: 'InvalidSpec', message });
+    if (isNews) throw new TerminalError(message);
+    return done();
   }
 
   async #start(words: readonly string[], lateMs: number): Promise<Outcome> {
-    const { signal, log } = this.#context;
-    const { recorder } = this.#deps;
+    const { log } = this.#context;
     const present = (await this.#livePod()) ?? (await this.#create(words));
     if (!present) return done();
     if (!isControlledBy(present, this.#at)) return this.#wait(present);
     const late = lateMs >= 1000 ? `, ${formatDuration(Math.floor(lateMs / 1000) * 1000)} late` : '';
     const message = `Started in Pod ${this.#podAt.name}${late}`;
-    await recorder.normal(this.#at, 'Started', message).attempted(signal);
     log.v(2).info('Command started', { pod: objectKey(this.#podAt.namespace, this.#podAt.name) });
-    await this.#write({ kind: 'running', podUID: present.metadata.uid, message });
+    await this.#tell({ kind: 'running', podUID: present.metadata.uid, message });
     return done();
   }
 
@@ -149,7 +146,7 @@ class AtSync {
       if (signal.aborted) throw cause;
       const message = `Error creating: ${cause instanceof Error ? cause.message : String(cause)}`;
       this.#deps.recorder.warning(this.#at, 'FailedCreate', message);
-      await this.#write({ kind: 'pending', reason: 'FailedCreate', message });
+      await this.#tell({ kind: 'pending', reason: 'FailedCreate', message });
       throw cause;
     }
   }
@@ -160,32 +157,26 @@ class AtSync {
     const controller = controllerOf(present);
     if (controller?.kind === ATS.kind && controller.name === this.#at.metadata.name) {
       const message = `Pod "${name}" of a former At of this name is going away`;
-      await this.#write({ kind: 'pending', reason: 'PodLeaving', message });
+      await this.#tell({ kind: 'pending', reason: 'PodLeaving', message });
       return done();
     }
     const message = `Resource "${name}" already exists and is not managed by At`;
-    this.#deps.recorder.warning(this.#at, 'ErrResourceExists', message);
-    await this.#write({ kind: 'stalled', reason: 'ErrResourceExists', message });
+    await this.#tell({ kind: 'stalled', reason: 'ErrResourceExists', message });
     throw new Error(message);
   }
 
   /** The command runs, or has run, in the Pod of this uid. */
   async #follow(podUID: string): Promise<Outcome> {
-    const { recorder } = this.#deps;
-    const { signal } = this.#context;
     const cached = this.#deps.pods.get(objectKey(this.#podAt.namespace, this.#podAt.name));
     const pod = cached?.metadata.uid === podUID ? cached : await this.#livePod();
     if (pod?.metadata.uid !== podUID) {
       const message = `Pod "${this.#podAt.name}" is gone, and how the command ended is not known`;
-      await recorder.warning(this.#at, 'Failed', message).attempted(signal);
-      await this.#write({ kind: 'failed', reason: 'PodLost', message });
+      await this.#tell({ kind: 'failed', reason: 'PodLost', message });
     } else if (pod.status?.phase === 'Succeeded') {
-      await recorder.normal(this.#at, 'Completed', 'The command ended well').attempted(signal);
-      await this.#write({ kind: 'succeeded' });
+      await this.#tell({ kind: 'succeeded' });
     } else if (pod.status?.phase === 'Failed') {
       const message = `The command failed: ${exitOf(pod)}`;
-      await recorder.warning(this.#at, 'Failed', message).attempted(signal);
-      await this.#write({ kind: 'failed', reason: 'CommandFailed', message });
+      await this.#tell({ kind: 'failed', reason: 'CommandFailed', message });
     }
     return done();
   }
@@ -200,10 +191,39 @@ class AtSync {
     }
   }
 
-  async #write(state: AtState): Promise<void> {
-    const { statuses, clock } = this.#deps;
+  /**
+   * Writes the status, unless the At says so already; events go before it, so that a crash in between
+   * repeats them rather than losing them.
+   *
+   * @returns false if the At says so already
+   */
+  async #tell(state: AtState): Promise<boolean> {
+    const { statuses, clock, recorder } = this.#deps;
     const status = buildStatus(this.#at, state, clock.now());
-    if (statuses.differs(this.#at, status)) await statuses.write(this.#context, this.#at, status);
+    if (!statuses.differs(this.#at, status)) return false;
+    await recordState(recorder, this.#at, state)?.attempted(this.#context.signal);
+    await statuses.write(this.#context, this.#at, status);
+    return true;
+  }
+}
+
+/** The event that goes with a state, if one does. */
+function recordState(
+  recorder: EventRecorder,
+  at: DeepReadonly<At>,
+  state: AtState,
+): Recorded | undefined {
+  switch (state.kind) {
+    case 'pending':
+      return undefined;
+    case 'stalled':
+      return recorder.warning(at, state.reason, state.message);
+    case 'running':
+      return recorder.normal(at, 'Started', state.message);
+    case 'succeeded':
+      return recorder.normal(at, 'Completed', 'The command ended well');
+    case 'failed':
+      return recorder.warning(at, 'Failed', state.message);
   }
 }
 

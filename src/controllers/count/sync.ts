@@ -65,8 +65,9 @@ class CountSync {
     const longest = podName(count, Math.max(0, count.spec.count - 1));
     if (longest.length > LONGEST_POD_NAME) {
       const message = `Pod name ${longest.slice(0, 40)}... would have ${longest.length} characters, ${LONGEST_POD_NAME} are allowed; use a Count with a shorter name`;
-      await this.#writeStatus(owned, { reason: 'NameTooLong', message, stalled: true });
-      throw new TerminalError(message);
+      const obstacle = { reason: 'NameTooLong', message, stalled: true };
+      if (await this.#writeStatus(owned, obstacle)) throw new TerminalError(message);
+      return;
     }
     const plan = planPods(count, owned);
     const { obstacle, cause } =
@@ -172,14 +173,15 @@ class CountSync {
     );
   }
 
+  /** @returns false if the Count says so already */
   async #writeStatus(
     owned: readonly DeepReadonly<Pod>[],
     obstacle: Obstacle | undefined,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const count = this.#count;
     const { statuses, recorder, clock } = this.#deps;
     const status = buildStatus(count, owned, obstacle, clock.now());
-    if (!statuses.differs(count, status)) return;
+    if (!statuses.differs(count, status)) return false;
     const { signal, log } = this.#context;
     const { generation } = count.metadata;
     if (
@@ -194,6 +196,7 @@ class CountSync {
       const fields = { ready: readyReplicas, desired: count.spec.count };
       log.v(2).info(healthy ? 'Count is healthy' : 'Count is not healthy', fields);
     }
+    return true;
   }
 }
 

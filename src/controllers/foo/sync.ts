@@ -55,8 +55,9 @@ class FooSync {
   async run(): Promise<void> {
     const problem = nameProblem(this.#foo);
     if (problem !== undefined) {
-      await this.#writeStatus({ kind: 'stalled', reason: 'InvalidSpec', message: problem });
-      throw new TerminalError(problem);
+      const stalled = { kind: 'stalled', reason: 'InvalidSpec', message: problem } as const;
+      if (await this.#writeStatus(stalled)) throw new TerminalError(problem);
+      return;
     }
     const { namespace } = this.#foo.metadata;
     const { deploymentName: name } = this.#foo.spec;
@@ -73,7 +74,8 @@ class FooSync {
         return this.#refuse(name);
       case 'leaving': {
         const message = `Deployment "${name}" is being deleted; it is created anew when it is gone`;
-        return this.#writeStatus({ kind: 'reconciling', reason: 'DeploymentLeaving', message });
+        await this.#writeStatus({ kind: 'reconciling', reason: 'DeploymentLeaving', message });
+        return;
       }
       case 'created':
       case 'changed':
@@ -86,7 +88,7 @@ class FooSync {
       case 'unchanged':
     }
     await this.#deleteFormer(name);
-    await this.#tellSynced();
+    await this.#tellSynced(outcome.kind !== 'unchanged');
     await this.#writeStatus(standingOf(outcome.object), outcome.object);
   }
 
@@ -114,18 +116,20 @@ class FooSync {
   }
 
   /** Before the status that says so: a crash in between repeats the event rather than losing it. */
-  async #tellSynced(): Promise<void> {
-    if (wasTold(this.#foo)) return;
-    const { recorder } = this.#deps;
+  async #tellSynced(isNews: boolean): Promise<void> {
+    const { recorder, statuses } = this.#deps;
+    // Where there is no status to tell by, only what has just been done is told.
+    if (statuses.hasSubresource ? wasTold(this.#foo) : !isNews) return;
     const recorded = recorder.normal(this.#foo, 'Synced', 'Foo synced successfully');
     await recorded.attempted(this.#context.signal);
   }
 
-  async #writeStatus(standing: Standing, deployment?: DeepReadonly<Deployment>): Promise<void> {
+  /** @returns false if the Foo says so already */
+  async #writeStatus(standing: Standing, deployment?: DeepReadonly<Deployment>): Promise<boolean> {
     const { statuses, clock } = this.#deps;
     const status = buildStatus(this.#foo, standing, deployment, clock.now());
-    if (statuses.differs(this.#foo, status)) {
-      await statuses.write(this.#context, this.#foo, status);
-    }
+    if (!statuses.differs(this.#foo, status)) return false;
+    await statuses.write(this.#context, this.#foo, status);
+    return true;
   }
 }

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS } from '../../src/api/builtin.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import type { Foo } from '../../src/api/generated/foo.ts';
+import type { KubernetesObject } from '../../src/api/object.ts';
+import { controllerReference } from '../../src/api/owner-reference.ts';
+import { Simulation } from '../support/simulation.ts';
+
+const FOO = { namespace: 'default', name: 'example-foo' };
+
+/** A CRD as sample-controller's users have it: without defaults, conditions and observedGeneration. */
+function theirCrd({ withStatus }: { withStatus: boolean }) {
+  const schema = {
+    type: 'object',
+    properties: {
+      spec: {
+        type: 'object',
+        properties: {
+          deploymentName: { type: 'string' },
+          replicas: { type: 'integer', minimum: 1, maximum: 10 },
+        },
+      },
+      status: { type: 'object', properties: { availableReplicas: { type: 'integer' } } },
+    },
+  };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {
+      name: 'foos.samplecontroller.k8s.io',
+      annotations: { 'api-approved.kubernetes.io': 'unapproved, experimental-only' },
+    },
+    spec: {
+      group: 'samplecontroller.k8s.io',
+      scope: 'Namespaced',
+      names: { kind: 'Foo', plural: 'foos', singular: 'foo', listKind: 'FooList' },
+      versions: [
+        {
+          name: 'v1alpha1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: schema },
+          ...(withStatus ? { subresources: { status: {} } } : {}),
+        },
+      ],
+    },
+  };
+}
+
+describe('given a user of sample-controller who takes this daemon instead', () => {
+  let world: Simulation;
+  let requests: string[];
+
+  beforeEach(() => {
+    world = new Simulation();
+    world.startCluster();
+    requests = [];
+  });
+  afterEach(() => world.end());
+
+  const startDaemon = () =>
+    world.startDaemonBehind(
+      (handler) => (request) => {
+        if (request.method !== 'GET' && !request.path.includes('/events')) {
+          requests.push(`${request.method} ${request.path.split('?')[0]}`);
+        }
+        return handler(request);
+      },
+      { controllers: ['foo'] },
+    );
+  const foo = () => world.client.get(FOOS, FOO);
+  const deployment = () => world.client.get(DEPLOYMENTS, FOO);
+
+  /** What their controller has left behind: a Foo that is rolled out. */
+  async function inherit(options: { withStatus: boolean; replicas?: number }): Promise<Foo> {
+    await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, theirCrd(options));
+    const { replicas = 1 } = options;
+    const theirs = await world.client.create(FOOS, {
+      apiVersion: 'samplecontroller.k8s.io/v1alpha1',
+      kind: 'Foo',
+      metadata: FOO,
+      spec: { deploymentName: 'example-foo', replicas },
+    });
+    const labels = { app: 'nginx', controller: 'example-foo' };
+    await world.client.create(
+      DEPLOYMENTS,
+      {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { ...FOO, ownerReferences: [controllerReference(theirs)] },
+        spec: {
+          replicas,
+          selector: { matchLabels: labels },
+          template: {
+            metadata: { labels },
+            spec: { containers: [{ name: 'nginx', image: 'nginx:latest' }] },
+          },
+        },
+      },
+      { fieldManager: 'sample-controller' },
+    );
+    await world.until(
+      'available',
+      async () => (await deployment()).status?.availableReplicas === replicas,
+    );
+    if (options.withStatus) {
+      const body = { status: { availableReplicas: replicas } };
+      await world.client.patch(FOOS, FOO, { type: 'merge', body }, { subresource: 'status' });
+    }
+    return theirs;
+  }
+
+  it('nothing is created, rewritten or told anew', async () => {
+    await inherit({ withStatus: true });
+    const before = [await foo(), await deployment()];
+    startDaemon();
+    await world.pass(60_000);
+    assert.deepEqual([await foo(), await deployment()], before);
+    assert.deepEqual(requests, [
+      'PATCH /apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/example-foo/status',
+    ]);
+    assert.deepEqual(await world.events('sample-controller'), []);
+    assert.deepEqual(world.errors(), []);
+  });
+
+  it('status fields that their CRD prunes are written once, and not on every resync', async () => {
+    await inherit({ withStatus: true });
+    world.startDaemonBehind(
+      (handler) => (request) => {
+        if (request.path.includes('/status')) requests.push(request.method);
+        return handler(request);
+      },
+      { controllers: ['foo'], resyncPeriodMs: 30_000 },
+    );
+    await world.pass(10 * 60_000);
+    assert.deepEqual(requests, ['PATCH']);
+  });
+
+  it('a changed Foo changes their Deployment, under their field manager', async () => {
+    await inherit({ withStatus: true });
+    startDaemon();
+    await world.pass(5000);
+    const body = { spec: { replicas: 3 } };
+    await world.client.patch(FOOS, FOO, { type: 'merge', body });
+    await world.until(
+      'three available',
+      async () => ((await foo()).status as { availableReplicas?: number }).availableReplicas === 3,
+    );
+    assert.equal((await deployment()).spec?.replicas, 3);
+    assert.deepEqual(world.errors(), []);
+  });
+
+  it('a Foo without replicas leaves the number to whoever scales the Deployment', async () => {
+    await inherit({ withStatus: true });
+    await world.client.patch(FOOS, FOO, {
+      type: 'json',
+      body: [{ op: 'remove', path: '/spec/replicas' }],
+    });
+    startDaemon();
+    await world.client.patch(DEPLOYMENTS, FOO, { type: 'merge', body: { spec: { replicas: 2 } } });
+    await world.pass(60_000);
+    assert.equal((await deployment()).spec?.replicas, 2);
+  });
+
+  it('a CRD without status subresource is told once, and all the rest works', async () => {
+    await inherit({ withStatus: false });
+    startDaemon();
+    await world.pass(60_000);
+    await world.client.patch(FOOS, FOO, { type: 'merge', body: { spec: { replicas: 2 } } });
+    await world.until('scaled', async () => (await deployment()).spec?.replicas === 2);
+    await world.pass(60_000);
+    const [line, ...more] = world.errors();
+    assert.match(
+      line ?? '',
+      /^The status cannot be written: its resource has no status subresource/,
+    );
+    assert.deepEqual(more, []);
+    const { generation } = (await foo()).metadata as KubernetesObject['metadata'];
+    assert.equal(generation, 2, 'nothing but the user changed the Foo');
+  });
+
+  it('a Foo whose deploymentName is empty is told so, and not retried', async () => {
+    await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, theirCrd({ withStatus: true }));
+    startDaemon();
+    await world.client.create(FOOS, {
+      apiVersion: 'samplecontroller.k8s.io/v1alpha1',
+      kind: 'Foo',
+      metadata: FOO,
+      spec: { deploymentName: '', replicas: 1 },
+    });
+    await world.pass(60 * 60_000);
+    assert.equal(world.errors().length, 1, world.errors().join('\n'));
+    assert.match(world.errors().join(), /spec\.deploymentName is empty: set it/);
+  });
+});
