@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS } from '../../src/api/builtin.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
 import type { Foo } from '../../src/api/generated/foo.ts';
-import type { KubernetesObject } from '../../src/api/object.ts';
 import { controllerReference } from '../../src/api/owner-reference.ts';
 import { Simulation } from '../support/simulation.ts';
 
@@ -176,7 +175,7 @@ describe('given a user of sample-controller who takes this daemon instead', () =
       /^The status cannot be written: its resource has no status subresource/,
     );
     assert.deepEqual(more, []);
-    const { generation } = (await foo()).metadata as KubernetesObject['metadata'];
+    const { generation } = (await foo()).metadata;
     assert.equal(generation, 2, 'nothing but the user changed the Foo');
   });
 
