@@ -49,7 +49,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     const applied = await kubectl.run('apply', '-f', CRDS);
     assert.match(
       applied,
-      /^customresourcedefinition\.apiextensions\.k8s\.io\/counts\.demo\.mark8s\.io (created|configured|unchanged)\n/,
+      /^customresourcedefinition\.apiextensions\.k8s\.io\/counts\.demo\.mark8s\.io (created|configured|unchanged)$/m,
     );
     const waited = await kubectl.run('wait', '--for=condition=Established', 'crd', '--all');
     assert.match(waited, /\/counts\.demo\.mark8s\.io condition met\n/);
