@@ -7,8 +7,7 @@
  */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseCustomResources } from '../src/codegen/custom-resource.ts';
-import { generateTypes, moduleNameOf } from '../src/codegen/generate-types.ts';
+import { generateModules } from '../src/codegen/generate-modules.ts';
 
 const root = join(import.meta.dirname, '..');
 const folder = 'src/api/generated';
@@ -19,17 +18,13 @@ const modules = {
   Resource: '../resource.ts',
 };
 
+const definitions = globSync('crds/*.yaml', { cwd: root })
+  .toSorted()
+  .map((source) => ({ source, text: readFileSync(join(root, source), 'utf8') }));
 const wanted = new Map(
-  globSync('crds/*.yaml', { cwd: root })
-    .toSorted()
-    .flatMap((source) =>
-      parseCustomResources(readFileSync(join(root, source), 'utf8')).map(
-        (resource): [path: string, text: string] => [
-          join(folder, `${moduleNameOf(resource)}.ts`),
-          generateTypes(resource, { source, command: '`npm run generate`', modules }),
-        ],
-      ),
-    ),
+  generateModules(definitions, { command: '`npm run generate`', modules }).map(
+    ({ fileName, text }): [path: string, text: string] => [join(folder, fileName), text],
+  ),
 );
 const present = new Map(
   globSync(`${folder}/*.ts`, { cwd: root }).map((path): [path: string, text: string] => [

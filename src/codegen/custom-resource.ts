@@ -6,11 +6,16 @@ import type { Schema } from './schema.ts';
 /** A kind that a CustomResourceDefinition defines, in one of its versions. */
 export interface CustomResource extends Omit<Resource, 'objectType'> {
   readonly schema: Schema;
+  /** Of the kind's versions, the one people mean: which is stored, if it is served. */
+  readonly isMain: boolean;
 }
 
+/** As deep as lists of objects are looked into: one that kubectl prints is one level. */
+const DEEPEST_LIST = 4;
+
 /**
- * The kinds that the CustomResourceDefinitions in a YAML text define, each in its storage version.
- * Documents of other kinds are passed over.
+ * The kinds that the CustomResourceDefinitions in a YAML text define, in each version that is
+ * served, the main one first. Documents of other kinds are passed over.
  *
  * @throws {SyntaxError} if the text is not YAML
  * @throws {TypeError} if a definition is not a `apiextensions.k8s.io/v1` one, or has no schema
@@ -19,21 +24,20 @@ export function parseCustomResources(text: string): CustomResource[] {
   return parseAllDocuments(text).flatMap((document) => {
     const [error] = document.errors;
     if (error) throw new SyntaxError(error.message, { cause: error });
-    const object: unknown = document.toJS();
-    return isDefinition(object) ? [customResourceOf(object)] : [];
+    return definitionsIn(document.toJS()).flatMap(customResourcesOf);
   });
 }
 
-function isDefinition(object: unknown): object is Record<string, unknown> {
-  return (
-    typeof object === 'object' &&
-    object !== null &&
-    'kind' in object &&
-    object.kind === 'CustomResourceDefinition'
-  );
+function definitionsIn(object: unknown, depth: number = 0): Record<string, unknown>[] {
+  if (typeof object !== 'object' || object === null || !('kind' in object)) return [];
+  if (object.kind === 'CustomResourceDefinition') return [{ ...object }];
+  if (object.kind !== 'List' && object.kind !== 'CustomResourceDefinitionList') return [];
+  const items: unknown = 'items' in object ? object.items : undefined;
+  if (!Array.isArray(items) || depth >= DEEPEST_LIST) return [];
+  return items.flatMap((item) => definitionsIn(item, depth + 1));
 }
 
-function customResourceOf(definition: Record<string, unknown>): CustomResource {
+function customResourcesOf(definition: Record<string, unknown>): CustomResource[] {
   if (definition['apiVersion'] !== 'apiextensions.k8s.io/v1') {
     throw new TypeError(
       `apiVersion must be apiextensions.k8s.io/v1, found ${JSON.stringify(definition['apiVersion'])}`,
@@ -41,20 +45,28 @@ function customResourceOf(definition: Record<string, unknown>): CustomResource {
   }
   const spec = asRecord(definition['spec'], 'spec');
   const names = asRecord(spec['names'], 'spec.names');
-  const versions: unknown[] = Array.isArray(spec['versions']) ? spec['versions'] : [];
-  const stored = versions
-    .map((version, index) => asRecord(version, `spec.versions[${index}]`))
-    .find((version) => version['storage'] === true);
-  if (!stored) throw new TypeError('spec.versions: none of them has storage: true');
+  const group = asString(spec['group'], 'spec.group', /^[a-z0-9.-]+$/);
   const kind = asString(names['kind'], 'spec.names.kind', /^[A-Za-z][A-Za-z0-9]*$/);
-  return {
-    group: asString(spec['group'], 'spec.group', /^[a-z0-9.-]+$/),
-    version: asString(stored['name'], 'spec.versions[].name', /^[a-z0-9]+$/),
-    plural: asString(names['plural'], 'spec.names.plural', /^[a-z0-9-]+$/),
+  const plural = asString(names['plural'], 'spec.names.plural', /^[a-z0-9-]+$/);
+  return servedVersions(spec['versions']).map((version, index) => ({
+    group,
+    version: asString(version['name'], 'spec.versions[].name', /^[a-z]([-a-z0-9]*[a-z0-9])?$/),
+    plural,
     kind,
     namespaced: spec['scope'] === 'Namespaced',
-    schema: asSchema(asRecord(stored['schema'], `${kind}: schema`)['openAPIV3Schema'], kind),
-  };
+    schema: asSchema(asRecord(version['schema'], `${kind}: schema`)['openAPIV3Schema'], kind),
+    isMain: index === 0,
+  }));
+}
+
+/** The stored one first, if it is served. */
+function servedVersions(versions: unknown): Record<string, unknown>[] {
+  const served = (Array.isArray(versions) ? versions : [])
+    .map((version, index) => asRecord(version, `spec.versions[${index}]`))
+    .filter((version) => version['served'] === true);
+  if (served.length === 0) throw new TypeError('spec.versions: none of them has served: true');
+  const isStored = (version: Record<string, unknown>) => version['storage'] === true;
+  return [...served.filter(isStored), ...served.filter((version) => !isStored(version))];
 }
 
 function asString(value: unknown, path: string, form: RegExp): string {

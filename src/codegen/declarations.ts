@@ -1,3 +1,5 @@
+import { alternativesOf } from './alternatives.ts';
+import type { Alternative } from './alternatives.ts';
 import type { CustomResource } from './custom-resource.ts';
 import type { Schema } from './schema.ts';
 import type { Declaration, Field, TypeNode } from './type-node.ts';
@@ -41,7 +43,8 @@ class Module {
       Object.entries(schema.properties ?? {}).filter(([name]) => !INHERITED.has(name)),
     );
     const required = schema.required?.filter((name) => name !== 'status') ?? [];
-    return this.#declare({ ...schema, required, properties }, kind, 'KubernetesObject');
+    const name = kind.charAt(0).toUpperCase() + kind.slice(1);
+    return this.#declare({ ...schema, required, properties }, name, 'KubernetesObject');
   }
 
   #typeOf(schema: Schema, name: string): TypeNode {
@@ -52,7 +55,8 @@ class Module {
 
   #presentTypeOf(schema: Schema, name: string): TypeNode {
     if (schema['x-kubernetes-int-or-string']) return { kind: 'union', of: [NUMBER, STRING] };
-    if (schema.enum) return this.#enumeration(schema.enum, schema, name);
+    const values = schema.enum ?? valuesOfBranches(schema);
+    if (values) return this.#enumeration(values, schema, name);
     switch (schema.type) {
       case 'string':
         return STRING;
@@ -85,7 +89,11 @@ class Module {
     if (isCondition(schema)) return this.#library('Condition');
     const { properties, additionalProperties } = schema;
     if (properties && Object.keys(properties).length > 0) {
-      return { kind: 'named', name: this.#declare(schema, name) };
+      const alternatives = alternativesOf(schema);
+      const declared = alternatives
+        ? this.#declareAlternatives(schema, name, alternatives)
+        : this.#declare(schema, name);
+      return { kind: 'named', name: declared };
     }
     if (schema['x-kubernetes-embedded-resource']) {
       return { kind: 'named', name: this.#declare(schema, name) };
@@ -100,6 +108,67 @@ class Module {
   #declare(schema: Schema, wanted: string, base?: LibraryType): string {
     const name = this.#unusedName(wanted);
     const place = this.declarations.length;
+    this.declarations.splice(place, 0, {
+      kind: 'interface',
+      name,
+      doc: lines(schema.description),
+      ...(base ? { extends: base } : {}),
+      fields: this.#fields(schema, name),
+      open: isOpen(schema),
+    });
+    return name;
+  }
+
+  /** A union of interfaces, one for each form that the object may have. */
+  #declareAlternatives(
+    schema: Schema,
+    wanted: string,
+    alternatives: readonly Alternative[],
+  ): string {
+    const name = this.#unusedName(wanted);
+    const place = this.declarations.length;
+    const touched = new Set(
+      alternatives.flatMap(({ required, absent, narrowed }) => [
+        ...required,
+        ...absent,
+        ...narrowed.keys(),
+      ]),
+    );
+    const fields = this.#fields(schema, name);
+    const common = fields.filter((field) => !touched.has(field.name));
+    const base = common.length > 0 || isOpen(schema) ? this.#unusedName(`${name}Base`) : undefined;
+    const forms = alternatives.map((alternative): Declaration => ({
+      kind: 'interface',
+      name: this.#unusedName(name + formName(alternative)),
+      doc: [],
+      ...(base ? { extends: base } : {}),
+      fields: fields
+        .filter((field) => touched.has(field.name))
+        .map((field) => fieldIn(field, alternative)),
+      open: false,
+    }));
+    const of = forms.map((form): TypeNode => ({ kind: 'named', name: form.name }));
+    this.declarations.splice(
+      place,
+      0,
+      { kind: 'alias', name, doc: lines(schema.description), type: { kind: 'union', of } },
+      ...(base
+        ? [
+            {
+              kind: 'interface',
+              name: base,
+              doc: [],
+              fields: common,
+              open: isOpen(schema),
+            } as const,
+          ]
+        : []),
+      ...forms,
+    );
+    return name;
+  }
+
+  #fields(schema: Schema, name: string): Field[] {
     const declared = Object.entries(schema.properties ?? {}).map(([property, of]): Field => ({
       name: property,
       type: this.#typeOf(of, name + pascalCase(property)),
@@ -107,18 +176,9 @@ class Module {
       optional: of.default === undefined && !schema.required?.includes(property),
       doc: [...lines(of.description), ...defaultTag(of.default)],
     }));
-    const fields = schema['x-kubernetes-embedded-resource']
+    return schema['x-kubernetes-embedded-resource']
       ? [...this.#embeddedFields(declared), ...declared]
       : declared;
-    this.declarations.splice(place, 0, {
-      kind: 'interface',
-      name,
-      doc: lines(schema.description),
-      ...(base ? { extends: base } : {}),
-      fields,
-      open: schema['x-kubernetes-preserve-unknown-fields'] ?? false,
-    });
-    return name;
   }
 
   #embeddedFields(declared: readonly Field[]): Field[] {
@@ -147,6 +207,40 @@ class Module {
     this.#names.add(name);
     return name;
   }
+}
+
+/** The object may have fields that are not declared. */
+function isOpen(schema: Schema): boolean {
+  return schema['x-kubernetes-preserve-unknown-fields'] ?? false;
+}
+
+/** `field` as one of the forms of its object has it. */
+function fieldIn(field: Field, { required, absent, narrowed }: Alternative): Field {
+  if (absent.has(field.name)) return { ...field, type: NEVER, optional: true, doc: [] };
+  const values = narrowed.get(field.name)?.filter(isScalar);
+  const of = values?.map((value): TypeNode => ({ kind: 'literal', value }));
+  const [only] = of ?? [];
+  const type: TypeNode = of && only ? (of.length === 1 ? only : { kind: 'union', of }) : field.type;
+  return { ...field, type, optional: field.optional && !required.has(field.name) };
+}
+
+/** `WithGit`, `WithUserAndPassword`, `WithoutGit`: by what sets a form apart. */
+function formName({ required, absent, narrowed }: Alternative): string {
+  const named = (names: Iterable<unknown>) =>
+    Array.from(names, (name) => pascalCase(String(name)))
+      .slice(0, 3)
+      .join('And');
+  if (required.size > 0) return `With${named(required)}`;
+  const [values] = narrowed.values();
+  return values ? `With${named(values)}` : `Without${named(absent)}`;
+}
+
+/** `anyOf: [{ enum: [a] }, { enum: [b] }]` is an enumeration in pieces. */
+function valuesOfBranches({ oneOf, anyOf }: Schema): readonly unknown[] | undefined {
+  const branches = oneOf ?? anyOf ?? [];
+  const isPiece = (branch: Schema) => branch.enum !== undefined && Object.keys(branch).length === 1;
+  if (branches.length === 0 || !branches.every(isPiece)) return undefined;
+  return [...new Set(branches.flatMap((branch) => branch.enum ?? []))];
 }
 
 /** A `meta/v1` Condition by its looks: it has no other mark in a schema. */
@@ -181,7 +275,8 @@ function singular(name: string): string {
 }
 
 function lines(description: string | undefined): string[] {
-  return description?.trim().split('\n') ?? [];
+  const text = description?.trim();
+  return text ? text.split('\n') : [];
 }
 
 function defaultTag(value: unknown): string[] {

@@ -16,6 +16,13 @@ export interface GenerateTypesOptions {
 
 const WIDTH = 100;
 
+const MARK = '// Generated from ';
+
+/** True if the text is a module that was generated: it may be replaced. */
+export function isGenerated(text: string): boolean {
+  return text.startsWith(MARK);
+}
+
 /**
  * The TypeScript module of a custom resource: its interfaces, and the descriptor that makes
  * clients, informers and listers typed. Equal input gives equal text, in prettier's format.
@@ -23,16 +30,29 @@ const WIDTH = 100;
 export function generateTypes(resource: CustomResource, options: GenerateTypesOptions): string {
   const { all, root, imports } = declarationsOf(resource);
   return `${[
-    `// Generated from ${options.source} by ${options.command}. Do not edit.`,
+    `${MARK}${onOneLine(options.source)} by ${options.command}. Do not edit.`,
     printImports(imports, options.modules),
     ...all.map(printDeclaration),
     printDescriptor(resource, root),
   ].join('\n\n')}\n`;
 }
 
-/** `Count` → `count`, `WebApp` → `web-app`: what the module's file is called. */
-export function moduleNameOf({ kind }: Pick<CustomResource, 'kind'>): string {
-  return words(kind).join('-').toLowerCase();
+/**
+ * What the module's file is called: `WebApp` → `web-app`, and `web-app-v1beta1` for a version that is
+ * not the main one.
+ */
+export function moduleNameOf({
+  kind,
+  version,
+  isMain,
+}: Pick<CustomResource, 'kind' | 'version' | 'isMain'>): string {
+  const name = words(kind).join('-').toLowerCase();
+  return isMain ? name : `${name}-${version}`;
+}
+
+/** Names of files are their author's: what they hold must not end the comment it stands in. */
+function onOneLine(text: string): string {
+  return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '?');
 }
 
 function printImports(
@@ -51,8 +71,11 @@ function printDeclaration(declaration: Declaration): string {
   switch (declaration.kind) {
     case 'alias': {
       const options = declaration.type.kind === 'union' ? declaration.type.of : [declaration.type];
-      const type = options.map((option) => `\n  | ${printType(option)}`).join('');
-      return `${head}export type ${declaration.name} =${type};`;
+      const start = `${head}export type ${declaration.name} =`;
+      const line = `${options.map(printType).join(' | ')};`;
+      if (start.length - head.length + 1 + line.length <= WIDTH) return `${start} ${line}`;
+      if (2 + line.length <= WIDTH) return `${start}\n  ${line}`;
+      return `${start}${options.map((option) => `\n  | ${printType(option)}`).join('')};`;
     }
     case 'interface': {
       const { name, fields, open } = declaration;
@@ -100,8 +123,10 @@ function wrap(line: string, width: number): string[] {
 
 function printDescriptor(resource: CustomResource, root: string): string {
   const { group, version, plural, kind, namespaced } = resource;
+  const constant = constantName(resource);
   return [
-    `export const ${constantName(resource)}: Resource<${root}> = {`,
+    `/** Makes what is asked of informers, listers and clients typed: \`informers.for(${constant})\`. */`,
+    `export const ${constant}: Resource<${root}> = {`,
     `  group: ${quote(group)},`,
     `  version: ${quote(version)},`,
     `  plural: ${quote(plural)},`,

@@ -1,6 +1,6 @@
 /**
  * The part of a structural schema that has a bearing on types. What it leaves out (patterns,
- * bounds, CEL rules, `anyOf` and its kin) narrows values, which the server checks.
+ * bounds, CEL rules) narrows values, which the server checks.
  */
 export interface Schema {
   readonly type?: string;
@@ -12,6 +12,9 @@ export interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: Schema | boolean;
   readonly items?: Schema;
+  readonly oneOf?: readonly Schema[];
+  readonly anyOf?: readonly Schema[];
+  readonly not?: Schema;
   readonly 'x-kubernetes-int-or-string'?: boolean;
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
   readonly 'x-kubernetes-embedded-resource'?: boolean;
@@ -39,14 +42,24 @@ export function asSchema(value: unknown, path: string, depth: number = 0): Schem
     'x-kubernetes-preserve-unknown-fields',
     'x-kubernetes-embedded-resource',
   );
-  for (const member of ['enum', 'required']) {
+  for (const member of ['enum', 'required', 'oneOf', 'anyOf']) {
     const list = schema[member];
     if (list !== undefined && !Array.isArray(list)) throw unexpected(path, member, 'a list', list);
+  }
+  const { required } = schema;
+  if (Array.isArray(required) && required.some((name) => typeof name !== 'string')) {
+    throw unexpected(path, 'required', 'a list of names', required);
   }
   for (const [name, property] of Object.entries(asRecord(schema['properties'] ?? {}, path))) {
     asSchema(property, `${path}.${name}`, depth + 1);
   }
-  const { items, additionalProperties } = schema;
+  for (const member of ['oneOf', 'anyOf']) {
+    const branches = schema[member];
+    if (!Array.isArray(branches)) continue;
+    for (const branch of branches) asSchema(branch, `${path}(${member})`, depth + 1);
+  }
+  const { items, additionalProperties, not } = schema;
+  if (not !== undefined) asSchema(not, `${path}(not)`, depth + 1);
   if (items !== undefined) asSchema(items, `${path}[]`, depth + 1);
   if (additionalProperties !== undefined && typeof additionalProperties !== 'boolean') {
     asSchema(additionalProperties, `${path}{}`, depth + 1);

@@ -11,9 +11,16 @@ const definition = {
     scope: 'Namespaced',
     names: { kind: 'Widget', plural: 'widgets' },
     versions: [
-      { name: 'v1beta1', storage: false, schema: { openAPIV3Schema: { type: 'object' } } },
+      { name: 'v1alpha1', served: false, storage: false },
+      {
+        name: 'v1beta1',
+        served: true,
+        storage: false,
+        schema: { openAPIV3Schema: { type: 'object' } },
+      },
       {
         name: 'v1',
+        served: true,
         storage: true,
         schema: { openAPIV3Schema: { type: 'object', description: 'stored' } },
       },
@@ -21,16 +28,28 @@ const definition = {
   },
 };
 
-test('the storage version is the one that counts', () => {
-  const [resource] = parseCustomResources(JSON.stringify(definition));
-  assert.deepEqual(resource, {
-    group: 'example.com',
-    version: 'v1',
-    plural: 'widgets',
-    kind: 'Widget',
-    namespaced: true,
-    schema: { type: 'object', description: 'stored' },
-  });
+test('each served version counts, the stored one first', () => {
+  const widget = { group: 'example.com', plural: 'widgets', kind: 'Widget', namespaced: true };
+  const stored = { type: 'object', description: 'stored' };
+  assert.deepEqual(parseCustomResources(JSON.stringify(definition)), [
+    { ...widget, version: 'v1', schema: stored, isMain: true },
+    { ...widget, version: 'v1beta1', schema: { type: 'object' }, isMain: false },
+  ]);
+});
+
+test('where the stored version is not served, the first one that is comes first', () => {
+  const versions = definition.spec.versions.map((version) => ({
+    ...version,
+    served: version.name === 'v1beta1',
+  }));
+  const spec = { ...definition.spec, versions };
+  const [main, ...more] = parseCustomResources(JSON.stringify({ ...definition, spec }));
+  assert.deepEqual([main?.version, main?.isMain, more], ['v1beta1', true, []]);
+});
+
+test('definitions in a list, as kubectl prints them, are found', () => {
+  const list = { apiVersion: 'v1', kind: 'List', items: [definition, { kind: 'Pod' }, null] };
+  assert.equal(parseCustomResources(JSON.stringify(list)).length, 2);
 });
 
 test('a cluster-scoped kind is not namespaced', () => {
@@ -42,7 +61,7 @@ test('documents of other kinds and empty ones are passed over', () => {
   const text = `---\napiVersion: v1\nkind: Namespace\n---\n---\n${JSON.stringify(definition)}\n`;
   assert.deepEqual(
     parseCustomResources(text).map(({ kind }) => kind),
-    ['Widget'],
+    ['Widget', 'Widget'],
   );
 });
 
@@ -50,14 +69,14 @@ test('what is no definition of today is refused with its place', () => {
   const refusals: [Record<string, unknown>, RegExp][] = [
     [{ apiVersion: 'apiextensions.k8s.io/v1beta1' }, /apiVersion must be apiextensions.k8s.io\/v1/],
     [{ spec: undefined }, /^spec: expected a mapping/],
-    [{ spec: { ...definition.spec, versions: [] } }, /none of them has storage: true/],
+    [{ spec: { ...definition.spec, versions: [] } }, /none of them has served: true/],
     [{ spec: { ...definition.spec, group: "x';" } }, /^spec.group: expected .* found "x';"/],
     [
       { spec: { ...definition.spec, names: { kind: 'A-B', plural: 'abs' } } },
       /^spec.names.kind: expected/,
     ],
     [
-      { spec: { ...definition.spec, versions: [{ name: 'v1', storage: true }] } },
+      { spec: { ...definition.spec, versions: [{ name: 'v1', served: true }] } },
       /^Widget: schema: expected a mapping/,
     ],
   ];
@@ -80,6 +99,10 @@ test('a schema of the wrong shape is refused where it is wrong', () => {
     [{ items: { nullable: 'yes' } }, /^Widget\[\]: nullable must be a boolean/],
     [{ additionalProperties: { enum: 'a' } }, /^Widget\{\}: enum must be a list/],
     [{ properties: [] }, /^Widget: expected a mapping/],
+    [{ required: [1] }, /^Widget: required must be a list of names, found \[1\]/],
+    [{ oneOf: {} }, /^Widget: oneOf must be a list/],
+    [{ anyOf: ['a'] }, /^Widget\(anyOf\): expected a mapping/],
+    [{ not: [] }, /^Widget\(not\): expected a mapping/],
   ];
   for (const [schema, message] of refusals) {
     assert.throws(() => asSchema(schema, 'Widget'), { name: 'TypeError', message });
@@ -90,4 +113,7 @@ test('a schema that nests without end is refused before the stack is', () => {
   let schema: object = { type: 'string' };
   for (let depth = 0; depth < 100_000; depth++) schema = { type: 'array', items: schema };
   assert.throws(() => asSchema(schema, 'Deep'), /nested deeper than 64 levels$/);
+  let branches: object = { type: 'string' };
+  for (let depth = 0; depth < 100_000; depth++) branches = { not: { anyOf: [branches] } };
+  assert.throws(() => asSchema(branches, 'Deep'), /nested deeper than 64 levels$/);
 });

@@ -21,6 +21,7 @@ const widget: CustomResource = {
   kind: 'Widget',
   namespaced: true,
   schema: { type: 'object' },
+  isMain: true,
 };
 
 function generate(resource: CustomResource): string {
@@ -85,6 +86,75 @@ test('an enumeration of what no literal can hold is unknown', () => {
   assert.match(text, /a\?: unknown;\n {2}b\?: unknown;/);
 });
 
+test('nothing a definition says can leave its comment, its name or its quotes', () => {
+  const evil = '*/ evil(); /* \' " ` ${evil()} \u2028 \n */ evil();';
+  const text = generateTypes(
+    {
+      ...widget,
+      schema: {
+        type: 'object',
+        description: evil,
+        properties: {
+          spec: {
+            type: 'object',
+            properties: {
+              [evil]: { type: 'string', default: evil, description: evil, enum: [evil, 'b'] },
+              constructor: { type: 'object', properties: { ['__proto__']: { type: 'number' } } },
+            },
+          },
+        },
+      },
+    },
+    { source: `a\nevil();\u2028evil();.yaml`, command: 'hand', modules },
+  );
+  // Without comments and strings, nothing of it is left.
+  const code = text
+    .replaceAll(/\/\*[^]*?\*\/|\/\/[^\n\u2028\u2029]*/g, '')
+    .replaceAll(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, '');
+  assert.doesNotMatch(code, /evil\(/);
+  assert.match(code, /__proto__\?: number;/);
+});
+
+test('a kind whose name means something in TypeScript is declared by another', () => {
+  for (const [kind, name] of [
+    ['string', 'String'],
+    ['class', 'Class'],
+    ['Record', 'Record2'],
+    ['Partial', 'Partial2'],
+  ] as const) {
+    assert.match(
+      generate({ ...widget, kind }),
+      new RegExp(
+        `export interface ${name} extends [^]*: Resource<${name}> = \\{[^]*kind: '${kind}'`,
+      ),
+    );
+  }
+});
+
+test('forms that a type cannot tell apart are one interface', () => {
+  const properties = { a: { type: 'string' }, b: { type: 'string' } };
+  for (const branches of [
+    { oneOf: [{ required: ['a'] }] },
+    { oneOf: [{ required: ['a'] }, { properties: { b: { enum: [1] } } }] },
+    { anyOf: [{ required: ['a'] }, {}] },
+    { oneOf: [{ required: ['__proto__'] }, { required: ['constructor'] }] },
+    { oneOf: Array.from({ length: 17 }, () => ({ required: ['a'] })) },
+  ]) {
+    assert.match(
+      withSpec({ type: 'object', properties, ...branches }),
+      /interface WidgetSpec \{\n {2}a\?: string;\n {2}b\?: string;\n\}/,
+    );
+  }
+});
+
+test('an enumeration in pieces is one', () => {
+  const text = withSpec({
+    type: 'object',
+    properties: { a: { type: 'string', anyOf: [{ enum: ['x'] }, { enum: ['y', 'x'] }] } },
+  });
+  assert.match(text, /a\?: 'x' \| 'y';/);
+});
+
 test('names of constants and files follow the words of the kind', () => {
   const names = [
     ['WebApp', 'webapps', 'WEB_APPS', 'web-app'],
@@ -97,5 +167,6 @@ test('names of constants and files follow the words of the kind', () => {
     const resource = { ...widget, kind, plural };
     assert.match(generate(resource), new RegExp(`export const ${constant}: Resource<${kind}> =`));
     assert.equal(moduleNameOf(resource), file);
+    assert.equal(moduleNameOf({ ...resource, version: 'v2', isMain: false }), `${file}-v2`);
   }
 });

@@ -29,6 +29,13 @@ export interface NetworkPolicySpec {
   half?: NetworkPolicySpecHalf;
   template?: NetworkPolicySpecTemplate;
   nothing?: Record<string, never>;
+  /** Where it comes from. */
+  source?: NetworkPolicySpecSource;
+  /** At least one of them. */
+  login?: NetworkPolicySpecLogin;
+  strategy?: NetworkPolicySpecStrategy;
+  /** @default {"cpu":"1"} */
+  limits: Record<string, number | string>;
   record?: NetworkPolicySpecRecord;
   __proto__?: string;
   resource?: NetworkPolicySpecResource;
@@ -62,6 +69,61 @@ export interface NetworkPolicySpecTemplate {
   [field: string]: unknown;
 }
 
+/** Where it comes from. */
+export type NetworkPolicySpecSource =
+  NetworkPolicySpecSourceWithGit | NetworkPolicySpecSourceWithImage;
+
+export interface NetworkPolicySpecSourceBase {
+  /** What it is called. */
+  name: string;
+}
+
+export interface NetworkPolicySpecSourceWithGit extends NetworkPolicySpecSourceBase {
+  git: NetworkPolicySpecSourceGit;
+  image?: never;
+}
+
+export interface NetworkPolicySpecSourceWithImage extends NetworkPolicySpecSourceBase {
+  git?: never;
+  /** A container image. */
+  image: string;
+}
+
+export interface NetworkPolicySpecSourceGit {
+  url: string;
+}
+
+/** At least one of them. */
+export type NetworkPolicySpecLogin =
+  NetworkPolicySpecLoginWithToken | NetworkPolicySpecLoginWithPassword;
+
+export interface NetworkPolicySpecLoginWithToken {
+  token: string;
+  password?: string;
+}
+
+export interface NetworkPolicySpecLoginWithPassword {
+  token?: string;
+  password: string;
+}
+
+export type NetworkPolicySpecStrategy =
+  NetworkPolicySpecStrategyWithRollingUpdate | NetworkPolicySpecStrategyWithRecreate;
+
+export interface NetworkPolicySpecStrategyWithRollingUpdate {
+  type: 'RollingUpdate';
+  rollingUpdate?: NetworkPolicySpecStrategyRollingUpdate;
+}
+
+export interface NetworkPolicySpecStrategyWithRecreate {
+  type: 'Recreate';
+  rollingUpdate?: never;
+}
+
+export interface NetworkPolicySpecStrategyRollingUpdate {
+  surge?: number;
+}
+
 export interface NetworkPolicySpecRecord {
   a?: number;
 }
@@ -85,6 +147,7 @@ export interface NetworkPolicyStatusStep {
   phase?: string;
 }
 
+/** Makes what is asked of informers, listers and clients typed: `informers.for(NETWORK_POLICIES)`. */
 export const NETWORK_POLICIES: Resource<NetworkPolicy> = {
   group: 'wild.example.com',
   version: 'v1alpha1',
