@@ -205,14 +205,13 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
             phase: 'streaming',
             freshness: next === 'relistLatest' ? 'latest' : notOlderThan(resourceVersion),
           };
-    if (!wait) return then;
     if (trouble !== undefined) return this.#setbacks.retry(trouble, 'watch', then);
     const error = 'error' in end ? end.error : undefined;
     this.#log.v(isApiError(error, 'tooManyRequests') ? 2 : 4).info('Watch closed', {
       how: end.how,
       ...(error === undefined ? {} : { err: messageOf(error) }),
     });
-    return this.#setbacks.wait(error, then);
+    return wait ? this.#setbacks.wait(error, then) : then;
   }
 
   /** One watch, from its beginning to its end. */

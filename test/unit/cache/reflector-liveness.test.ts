@@ -73,3 +73,18 @@ test('a watch that has sent bookmarks is not silent for longer than ninety secon
   assert.equal(source.watches.length, 2);
   await world.stop();
 });
+
+test('a watch that was cut and goes on at once is told to those who ask for detail', async () => {
+  const world = reflectorWorld('on');
+  await world.start();
+  await world.clock.advance(5000);
+  world.source.resetWatches();
+  await settle();
+  const closed = world.lines.filter(({ message }) => message === 'Watch closed');
+  assert.deepEqual(
+    closed.map(({ level, fields }) => [level, fields['how']]),
+    [[4, 'cut']],
+  );
+  assert.equal(world.source.watches.length, 2);
+  await world.stop();
+});
