@@ -135,7 +135,7 @@ test('forms that a type cannot tell apart are one interface', () => {
   const properties = { a: { type: 'string' }, b: { type: 'string' } };
   for (const branches of [
     { oneOf: [{ required: ['a'] }] },
-    { oneOf: [{ required: ['a'] }, { properties: { b: { enum: [1] } } }] },
+    { anyOf: [{ required: ['a'] }, { properties: { b: { enum: [1] } } }] },
     { anyOf: [{ required: ['a'] }, {}] },
     { oneOf: [{ required: ['__proto__'] }, { required: ['constructor'] }] },
     { oneOf: Array.from({ length: 17 }, () => ({ required: ['a'] })) },
