@@ -98,11 +98,10 @@ async function check(faults: readonly Fault[]): Promise<boolean> {
       else if (fault.mutant.equivalent === undefined) survivors.push(fault);
     }
   };
-  const giveUp = (error: unknown) => {
-    stop.abort(error);
-    throw error;
-  };
+  const giveUp = (error: unknown) => stop.abort(error);
+  // All of them end before their trees are removed.
   await Promise.all(lanes.map((tree) => work(tree).catch(giveUp)));
+  stop.signal.throwIfAborted();
   const seconds = Math.round((performance.now() - startedMs) / 1000);
   const harmless = faults.length - killed - survivors.length;
   console.log(
