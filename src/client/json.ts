@@ -18,7 +18,7 @@ const BRACE_BIT = 0x20;
 
 /**
  * Parses what a server sent. `what` names it in the error. Arrays at the end of `leaveOut` may or
- * may not be there: an array that nobody wants is found in a quarter of the time it takes to parse.
+ * may not be there: an array that nobody wants is found in half the time it takes to parse.
  *
  * @throws {ApiError} of kind `malformed` if it is not JSON or nests too deep. The error carries
  *   nothing of the text, which may be a Secret's.
