@@ -1,18 +1,31 @@
 /**
  * Runs the stories and the conformance cases against real control planes: each test file that asks
  * test/support/control-plane.ts for one gets etcd and kube-apiserver instead of the embedded server.
- * Arguments, if any, are the test files to run.
+ * Then it runs the stories of what lives by Kubernetes' own controllers on a whole cluster. Arguments,
+ * if any, are the test files to run, and `--cluster` has them run on the cluster.
  */
 import { spawn } from 'node:child_process';
-import { BinariesUnavailable, findOrBuild } from './envtest/binaries.ts';
+import { once } from 'node:events';
+import { BinariesUnavailable, COMPONENTS, findOrBuild, isComponent } from './envtest/binaries.ts';
 
-const files = process.argv.slice(2);
+/** Stories whose objects have Deployments, or Pods that end. */
+const ON_A_CLUSTER = ['webapp', 'at', 'foo'].map((name) => `test/stories/${name}.test.ts`);
+
+const args = process.argv.slice(2);
+const files = args.filter((arg) => arg !== '--cluster');
 
 try {
-  const { kubectl } = await findOrBuild(['etcd', 'kube-apiserver', 'kubectl'], (line) =>
+  const { kubectl } = await findOrBuild(COMPONENTS.filter(isComponent), (line) =>
     console.log(`test:real: ${line}`),
   );
-  runTests({ CONTROL_PLANE: 'real', KUBECTL: process.env['KUBECTL'] ?? kubectl });
+  const run = (where: string, wanted: readonly string[]) =>
+    runTests(wanted, { CONTROL_PLANE: where, KUBECTL: process.env['KUBECTL'] ?? kubectl });
+  if (files.length > 0) {
+    await run(args.includes('--cluster') ? 'cluster' : 'real', files);
+  } else {
+    await run('real', ['test/{conformance,stories}/**/*.test.ts']);
+    await run('cluster', ON_A_CLUSTER);
+  }
 } catch (error) {
   if (error instanceof BinariesUnavailable) {
     console.log(`test:real: SKIPPED, nothing was tested: ${error.message}`);
@@ -22,8 +35,11 @@ try {
   }
 }
 
-function runTests(env: Readonly<Record<string, string>>): void {
-  const wanted = files.length > 0 ? files : ['test/{conformance,stories}/**/*.test.ts'];
+/** A run that fails makes this process fail, once all have ended. */
+async function runTests(
+  wanted: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<void> {
   // Every file starts a control plane: one at a time.
   const args = ['--test', '--test-concurrency=1', '--test-timeout=600000', ...wanted];
   const child = spawn(process.execPath, args, {
@@ -31,12 +47,12 @@ function runTests(env: Readonly<Record<string, string>>): void {
     env: { ...process.env, ...env },
   });
   // Ctrl-C reaches the runner as well; it ends first and we end with it.
-  process.on('SIGINT', () => undefined);
-  process.once('SIGTERM', () => child.kill('SIGTERM'));
-  child.once('error', (error) => {
-    throw error;
-  });
-  child.once('close', (code) => {
-    process.exitCode = code ?? 1;
-  });
+  const ignore = () => undefined;
+  const stop = () => child.kill('SIGTERM');
+  process.on('SIGINT', ignore);
+  process.once('SIGTERM', stop);
+  const [code] = (await once(child, 'close')) as [number | null];
+  process.off('SIGINT', ignore);
+  process.off('SIGTERM', stop);
+  if (code !== 0) process.exitCode = code ?? 1;
 }

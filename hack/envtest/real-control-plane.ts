@@ -23,6 +23,8 @@ export interface RealControlPlane {
   readonly kubeconfigPath: string;
   /** Makes etcd forget its history up to now, as kube-apiserver has it do every five minutes. */
   compact(): Promise<void>;
+  /** A folder of its own, removed when it is stopped. */
+  readonly folder: string;
   /** Ends both processes and removes their data. */
   stop(): Promise<void>;
 }
@@ -97,7 +99,7 @@ async function start(binaries: Record<'etcd' | 'kube-apiserver', string>) {
     await ready(url, ca, token, children);
     const kubeconfigPath = join(folder, 'kubeconfig');
     await writeFile(kubeconfigPath, kubeconfig(url, ca, token), { mode: 0o600 });
-    return { url, ca, token, kubeconfigPath, compact: () => compact(etcdUrl), stop };
+    return { url, ca, token, kubeconfigPath, folder, compact: () => compact(etcdUrl), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -166,7 +168,7 @@ async function compact(etcdUrl: string): Promise<void> {
   await ask('compaction', { revision: header.revision, physical: true });
 }
 
-async function freePorts(count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => once(server, 'listening')));
   const ports = servers.map((server) => {

@@ -9,6 +9,7 @@ import type { ClusterOptions } from '../../src/cluster/cluster.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/logger.ts';
 import type { Logger } from '../../src/util/logger.ts';
+import { startRealCluster } from '../../hack/envtest/real-cluster.ts';
 import { startRealControlPlane } from '../../hack/envtest/real-control-plane.ts';
 
 export interface ControlPlaneOptions {
@@ -26,9 +27,9 @@ export interface ControlPlaneOptions {
 export interface ControlPlane {
   /**
    * `embedded`: our own server. `real`: etcd and kube-apiserver, started for this test.
-   * `given`: somebody's cluster, which others may be using.
+   * `cluster`: these and Kubernetes' own controllers and scheduler, with kwok for kubelets. `given`: somebody's cluster, which others may be using.
    */
-  readonly kind: 'embedded' | 'real' | 'given';
+  readonly kind: 'embedded' | 'real' | 'cluster' | 'given';
   readonly kubeconfigPath: string;
   readonly config: ClusterConfig;
   /** A client of the test's own. */
@@ -43,8 +44,8 @@ export interface ControlPlane {
 }
 
 /**
- * The control plane that `$CONTROL_PLANE` asks for: `embedded` (the default), `real`, or the path of
- * a kubeconfig. Every call starts a new one, so that tests cannot see each other's objects; start
+ * The control plane that `$CONTROL_PLANE` asks for: `embedded` (the default), `real`, `cluster`, or the
+ * path of a kubeconfig. Every call starts a new one, so that tests cannot see each other's objects; start
  * one for a file, not for a test. `npm run test:real` sets the variable.
  */
 export async function startControlPlane({
@@ -55,8 +56,9 @@ export async function startControlPlane({
   const { kind, kubeconfigPath, expireHistory } = started;
   const config = await loadClusterConfig({ kubeconfig: kubeconfigPath });
   const connection = connectCluster(config);
+  const isBare = kind === 'embedded' || kind === 'real';
   const stopCluster =
-    cluster && kind !== 'given' ? runCluster(config, cluster, log) : () => Promise.resolve();
+    cluster && isBare ? runCluster(config, cluster, log) : () => Promise.resolve();
   return {
     kind,
     kubeconfigPath,
@@ -89,10 +91,12 @@ async function start(wanted: string, log: Logger): Promise<Started> {
         },
       };
     }
-    case 'real': {
-      const real = await startRealControlPlane((line) => log.info(line));
+    case 'real':
+    case 'cluster': {
+      const startReal = wanted === 'real' ? startRealControlPlane : startRealCluster;
+      const real = await startReal((line) => log.info(line));
       return {
-        kind: 'real',
+        kind: wanted,
         kubeconfigPath: real.kubeconfigPath,
         expireHistory: () => real.compact(),
         close: () => real.stop(),
