@@ -30,12 +30,12 @@ export async function commandLine(
   for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
   try {
     requireCertificateChecks(environment);
-    const { command, flags, klogFlags } = readCommand(argv);
+    const { command, flags, operands, klogFlags } = readCommand(argv);
     if (flags.includes('--help=true')) {
       print(await helpText(command, process.stdout.columns));
       return EXIT_OK;
     }
-    const ready = command.prepare(flags, environment);
+    const ready = command.prepare(flags, operands, environment);
     verbosity = ready.common.v;
     if (ready.common.version) {
       print(versionLine(manifest(), process));
@@ -66,6 +66,7 @@ function requireCertificateChecks(environment: Readonly<Record<string, string | 
 interface CommandRequest {
   readonly command: Command;
   readonly flags: readonly string[];
+  readonly operands: readonly string[];
   /** Flags that had a meaning in klog, as they were normalised. */
   readonly klogFlags: readonly string[];
 }
@@ -73,14 +74,16 @@ interface CommandRequest {
 function readCommand(argv: readonly string[]): CommandRequest {
   const forms = [...COMMANDS.flatMap(({ options }) => flagForms(options)), ...KLOG_FLAGS];
   const { positionals, flags } = normaliseArguments(argv, forms);
-  const [name = COMMANDS[0].name, stray] = positionals;
+  const [name = COMMANDS[0].name, ...operands] = positionals;
   const command = COMMANDS.find((each) => each.name === name);
   if (!command) throw new UsageError(`unknown command: ${goQuote(name)}`);
+  const [stray] = command.operands === undefined ? operands : [];
   if (stray !== undefined) throw new UsageError(`unexpected argument: ${goQuote(stray)}`);
   const isKlogs = (flag: string) => KLOG_FLAGS.some(({ name }) => flag.startsWith(`--${name}=`));
   return {
     command,
     flags: flags.filter((flag) => !isKlogs(flag)),
+    operands,
     klogFlags: flags.filter(isKlogs),
   };
 }

@@ -26,9 +26,18 @@ export interface CommandDefinition<O extends Options> {
   /** What its own help says first. */
   readonly description: string;
   readonly options: O;
+  /**
+   * What it is about, besides its flags, as the help shows it: `KIND`.
+   * @default nothing: further arguments are refused
+   */
+  readonly operands?: string;
   readonly examples: readonly (readonly [commandLine: string, meaning: string])[];
   /** Resolves to the exit code. */
-  readonly run: (flags: ParsedFlags<O>, world: World) => Promise<number>;
+  readonly run: (
+    flags: ParsedFlags<O>,
+    world: World,
+    operands: readonly string[],
+  ) => Promise<number>;
 }
 
 /** A command whose flags have been read and checked. */
@@ -43,6 +52,7 @@ export interface Command extends Omit<CommandDefinition<Options>, 'run'> {
   /** @throws {UsageError} on flags that the command does not have or that have bad values */
   prepare(
     flags: readonly string[],
+    operands: readonly string[],
     environment: Readonly<Record<string, string | undefined>>,
   ): ReadyCommand;
 }
@@ -53,12 +63,12 @@ export function command<O extends typeof COMMON_OPTIONS>(
   const { run, ...about } = definition;
   return {
     ...about,
-    prepare: (flags, environment) => {
+    prepare: (flags, operands, environment) => {
       const parsed = parseFlags(definition.options, flags, environment);
       return {
         common: parsed.values,
         changed: parsed.changed,
-        run: (world) => run(parsed, world),
+        run: (world) => run(parsed, world, operands),
       };
     },
   };

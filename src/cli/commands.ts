@@ -2,7 +2,14 @@ import type { Command } from './command.ts';
 import { command } from './command.ts';
 import { versionLine } from './commands/version.ts';
 import { EXIT_OK } from './exit-codes.ts';
-import { COMMON_OPTIONS, DEMO_OPTIONS, RUN_OPTIONS, SERVE_OPTIONS } from './options.ts';
+import {
+  COMMON_OPTIONS,
+  DEMO_OPTIONS,
+  GENERATE_OPTIONS,
+  INIT_OPTIONS,
+  RUN_OPTIONS,
+  SERVE_OPTIONS,
+} from './options.ts';
 import { manifest } from './package.ts';
 
 /**
@@ -55,6 +62,35 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     run: async (flags, world) => {
       const { serve } = await import('./commands/serve.ts');
       return serve(flags.values, world);
+    },
+  }),
+  command({
+    name: 'generate',
+    summary: 'Turn CustomResourceDefinitions into TypeScript',
+    description:
+      'Write one TypeScript module for each kind and served version in the files (folders: their .yaml, .yml and .json files): its types, and the descriptor by which informers, listers and clients of it are typed.',
+    operands: 'CRD.yaml...',
+    options: GENERATE_OPTIONS,
+    examples: [
+      ['generate crds --out=src/generated', 'Types for all that is in a folder'],
+      ['generate crds --check', 'Fail if they are stale, as in CI'],
+    ],
+    run: async (flags, world, operands) => {
+      const { generate } = await import('./commands/generate.ts');
+      return generate(operands, flags.values, world);
+    },
+  }),
+  command({
+    name: 'init',
+    summary: 'Begin a controller of your own',
+    description:
+      'Write a project for a controller of a new kind: its CRD and types, the controller, a sample, a test in virtual time, and a cluster in the process to try it on.',
+    operands: 'KIND',
+    options: INIT_OPTIONS,
+    examples: [['init Website --group=acme.org --dir=website', 'A project in a new folder']],
+    run: async (flags, world, operands) => {
+      const { init } = await import('./commands/init.ts');
+      return init(operands, flags.values, world);
     },
   }),
   command({

@@ -40,8 +40,9 @@ const MORE = [
   `"${PROGRAM} COMMAND --help" tells the flags of a command; the README of the package tells the rest.`,
 ];
 
-function usage({ name }: Command, isDefault: boolean): string {
-  const lines = isDefault ? ['[run] [flags]', 'COMMAND [flags]'] : [`${name} [flags]`];
+function usage({ name, operands }: Command, isDefault: boolean): string {
+  const own = [name, operands, '[flags]'].filter((word) => word !== undefined).join(' ');
+  const lines = isDefault ? ['[run] [flags]', 'COMMAND [flags]'] : [own];
   return ['Usage:', ...lines.map((line) => `  ${PROGRAM} ${line}`)].join('\n');
 }
 

@@ -11,6 +11,7 @@ export const GROUPS = [
   'Leader election',
   'API client',
   'Server',
+  'Files',
   'Endpoints',
   'Process',
   'Logging',

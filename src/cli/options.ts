@@ -233,6 +233,40 @@ export const DEMO_OPTIONS = {
   }),
 } as const;
 
+/** Flags of `generate`. */
+export const GENERATE_OPTIONS = {
+  ...COMMON_OPTIONS,
+  out: textOption({
+    group: 'Files',
+    help: 'Folder the modules are written to',
+    default: 'src/generated',
+    flagOnly: true,
+  }),
+  check: booleanOption({
+    group: 'Files',
+    help: 'Write nothing, and fail if what is there is not what would be written',
+    default: false,
+    flagOnly: true,
+  }),
+} as const;
+
+/** Flags of `init`. */
+export const INIT_OPTIONS = {
+  ...COMMON_OPTIONS,
+  group: textOption({
+    group: 'Files',
+    help: 'API group of the kind: a domain of yours',
+    default: 'example.com',
+    flagOnly: true,
+  }),
+  dir: textOption({
+    group: 'Files',
+    help: 'Folder the project is written to; nothing in it is overwritten',
+    default: '.',
+    flagOnly: true,
+  }),
+} as const;
+
 /**
  * What klog once had and many a script still sets. Each asks for something that holds here anyway,
  * or for log files, which this program does not write: accepted, without effect.

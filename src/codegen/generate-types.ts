@@ -2,6 +2,7 @@ import { assertNever } from '../util/assert-never.ts';
 import type { CustomResource } from './custom-resource.ts';
 import type { LibraryType } from './declarations.ts';
 import { declarationsOf } from './declarations.ts';
+import { constantOf, wordsOf } from './kind-names.ts';
 import type { Declaration, Field } from './type-node.ts';
 import { printType, quote } from './type-node.ts';
 
@@ -46,7 +47,7 @@ export function moduleNameOf({
   version,
   isMain,
 }: Pick<CustomResource, 'kind' | 'version' | 'isMain'>): string {
-  const name = words(kind).join('-').toLowerCase();
+  const name = wordsOf(kind).join('-').toLowerCase();
   return isMain ? name : `${name}-${version}`;
 }
 
@@ -123,7 +124,7 @@ function wrap(line: string, width: number): string[] {
 
 function printDescriptor(resource: CustomResource, root: string): string {
   const { group, version, plural, kind, namespaced } = resource;
-  const constant = constantName(resource);
+  const constant = constantOf(resource.kind, resource.plural);
   return [
     `/** Makes what is asked of informers, listers and clients typed: \`informers.for(${constant})\`. */`,
     `export const ${constant}: Resource<${root}> = {`,
@@ -134,17 +135,4 @@ function printDescriptor(resource: CustomResource, root: string): string {
     `  namespaced: ${namespaced},`,
     '};',
   ].join('\n');
-}
-
-/** WebApp with plural webapps → WEB_APPS; NetworkPolicy, networkpolicies → NETWORK_POLICIES. */
-function constantName({ kind, plural }: CustomResource): string {
-  let common = 0;
-  while (common < plural.length && kind[common]?.toLowerCase() === plural[common]) common++;
-  const stem = words(kind.slice(0, common)).join('_');
-  const name = `${stem}${plural.slice(common)}`.replaceAll('-', '_').toUpperCase();
-  return /^[0-9]/.test(name) ? `_${name}` : name;
-}
-
-function words(name: string): string[] {
-  return name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+/g) ?? [];
 }

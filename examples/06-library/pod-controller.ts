@@ -1,0 +1,74 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { Controller, done, keyOf, objectKey, PODS, splitKey } from 'crd-controller';
+import type { ControllerKit, Lister, ObjectKey, Pod } from 'crd-controller';
+
+export interface PodControllerOptions {
+  /** File of the Pods that there were: what is deleted while nobody looks is told of at the start. */
+  readonly stateFile: string;
+  /** @default all namespaces */
+  readonly namespaces?: readonly string[];
+  readonly print: (line: string) => void;
+}
+
+/** How often what there is goes into the file, in milliseconds. */
+const SAVE_PERIOD_MS = 1000;
+
+/**
+ * Tells of every Pod that comes, changes or goes. A key that fails is tried again five times, and
+ * then dropped, with a line in the log that says so.
+ */
+export function podController(kit: ControllerKit, options: PodControllerOptions): Controller {
+  const { stateFile, namespaces = [], print } = options;
+  const pods = kit.informers.for(PODS, { namespaces });
+  return new Controller(kit, {
+    name: 'pods',
+    kind: PODS.kind,
+    maxRetries: 5,
+    sync: async (key) => {
+      print(
+        pods.lister.get(key)
+          ? `Sync/Add/Update for Pod ${splitKey(key).name}`
+          : `Pod ${key} does not exist anymore`,
+      );
+      return done();
+    },
+  })
+    .for(pods)
+    .fedBy(async (queue, signal) => {
+      // By now the cache has synced: what it does not have is gone.
+      for (const key of await readState(stateFile)) {
+        if (!pods.lister.get(key)) queue.add(key, { cause: 'remembered' });
+      }
+      for (let saved = ''; ; await kit.clock.sleep(SAVE_PERIOD_MS, signal)) {
+        const state = stateOf(pods.lister);
+        if (state !== saved) await writeState(stateFile, (saved = state));
+        if (signal.aborted) return;
+      }
+    });
+}
+
+function stateOf(pods: Lister<Pod>): string {
+  return JSON.stringify(pods.list().map(keyOf).toSorted(), undefined, 2);
+}
+
+async function readState(file: string): Promise<ObjectKey[]> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+  const keys: unknown = JSON.parse(text);
+  if (!Array.isArray(keys)) throw new TypeError(`${file} is no list of Pods: delete it`);
+  return keys.map((key) => {
+    const { namespace, name } = splitKey(String(key));
+    return objectKey(namespace, name);
+  });
+}
+
+/** In one step, so that whoever is stopped in the middle leaves a whole file. */
+async function writeState(file: string, state: string): Promise<void> {
+  await writeFile(`${file}.next`, `${state}\n`);
+  await rename(`${file}.next`, file);
+}

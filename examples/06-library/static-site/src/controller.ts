@@ -1,0 +1,103 @@
+import {
+  Controller,
+  controllerReference,
+  DEPLOYMENTS,
+  done,
+  ensureChild,
+  labelValue,
+  requeueAfter,
+  StatusWriter,
+  withStanding,
+} from 'crd-controller';
+import type {
+  ChildOutcome,
+  ControllerKit,
+  DeepReadonly,
+  Deployment,
+  Draft,
+  Standing,
+  SyncHandler,
+} from 'crd-controller';
+import { STATIC_SITES } from './generated/static-site.ts';
+import type { StaticSite } from './generated/static-site.ts';
+
+/** Who writes, in managedFields and in labels. */
+const COMPONENT = 'static-site-controller';
+
+/** Keeps a Deployment of `spec.replicas` Pods that run `spec.image` for every StaticSite. */
+export function staticSiteController(kit: ControllerKit): Controller {
+  const owners = kit.informers.for(STATIC_SITES);
+  const deployments = kit.informers.for(DEPLOYMENTS);
+  const statuses = new StatusWriter(STATIC_SITES, COMPONENT);
+
+  const sync: SyncHandler = async (key, context) => {
+    const owner = owners.lister.get(key);
+    // Its Deployment goes with it: the garbage collector follows the owner reference.
+    if (!owner || owner.metadata.deletionTimestamp) return done();
+    const child = await ensureChild(context, {
+      resource: DEPLOYMENTS,
+      owner,
+      desired: deploymentOf(owner),
+      cached: deployments.lister.get(key),
+      fieldManager: COMPONENT,
+    });
+    const isForeign = child.kind === 'foreign';
+    const { generation = 0 } = owner.metadata;
+    const { conditions } = owner.status ?? {};
+    const status = {
+      observedGeneration: generation,
+      availableReplicas: isForeign ? 0 : (child.object.status?.availableReplicas ?? 0),
+      conditions: withStanding(conditions, standingOf(owner, child), generation, kit.clock.now()),
+    };
+    if (statuses.differs(owner, status)) await statuses.write(context, owner, status);
+    // Nobody tells us when somebody else's Deployment goes.
+    return isForeign ? requeueAfter(60_000) : done();
+  };
+
+  return new Controller(kit, { name: 'static-site', kind: STATIC_SITES.kind, sync })
+    .for(owners)
+    .owns(deployments, STATIC_SITES);
+}
+
+function deploymentOf({ metadata, spec, ...owner }: DeepReadonly<StaticSite>) {
+  const labels = {
+    'app.kubernetes.io/instance': labelValue(metadata.name),
+    'app.kubernetes.io/managed-by': COMPONENT,
+  };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: {
+      name: metadata.name,
+      ...(metadata.namespace && { namespace: metadata.namespace }),
+      labels,
+      ownerReferences: [controllerReference({ ...owner, metadata })],
+    },
+    spec: {
+      replicas: spec.replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { containers: [{ name: 'app', image: spec.image }] },
+      },
+    },
+  } satisfies Draft<Deployment>;
+}
+
+function standingOf(
+  { spec }: DeepReadonly<StaticSite>,
+  { kind, object }: ChildOutcome<Deployment>,
+): Standing {
+  if (kind === 'foreign') {
+    const message = `Deployment "${object.metadata.name}" is somebody else's`;
+    return { kind: 'stalled', reason: 'DeploymentExists', message };
+  }
+  const { observedGeneration, replicas, updatedReplicas, availableReplicas } = object.status ?? {};
+  const message = `${availableReplicas ?? 0} of ${spec.replicas} replicas are available`;
+  const isRolledOut =
+    observedGeneration === object.metadata.generation &&
+    [replicas, updatedReplicas, availableReplicas].every((is = 0) => is === spec.replicas);
+  return isRolledOut
+    ? { kind: 'ready', reason: 'ReplicasAvailable', message }
+    : { kind: 'reconciling', reason: 'ReplicasNotAvailable', message };
+}

@@ -1,0 +1,14 @@
+/**
+ * Lets the examples import 'crd-controller' as their readers do, and get src/ as it is now: no build
+ * is needed, and none can be stale. For `node --import`, and for tests that import an example.
+ */
+import { registerHooks } from 'node:module';
+
+const SOURCES: ReadonlyMap<string, string> = new Map([
+  ['crd-controller', new URL('../src/index.ts', import.meta.url).href],
+  ['crd-controller/testing', new URL('../src/testing.ts', import.meta.url).href],
+]);
+
+registerHooks({
+  resolve: (specifier, context, next) => next(SOURCES.get(specifier) ?? specifier, context),
+});

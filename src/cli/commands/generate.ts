@@ -1,0 +1,111 @@
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { basename, isAbsolute, join, relative, sep } from 'node:path';
+import { generateModules } from '../../codegen/generate-modules.ts';
+import type { Definitions, GeneratedModule } from '../../codegen/generate-modules.ts';
+import { isGenerated } from '../../codegen/generate-types.ts';
+import { LIBRARY_MODULES } from '../../codegen/library-modules.ts';
+import { goQuote } from '../../util/go-quote.ts';
+import type { World } from '../command.ts';
+import { EXIT_FAILURE, EXIT_OK, UsageError } from '../exit-codes.ts';
+import type { OptionValues } from '../option.ts';
+import type { GENERATE_OPTIONS } from '../options.ts';
+
+/** Files of a folder that may have definitions. */
+const MANIFEST = /\.(?:ya?ml|json)$/;
+
+/**
+ * Turns the CustomResourceDefinitions in files and folders into TypeScript modules. Files that were
+ * not generated are never overwritten.
+ *
+ * @throws {UsageError} if there is nothing to read, or a definition is no good
+ */
+export async function generate(
+  paths: readonly string[],
+  { out, check }: OptionValues<typeof GENERATE_OPTIONS>,
+  { print }: Pick<World, 'print'>,
+): Promise<number> {
+  if (paths.length === 0)
+    throw new UsageError('generate needs the path of a CRD: a file or folder');
+  const modules = modulesOf(await definitionsIn(paths));
+  const stale: GeneratedModule[] = [];
+  for (const module of modules) {
+    const present = await textAt(join(out, module.fileName));
+    if (present === module.text) continue;
+    if (present !== undefined && !isGenerated(present)) {
+      throw new UsageError(
+        `${join(out, module.fileName)} was not generated: move it, or choose another --out`,
+      );
+    }
+    stale.push(module);
+  }
+  if (check) {
+    for (const { fileName } of stale) {
+      print(`${join(out, fileName)} is stale: run crd-controller generate`);
+    }
+    return stale.length === 0 ? EXIT_OK : EXIT_FAILURE;
+  }
+  if (stale.length > 0) await mkdir(out, { recursive: true });
+  for (const { fileName, text } of stale) {
+    await writeFile(join(out, fileName), text);
+    print(join(out, fileName));
+  }
+  if (stale.length === 0) print(`${out} is up to date`);
+  return EXIT_OK;
+}
+
+async function definitionsIn(paths: readonly string[]): Promise<Definitions[]> {
+  const files: string[] = [];
+  for (const path of paths) {
+    if ((await inspect(path)).isDirectory()) files.push(...(await manifestsIn(path)));
+    else files.push(path);
+  }
+  return Promise.all(
+    files.map(async (file) => ({ source: sourceOf(file), text: await readFile(file, 'utf8') })),
+  );
+}
+
+async function inspect(path: string) {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    throw new UsageError(`There is no file or folder ${goQuote(path)}`);
+  }
+}
+
+async function manifestsIn(folder: string): Promise<string[]> {
+  const names = (await readdir(folder)).filter((name) => MANIFEST.test(name)).toSorted();
+  if (names.length === 0) throw new UsageError(`No .yaml file in ${goQuote(folder)}`);
+  return names.map((name) => join(folder, name));
+}
+
+/** The same wherever the project lies, so that the text is the same for everybody. */
+function sourceOf(file: string): string {
+  const path = relative('.', file);
+  return path.startsWith('..') || isAbsolute(path) ? basename(path) : path.replaceAll(sep, '/');
+}
+
+function modulesOf(definitions: readonly Definitions[]): GeneratedModule[] {
+  try {
+    return generateModules(definitions, {
+      command: '`crd-controller generate`',
+      modules: LIBRARY_MODULES,
+    });
+  } catch (error) {
+    // The message says all; what is behind it would say it again.
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function textAt(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

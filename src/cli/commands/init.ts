@@ -1,0 +1,88 @@
+import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { kindNames } from '../../codegen/kind-names.ts';
+import type { KindNames } from '../../codegen/kind-names.ts';
+import { scaffold, TEMPLATE_PATHS } from '../../codegen/scaffold.ts';
+import type { ProjectFiles } from '../../codegen/scaffold.ts';
+import type { World } from '../command.ts';
+import { EXIT_OK, UsageError } from '../exit-codes.ts';
+import type { OptionValues } from '../option.ts';
+import type { INIT_OPTIONS } from '../options.ts';
+import { manifest, packageRoot } from '../package.ts';
+
+const TEMPLATE = new URL('examples/06-library/static-site/', packageRoot());
+
+/**
+ * Writes the project of a controller for a new kind. All of it or nothing: no file that is there is
+ * touched.
+ *
+ * @throws {UsageError} if the names are no good, or a file is in the way
+ */
+export async function init(
+  operands: readonly string[],
+  { group, dir }: OptionValues<typeof INIT_OPTIONS>,
+  { print }: Pick<World, 'print'>,
+): Promise<number> {
+  const [kind, stray] = operands;
+  if (kind === undefined) throw new UsageError('init needs the KIND, as in: init StaticSite');
+  if (stray !== undefined) throw new UsageError(`init takes one KIND: what is ${stray} for?`);
+  const files = project(await template(), kind, group);
+  const obstacles = await present([...files.keys()].map((path) => join(dir, path)));
+  if (obstacles.length > 0) {
+    throw new UsageError(
+      `Nothing is overwritten, and there is already: ${obstacles.join(', ')}. Choose an empty folder with --dir`,
+    );
+  }
+  for (const [path, text] of files) {
+    const target = join(dir, path);
+    await mkdir(dirname(target), { recursive: true });
+    await writeFile(target, text, { flag: 'wx' });
+    print(target);
+  }
+  print(nextSteps(dir));
+  return EXIT_OK;
+}
+
+function project(files: ProjectFiles, kind: string, group: string): ProjectFiles {
+  try {
+    const names: KindNames = kindNames(kind, group);
+    return scaffold(files, names, manifest().version);
+  } catch (error) {
+    if (error instanceof RangeError) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+async function template(): Promise<ProjectFiles> {
+  return new Map(
+    await Promise.all(
+      TEMPLATE_PATHS.map(
+        async (path) => [path, await readFile(new URL(path, TEMPLATE), 'utf8')] as const,
+      ),
+    ),
+  );
+}
+
+async function present(paths: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const path of paths) {
+    try {
+      await lstat(path);
+      found.push(path);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    }
+  }
+  return found;
+}
+
+function nextSteps(dir: string): string {
+  const folder = relative('.', dir);
+  return [
+    '\nNext:\n',
+    ...(folder ? [`  cd ${folder}`] : []),
+    '  npm install',
+    '  npm test     # on an API server in the process, in virtual time',
+    '  npm start    # a cluster in the process, with the controller and the sample',
+  ].join('\n');
+}
