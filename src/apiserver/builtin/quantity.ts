@@ -34,6 +34,11 @@ export function canonicalQuantity(text: string): string | undefined {
   return quantity && format(quantity);
 }
 
+/** The amount in units of 10^-9, rounded up; undefined if it is no quantity. */
+export function quantityNanos(text: string): bigint | undefined {
+  return parse(text)?.nanos;
+}
+
 function parse(text: string): Quantity | undefined {
   if (text.length > MAX_LENGTH) return undefined;
   const [, sign, whole = '', fraction = '', suffix = ''] =

@@ -7,6 +7,7 @@ import { cannotBeHandled, refusePatch } from '../object-decoder.ts';
 import { hasFinalizers, validateMetadata, validateMetadataUpdate } from '../object-metadata.ts';
 import { copyJson } from '../copy-json.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { validateRules } from '../schema/cel/validate-rules.ts';
 import { applyDefaults } from '../schema/defaults.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { validateScaleValues } from '../schema/scale-values.ts';
@@ -97,7 +98,7 @@ export function storeChange(
     object.metadata.generation = (previous.metadata.generation ?? 0) + 1;
   }
   requireValid(definition, object, [
-    ...validateObject(call, object),
+    ...validateObject(call, object, previous),
     ...(hooks?.validate?.(object, previous) ?? []),
     ...(hooks?.validateUpdate?.(object, previous) ?? []),
     // The name was found valid when it was new.
@@ -172,6 +173,7 @@ function withDefaults(object: ApiObject, { schema, hooks }: ResourceDefinition):
 function validateObject(
   { definition, info }: Pick<Call, 'definition' | 'info'>,
   object: StoredObject,
+  previous?: StoredObject,
 ): FieldError[] {
   const { schema, custom, subresources } = definition;
   if (!schema) return [];
@@ -185,7 +187,9 @@ function validateObject(
   // Beyond that their own rules decide: enums and keys of lists are not enforced as such.
   if (!custom) return errors.filter(({ reason }) => reason === 'FieldValueRequired');
   const { scale } = subresources;
-  return scale ? [...errors, ...validateScaleValues(object, scale)] : errors;
+  if (scale) errors.push(...validateScaleValues(object, scale));
+  errors.push(...validateRules(object, previous, schema, errors));
+  return errors;
 }
 
 function requireValid(

@@ -1,3 +1,4 @@
+import { fieldPathOf } from './cel/field-path.ts';
 import type { FieldError } from './field-error.ts';
 import { fieldError } from './field-error.ts';
 import { textAt } from './json-fields.ts';
@@ -12,15 +13,20 @@ const REASONS = [
 ];
 
 /**
- * What is wrong with the form of validation rules (`x-kubernetes-validations`). The rules
- * themselves, in CEL, are neither compiled nor evaluated: a real API server may refuse a rule that
- * is accepted here, and objects that it forbids.
+ * What is wrong with the form of validation rules (`x-kubernetes-validations`). What they say is
+ * looked at by `checkRuleExpressions`, once everything else about a schema is right.
  */
 export function checkRules(schema: JsonObject, path: string, errors: FieldError[]): void {
   const rules = own(schema, 'x-kubernetes-validations');
   if (!Array.isArray(rules)) return;
   for (const [index, rule] of rules.entries()) {
-    if (isObject(rule)) checkRule(rule, `${path}.x-kubernetes-validations[${index}]`, errors);
+    if (!isObject(rule)) continue;
+    const at = `${path}.x-kubernetes-validations[${index}]`;
+    checkRule(rule, at, errors);
+    const fieldPath = textAt(rule, 'fieldPath');
+    if (fieldPath !== '' && fieldPathOf(fieldPath, schema) === undefined) {
+      errors.push(fieldError.invalid(`${at}.fieldPath`, fieldPath, 'must be a valid path'));
+    }
   }
 }
 

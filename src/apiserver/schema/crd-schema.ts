@@ -4,6 +4,7 @@ import type { JsonSchema } from './json-schema.ts';
 import type { JsonObject } from './json-value.ts';
 import { isObject, own, requireDepth } from './json-value.ts';
 import { checkListAndMapTypes } from './crd-list-types.ts';
+import { checkRuleExpressions } from './crd-rule-expressions.ts';
 import { checkRules } from './crd-rules.ts';
 import { unknownFields } from './prune.ts';
 import {
@@ -39,6 +40,7 @@ export function checkCrdSchema(
   errors.push(...structural);
   if (structural.length === 0) checkDefaults(schema, path, errors, 0);
   checkNode(schema, path, { root: true, inMetadata: false, noDefaults: undefined }, errors, 0);
+  if (errors.length === 0) errors.push(...checkRuleExpressions(schema, path));
   return errors;
 }
 

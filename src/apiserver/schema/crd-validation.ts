@@ -13,8 +13,6 @@ import { isObject, own } from './json-value.ts';
  * What is wrong with a CustomResourceDefinition (`apiextensions.k8s.io/v1`), defaults applied, in
  * the words of a real API server; empty if nothing is.
  *
- * Validation rules (`x-kubernetes-validations`) are accepted and stored, but not evaluated.
- *
  * @param previous the stored definition, if this is an update
  * @throws {NestingError} if a schema is nested too deeply
  */

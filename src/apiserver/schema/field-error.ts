@@ -12,18 +12,31 @@ export type FieldErrorReason =
   | 'FieldValueForbidden'
   | 'FieldValueTooLong'
   | 'FieldValueTooMany'
-  | 'FieldValueTypeInvalid';
+  | 'FieldValueTypeInvalid'
+  | 'InternalError';
 
 /** One thing wrong with an object. The text comes from `formatFieldError`. */
 export interface FieldError {
   readonly reason: FieldErrorReason;
   /** Path of the field, `spec.list[0].name`; empty for the object itself. */
   readonly field: string;
-  /** What was found there; shown by the reasons that show a value. */
+  /** What was found there; shown by the reasons that show a value. May be `OMITTED`. */
   readonly badValue?: unknown;
   /** May be empty. */
   readonly detail: string;
 }
+
+/** A value that messages show as it is written here. */
+export class Verbatim {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** Stands for a value that is too large to be shown. */
+export const OMITTED: Verbatim = new Verbatim('');
 
 export const fieldError: {
   required(field: string, detail?: string): FieldError;
@@ -132,21 +145,28 @@ function describe(error: FieldError): string {
       return 'Forbidden';
     case 'FieldValueTooLong':
       return 'Too long';
+    case 'InternalError':
+      return 'Internal error';
     case 'FieldValueInvalid':
     case 'FieldValueTypeInvalid':
-      return `Invalid value: ${display(error.badValue)}`;
+      return withValue('Invalid value', error);
     case 'FieldValueDuplicate':
-      return `Duplicate value: ${display(error.badValue)}`;
+      return withValue('Duplicate value', error);
     case 'FieldValueNotSupported':
-      return `Unsupported value: ${display(error.badValue)}`;
+      return withValue('Unsupported value', error);
     case 'FieldValueNotFound':
-      return `Not found: ${display(error.badValue)}`;
+      return withValue('Not found', error);
     case 'FieldValueTooMany':
-      return `Too many: ${display(error.badValue)}`;
+      return withValue('Too many', error);
   }
 }
 
+function withValue(problem: string, { badValue }: FieldError): string {
+  return badValue === OMITTED ? problem : `${problem}: ${display(badValue)}`;
+}
+
 function display(value: unknown): string {
+  if (value instanceof Verbatim) return value.text;
   switch (typeof value) {
     case 'string':
       return goQuote(value);

@@ -51,7 +51,7 @@ export interface JsonSchema {
   /** Comma-separated: `merge`, `replace`, `retainKeys`. Built-in kinds only. */
   readonly 'x-kubernetes-patch-strategy'?: string;
   readonly 'x-kubernetes-patch-merge-key'?: string;
-  /** CEL rules. They are kept and shown, but not evaluated: see `crd-validation.ts`. */
+  /** Rules in CEL: see `cel/`. Custom resources only. */
   readonly 'x-kubernetes-validations'?: readonly ValidationRule[];
 }
 

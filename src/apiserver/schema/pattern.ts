@@ -1,7 +1,13 @@
 import { RE2JS } from 're2js';
 
 /** A pattern as Kubernetes reads it: RE2, whose matching time is linear in the text. */
-export type Pattern = { readonly matches: (text: string) => boolean } | { readonly fault: string };
+export type Pattern =
+  | {
+      readonly matches: (text: string) => boolean;
+      /** The first `limit` texts that it finds, from left to right. */
+      readonly findAll: (text: string, limit: number) => string[];
+    }
+  | { readonly fault: string };
 
 /** Patterns come from schemas, of which a server has few: what does not fit is compiled again. */
 const MAX_COMPILED = 1000;
@@ -21,7 +27,15 @@ export function pattern(source: string): Pattern {
 function compile(source: string): Pattern {
   try {
     const expression = RE2JS.compile(source);
-    return { matches: (text) => expression.matcher(text).find() };
+    return {
+      matches: (text) => expression.matcher(text).find(),
+      findAll: (text, limit) => {
+        const found: string[] = [];
+        const matcher = expression.matcher(text);
+        while (found.length < limit && matcher.find()) found.push(matcher.group() ?? '');
+        return found;
+      },
+    };
   } catch (error) {
     return { fault: error instanceof Error ? error.message : String(error) };
   }

@@ -1,0 +1,362 @@
+import type {
+  Call,
+  Expression,
+  Fold,
+  ListExpression,
+  MapExpression,
+  Select,
+} from './expression.ts';
+import { overloadsOf } from './functions.ts';
+import type { Overload } from './overload.ts';
+import { typeNameOf } from './runtime-type.ts';
+import type { Bindings, CelType } from './type.ts';
+import {
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DYN,
+  ERROR,
+  INT,
+  NULL,
+  STRING,
+  TYPE,
+  UINT,
+  formatType,
+  isAny,
+  isAssignable,
+  listOf,
+  mapOf,
+  optionalOf,
+  param,
+  substitute,
+} from './type.ts';
+import { pattern } from '../pattern.ts';
+import { parseDuration, parseTimestamp } from './time.ts';
+import { Uint } from './value.ts';
+
+/** What is known of an expression whose types fit. */
+export interface Checked {
+  readonly expression: Expression;
+  readonly type: CelType;
+  readonly typeOf: ReadonlyMap<Expression, CelType>;
+  /** Those that the arguments may be of: several where types are known at run time only. */
+  readonly overloadsOf: ReadonlyMap<Call, readonly Overload[]>;
+  /** The variables that it reads. */
+  readonly variables: ReadonlySet<string>;
+}
+
+/** What is wrong at one place of an expression. */
+export interface TypeProblem {
+  readonly at: number;
+  readonly message: string;
+}
+
+/** Finds the type of an expression in which `variables` are declared, or all that is wrong with it. */
+export function check(
+  expression: Expression,
+  variables: ReadonlyMap<string, CelType>,
+): Checked | readonly TypeProblem[] {
+  const checker = new Checker(variables);
+  const type = checker.check(expression);
+  if (checker.problems.length > 0) return checker.problems.toSorted((a, b) => a.at - b.at);
+  return {
+    expression,
+    type,
+    typeOf: checker.types,
+    overloadsOf: checker.overloads,
+    variables: checker.read,
+  };
+}
+
+type Scope = ReadonlyMap<string, CelType>;
+
+class Checker {
+  readonly problems: TypeProblem[] = [];
+  readonly types = new Map<Expression, CelType>();
+  readonly overloads = new Map<Call, readonly Overload[]>();
+  readonly read = new Set<string>();
+  #scope: Scope;
+  #bindings: Bindings = new Map();
+  #params = 0;
+
+  constructor(variables: Scope) {
+    this.#scope = variables;
+  }
+
+  check(expression: Expression): CelType {
+    const type = substitute(this.#typeOf(expression), this.#bindings);
+    this.types.set(expression, type);
+    return type;
+  }
+
+  #typeOf(expression: Expression): CelType {
+    switch (expression.kind) {
+      case 'literal':
+        return literalType(expression.value);
+      case 'identifier': {
+        const type = this.#scope.get(expression.name);
+        if (!type) return this.#undeclared(expression.at, expression.name);
+        this.read.add(expression.name);
+        return type;
+      }
+      case 'select':
+        return this.#select(expression);
+      case 'call':
+        return this.#call(expression);
+      case 'and':
+      case 'or':
+        for (const term of expression.terms) {
+          this.#expect(term, BOOL);
+        }
+        return BOOL;
+      case 'conditional': {
+        this.#expect(expression.condition, BOOL);
+        const yes = this.check(expression.yes);
+        const no = this.check(expression.no);
+        const [condition] = [this.types.get(expression.condition) ?? DYN];
+        if (!this.#assign(yes, no))
+          return this.#noOverload(expression.at, '_?_:_', [condition, yes, no], false);
+        return isAny(no) ? no : yes;
+      }
+      case 'list':
+        return this.#list(expression);
+      case 'map':
+        return this.#map(expression);
+      case 'fold':
+        return this.#fold(expression);
+    }
+  }
+
+  #select({ at, operand, field, mode }: Select): CelType {
+    const whole = this.check(operand);
+    const target = whole.kind === 'optional' ? whole.item : whole;
+    const found = this.#field(target, field, at);
+    if (mode === 'test') return BOOL;
+    return whole.kind === 'optional' || mode === 'optional' ? optionalOf(found) : found;
+  }
+
+  #field(target: CelType, field: string, at: number): CelType {
+    switch (target.kind) {
+      case 'map':
+        return target.value;
+      case 'object':
+        return target.fields.get(field) ?? this.#fail(at, `undefined field '${field}'`);
+      case 'param':
+        this.#assign(DYN, target);
+        return DYN;
+      default:
+        return isAny(target)
+          ? DYN
+          : this.#fail(at, `type '${formatType(target)}' does not support field selection`);
+    }
+  }
+
+  #call(call: Call): CelType {
+    const { at, name, target, args } = call;
+    const types = [...(target ? [target] : []), ...args].map((argument) => this.check(argument));
+    const known = overloadsOf(name);
+    if (known.length === 0) return this.#undeclared(at, name);
+    const fitting: Overload[] = [];
+    let result: CelType | undefined;
+    for (const overload of known) {
+      if (overload.member !== (target !== undefined)) continue;
+      const found = this.#resolve(overload, types);
+      if (!found) continue;
+      fitting.push(overload);
+      if (!result) result = found;
+      else if (formatType(result) !== formatType(found)) result = DYN;
+    }
+    if (!result) return this.#noOverload(at, name, types, target !== undefined);
+    this.overloads.set(call, fitting);
+    this.#checkLiterals(call);
+    return result;
+  }
+
+  #resolve(overload: Overload, types: readonly CelType[]): CelType | undefined {
+    if (types.length !== overload.params.length) return undefined;
+    const fresh: Bindings = new Map();
+    for (const name of ['A', 'B']) fresh.set(name, this.#param());
+    const attempt = new Map(this.#bindings);
+    for (const [index, parameter] of overload.params.entries()) {
+      const type = types[index];
+      if (!type || !isAssignable(substitute(parameter, fresh), type, attempt)) return undefined;
+    }
+    this.#bindings = attempt;
+    return substitute(substitute(overload.result, fresh), this.#bindings);
+  }
+
+  /** Literals that no evaluation could use are refused right here. */
+  #checkLiterals({ name, target, args }: Call): void {
+    const literal = args.at(-1);
+    if (literal?.kind !== 'literal' || typeof literal.value !== 'string') return;
+    const { at, value } = literal;
+    if (name === 'matches' && args.length === (target ? 1 : 2)) {
+      const compiled = pattern(value);
+      if ('fault' in compiled) this.#fail(at, 'invalid matches argument');
+    } else if (name === 'duration' && parseDuration(value) === undefined) {
+      this.#fail(at, 'invalid duration argument');
+    } else if (name === 'timestamp' && parseTimestamp(value) === undefined) {
+      this.#fail(at, 'invalid timestamp argument');
+    }
+  }
+
+  #list({ items }: ListExpression): CelType {
+    let type: CelType | undefined;
+    for (const item of items) type = this.#together(item, type);
+    return listOf(type ?? this.#param());
+  }
+
+  #map({ entries }: MapExpression): CelType {
+    let [key, value]: (CelType | undefined)[] = [];
+    for (const [name, member] of entries) {
+      key = this.#together(name, key);
+      value = this.#together(member, value);
+    }
+    return mapOf(key ?? this.#param(), value ?? this.#param());
+  }
+
+  /** Members of a literal are of one type. */
+  #together(member: Expression, previous: CelType | undefined): CelType {
+    const type = this.check(member);
+    if (!previous) return type;
+    if (this.#assign(previous, type)) return isAny(type) ? type : previous;
+    return this.#mismatch(member.at, previous, type);
+  }
+
+  #fold(fold: Fold): CelType {
+    const { range, variables, filter, step } = fold;
+    const rangeType = this.check(range);
+    if (fold.name === 'optMap' || fold.name === 'optFlatMap')
+      return this.#optional(fold, rangeType);
+    const [first = ERROR, second = ERROR] = this.#members(fold, rangeType);
+    const [key = '', value = ''] = variables;
+    const outer = this.#scope;
+    this.#scope = new Map([
+      ...outer,
+      [key, first],
+      ...(variables.length > 1 ? [[value, second] as const] : []),
+    ]);
+    if (filter) this.#expect(filter, BOOL);
+    const type = this.check(step);
+    this.#scope = outer;
+    switch (fold.name) {
+      case 'all':
+      case 'exists':
+      case 'existsOne':
+        return this.#isBool(step, type) ? BOOL : ERROR;
+      case 'filter':
+        return this.#isBool(step, type) ? listOf(first) : ERROR;
+      case 'map':
+      case 'transformList':
+        return listOf(type);
+      case 'transformMap':
+        return mapOf(rangeType.kind === 'list' ? INT : first, type);
+      case 'transformMapEntry':
+        if (type.kind === 'map' || isAny(type)) return type;
+        return this.#noOverload(fold.at, 'cel.@mapInsert', [type], false);
+      case 'sortBy':
+        return rangeType;
+    }
+  }
+
+  /** The types of the variables. */
+  #members({ range, variables }: Fold, type: CelType): readonly CelType[] {
+    const pairs = variables.length > 1;
+    switch (type.kind) {
+      case 'list':
+        return pairs ? [INT, type.item] : [type.item];
+      case 'map':
+        return [type.key, type.value];
+      case 'param':
+        this.#assign(DYN, type);
+        return [DYN, DYN];
+      default:
+        if (isAny(type)) return [DYN, DYN];
+        this.#fail(
+          range.at,
+          `expression of type '${formatType(type)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
+        );
+        return [ERROR, ERROR];
+    }
+  }
+
+  #optional({ name, at, range, variables, step }: Fold, type: CelType): CelType {
+    if (type.kind !== 'optional' && !isAny(type)) {
+      return this.#noOverload(range.at, 'hasValue', [type], true);
+    }
+    const outer = this.#scope;
+    this.#scope = new Map([
+      ...outer,
+      [variables[0] ?? '', type.kind === 'optional' ? type.item : DYN],
+    ]);
+    const mapped = this.check(step);
+    this.#scope = outer;
+    if (name === 'optMap') return optionalOf(mapped);
+    return mapped.kind === 'optional' || isAny(mapped)
+      ? mapped
+      : this.#noOverload(at, '_?_:_', [BOOL, mapped], false);
+  }
+
+  #expect(expression: Expression, type: CelType): void {
+    const actual = this.check(expression);
+    if (!this.#assign(type, actual)) this.#mismatch(expression.at, type, actual);
+  }
+
+  #isBool(step: Expression, type: CelType): boolean {
+    if (this.#assign(BOOL, type)) return true;
+    this.#mismatch(step.at, BOOL, type);
+    return false;
+  }
+
+  #assign(to: CelType, from: CelType): boolean {
+    const attempt = new Map(this.#bindings);
+    if (!isAssignable(to, from, attempt)) return false;
+    this.#bindings = attempt;
+    return true;
+  }
+
+  #param(): CelType {
+    return param(`_var${this.#params++}`);
+  }
+
+  #mismatch(at: number, expected: CelType, actual: CelType): CelType {
+    return this.#fail(
+      at,
+      `expected type '${formatType(expected)}' but found '${formatType(actual)}'`,
+    );
+  }
+
+  #undeclared(at: number, name: string): CelType {
+    return this.#fail(at, `undeclared reference to '${name}' (in container '')`);
+  }
+
+  #noOverload(at: number, name: string, types: readonly CelType[], isMember: boolean): CelType {
+    const names = types.map((type) => formatType(substitute(type, this.#bindings)));
+    const [target = '', ...rest] = names;
+    const signature = isMember ? `${target}.(${rest.join(', ')})` : `(${names.join(', ')})`;
+    return this.#fail(at, `found no matching overload for '${name}' applied to '${signature}'`);
+  }
+
+  #fail(at: number, message: string): CelType {
+    this.problems.push({ at, message });
+    return ERROR;
+  }
+}
+
+function literalType(value: Extract<Expression, { kind: 'literal' }>['value']): CelType {
+  if (value === null) return NULL;
+  if (value instanceof Uint) return UINT;
+  if (value instanceof Uint8Array) return BYTES;
+  switch (typeNameOf(value)) {
+    case 'bool':
+      return BOOL;
+    case 'int':
+      return INT;
+    case 'double':
+      return DOUBLE;
+    case 'string':
+      return STRING;
+    default:
+      return TYPE;
+  }
+}

@@ -1,0 +1,101 @@
+import type { Value } from './value.ts';
+
+/** An expression as it was parsed. `at` is where it is reported, as an offset into the source. */
+export type Expression =
+  | Literal
+  | Identifier
+  | Select
+  | Call
+  | Logical
+  | Conditional
+  | ListExpression
+  | MapExpression
+  | Fold;
+
+interface Node {
+  readonly at: number;
+}
+
+export interface Literal extends Node {
+  readonly kind: 'literal';
+  readonly value: Value;
+}
+
+export interface Identifier extends Node {
+  readonly kind: 'identifier';
+  readonly name: string;
+}
+
+/** `a.b`, `a.?b` and `has(a.b)`. */
+export interface Select extends Node {
+  readonly kind: 'select';
+  readonly operand: Expression;
+  readonly field: string;
+  readonly mode: 'value' | 'optional' | 'test';
+}
+
+/** A function, a method, or an operator under its name in the language definition: `_+_`. */
+export interface Call extends Node {
+  readonly kind: 'call';
+  readonly name: string;
+  readonly target: Expression | undefined;
+  readonly args: readonly Expression[];
+}
+
+/** A chain of `&&` or of `||`. */
+export interface Logical extends Node {
+  readonly kind: 'and' | 'or';
+  readonly terms: readonly Expression[];
+}
+
+export interface Conditional extends Node {
+  readonly kind: 'conditional';
+  readonly condition: Expression;
+  readonly yes: Expression;
+  readonly no: Expression;
+}
+
+export interface ListExpression extends Node {
+  readonly kind: 'list';
+  readonly items: readonly Expression[];
+}
+
+export interface MapExpression extends Node {
+  readonly kind: 'map';
+  readonly entries: readonly (readonly [key: Expression, value: Expression])[];
+}
+
+export type FoldName =
+  | 'all'
+  | 'exists'
+  | 'existsOne'
+  | 'map'
+  | 'filter'
+  | 'transformList'
+  | 'transformMap'
+  | 'transformMapEntry'
+  | 'sortBy'
+  | 'optMap'
+  | 'optFlatMap';
+
+/** A macro: `step` is evaluated for every member of `range` that passes `filter`. */
+export interface Fold extends Node {
+  readonly kind: 'fold';
+  readonly name: FoldName;
+  readonly range: Expression;
+  /** One: the item of a list, the key of a map. Two: index and item, or key and value. */
+  readonly variables: readonly string[];
+  readonly filter: Expression | undefined;
+  readonly step: Expression;
+}
+
+/** What has to be right before types are looked at. */
+export class SyntaxFault {
+  readonly at: number;
+  readonly message: string;
+
+  constructor(at: number, message: string) {
+    this.at = at;
+    this.message = message;
+  }
+}

@@ -1,0 +1,306 @@
+import { pattern } from '../../pattern.ts';
+import type { Meter } from '../meter.ts';
+import type { Overload, Size } from '../overload.ts';
+import { costs, counted, global, int, list, member, string } from '../overload.ts';
+import { BOOL, DYN, INT, STRING, listOf } from '../type.ts';
+import type { Result } from '../value.ts';
+import { Failure, List, textSize } from '../value.ts';
+import { formatText } from './text-format.ts';
+
+const TEXTS = listOf(STRING);
+const texts = list(STRING);
+
+/** Strings: what the language has, its extension library, and regular expressions (RE2). */
+export function strings(): Overload[] {
+  const whole = { cost: costs.traverse(0), size: ([text]: readonly Size[]) => text ?? counted(0) };
+  return [
+    member('contains', [string, string], BOOL, ([text, part]) => text.includes(part), {
+      cost: (sizes) => costs.traverse(0)(sizes) * costs.traverse(1)(sizes),
+    }),
+    member('startsWith', [string, string], BOOL, ([text, part]) => text.startsWith(part), {
+      cost: costs.traverse(1),
+    }),
+    member('endsWith', [string, string], BOOL, ([text, part]) => text.endsWith(part), {
+      cost: costs.traverse(1),
+    }),
+    member(
+      'lowerAscii',
+      [string],
+      STRING,
+      ([text]) => mapAscii(text, /[A-Z]+/g, 'toLowerCase'),
+      whole,
+    ),
+    member(
+      'upperAscii',
+      [string],
+      STRING,
+      ([text]) => mapAscii(text, /[a-z]+/g, 'toUpperCase'),
+      whole,
+    ),
+    member('trim', [string], STRING, ([text]) => text.trim(), whole),
+    global('strings.quote', [string], STRING, ([text]) => quote(text), {
+      cost: costs.traverse(0),
+      size: ([text]) => counted((text?.count ?? 0) * 2 + 2),
+    }),
+    member(
+      'format',
+      [string, list(DYN)],
+      STRING,
+      ([text, args], meter) => formatText(text, args, meter),
+      {
+        cost: costs.traverse(0),
+      },
+    ),
+    ...positions(),
+    ...cuts(),
+    ...expressions(),
+  ];
+}
+
+function mapAscii(text: string, letters: RegExp, change: 'toLowerCase' | 'toUpperCase'): string {
+  return text.replace(letters, (found) => found[change]());
+}
+
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['\u0007', '\\a'],
+  ['\b', '\\b'],
+  ['\f', '\\f'],
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+  ['\v', '\\v'],
+  ['\\', '\\\\'],
+  ['"', '\\"'],
+]);
+
+function quote(text: string): string {
+  return `"${text.replace(/[\p{Cc}\\"]/gu, (found) => ESCAPES.get(found) ?? found)}"`;
+}
+
+/** A text whose positions are code points. Most texts have no others than these. */
+function points(text: string): string | readonly string[] {
+  return textSize(text) === text.length ? text : Array.from(text);
+}
+
+function slice(text: string | readonly string[], start: number, end?: number): string {
+  const part = text.slice(start, end);
+  return typeof part === 'string' ? part : part.join('');
+}
+
+function positions(): Overload[] {
+  const outOfRange = (index: bigint) => new Failure(`index out of range: ${index}`);
+  const find = (text: string, part: string, from: bigint | undefined, last: boolean): Result => {
+    const size = textSize(text);
+    if (from !== undefined && (from < 0n || from > BigInt(size))) return outOfRange(from);
+    const whole = points(text);
+    const start = Number(from ?? (last ? size : 0));
+    if (typeof whole === 'string') {
+      return BigInt(last ? whole.lastIndexOf(part, start) : whole.indexOf(part, start));
+    }
+    const unit = slice(whole, 0, start).length;
+    const found = last ? text.lastIndexOf(part, unit) : text.indexOf(part, unit);
+    return found < 0 ? -1n : BigInt(textSize(text.slice(0, found)));
+  };
+  const cost = { cost: costs.traverse(0) };
+  return [
+    member('charAt', [string, int], STRING, ([text, index]) => {
+      const whole = points(text);
+      if (index < 0n || index > BigInt(whole.length)) return outOfRange(index);
+      return whole[Number(index)] ?? '';
+    }),
+    member(
+      'indexOf',
+      [string, string],
+      INT,
+      ([text, part]) => find(text, part, undefined, false),
+      cost,
+    ),
+    member(
+      'indexOf',
+      [string, string, int],
+      INT,
+      ([text, part, from]) => find(text, part, from, false),
+      cost,
+    ),
+    member(
+      'lastIndexOf',
+      [string, string],
+      INT,
+      ([text, part]) => find(text, part, undefined, true),
+      cost,
+    ),
+    member(
+      'lastIndexOf',
+      [string, string, int],
+      INT,
+      ([text, part, from]) => find(text, part, from, true),
+      cost,
+    ),
+    member(
+      'substring',
+      [string, int],
+      STRING,
+      ([text, start]) => {
+        const whole = points(text);
+        if (start < 0n || start > BigInt(whole.length)) return outOfRange(start);
+        return slice(whole, Number(start));
+      },
+      { cost: costs.traverse(0), size: ([text]) => text ?? counted(0) },
+    ),
+    member(
+      'substring',
+      [string, int, int],
+      STRING,
+      ([text, start, end]) => {
+        const whole = points(text);
+        if (start > end)
+          return new Failure(`invalid substring range. start: ${start}, end: ${end}`);
+        if (start < 0n || start > BigInt(whole.length)) return outOfRange(start);
+        if (end < 0n || end > BigInt(whole.length)) return outOfRange(end);
+        return slice(whole, Number(start), Number(end));
+      },
+      { cost: costs.traverse(0), size: ([text]) => text ?? counted(0) },
+    ),
+  ];
+}
+
+function cuts(): Overload[] {
+  const twice = { cost: costs.traverse(0, 2) };
+  const parts = {
+    ...twice,
+    size: ([text]: readonly Size[]) => counted(text?.count ?? 0, text?.count ?? 0),
+  };
+  const replaced = {
+    ...twice,
+    size: ([text, , by]: readonly Size[]) =>
+      counted((text?.count ?? 0) * Math.max(1, by?.count ?? 0) + (by?.count ?? 0)),
+  };
+  const joined = {
+    cost: ([items, separator]: readonly Size[]) => Math.ceil(joinedSize(items, separator) * 0.1),
+    size: ([items, separator]: readonly Size[]) => counted(joinedSize(items, separator)),
+  };
+  return [
+    member('split', [string, string], TEXTS, ([text, by]) => List.of(pieces(text, by)), parts),
+    member(
+      'split',
+      [string, string, int],
+      TEXTS,
+      ([text, by, limit]) => List.of(limited(text, by, limit)),
+      parts,
+    ),
+    member(
+      'replace',
+      [string, string, string],
+      STRING,
+      ([text, part, by], meter) => replace(text, part, by, -1n, meter),
+      replaced,
+    ),
+    member(
+      'replace',
+      [string, string, string, int],
+      STRING,
+      ([text, part, by, limit], meter) => replace(text, part, by, limit, meter),
+      replaced,
+    ),
+    member('join', [texts], STRING, ([items], meter) => join(items, '', meter), joined),
+    member(
+      'join',
+      [texts, string],
+      STRING,
+      ([items, separator], meter) => join(items, separator, meter),
+      joined,
+    ),
+  ];
+}
+
+function joinedSize(items: Size | undefined, separator: Size | undefined): number {
+  return (items?.count ?? 0) * ((items?.item ?? 0) + (separator?.count ?? 0));
+}
+
+function pieces(text: string, by: string): string[] {
+  return by === '' ? Array.from(text) : text.split(by);
+}
+
+function limited(text: string, by: string, limit: bigint): string[] {
+  const all = pieces(text, by);
+  if (limit < 0n || BigInt(all.length) <= limit) return all;
+  if (limit === 0n) return [];
+  const count = Number(limit) - 1;
+  return [...all.slice(0, count), all.slice(count).join(by)];
+}
+
+function replace(text: string, part: string, by: string, limit: bigint, meter: Meter): Result {
+  const parts = part === '' ? ['', ...Array.from(text), ''] : text.split(part);
+  const count = limit < 0n ? parts.length - 1 : Math.min(Number(limit), parts.length - 1);
+  // Charged before it is made: a small text may grow without bound.
+  meter.spend((text.length + count * by.length) * 0.01);
+  return (
+    parts.slice(0, count + 1).join(by) +
+    parts
+      .slice(count + 1)
+      .map((rest) => part + rest)
+      .join('')
+  );
+}
+
+function join(items: List, separator: string, meter: Meter): Result {
+  const read: string[] = [];
+  for (const item of items) {
+    if (item instanceof Failure) return item;
+    if (typeof item !== 'string') return new Failure('no such overload');
+    meter.spend((item.length + separator.length) * 0.1);
+    read.push(item);
+  }
+  return read.join(separator);
+}
+
+function expressions(): Overload[] {
+  const regex = { cost: costs.regex };
+  const all = (text: string, source: string, limit: bigint): Result => {
+    const compiled = pattern(source);
+    if ('fault' in compiled) return new Failure(compiled.fault);
+    return List.of(compiled.findAll(text, limit < 0n ? Number.POSITIVE_INFINITY : Number(limit)));
+  };
+  return [
+    member(
+      'matches',
+      [string, string],
+      BOOL,
+      ([text, source]) => {
+        const compiled = pattern(source);
+        return 'fault' in compiled ? new Failure(compiled.fault) : compiled.matches(text);
+      },
+      regex,
+    ),
+    global(
+      'matches',
+      [string, string],
+      BOOL,
+      ([text, source]) => {
+        const compiled = pattern(source);
+        return 'fault' in compiled ? new Failure(compiled.fault) : compiled.matches(text);
+      },
+      regex,
+    ),
+    member(
+      'find',
+      [string, string],
+      STRING,
+      ([text, source]) => {
+        const compiled = pattern(source);
+        return 'fault' in compiled
+          ? new Failure(compiled.fault)
+          : (compiled.findAll(text, 1)[0] ?? '');
+      },
+      regex,
+    ),
+    member('findAll', [string, string], TEXTS, ([text, source]) => all(text, source, -1n), regex),
+    member(
+      'findAll',
+      [string, string, int],
+      TEXTS,
+      ([text, source, limit]) => all(text, source, limit),
+      regex,
+    ),
+  ];
+}

@@ -1,0 +1,166 @@
+import type { JsonSchema } from '../json-schema.ts';
+import { requireDepth } from '../json-value.ts';
+import { escapeName } from './escape.ts';
+import type { CelType } from './type.ts';
+import { BOOL, DOUBLE, INT, STRING, listOf, mapOf } from './type.ts';
+
+/** What a schema declares to the rules in it. */
+export interface Declared {
+  readonly type: CelType;
+  /** The shortest that such a value can be in JSON. */
+  readonly minSize: number;
+  /** Of an object: its properties by their own names, as far as rules can see them. */
+  readonly fields?: ReadonlyMap<string, Declared>;
+  /** Of a list or a map. */
+  readonly item?: Declared;
+}
+
+/** The largest request that a server takes: nothing in an object is longer. */
+export const MAX_REQUEST: number = 3 * 1024 * 1024;
+
+/**
+ * The type that rules see, or undefined if they see nothing: what has no type of its own, since its
+ * fields are unknown, and what holds such things only.
+ *
+ * @param isResource for the root of a resource, also of an embedded one: type and name are there
+ *   whether the schema speaks of them or not
+ * @throws {NestingError} if the schema is nested too deeply
+ */
+export function declare(schema: JsonSchema, isResource: boolean): Declared | undefined {
+  return declareAt(schema, isResource, 'object', 0);
+}
+
+function declareAt(
+  schema: JsonSchema,
+  isResource: boolean,
+  name: string,
+  depth: number,
+): Declared | undefined {
+  requireDepth(depth);
+  const { maxLength } = schema;
+  if (schema['x-kubernetes-int-or-string']) {
+    const max = maxLength === undefined ? MAX_REQUEST - 2 : atLeastZero(maxLength) * 4;
+    return { type: { kind: 'dyn', max }, minSize: 1 };
+  }
+  switch (schema.type) {
+    case 'array':
+      return declareList(schema, name, depth);
+    case 'object':
+      return declareObject(schema, isResource, name, depth);
+    case 'string':
+      return declareString(schema);
+    case 'boolean':
+      return { type: BOOL, minSize: 4 };
+    case 'number':
+      return { type: DOUBLE, minSize: 1 };
+    case 'integer':
+      return { type: INT, minSize: 1 };
+    default:
+      return undefined;
+  }
+}
+
+function declareList(schema: JsonSchema, name: string, depth: number): Declared | undefined {
+  const { items, maxItems } = schema;
+  if (!items) return undefined;
+  const item = declareAt(items, isEmbedded(items), `${name}.@idx`, depth + 1);
+  if (!item) return undefined;
+  const max =
+    maxItems === undefined
+      ? Math.floor((MAX_REQUEST - 2) / (item.minSize + 1))
+      : atLeastZero(maxItems);
+  return { type: listOf(item.type, max), minSize: 2, item };
+}
+
+function declareObject(
+  schema: JsonSchema,
+  isResource: boolean,
+  name: string,
+  depth: number,
+): Declared | undefined {
+  const { additionalProperties: values, maxProperties } = schema;
+  if (typeof values === 'object') {
+    const item = declareAt(values, isEmbedded(values), `${name}.@elem`, depth + 1);
+    if (!item) return undefined;
+    const max =
+      maxProperties === undefined
+        ? Math.floor((MAX_REQUEST - 2) / (item.minSize + 6))
+        : atLeastZero(maxProperties);
+    return { type: mapOf(STRING, item.type, max), minSize: 2, item };
+  }
+  const fields = new Map<string, Declared>();
+  const visible = new Map<string, CelType>();
+  let minSize = 2;
+  const { properties = {} } = isResource ? withTypeAndName(schema) : schema;
+  for (const [key, property] of Object.entries(properties)) {
+    const field = declareAt(property, isEmbedded(property), `${name}.${key}`, depth + 1);
+    if (!field) continue;
+    const escaped = escapeName(key);
+    if (escaped !== undefined) {
+      fields.set(key, field);
+      visible.set(escaped, field.type);
+    }
+    if (schema.required?.includes(key) && property.default === undefined) {
+      minSize += key.length + field.minSize + 4;
+    }
+  }
+  return { type: { kind: 'object', name, fields: visible }, minSize, fields };
+}
+
+function declareString({ format, maxLength, enum: values }: JsonSchema): Declared {
+  switch (format) {
+    case 'byte':
+      return {
+        type: {
+          kind: 'bytes',
+          max: maxLength === undefined ? MAX_REQUEST - 2 : atLeastZero(maxLength),
+        },
+        minSize: 2,
+      };
+    case 'duration':
+      return { type: { kind: 'duration', max: 32 }, minSize: 3 };
+    case 'date':
+      return { type: { kind: 'timestamp', max: 12 }, minSize: 12 };
+    case 'date-time':
+      return { type: { kind: 'timestamp', max: 32 }, minSize: 21 };
+    default:
+  }
+  const longest = Math.max(0, ...(values ?? []).map((value) => String(value).length));
+  const unbounded = values && values.length > 0 ? longest : MAX_REQUEST - 2;
+  const max = maxLength === undefined ? unbounded : atLeastZero(maxLength) * 4;
+  return { type: { kind: 'string', max }, minSize: 2 };
+}
+
+const TEXT: JsonSchema = { type: 'string' };
+const extended = new WeakMap<JsonSchema, JsonSchema>();
+
+/** The schema of a resource with what every resource has: rules see these parts and no others. */
+export function withTypeAndName(schema: JsonSchema): JsonSchema {
+  let found = extended.get(schema);
+  if (!found) {
+    const metadata = schema.properties?.['metadata']?.properties;
+    const properties = {
+      ...schema.properties,
+      apiVersion: TEXT,
+      kind: TEXT,
+      metadata: {
+        type: 'object',
+        properties: {
+          name: metadata?.['name'] ?? TEXT,
+          generateName: metadata?.['generateName'] ?? TEXT,
+        },
+      },
+    };
+    found = { ...schema, properties };
+    extended.set(schema, found);
+  }
+  return found;
+}
+
+export function isEmbedded(schema: JsonSchema): boolean {
+  return schema['x-kubernetes-embedded-resource'] === true;
+}
+
+function atLeastZero(limit: number): number {
+  return Math.max(0, limit);
+}

@@ -1,0 +1,174 @@
+import type { JsonSchema } from '../json-schema.ts';
+import { declaredField } from '../json-schema.ts';
+import type { JsonObject } from '../json-value.ts';
+import { isObject, own } from '../json-value.ts';
+import { escapeName } from './escape.ts';
+import { isEmbedded, withTypeAndName } from './schema-type.ts';
+import { parseTimestamp, parseWordyDuration } from './time.ts';
+import type { Dictionary, ListKind, Result, Value } from './value.ts';
+import { Duration, Failure, List, Timestamp } from './value.ts';
+
+/** The value that rules see of JSON. Nothing is copied: members are read when they are asked for. */
+export function toValue(json: unknown, schema: JsonSchema): Result {
+  if (json === null || json === undefined) {
+    return schema.nullable
+      ? null
+      : new Failure('invalid data, got null for schema with nullable=false');
+  }
+  if (schema['x-kubernetes-int-or-string']) {
+    if (typeof json === 'string') return json;
+    return Number.isInteger(json)
+      ? BigInt(json as number)
+      : invalid('XIntOrString value to be either a string or integer', json);
+  }
+  switch (schema.type) {
+    case 'object':
+      return isObject(json) ? toDictionary(json, schema) : invalid('a map', json);
+    case 'array':
+      return Array.isArray(json) ? toList(json, schema) : invalid('an array', json);
+    case 'string':
+      return typeof json === 'string' ? toText(json, schema) : invalid('string', json);
+    case 'number':
+      return typeof json === 'number' ? json : invalid('float', json);
+    case 'integer':
+      return Number.isInteger(json) ? BigInt(json as number) : invalid('int', json);
+    case 'boolean':
+      return typeof json === 'boolean' ? json : invalid('bool', json);
+    default:
+      return new Failure(
+        `invalid type, expected object, array, number, integer, boolean or string`,
+      );
+  }
+}
+
+function invalid(expected: string, json: unknown): Failure {
+  return new Failure(`invalid data, expected ${expected}, got ${typeof json}`);
+}
+
+function toText(text: string, { format }: JsonSchema): Result {
+  switch (format) {
+    case 'duration': {
+      const nanos = parseWordyDuration(text);
+      return nanos === undefined ? new Failure(`Invalid duration ${text}`) : new Duration(nanos);
+    }
+    case 'date':
+    case 'date-time': {
+      const nanos = parseTimestamp(text);
+      return nanos === undefined
+        ? new Failure(`Invalid ${format} formatted string ${text}`)
+        : new Timestamp(nanos);
+    }
+    case 'byte':
+      return new Uint8Array(Buffer.from(text, 'base64'));
+    default:
+      return text;
+  }
+}
+
+function toList(items: readonly unknown[], schema: JsonSchema): Result {
+  const { items: itemSchema } = schema;
+  if (!itemSchema) return new Failure('invalid array type, expected Items with a non-empty Schema');
+  return new List(items.length, (index) => toValue(items[index], itemSchema), kindOf(schema));
+}
+
+function kindOf(schema: JsonSchema): ListKind {
+  switch (schema['x-kubernetes-list-type']) {
+    case 'set':
+      return 'set';
+    case 'map': {
+      const keys = schema['x-kubernetes-list-map-keys'] ?? [];
+      return { keys: keys.map((key) => escapeName(key) ?? key) };
+    }
+    default:
+      return 'atomic';
+  }
+}
+
+function toDictionary(object: JsonObject, schema: JsonSchema): Dictionary {
+  const { additionalProperties: values } = schema;
+  if (isEmbedded(schema)) return new ObjectValue(object, withTypeAndName(schema));
+  if (schema.properties === undefined && typeof values === 'object') {
+    return new MapValue(object, values);
+  }
+  return new ObjectValue(object, schema);
+}
+
+/** A map of a schema: its keys are what they are. */
+class MapValue implements Dictionary {
+  readonly entries = 'dictionary';
+  readonly #object: JsonObject;
+  readonly #values: JsonSchema;
+
+  constructor(object: JsonObject, values: JsonSchema) {
+    this.#object = object;
+    this.#values = values;
+  }
+
+  get size(): number {
+    return Object.keys(this.#object).length;
+  }
+
+  get(key: Value): Result | undefined {
+    if (typeof key !== 'string' || !Object.hasOwn(this.#object, key)) return undefined;
+    return toValue(own(this.#object, key), this.#values);
+  }
+
+  keys(): string[] {
+    return Object.keys(this.#object);
+  }
+}
+
+/** An object of a schema: its fields have escaped names, and those without a schema are not seen. */
+class ObjectValue implements Dictionary {
+  readonly entries = 'dictionary';
+  readonly #object: JsonObject;
+  readonly #schema: JsonSchema;
+
+  constructor(object: JsonObject, schema: JsonSchema) {
+    this.#object = object;
+    this.#schema = schema;
+  }
+
+  get size(): number {
+    return Object.keys(this.#object).length;
+  }
+
+  /** A field that is null is a field that is not there. */
+  get(key: Value): Result | undefined {
+    if (typeof key !== 'string') return undefined;
+    const name = namesOf(this.#schema).get(key);
+    if (name === undefined) return undefined;
+    const json = own(this.#object, name);
+    const field = declaredField(this.#schema, name);
+    if (json === undefined || json === null || !field) return undefined;
+    return toValue(json, field);
+  }
+
+  keys(): string[] {
+    return [...namesOf(this.#schema)]
+      .filter(([, name]) => Object.hasOwn(this.#object, name))
+      .map(([escaped]) => escaped);
+  }
+
+  unseen(): JsonObject {
+    const seen = new Set(namesOf(this.#schema).values());
+    return Object.fromEntries(Object.entries(this.#object).filter(([name]) => !seen.has(name)));
+  }
+}
+
+const names = new WeakMap<JsonSchema, ReadonlyMap<string, string>>();
+
+/** The names of properties by the names that expressions have for them. */
+function namesOf(schema: JsonSchema): ReadonlyMap<string, string> {
+  let found = names.get(schema);
+  if (!found) {
+    found = new Map(
+      Object.keys(schema.properties ?? {}).flatMap((name) => {
+        const escaped = escapeName(name);
+        return escaped === undefined ? [] : [[escaped, name] as const];
+      }),
+    );
+    names.set(schema, found);
+  }
+  return found;
+}

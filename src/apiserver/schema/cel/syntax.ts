@@ -1,0 +1,248 @@
+import type { ASTNode } from '@marcbachmann/cel-js';
+import { Environment, ParseError } from '@marcbachmann/cel-js';
+import type { Expression, Fold, FoldName } from './expression.ts';
+import { SyntaxFault } from './expression.ts';
+import { isNamespaced } from './functions.ts';
+import { isTypeName } from './type-name.ts';
+import { TypeValue, Uint } from './value.ts';
+
+/** Only the parser of the library is used: what names mean is decided here and in `check.ts`. */
+const parser = new Environment({
+  enableOptionalTypes: true,
+  limits: { maxListElements: 10_000, maxMapEntries: 10_000 },
+});
+
+/** How long an expression may be, as on a real server, and how deep its tree. */
+const MAX_LENGTH = 100_000;
+const MAX_DEPTH = 300;
+
+/**
+ * The expression that `source` is, with its macros recognised.
+ *
+ * @returns why it is none, in our own words: the grammar of a real server reports in its own
+ */
+export function parse(source: string): Expression | SyntaxFault {
+  if (source.length > MAX_LENGTH) {
+    return new SyntaxFault(0, `expression code point size exceeds limit: ${MAX_LENGTH}`);
+  }
+  try {
+    return convert(parser.parse(source).ast, 0);
+  } catch (error) {
+    if (error instanceof SyntaxFault) return error;
+    if (error instanceof ParseError) {
+      return new SyntaxFault(error.range?.start ?? 0, `Syntax error: ${error.summary}`);
+    }
+    throw error;
+  }
+}
+
+const MIN_INT = -(2n ** 63n);
+
+function convert(node: ASTNode, depth: number): Expression {
+  if (depth > MAX_DEPTH) {
+    throw new SyntaxFault(node.start, `expression recursion limit exceeded: ${MAX_DEPTH}`);
+  }
+  const at = node.pos;
+  const inner = (child: ASTNode): Expression => convert(child, depth + 1);
+  switch (node.op) {
+    case 'value':
+      return literal(node.args, at);
+    case 'id':
+      return isTypeName(node.args)
+        ? { kind: 'literal', at, value: new TypeValue(node.args) }
+        : { kind: 'identifier', at, name: node.args };
+    case '.':
+    case '.?':
+      return selection(node, inner(node.args[0]), node.args[1]);
+    case '[]':
+    case '[?]': {
+      const name = node.op === '[]' ? '_[_]' : '_[?_]';
+      const [operand, index] = node.args;
+      return {
+        kind: 'call',
+        at: operand.end,
+        name,
+        target: undefined,
+        args: [inner(operand), inner(index)],
+      };
+    }
+    case 'call': {
+      const [name, args] = node.args;
+      if (name === 'has') return presence(node, args, inner);
+      const open = at + name.length;
+      return { kind: 'call', at: open, name, target: undefined, args: args.map(inner) };
+    }
+    case 'rcall':
+      return method(node, inner);
+    case 'list':
+      return { kind: 'list', at, items: node.args.map(inner) };
+    case 'map':
+      return {
+        kind: 'map',
+        at,
+        entries: node.args.map(([key, value]) => [inner(key), inner(value)]),
+      };
+    case '?:': {
+      const [condition, yes, no] = node.args;
+      return {
+        kind: 'conditional',
+        at: between(condition, '?'),
+        condition: inner(condition),
+        yes: inner(yes),
+        no: inner(no),
+      };
+    }
+    case '&&':
+    case '||':
+      return { kind: node.op === '&&' ? 'and' : 'or', at, terms: chain(node, node.op).map(inner) };
+    case '!_':
+      return { kind: 'call', at, name: '!_', target: undefined, args: [inner(node.args)] };
+    case '-_': {
+      const operand = node.args;
+      if (operand.op === 'value' && typeof operand.args === 'bigint' && -operand.args === MIN_INT) {
+        return { kind: 'literal', at, value: MIN_INT };
+      }
+      return { kind: 'call', at, name: '-_', target: undefined, args: [inner(operand)] };
+    }
+    default: {
+      const [left, right] = node.args;
+      const name = node.op === 'in' ? '@in' : `_${node.op}_`;
+      return {
+        kind: 'call',
+        at: between(left, node.op),
+        name,
+        target: undefined,
+        args: [inner(left), inner(right)],
+      };
+    }
+  }
+}
+
+type NodeOf<Op extends ASTNode['op']> = Extract<ASTNode, { op: Op }>;
+
+function literal(value: NodeOf<'value'>['args'], at: number): Expression {
+  if (typeof value === 'object' && value !== null && !(value instanceof Uint8Array)) {
+    const unsigned = value.valueOf();
+    if (unsigned >= 2n ** 64n) throw new SyntaxFault(at, 'invalid uint literal');
+    return { kind: 'literal', at, value: new Uint(unsigned) };
+  }
+  if (typeof value === 'bigint' && value >= 2n ** 63n) {
+    throw new SyntaxFault(at, 'invalid int literal');
+  }
+  return { kind: 'literal', at, value };
+}
+
+/** `a.b`, or the one name of a type that has dots in it. */
+function selection(node: NodeOf<'.' | '.?'>, operand: Expression, field: string): Expression {
+  const qualified = qualifiedName(operand);
+  if (node.op === '.' && qualified !== undefined && isTypeName(`${qualified}.${field}`)) {
+    return { kind: 'literal', at: node.pos, value: new TypeValue(`${qualified}.${field}`) };
+  }
+  const mode = node.op === '.' ? 'value' : 'optional';
+  return { kind: 'select', at: node.pos - 1, operand, field, mode };
+}
+
+function presence(
+  node: NodeOf<'call'>,
+  args: readonly ASTNode[],
+  inner: (child: ASTNode) => Expression,
+): Expression {
+  const [argument] = args;
+  const tested = argument && args.length === 1 ? inner(argument) : undefined;
+  if (tested?.kind !== 'select' || tested.mode !== 'value') {
+    throw new SyntaxFault(node.pos, 'invalid argument to has() macro');
+  }
+  return { ...tested, at: node.pos + 'has'.length, mode: 'test' };
+}
+
+function method(node: NodeOf<'rcall'>, inner: (child: ASTNode) => Expression): Expression {
+  const [name, receiver, args] = node.args;
+  // Reported where its arguments begin.
+  const at = receiver.end + name.length + 1;
+  const target = inner(receiver);
+  const fold = macro(name, at, target, args, inner);
+  if (fold) return fold;
+  const prefix = qualifiedName(target);
+  if (prefix !== undefined && isNamespaced(`${prefix}.${name}`)) {
+    return {
+      kind: 'call',
+      at,
+      name: `${prefix}.${name}`,
+      target: undefined,
+      args: args.map(inner),
+    };
+  }
+  return { kind: 'call', at, name, target, args: args.map(inner) };
+}
+
+/** By name and number of arguments: how many of these are variables, and whether one is a filter. */
+const MACROS: ReadonlyMap<string, readonly [name: FoldName, variables: 1 | 2, filtered?: true]> =
+  new Map([
+    ['all/2', ['all', 1]],
+    ['all/3', ['all', 2]],
+    ['exists/2', ['exists', 1]],
+    ['exists/3', ['exists', 2]],
+    ['exists_one/2', ['existsOne', 1]],
+    ['exists_one/3', ['existsOne', 2]],
+    ['existsOne/2', ['existsOne', 1]],
+    ['existsOne/3', ['existsOne', 2]],
+    ['map/2', ['map', 1]],
+    ['map/3', ['map', 1, true]],
+    ['filter/2', ['filter', 1]],
+    ['transformList/3', ['transformList', 2]],
+    ['transformList/4', ['transformList', 2, true]],
+    ['transformMap/3', ['transformMap', 2]],
+    ['transformMap/4', ['transformMap', 2, true]],
+    ['transformMapEntry/3', ['transformMapEntry', 2]],
+    ['transformMapEntry/4', ['transformMapEntry', 2, true]],
+    ['sortBy/2', ['sortBy', 1]],
+    ['optMap/2', ['optMap', 1]],
+    ['optFlatMap/2', ['optFlatMap', 1]],
+  ]);
+
+function macro(
+  name: string,
+  at: number,
+  range: Expression,
+  args: readonly ASTNode[],
+  inner: (child: ASTNode) => Expression,
+): Fold | undefined {
+  const found = MACROS.get(`${name}/${args.length}`);
+  if (!found) return undefined;
+  const [fold, count, filtered = false] = found;
+  const variables = args.slice(0, count).map((node) => {
+    if (node.op !== 'id') throw new SyntaxFault(node.start, 'argument must be a simple name');
+    return node.args;
+  });
+  if (new Set(variables).size < count) {
+    throw new SyntaxFault(at, `duplicate variable name: ${variables[0]}`);
+  }
+  const [first, second] = args.slice(count).map(inner);
+  if (!first) return undefined;
+  const [filter, step] = filtered && second ? [first, second] : [undefined, first];
+  return { kind: 'fold', at, name: fold, range, variables, filter, step };
+}
+
+/** Where the operator is that stands after `left`. */
+function between(left: ASTNode, operator: string): number {
+  return Math.max(left.end, left.input.indexOf(operator, left.end));
+}
+
+/** The terms of a chain, which may be longer than any recursion could go. */
+function chain(node: NodeOf<'&&' | '||'>, op: '&&' | '||'): ASTNode[] {
+  const terms: ASTNode[] = [];
+  const pending: ASTNode[] = [node];
+  for (let next = pending.pop(); next; next = pending.pop()) {
+    if (next.op === op) pending.push(next.args[1], next.args[0]);
+    else terms.push(next);
+  }
+  return terms;
+}
+
+/** `a.b.c`, if that is all the expression is. */
+function qualifiedName(expression: Expression): string | undefined {
+  if (expression.kind === 'identifier') return expression.name;
+  if (expression.kind !== 'select' || expression.mode !== 'value') return undefined;
+  const prefix = qualifiedName(expression.operand);
+  return prefix === undefined ? undefined : `${prefix}.${expression.field}`;
+}

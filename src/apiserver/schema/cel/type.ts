@@ -1,0 +1,215 @@
+/** A type of CEL, with what a schema says about the size of such values. */
+export type CelType =
+  ScalarType | ListType | MapType | ObjectType | OptionalType | ParamType | OpaqueType;
+
+export type ScalarName =
+  | 'bool'
+  | 'int'
+  | 'uint'
+  | 'double'
+  | 'string'
+  | 'bytes'
+  | 'null'
+  | 'timestamp'
+  | 'duration'
+  | 'type'
+  | 'dyn'
+  | 'error';
+
+export interface ScalarType {
+  readonly kind: ScalarName;
+  /** The longest such a value can be. */
+  readonly max?: number;
+}
+
+export interface ListType {
+  readonly kind: 'list';
+  readonly item: CelType;
+  readonly max?: number;
+}
+
+export interface MapType {
+  readonly kind: 'map';
+  readonly key: CelType;
+  readonly value: CelType;
+  readonly max?: number;
+}
+
+/** An object of a schema: two of them are the same type if they are the same object. */
+export interface ObjectType {
+  readonly kind: 'object';
+  readonly name: string;
+  /** By escaped name. */
+  readonly fields: ReadonlyMap<string, CelType>;
+}
+
+export interface OptionalType {
+  readonly kind: 'optional';
+  readonly item: CelType;
+}
+
+/** Stands for any one type within a signature. */
+export interface ParamType {
+  readonly kind: 'param';
+  readonly name: string;
+}
+
+export interface OpaqueType {
+  readonly kind: 'opaque';
+  readonly name: string;
+}
+
+const scalar = (kind: ScalarName): ScalarType => ({ kind });
+
+export const BOOL: CelType = scalar('bool');
+export const INT: CelType = scalar('int');
+export const UINT: CelType = scalar('uint');
+export const DOUBLE: CelType = scalar('double');
+export const STRING: CelType = scalar('string');
+export const BYTES: CelType = scalar('bytes');
+export const NULL: CelType = scalar('null');
+export const TIMESTAMP: CelType = scalar('timestamp');
+export const DURATION: CelType = scalar('duration');
+export const TYPE: CelType = scalar('type');
+export const DYN: CelType = scalar('dyn');
+export const ERROR: CelType = scalar('error');
+
+export function listOf(item: CelType, max?: number): ListType {
+  return { kind: 'list', item, ...(max !== undefined && { max }) };
+}
+
+/**
+ * Keys are scalars. A key of any other type is left for the evaluation to refuse; as part of the
+ * type, it could double its size with every step of a rule.
+ */
+export function mapOf(key: CelType, value: CelType, max?: number): MapType {
+  const scalarKey = KEYS.has(key.kind) ? key : DYN;
+  return { kind: 'map', key: scalarKey, value, ...(max !== undefined && { max }) };
+}
+
+const KEYS: ReadonlySet<CelType['kind']> = new Set([
+  'int',
+  'uint',
+  'bool',
+  'string',
+  'dyn',
+  'error',
+  'param',
+]);
+
+export function optionalOf(item: CelType): OptionalType {
+  return { kind: 'optional', item };
+}
+
+export function param(name: string): ParamType {
+  return { kind: 'param', name };
+}
+
+/** As error messages name it: `map(string, int)`. */
+export function formatType(type: CelType): string {
+  switch (type.kind) {
+    case 'list':
+      return `list(${formatType(type.item)})`;
+    case 'map':
+      return `map(${formatType(type.key)}, ${formatType(type.value)})`;
+    case 'optional':
+      return `optional_type(${formatType(type.item)})`;
+    case 'object':
+    case 'param':
+    case 'opaque':
+      return type.name;
+    case 'error':
+      return '!error!';
+    default:
+      return type.kind;
+  }
+}
+
+/** What is known of the parameters of signatures so far. Attempts work on copies. */
+export type Bindings = Map<string, CelType>;
+
+/** `type` with every parameter that is bound replaced. */
+export function substitute(type: CelType, bindings: Bindings): CelType {
+  switch (type.kind) {
+    case 'param': {
+      const bound = bindings.get(type.name);
+      return bound ? substitute(bound, bindings) : type;
+    }
+    case 'list':
+    case 'optional': {
+      const item = substitute(type.item, bindings);
+      return item === type.item ? type : { ...type, item };
+    }
+    case 'map': {
+      const key = substitute(type.key, bindings);
+      const value = substitute(type.value, bindings);
+      return key === type.key && value === type.value ? type : { ...type, key, value };
+    }
+    default:
+      return type;
+  }
+}
+
+/** Whether a value of type `from` may stand where `to` is wanted; binds parameters on the way. */
+export function isAssignable(to: CelType, from: CelType, bindings: Bindings): boolean {
+  if (from.kind === 'param') return bind(from, to, bindings);
+  if (to.kind === 'param') return bind(to, from, bindings);
+  if (isAny(to) || isAny(from)) return true;
+  if (to.kind === 'null' || from.kind === 'null') {
+    return to.kind === from.kind || isNullable(to) || isNullable(from);
+  }
+  switch (to.kind) {
+    case 'list':
+    case 'optional':
+      return from.kind === to.kind && isAssignable(to.item, from.item, bindings);
+    case 'map':
+      return (
+        from.kind === 'map' &&
+        isAssignable(to.key, from.key, bindings) &&
+        isAssignable(to.value, from.value, bindings)
+      );
+    case 'object':
+      return from.kind === 'object' && from.fields === to.fields;
+    case 'opaque':
+      return from.kind === 'opaque' && from.name === to.name;
+    default:
+      return from.kind === to.kind;
+  }
+}
+
+function bind(parameter: ParamType, type: CelType, bindings: Bindings): boolean {
+  if (type.kind === 'param' && type.name === parameter.name) return true;
+  const bound = bindings.get(parameter.name);
+  if (!bound) {
+    if (!mentions(type, parameter.name, bindings)) bindings.set(parameter.name, type);
+    return true;
+  }
+  if (!isAssignable(bound, type, bindings)) return false;
+  if (!isAny(bound) && isAny(type)) bindings.set(parameter.name, type);
+  return true;
+}
+
+/** A parameter bound to something that holds it would never end. */
+function mentions(type: CelType, name: string, bindings: Bindings): boolean {
+  switch (type.kind) {
+    case 'param': {
+      const bound = bindings.get(type.name);
+      return type.name === name || (bound !== undefined && mentions(bound, name, bindings));
+    }
+    case 'list':
+    case 'optional':
+      return mentions(type.item, name, bindings);
+    case 'map':
+      return mentions(type.key, name, bindings) || mentions(type.value, name, bindings);
+    default:
+      return false;
+  }
+}
+
+export function isAny(type: CelType): boolean {
+  return type.kind === 'dyn' || type.kind === 'error';
+}
+
+function isNullable(type: CelType): boolean {
+  return ['timestamp', 'duration', 'object', 'opaque', 'optional'].includes(type.kind);
+}

@@ -1,0 +1,304 @@
+import type { FieldError, FieldErrorReason } from '../field-error.ts';
+import { OMITTED, fieldError } from '../field-error.ts';
+import { goQuote } from '../../../util/go-quote.ts';
+import type { JsonSchema, ValidationRule } from '../json-schema.ts';
+import { isObject, own, requireDepth } from '../json-value.ts';
+import { Correlation, itemsByKey, keyOf } from './correlation.ts';
+import { CostExceeded, Meter } from './meter.ts';
+import type { Rule } from './rule.ts';
+import type { RuleNode } from './rule-tree.ts';
+import { ruleTree } from './rule-tree.ts';
+import { withTypeAndName } from './schema-type.ts';
+import { toValue } from './schema-value.ts';
+import type { Result, Value } from './value.ts';
+import { Failure, Optional } from './value.ts';
+
+/** What one evaluation may cost, and all those of one write together. */
+const RULE_LIMIT = 1_000_000;
+const WRITE_LIMIT = 10_000_000;
+
+/** Longer messages are not taken from an expression. */
+const MAX_MESSAGE = 5 * 1024;
+
+/**
+ * What the rules of a custom resource (`x-kubernetes-validations`) find wrong with an object, in the
+ * words of a real API server; empty if nothing is. A schema without rules costs nothing.
+ *
+ * Rules that speak of `oldSelf` are about steps: they hold where there was a value before. What other
+ * rules find wrong is tolerated where nothing has changed, so that a new rule does not stop old objects.
+ *
+ * @param previous the stored object, if this is an update
+ * @param others what else is wrong with the object: rules rely on types and limits
+ */
+export function validateRules(
+  object: unknown,
+  previous: unknown,
+  schema: JsonSchema,
+  others: readonly FieldError[],
+): readonly FieldError[] {
+  const tree = ruleTree(schema);
+  if (!tree) return [];
+  if (others.some(({ reason }) => BLOCKING.has(reason))) {
+    const detail =
+      'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
+    return [fieldError.invalid('', null, detail)];
+  }
+  const validation = new Validation();
+  const current = previous === undefined ? undefined : new Correlation(object, previous, schema);
+  validation.visit(tree, object, previous, '', { current, parent: undefined }, 0);
+  return validation.errors;
+}
+
+const BLOCKING: ReadonlySet<FieldErrorReason> = new Set([
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+]);
+
+/** Whether a value is as it was: its own history, or that of what it is in. */
+interface History {
+  /** Absent where nobody can say what the value was. */
+  readonly current: Correlation | undefined;
+  readonly parent: Correlation | undefined;
+}
+
+function isUnchanged({ current, parent }: History): boolean {
+  return (current ?? parent)?.unchanged ?? false;
+}
+
+class Validation {
+  readonly errors: FieldError[] = [];
+  #left = WRITE_LIMIT;
+
+  /** @returns false if no further rule may run */
+  visit(
+    node: RuleNode,
+    value: unknown,
+    before: unknown,
+    path: string,
+    history: History,
+    depth: number,
+  ): boolean {
+    if (value === null || value === undefined) return true;
+    requireDepth(depth);
+    if (!this.#runRules(node, value, before ?? undefined, path, history)) return false;
+    if (Array.isArray(value)) {
+      return this.#visitItems(node, value, before, path, history, depth + 1);
+    }
+    if (isObject(value)) return this.#visitFields(node, value, before, path, history, depth + 1);
+    return true;
+  }
+
+  #visitItems(
+    { item, schema }: RuleNode,
+    items: readonly unknown[],
+    before: unknown,
+    path: string,
+    history: History,
+    depth: number,
+  ): boolean {
+    if (!item) return true;
+    const isMap = schema['x-kubernetes-list-type'] === 'map' && Array.isArray(before);
+    const others = isMap ? itemsByKey(before, schema) : undefined;
+    return items.every((value, index) => {
+      const its: History = history.current
+        ? { current: history.current.item(index), parent: history.current }
+        : history;
+      const other = others?.get(keyOf(value, schema));
+      return this.visit(item, value, other, `${path}[${index}]`, its, depth);
+    });
+  }
+
+  #visitFields(
+    { fields, item }: RuleNode,
+    object: Readonly<Record<string, unknown>>,
+    before: unknown,
+    path: string,
+    history: History,
+    depth: number,
+  ): boolean {
+    return Object.entries(object).every(([name, value]) => {
+      const node = fields.get(name) ?? item;
+      if (!node) return true;
+      const at = node === item ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
+      const other = isObject(before) ? own(before, name) : undefined;
+      return this.visit(node, value, other, at, historyOf(name, history), depth);
+    });
+  }
+
+  #runRules(
+    { rules, schema, isResource }: RuleNode,
+    value: unknown,
+    before: unknown,
+    path: string,
+    history: History,
+  ): boolean {
+    if (rules.length === 0) return true;
+    const type = schema.type ?? '';
+    if (this.#left <= 0) return this.#giveUp(path, type, OUT_OF_BUDGET);
+    const visible = isResource ? withTypeAndName(schema) : schema;
+    const self = toValue(value, visible);
+    const oldSelf = before === undefined ? undefined : toValue(before, visible);
+    for (const rule of rules) {
+      if (rule === undefined) continue;
+      if ('fault' in rule) {
+        this.#add(fieldError.invalid(path, type, `rule compile error: ${rule.fault}`));
+        continue;
+      }
+      const optional = rule.source.optionalOldSelf === true;
+      if (rule.usesOldSelf && oldSelf === undefined && !optional) continue;
+      const variables = variablesOf(self, oldSelf, optional);
+      if (!this.#runRule(rule, variables, value, path, type, history)) return false;
+    }
+    return true;
+  }
+
+  #runRule(
+    rule: Rule,
+    variables: ReadonlyMap<string, Value> | Failure,
+    value: unknown,
+    path: string,
+    type: string,
+    history: History,
+  ): boolean {
+    const { source } = rule;
+    const name = shortText(source);
+    const outcome = variables instanceof Failure ? variables : this.#evaluate(rule, variables);
+    if (outcome instanceof CostExceeded) {
+      const detail = `'${outcome.message}': no further validation rules will be run due to call cost exceeds limit for rule: ${name}`;
+      return this.#giveUp(path, type, detail);
+    }
+    if (this.#left < 0) return this.#giveUp(path, type, OUT_OF_BUDGET);
+    if (outcome instanceof Failure) {
+      const { message } = outcome;
+      const detail = message.startsWith('no such overload')
+        ? `'${message}': call arguments did not match a supported operator, function or macro signature for rule: ${name}`
+        : `${message} evaluating rule: ${name}`;
+      this.#add(fieldError.invalid(path, type, detail));
+      return true;
+    }
+    if (outcome === true || variables instanceof Failure) return true;
+    const at = rule.fieldPath === '' ? path : join(path, rule.fieldPath);
+    const tolerated = !rule.usesOldSelf && isUnchanged(history);
+    const message = this.#message(rule, variables);
+    if (typeof message === 'object') {
+      if (!tolerated) this.#add(fieldError.invalid(at, type, message.fatal));
+      return false;
+    }
+    if (tolerated) return true;
+    const shown = type === 'object' || type === 'array' ? OMITTED : value;
+    this.#add(ruleError(source.reason, at, shown, message));
+    return true;
+  }
+
+  #evaluate(
+    { program }: Pick<Rule, 'program'>,
+    variables: ReadonlyMap<string, Value>,
+  ): Result | CostExceeded {
+    const meter = new Meter(RULE_LIMIT);
+    try {
+      return program(variables, meter);
+    } catch (error) {
+      if (error instanceof CostExceeded) return error;
+      throw error;
+    } finally {
+      this.#left -= meter.spent;
+    }
+  }
+
+  /** The text of the expression for it, if there is one that has a usable text. */
+  #message(
+    { source, message }: Rule,
+    variables: ReadonlyMap<string, Value>,
+  ): string | { readonly fatal: string } {
+    const written = source.message?.trim() || `failed rule: ${shortText(source)}`;
+    if (!message || 'fault' in message) return written;
+    const outcome = this.#evaluate(message, variables);
+    if (outcome instanceof CostExceeded) {
+      return {
+        fatal: `no further validation rules will be run due to call cost exceeds limit for messageExpression: ${goQuote(source.messageExpression ?? '')}`,
+      };
+    }
+    if (this.#left < 0) {
+      return {
+        fatal:
+          'messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run',
+      };
+    }
+    const text = typeof outcome === 'string' ? outcome.trim() : '';
+    return text === '' || text.length > MAX_MESSAGE || text.includes('\n') ? written : text;
+  }
+
+  #giveUp(path: string, type: string, detail: string): false {
+    this.#add(fieldError.invalid(path, type, detail));
+    return false;
+  }
+
+  #add(error: FieldError): void {
+    this.errors.push(error);
+  }
+}
+
+const OUT_OF_BUDGET =
+  'validation failed due to running out of cost budget, no further validation rules will be run';
+
+/** Type and version are not what rules are about: a change of them is no change. */
+function historyOf(name: string, { current, parent }: History): History {
+  if (!current) return { current, parent };
+  if (!parent && (name === 'apiVersion' || name === 'kind')) {
+    return { current: undefined, parent: undefined };
+  }
+  return { current: current.field(name), parent: current };
+}
+
+function variablesOf(
+  self: Result,
+  oldSelf: Result | undefined,
+  optional: boolean,
+): ReadonlyMap<string, Value> | Failure {
+  if (self instanceof Failure) return self;
+  if (oldSelf instanceof Failure) return oldSelf;
+  const variables = new Map<string, Value>([['self', self]]);
+  if (optional) {
+    variables.set('oldSelf', oldSelf === undefined ? Optional.none : new Optional(oldSelf));
+  } else if (oldSelf !== undefined) {
+    variables.set('oldSelf', oldSelf);
+  }
+  return variables;
+}
+
+/** What a rule is called in messages. */
+function shortText({ rule, message }: ValidationRule): string {
+  return message?.trim() || rule.trim();
+}
+
+function join(path: string, field: string): string {
+  return path === '' || field.startsWith('[') ? path + field : `${path}.${field}`;
+}
+
+function ruleError(
+  reason: string | undefined,
+  field: string,
+  badValue: unknown,
+  detail: string,
+): FieldError {
+  const known: FieldErrorReason | undefined = REASONS.find((each) => each === reason);
+  switch (known) {
+    case 'FieldValueForbidden':
+      return fieldError.forbidden(field, detail);
+    case 'FieldValueRequired':
+      return fieldError.required(field, detail);
+    case 'FieldValueDuplicate':
+      return fieldError.duplicate(field, badValue);
+    default:
+      return fieldError.invalid(field, badValue, detail);
+  }
+}
+
+const REASONS: readonly FieldErrorReason[] = [
+  'FieldValueForbidden',
+  'FieldValueRequired',
+  'FieldValueDuplicate',
+];

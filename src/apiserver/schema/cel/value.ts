@@ -1,0 +1,182 @@
+import type { CelType } from './type.ts';
+
+/**
+ * A value of CEL. `int` is a bigint, `double` a number; the other kinds of number, and all that has
+ * methods, are classes of this file. Nothing throws: what goes wrong is a `Failure`, which `||` may
+ * still make good.
+ */
+export type Value =
+  | null
+  | boolean
+  | bigint
+  | number
+  | string
+  | Uint8Array
+  | Uint
+  | Timestamp
+  | Duration
+  | List
+  | Dictionary
+  | Optional
+  | TypeValue
+  | Opaque;
+
+export type Result = Value | Failure;
+
+/** Why there is no value, in the words of a real API server. */
+export class Failure {
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
+}
+
+export const NO_OVERLOAD: Failure = new Failure('no such overload');
+
+export class Uint {
+  readonly value: bigint;
+
+  constructor(value: bigint) {
+    this.value = value;
+  }
+}
+
+export class Timestamp {
+  /** Since the Unix epoch. */
+  readonly nanos: bigint;
+
+  constructor(nanos: bigint) {
+    this.nanos = nanos;
+  }
+}
+
+export class Duration {
+  readonly nanos: bigint;
+
+  constructor(nanos: bigint) {
+    this.nanos = nanos;
+  }
+}
+
+export class Optional {
+  static readonly none: Optional = new Optional(undefined);
+  readonly value: Value | undefined;
+
+  constructor(value: Value | undefined) {
+    this.value = value;
+  }
+}
+
+export class TypeValue {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** A value of a type that the language does not know: an IP address, a URL, a quantity. */
+export abstract class Opaque {
+  abstract readonly type: CelType;
+  /** Equal values have equal texts. */
+  abstract readonly identity: string;
+  /** What `size` would say, for the cost of comparing. */
+  readonly size: number = 1;
+}
+
+/** How lists of a schema compare and grow: by position, as sets, or by the keys of their items. */
+export type ListKind = 'atomic' | 'set' | { readonly keys: readonly string[] };
+
+/** A list whose items are made when they are asked for. */
+export class List {
+  readonly size: number;
+  readonly kind: ListKind;
+  readonly #read: (index: number) => Result;
+
+  constructor(size: number, read: (index: number) => Result, kind: ListKind = 'atomic') {
+    this.size = size;
+    this.kind = kind;
+    this.#read = read;
+  }
+
+  static of(items: readonly Result[], kind: ListKind = 'atomic'): List {
+    return new List(items.length, (index) => items[index] ?? null, kind);
+  }
+
+  /** `index` must be within the list. */
+  at(index: number): Result {
+    return this.#read(index);
+  }
+
+  *[Symbol.iterator](): Generator<Result> {
+    for (let index = 0; index < this.size; index++) yield this.#read(index);
+  }
+}
+
+/** A map, or an object with declared fields. */
+export interface Dictionary {
+  readonly entries: 'dictionary';
+  readonly size: number;
+  /** Undefined if there is no such key. */
+  get(key: Value): Result | undefined;
+  keys(): Iterable<Value>;
+  /** Fields that no expression can see, which count when the object is compared. */
+  unseen?(): Readonly<Record<string, unknown>>;
+}
+
+export function isDictionary(value: Result | undefined): value is Dictionary {
+  return typeof value === 'object' && value !== null && 'entries' in value;
+}
+
+/** A map made by an expression. Keys that are equal numbers are one key. */
+export class LiteralMap implements Dictionary {
+  readonly entries = 'dictionary';
+  readonly #members = new Map<string, readonly [key: Value, value: Value]>();
+
+  get size(): number {
+    return this.#members.size;
+  }
+
+  /** False if the key is there already. */
+  add(key: Value, value: Value): boolean {
+    const id = keyId(key);
+    if (this.#members.has(id)) return false;
+    this.#members.set(id, [key, value]);
+    return true;
+  }
+
+  get(key: Value): Result | undefined {
+    return this.#members.get(keyId(key))?.[1];
+  }
+
+  *keys(): Generator<Value> {
+    for (const [key] of this.#members.values()) yield key;
+  }
+}
+
+function keyId(key: Value): string {
+  if (typeof key === 'string') return `s${key}`;
+  if (key instanceof Uint) return `n${key.value}`;
+  return typeof key === 'bigint' || typeof key === 'number' ? `n${key}` : JSON.stringify(key);
+}
+
+/** Code points, which is how the language counts. */
+export function textSize(text: string): number {
+  let size = text.length;
+  for (let index = 0; index < text.length - 1; index++) {
+    if ((text.charCodeAt(index) & 0xfc00) === 0xd800) {
+      if ((text.charCodeAt(index + 1) & 0xfc00) === 0xdc00) size--;
+    }
+  }
+  return size;
+}
+
+/** What a value counts for when something walks through it. */
+export function sizeOf(value: Value): number {
+  if (typeof value === 'string') return textSize(value);
+  if (value instanceof Uint8Array) return value.length;
+  if (value instanceof List || value instanceof Opaque || isDictionary(value)) return value.size;
+  if (value instanceof Optional && value.value !== undefined) return sizeOf(value.value);
+  return 1;
+}
