@@ -102,7 +102,7 @@ export type { Lister, ListerQuery } from './cache/lister.ts';
 export { listerWatcher } from './cache/lister-watcher.ts';
 export type { ListerWatcher } from './cache/lister-watcher.ts';
 export type { Progress } from './cache/progress.ts';
-export type { SharedInformer } from './cache/shared-informer.ts';
+export type { InformerPart, SharedInformer } from './cache/shared-informer.ts';
 
 // Queue and workers.
 export { done, postpone, requeueAfter, TerminalError } from './workqueue/outcome.ts';

@@ -3,10 +3,9 @@ import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
 import type { IndexFunctions } from './indexer.ts';
-import type { Informer } from './informer.ts';
 import type { Lister } from './lister.ts';
 import { MultiNamespaceLister } from './multi-namespace-lister.ts';
-import type { SharedInformer } from './shared-informer.ts';
+import type { InformerPart, SharedInformer } from './shared-informer.ts';
 
 /**
  * The informers of several namespaces as one, for those who may list and watch in each of them but
@@ -19,10 +18,10 @@ export class MultiNamespaceInformer<T extends KubernetesObject> implements Share
   readonly name: string;
   readonly resource: Resource<T>;
   readonly lister: Lister<T>;
-  readonly #parts: ReadonlyMap<string, Informer<T>>;
+  readonly #parts: ReadonlyMap<string, InformerPart<T>>;
 
   /** @param parts by namespace */
-  constructor(resource: Resource<T>, parts: ReadonlyMap<string, Informer<T>>) {
+  constructor(resource: Resource<T>, parts: ReadonlyMap<string, InformerPart<T>>) {
     this.name = `${groupResourceOf(resource)} in ${[...parts.keys()].join(', ')}`;
     this.resource = resource;
     this.lister = new MultiNamespaceLister(
@@ -39,11 +38,11 @@ export class MultiNamespaceInformer<T extends KubernetesObject> implements Share
     return allOf(this.parts);
   }
 
-  get parts(): readonly Informer<T>[] {
+  get parts(): readonly InformerPart<T>[] {
     return [...this.#parts.values()];
   }
 
-  within(namespace: string | undefined): Informer<T> | undefined {
+  within(namespace: string | undefined): InformerPart<T> | undefined {
     return namespace === undefined ? undefined : this.#parts.get(namespace);
   }
 

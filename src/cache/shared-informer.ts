@@ -2,8 +2,9 @@ import type { KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
 import type { IndexFunctions } from './indexer.ts';
-import type { Informer } from './informer.ts';
 import type { Lister } from './lister.ts';
+import type { ListerWatcher } from './lister-watcher.ts';
+import type { Progress } from './progress.ts';
 
 /**
  * What handlers, listers and controllers know of an informer, wherever its objects come from: one
@@ -23,10 +24,10 @@ export interface SharedInformer<T extends KubernetesObject = KubernetesObject> {
    * What it consists of: itself, or an informer for each namespace. How far each has come is its
    * own: where one watch lags, the others do not.
    */
-  readonly parts: readonly Informer<T>[];
+  readonly parts: readonly InformerPart<T>[];
 
   /** The part that mirrors what is in `namespace`, if one does; absent: what is in none. */
-  within(namespace: string | undefined): Informer<T> | undefined;
+  within(namespace: string | undefined): InformerPart<T> | undefined;
 
   /**
    * Adds indexes, before the start or after; objects that are there already are filed at once.
@@ -42,4 +43,18 @@ export interface SharedInformer<T extends KubernetesObject = KubernetesObject> {
    * @throws {Error} if the informer has stopped
    */
   addHandler(handler: InformerHandler<T>, options?: HandlerOptions<T>): Registration;
+}
+
+/** One list and watch, and how far it has come. */
+export interface InformerPart<
+  T extends KubernetesObject = KubernetesObject,
+> extends SharedInformer<T> {
+  /** Where its objects come from. */
+  readonly source: ListerWatcher<T>;
+  /** How far the store has come; moves with every change and bookmark, in order. */
+  readonly lastSyncResourceVersion: string;
+  /** Signs of life of the connection to the server. */
+  readonly progress: Progress;
+  /** True if the store shows everything up to `resourceVersion`: for reading one's own writes. */
+  hasReached(resourceVersion: string): boolean;
 }

@@ -3,17 +3,7 @@ import { publishedSchemas } from '../builtin/schemas.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { customListSchema, customSchema } from './custom-schema.ts';
-
-/** A schema as it is published: with references, and with the kind that it describes. */
-export interface PublishedSchema extends JsonSchema {
-  readonly 'x-kubernetes-group-version-kind'?: readonly GroupVersionKind[];
-}
-
-export interface GroupVersionKind {
-  readonly group: string;
-  readonly kind: string;
-  readonly version: string;
-}
+import type { PublishedSchema } from './published-schema.ts';
 
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1.';
 const REF_PREFIX = '#/components/schemas/';

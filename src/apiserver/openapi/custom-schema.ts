@@ -1,6 +1,6 @@
 import type { ResourceDefinition } from '../resource-definition.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
-import type { PublishedSchema } from './components.ts';
+import type { PublishedSchema } from './published-schema.ts';
 
 const META = '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.';
 

@@ -1,5 +1,5 @@
 import type { ResourceDefinition } from '../resource-definition.ts';
-import type { GroupVersionKind } from './components.ts';
+import type { GroupVersionKind } from './published-schema.ts';
 import { SHARED_SCHEMAS, componentName, refTo } from './components.ts';
 import type { Parameter } from './parameters.ts';
 import {

@@ -3,7 +3,7 @@ import type { DeepReadonly } from '../../api/object.ts';
 import type { StoredObject, TableColumn } from '../resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, columnsFor } from './column.ts';
 import { ageOf } from './human-duration.ts';
-import type { TableRowCondition } from './table.ts';
+import type { TableRowCondition } from './row-condition.ts';
 
 type Pod = DeepReadonly<MutablePod>;
 type PodStatus = NonNullable<Pod['status']>;

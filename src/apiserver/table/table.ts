@@ -6,6 +6,7 @@ import type {
 } from '../resource-definition.ts';
 import { customCell } from './custom-columns.ts';
 import { podRowConditions } from './pod-columns.ts';
+import type { TableRowCondition } from './row-condition.ts';
 
 /** `meta.k8s.io/v1` Table: what `kubectl get` prints. */
 export interface Table {
@@ -29,13 +30,6 @@ export interface TableRow {
   readonly cells: readonly TableCell[];
   readonly conditions?: readonly TableRowCondition[];
   readonly object: unknown;
-}
-
-export interface TableRowCondition {
-  readonly type: 'Completed';
-  readonly status: 'True';
-  readonly reason: string;
-  readonly message: string;
 }
 
 /** Metadata of the list, or of the single object, that a table stands for. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { Resource } from '../../../src/api/resource.ts';
+import { Informer } from '../../../src/cache/informer.ts';
 import { InformerSet } from '../../../src/cache/informer-set.ts';
 import type { InformerSetOptions } from '../../../src/cache/informer-set.ts';
 import type { TweakListOptions } from '../../../src/cache/list-options.ts';
@@ -174,7 +175,8 @@ test('an informer that fails for good stops the others, and the set rejects', as
   const { client, set, clock } = world();
   const things = set.for(THINGS);
   set.for(GADGETS);
-  await things.parts[0]?.run(AbortSignal.abort());
+  assert.ok(things instanceof Informer);
+  await things.run(AbortSignal.abort());
   await assert.rejects(set.run(new AbortController().signal), /things.test.example was run before/);
   assert.equal(client.source(GADGETS).openWatches, 0);
   assert.equal(clock.pending, 0);
