@@ -39,11 +39,17 @@ export function podController(kit: ControllerKit, options: PodControllerOptions)
       for (const key of await readState(stateFile)) {
         if (!pods.lister.get(key)) queue.add(key, { cause: 'remembered' });
       }
-      for (let saved = ''; ; await kit.clock.sleep(SAVE_PERIOD_MS, signal)) {
+      let saved = '';
+      const save = async () => {
         const state = stateOf(pods.lister);
-        if (state !== saved) await writeState(stateFile, (saved = state));
-        if (signal.aborted) return;
+        if (state !== saved) await writeState(stateFile, state);
+        saved = state;
+      };
+      while (!signal.aborted) {
+        await save();
+        await kit.clock.sleep(SAVE_PERIOD_MS, signal);
       }
+      await save();
     });
 }
 

@@ -10,6 +10,7 @@ import {
   HttpClient,
   runAll,
   runControllers,
+  silentLogger,
   systemClock,
   terminationSignal,
   textLogger,
@@ -35,7 +36,7 @@ const { signal } = terminationSignal(process, log);
 try {
   await runAll(
     [
-      (signal) => new Cluster({ client, clock: systemClock, log }).run(signal),
+      (signal) => new Cluster({ client, clock: systemClock, log: silentLogger }).run(signal),
       (signal) => runControllers({ client, log, controllers }, signal),
     ],
     signal,

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { parse } from 'yaml';
+import '../../hack/import-from-source.ts';
+import { isApiError } from '../../src/api/api-error.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, PODS } from '../../src/api/builtin.ts';
+import { runControllers } from '../../src/manager/run-controllers.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { Program } from '../support/program.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
+import { WireWorld } from '../support/wire-world.ts';
+
+// Not before the package's name has its meaning.
+const { podController } = await import('../../examples/06-library/pod-controller.ts');
+const { STATIC_SITES } =
+  await import('../../examples/06-library/static-site/src/generated/static-site.ts');
+// The tests that come with the example, and with every project that `init` writes.
+if (process.env['CONTROL_PLANE'] === undefined) {
+  await import('../../examples/06-library/static-site/test/controller.test.ts');
+}
+
+const EXAMPLES = join(import.meta.dirname, '../../examples/06-library');
+const HOOK = join(import.meta.dirname, '../../hack/import-from-source.ts');
+
+/** Runs an example as a user of a checkout would. */
+function example(file: string, args: readonly string[]): Program {
+  return new Program(process.execPath, ['--import', HOOK, join(EXAMPLES, file), ...args], {
+    PATH: process.env['PATH'] ?? '',
+    HOME: '/nonexistent',
+  });
+}
+
+describe('the examples of the library, on a control plane', () => {
+  let plane: ControlPlane;
+  let world: WireWorld;
+  let folder: string;
+
+  before(async () => {
+    plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 100 } } });
+  });
+  after(() => plane.close());
+  beforeEach(async () => {
+    world = await WireWorld.create(plane);
+    folder = mkdtempSync(join(tmpdir(), 'library-'));
+  });
+  afterEach(async () => {
+    await world.end();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const createPod = (name: string) =>
+    world.client.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace: world.namespace },
+      spec: { containers: [{ name: 'app', image: 'nginx' }] },
+    });
+
+  const stop = async (program: Program) => {
+    program.child.kill('SIGTERM');
+    const { code, stderr } = await program.ended();
+    assert.equal(code, 0, stderr);
+  };
+
+  it('pods.ts tells of Pods that come, and of one that went while it was down', async () => {
+    const stateFile = join(folder, 'state.json');
+    const start = () =>
+      example('pods.ts', [
+        `--kubeconfig=${plane.kubeconfigPath}`,
+        `--namespace=${world.namespace}`,
+        `--state=${stateFile}`,
+      ]);
+    await createPod('web');
+    const first = start();
+    await first.printed(/Sync\/Add\/Update for Pod web\n/);
+    await createPod('late');
+    await first.printed(/Sync\/Add\/Update for Pod late\n/);
+    await stop(first);
+    assert.deepEqual(JSON.parse(readFileSync(stateFile, 'utf8')), [
+      `${world.namespace}/late`,
+      `${world.namespace}/web`,
+    ]);
+
+    const late = { namespace: world.namespace, name: 'late' };
+    await world.client.delete(PODS, late, { gracePeriodSeconds: 0 });
+    await world.until('deleted', async () => (await world.podNames()).join() === 'web');
+    const second = start();
+    await second.printed(new RegExp(`Pod ${world.namespace}/late does not exist anymore\n`));
+    await stop(second);
+    assert.equal(existsSync(`${stateFile}.next`), false);
+  });
+
+  it('a Pod that cannot be told of is tried six times in all, and dropped', async () => {
+    const { log, lines } = recordingLogger();
+    await createPod('web');
+    let attempts = 0;
+    const end = new AbortController();
+    const running = runControllers(
+      {
+        client: world.client,
+        log,
+        controllers: (kit) => [
+          podController(kit, {
+            stateFile: join(folder, 'state.json'),
+            namespaces: [world.namespace],
+            print: () => {
+              attempts++;
+              throw new Error('the paper is out');
+            },
+          }),
+        ],
+      },
+      end.signal,
+    );
+    const dropped = () => lines.filter(({ message }) => message.includes('dropped'));
+    await world.until('dropped', async () => dropped().length > 0);
+    assert.ok(attempts >= 6);
+    assert.equal(dropped()[0]?.fields['attempt'], 6);
+    end.abort();
+    await running;
+  });
+
+  it('the controller of a new kind makes it ready, and is quiet from then on', async () => {
+    const read = (path: string) =>
+      parse(readFileSync(join(EXAMPLES, 'static-site', path), 'utf8')) as never;
+    try {
+      await world.client.create(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        read('crds/staticsites.example.com.yaml'),
+      );
+    } catch (error) {
+      if (!isApiError(error, 'alreadyExists')) throw error;
+    }
+    const program = example('static-site/src/main.ts', [`--kubeconfig=${plane.kubeconfigPath}`]);
+    await program.printed(/"Starting workers"/);
+    const at = { namespace: world.namespace, name: 'example' };
+    const { spec } = read('samples/static-site.yaml') as { spec: { image: string; replicas: 2 } };
+    await world.client.create(STATIC_SITES, {
+      apiVersion: 'example.com/v1alpha1',
+      kind: 'StaticSite',
+      metadata: at,
+      spec,
+    });
+    const status = async () => (await world.client.get(STATIC_SITES, at)).status;
+    await world.until('ready', async () => {
+      const ready = (await status())?.conditions?.find(({ type }) => type === 'Ready');
+      return ready?.message === '2 of 2 replicas are available' && ready.status === 'True';
+    });
+    await world.settle();
+    const { resourceVersion } = (await world.client.get(STATIC_SITES, at)).metadata;
+    await world.settle();
+    assert.equal(
+      (await world.client.get(STATIC_SITES, at)).metadata.resourceVersion,
+      resourceVersion,
+    );
+    assert.doesNotMatch(program.stderr, /^E /m);
+    await stop(program);
+  });
+});
