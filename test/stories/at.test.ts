@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import { PODS } from '../../src/api/builtin.ts';
 import { isApiError } from '../../src/api/api-error.ts';
 import { ATS } from '../../src/api/generated/at.ts';
 import type { At } from '../../src/api/generated/at.ts';
-import { startControlPlane } from '../support/control-plane.ts';
-import type { ControlPlane } from '../support/control-plane.ts';
 import { Simulation } from '../support/simulation.ts';
-import { WireWorld } from '../support/wire-world.ts';
 import type { World } from '../support/world.ts';
+import { inWorlds } from '../support/worlds.ts';
 
 const POD = 'example-at-pod';
 
@@ -133,19 +131,17 @@ function tellIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-if (process.env['CONTROL_PLANE'] === undefined) {
-  const simulated = () => {
-    const world = new Simulation();
-    world.startCluster();
-    return world;
-  };
-  tellIn('in virtual time', () => Promise.resolve(simulated()));
+inWorlds(tellIn);
 
-  describe('given an At that waits, and a clock that jumps', () => {
+describe(
+  'given an At that waits, and a clock that jumps',
+  { skip: process.env['CONTROL_PLANE'] !== undefined },
+  () => {
     let world: Simulation;
 
     beforeEach(async () => {
-      world = simulated();
+      world = new Simulation();
+      world.startCluster();
       await world.installCrd(ATS);
       world.startDaemon({ controllers: ['at'] });
     });
@@ -182,16 +178,5 @@ if (process.env['CONTROL_PLANE'] === undefined) {
       const { metadata } = await world.client.get(PODS, { namespace: 'default', name: POD });
       assert.ok(Date.parse(metadata.creationTimestamp) >= Math.floor(dueMs / 1000) * 1000);
     });
-  });
-} else {
-  describe('on a control plane', () => {
-    let plane: ControlPlane;
-
-    before(async () => {
-      plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 100 } } });
-    });
-    after(() => plane.close());
-
-    tellIn('over TLS', () => WireWorld.create(plane));
-  });
-}
+  },
+);

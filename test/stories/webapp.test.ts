@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import { DEPLOYMENTS, SERVICES } from '../../src/api/builtin.ts';
 import { isApiError } from '../../src/api/api-error.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { WebApp } from '../../src/api/generated/web-app.ts';
-import { startControlPlane } from '../support/control-plane.ts';
-import type { ControlPlane } from '../support/control-plane.ts';
-import { Simulation } from '../support/simulation.ts';
-import { WireWorld } from '../support/wire-world.ts';
 import type { World } from '../support/world.ts';
+import { inWorlds } from '../support/worlds.ts';
 
 const NAME = 'webapp-sample';
 
@@ -155,21 +152,4 @@ function tellIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-if (process.env['CONTROL_PLANE'] === undefined) {
-  tellIn('in virtual time', () => {
-    const world = new Simulation();
-    world.startCluster();
-    return Promise.resolve(world);
-  });
-} else {
-  describe('on a control plane', () => {
-    let plane: ControlPlane;
-
-    before(async () => {
-      plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 100 } } });
-    });
-    after(() => plane.close());
-
-    tellIn('over TLS', () => WireWorld.create(plane));
-  });
-}
+inWorlds(tellIn);
