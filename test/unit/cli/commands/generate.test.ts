@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { generate } from '../../../../src/cli/commands/generate.ts';
+import { UsageError } from '../../../../src/cli/exit-codes.ts';
+
+function crd(kind: string, versions: readonly string[] = ['v1'], group = 'example.com'): string {
+  const plural = `${kind.toLowerCase()}s`;
+  return JSON.stringify({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { kind, plural },
+      versions: versions.map((name, index) => ({
+        name,
+        served: true,
+        storage: index === 0,
+        schema: { openAPIV3Schema: { type: 'object' } },
+      })),
+    },
+  });
+}
+
+function workbench(context: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), 'generate-'));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  const lines: string[] = [];
+  const out = join(folder, 'out');
+  return {
+    folder,
+    out,
+    lines,
+    write: (name: string, text: string) => {
+      writeFileSync(join(folder, name), text);
+      return join(folder, name);
+    },
+    run: (paths: readonly string[], check = false) =>
+      generate(paths, { out, check } as Parameters<typeof generate>[1], {
+        print: (line) => lines.push(line),
+      }),
+  };
+}
+
+test('a module is written for each kind and served version, from files and folders', async (context) => {
+  const { folder, out, lines, write, run } = workbench(context);
+  mkdirSync(join(folder, 'crds'));
+  write('crds/b.yaml', `${crd('Backup', ['v1', 'v1beta1'])}\n---\n${crd('Restore')}`);
+  write('crds/notes.txt', 'not a manifest');
+  const single = write('c.yml', crd('WebApp'));
+  assert.equal(await run([join(folder, 'crds'), single]), 0);
+  const names = ['backup.ts', 'backup-v1beta1.ts', 'restore.ts', 'web-app.ts'];
+  assert.deepEqual(readdirSync(out).toSorted(), names.toSorted());
+  assert.deepEqual(
+    lines,
+    names.map((name) => join(out, name)),
+  );
+  const text = readFileSync(join(out, 'backup-v1beta1.ts'), 'utf8');
+  assert.match(text, /^\/\/ Generated from b\.yaml by `crd-controller generate`\. Do not edit\.\n/);
+  assert.match(text, /import type \{ KubernetesObject, Resource \} from 'crd-controller';/);
+  assert.match(text, /version: 'v1beta1',/);
+  lines.length = 0;
+  assert.equal(await run([join(folder, 'crds'), single]), 0);
+  assert.deepEqual(lines, [`${out} is up to date`]);
+});
+
+test('--check writes nothing, and fails where something would be written', async (context) => {
+  const { out, lines, write, run } = workbench(context);
+  const file = write('a.yaml', crd('Backup'));
+  assert.equal(await run([file], true), 1);
+  assert.throws(() => readdirSync(out), { code: 'ENOENT' });
+  await run([file]);
+  assert.equal(await run([file], true), 0);
+  writeFileSync(join(out, 'backup.ts'), '// Generated from a.yaml, and then edited.\n');
+  lines.length = 0;
+  assert.equal(await run([file], true), 1);
+  assert.deepEqual(lines, [`${join(out, 'backup.ts')} is stale: run crd-controller generate`]);
+});
+
+test('a file that was not generated is left alone, and so is all else then', async (context) => {
+  const { out, write, run } = workbench(context);
+  const file = write('a.yaml', `${crd('Archive')}\n---\n${crd('Backup')}`);
+  mkdirSync(out);
+  writeFileSync(join(out, 'backup.ts'), 'mine');
+  await assert.rejects(run([file]), /backup\.ts was not generated: move it, or choose another/);
+  assert.deepEqual(readdirSync(out), ['backup.ts']);
+});
+
+test('what cannot be generated is told with its file', async (context) => {
+  const { folder, write, run } = workbench(context);
+  mkdirSync(join(folder, 'empty'));
+  const refusals: [paths: string[], message: RegExp][] = [
+    [[], /^generate needs the path of a CRD/],
+    [[join(folder, 'none.yaml')], /^There is no file or folder ".*none\.yaml"$/],
+    [[join(folder, 'empty')], /^No \.yaml file in/],
+    [[write('pod.yaml', 'kind: Pod')], /^pod\.yaml: no CustomResourceDefinition in it$/],
+    [[write('bad.yaml', 'a: [')], /^bad\.yaml: /],
+    [[write('old.yaml', crd('Old').replace('/v1', '/v1beta1'))], /^old\.yaml: apiVersion must be/],
+    [
+      [write('x.yaml', crd('Same')), write('y.yaml', crd('Same', ['v1'], 'acme.org'))],
+      /^y\.yaml: sames\.acme\.org and sames\.example\.com would both be same\.ts/,
+    ],
+  ];
+  for (const [paths, message] of refusals) {
+    await assert.rejects(run(paths), (error) => {
+      assert.ok(error instanceof UsageError);
+      assert.match(error.message, message);
+      return true;
+    });
+  }
+});

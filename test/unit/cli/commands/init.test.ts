@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { init } from '../../../../src/cli/commands/init.ts';
+import { UsageError } from '../../../../src/cli/exit-codes.ts';
+import { manifest } from '../../../../src/cli/package.ts';
+
+const EXAMPLE = join(import.meta.dirname, '../../../../examples/06-library/static-site');
+
+function workbench(context: TestContext) {
+  const dir = mkdtempSync(join(tmpdir(), 'init-'));
+  context.after(() => rmSync(dir, { recursive: true, force: true }));
+  const lines: string[] = [];
+  return {
+    dir,
+    lines,
+    run: (operands: readonly string[], group = 'example.com', into = dir) =>
+      init(operands, { group, dir: into } as Parameters<typeof init>[1], {
+        print: (line) => lines.push(line),
+      }),
+    files: () =>
+      readdirSync(dir, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(dir.length + 1))
+        .toSorted(),
+    read: (path: string) => readFileSync(join(dir, path), 'utf8'),
+  };
+}
+
+test('the project of the kind that the example has is the example', async (context) => {
+  const { files, read, run } = workbench(context);
+  assert.equal(await run(['StaticSite']), 0);
+  const own = files().filter((path) => path !== '.gitignore');
+  assert.deepEqual(
+    own.map((path) => [path, read(path)]),
+    own.map((path) => [path, readFileSync(join(EXAMPLE, path), 'utf8')]),
+  );
+  assert.equal(own.length, 10);
+  assert.match(read('.gitignore'), /^node_modules\/$/m);
+});
+
+test('another kind has its names everywhere, and nothing is left of the example', async (context) => {
+  const { files, lines, read, run } = workbench(context);
+  assert.equal(await run(['HTTPPolicy'], 'net.acme.org'), 0);
+  assert.deepEqual(files(), [
+    '.gitignore',
+    'README.md',
+    'crds/httppolicies.net.acme.org.yaml',
+    'package.json',
+    'samples/http-policy.yaml',
+    'src/controller.ts',
+    'src/dev.ts',
+    'src/generated/http-policy.ts',
+    'src/main.ts',
+    'test/controller.test.ts',
+    'tsconfig.json',
+  ]);
+  for (const path of files()) assert.doesNotMatch(read(path), /static.?site|example\.com/i, path);
+  assert.match(read('src/controller.ts'), /import \{ HTTP_POLICIES \} from/);
+  assert.match(read('src/generated/http-policy.ts'), /HTTP_POLICIES: Resource<HTTPPolicy>/);
+  assert.match(read('samples/http-policy.yaml'), /^apiVersion: net\.acme\.org\/v1alpha1$/m);
+  const { name, dependencies } = JSON.parse(read('package.json'));
+  assert.equal(name, 'http-policy-controller');
+  assert.equal(dependencies['crd-controller'], `^${manifest().version}`);
+  assert.match(lines.at(-1) ?? '', /npm install\n {2}npm test/);
+});
+
+test('nothing is overwritten: one file in the way, and none is written', async (context) => {
+  const { dir, files, run } = workbench(context);
+  writeFileSync(join(dir, 'tsconfig.json'), 'mine');
+  await assert.rejects(run(['StaticSite']), /^UsageError: Nothing is overwritten.*tsconfig\.json/);
+  assert.deepEqual(files(), ['tsconfig.json']);
+});
+
+test('names that cannot be, or would not work, are refused with what would', async (context) => {
+  const { dir, run } = workbench(context);
+  const into = join(dir, 'new');
+  const refusals: [operands: string[], group: string, message: RegExp][] = [
+    [[], 'example.com', /needs the KIND/],
+    [['A', 'B'], 'example.com', /one KIND/],
+    [['staticSite'], 'example.com', /PascalCase/],
+    [['Static-Site'], 'example.com', /PascalCase/],
+    [["X';evil()"], 'example.com', /PascalCase/],
+    [['../Up'], 'example.com', /PascalCase/],
+    [['A'.repeat(63)], 'example.com', /too long/],
+    [['No'], 'example.com', /in YAML/],
+    [['Deployment'], 'example.com', /in the code, Deployment is something else/],
+    [['Pod'], 'example.com', /in the code, PODS is something else/],
+    [['Site'], 'Example.com', /DNS name/],
+    [['Site'], 'example', /DNS name/],
+    [['Site'], '-a.example.com', /DNS name/],
+    [['Site'], `${'a'.repeat(64)}.com`, /DNS name/],
+    [['Site'], 'apps.k8s.io', /belongs to the Kubernetes project/],
+    [['Site'], 'kubernetes.io', /belongs to the Kubernetes project/],
+  ];
+  for (const [operands, group, message] of refusals) {
+    await assert.rejects(run(operands, group, into), (error) => {
+      assert.ok(error instanceof UsageError, String(error));
+      assert.match(error.message, message);
+      return true;
+    });
+  }
+  assert.equal(existsSync(into), false);
+});
