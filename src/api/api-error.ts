@@ -145,6 +145,11 @@ export function isExpired(error: unknown): error is ApiError {
   return isApiError(error, 'expired', 'gone');
 }
 
+/** Nothing can be created in a namespace that is going away, with all that is in it. */
+export function isNamespaceTerminating(error: unknown): error is ApiError {
+  return isApiError(error, 'forbidden') && error.hasCause('NamespaceTerminating');
+}
+
 /** The server has not yet reached the resourceVersion asked for (etcd restored, or a stale cache). */
 export function isTooLargeResourceVersion(error: unknown): error is ApiError {
   if (!(error instanceof ApiError)) return false;

@@ -13,6 +13,9 @@ export interface Condition {
   message: string;
 }
 
+/** What `meta/v1` allows of a message: a server's or a webhook's words can be longer. */
+const LONGEST_MESSAGE = 32_768;
+
 /**
  * `conditions` with `next` set: replaced in place if its type is there, else appended.
  * `lastTransitionTime` is kept as long as the status stays the same, so setting a condition that
@@ -26,7 +29,9 @@ export function setCondition(
   const current = conditions.find((condition) => condition.type === next.type);
   const lastTransitionTime =
     current?.status === next.status ? current.lastTransitionTime : timestamp(now);
-  const { type, status, observedGeneration, reason, message } = next;
+  const { type, status, observedGeneration, reason } = next;
+  // Half a surrogate pair at the end would be stored as another character.
+  const message = next.message.slice(0, LONGEST_MESSAGE).replace(/[\uD800-\uDBFF]$/, '');
   const condition: Condition = {
     type,
     status,
