@@ -1,3 +1,6 @@
+/** What a POSIX shell separates words by: a no-break space is a character like any other. */
+const BLANK = /[ \t\n]/;
+
 /** The words of a command, or what is wrong with it. */
 export type Command =
   | { readonly kind: 'words'; readonly words: readonly string[] }
@@ -14,7 +17,7 @@ export function parseCommand(text: string): Command {
   let quote: '"' | "'" | undefined;
   for (let at = 0; at < text.length; at++) {
     const character = text.charAt(at);
-    if (quote === undefined && /\s/.test(character)) {
+    if (quote === undefined && BLANK.test(character)) {
       if (word !== undefined) words.push(word);
       word = undefined;
     } else if (character === quote) {

@@ -38,9 +38,14 @@ export function buildPod(at: DeepReadonly<At>, words: readonly string[]): Draft<
       restartPolicy: 'Never',
       // The command is the user's: it has no business with the API server unless it says so.
       automountServiceAccountToken: false,
-      containers: [{ name: 'busybox', image: 'busybox:1.37', command: [...words] }],
+      containers: [{ name: 'busybox', image: 'busybox:1.37', command: words.map(literal) }],
     },
   };
+}
+
+/** Keeps a container's runtime from replacing `$(NAME)` and `$$` in a word: `echo $$` says so. */
+function literal(word: string): string {
+  return word.replaceAll(/\$(?=[$(])/g, '$$$$');
 }
 
 /** How the command ended, for people: `exit code 3`. */

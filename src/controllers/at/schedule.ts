@@ -1,5 +1,5 @@
 const RFC_3339 =
-  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(\.\d{1,9})?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
+  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
 
 /**
  * The instant of an RFC 3339 date and time, in milliseconds since the epoch, rounded up so that
@@ -19,6 +19,7 @@ export function parseSchedule(text: string): number | undefined {
   if (Number(zoneHour ?? 0) > 23 || Number(zoneMinute ?? 0) > 59) return undefined;
   const zone = (Number(zoneHour ?? 0) * 60 + Number(zoneMinute ?? 0)) * 60_000;
   const isWest = /-\d{2}:\d{2}$/.test(text);
-  const fractionMs = Math.ceil(Number(`0${fraction}`) * 1000);
+  const finer = /[1-9]/.test(fraction.slice(3)) ? 1 : 0;
+  const fractionMs = Number(fraction.slice(0, 3).padEnd(3, '0')) + finer;
   return date.getTime() + ((h * 60 + mi) * 60 + s) * 1000 + fractionMs + (isWest ? zone : -zone);
 }

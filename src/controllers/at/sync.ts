@@ -1,8 +1,8 @@
-import { isApiError } from '../../api/api-error.ts';
+import { ApiError, isApiError, isNamespaceTerminating } from '../../api/api-error.ts';
 import { PODS } from '../../api/builtin.ts';
 import type { Pod } from '../../api/builtin.ts';
 import { ATS } from '../../api/generated/at.ts';
-import type { At } from '../../api/generated/at.ts';
+import type { At, AtSpec } from '../../api/generated/at.ts';
 import { objectKey } from '../../api/object-key.ts';
 import type { ObjectKey, ObjectName } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
@@ -13,8 +13,11 @@ import type { StatusWriter } from '../../manager/status-writer.ts';
 import type { EventRecorder, Recorded } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { messageOf } from '../../util/message-of.ts';
 import { done, requeueAfter, TerminalError } from '../../workqueue/outcome.ts';
 import type { Outcome } from '../../workqueue/outcome.ts';
+import { shown, specProblem } from '../spec-problem.ts';
+import type { SpecRules } from '../spec-problem.ts';
 import { parseCommand } from './command.ts';
 import { buildPod, COMPONENT, exitOf, FINALIZER, LONGEST_POD_NAME, podName } from './pod.ts';
 import { parseSchedule } from './schedule.ts';
@@ -32,12 +35,14 @@ export interface AtSyncDeps {
 /** Name of the index that finds the Pods which wait for their At to know their uid, by its key. */
 export const UNRECORDED_INDEX = 'unrecorded';
 
+const RULES: SpecRules<AtSpec> = { schedule: { type: 'string' }, command: { type: 'string' } };
+
 /**
  * Runs the command of one At: once, not before its time, and never again.
  *
  * The Pod is created with a finalizer, so that it cannot vanish before its uid is in the status of
- * the At; a live read precedes its creation, and with a uid on record nothing is ever created. So
- * there is one Pod for each At (by uid), whatever crashes, stalls, or is deleted in between.
+ * the At. Live reads of both precede its creation, and with a uid on record nothing is ever created.
+ * So there is one Pod for each At (by uid), whatever crashes, lags, or is deleted in between.
  */
 export function atSync(deps: AtSyncDeps): SyncHandler {
   return async (key, context) => {
@@ -55,12 +60,12 @@ async function letGo(
   { pods }: AtSyncDeps,
   key: ObjectKey,
   at: DeepReadonly<At> | undefined,
-  { client, signal }: SyncContext,
+  context: SyncContext,
 ): Promise<void> {
+  const { client, signal } = context;
   for (const pod of pods.byIndex(UNRECORDED_INDEX, key)) {
     const { uid } = pod.metadata;
-    const isAwaited = at && !at.metadata.deletionTimestamp && isControlledBy(pod, at);
-    if (isAwaited && at.status?.podUID !== uid) continue;
+    if (await isAwaited(pod, at, context)) continue;
     const body = { metadata: { uid, '$deleteFromPrimitiveList/finalizers': [FINALIZER] } };
     try {
       const patch = { type: 'strategic', body } as const;
@@ -69,6 +74,26 @@ async function letGo(
       if (!isApiError(error, 'notFound', 'conflict')) throw error;
     }
   }
+}
+
+/**
+ * True if the At of the Pod is there, and does not know its uid yet. Where the cache has another At,
+ * or none, it may be the cache that is behind.
+ */
+async function isAwaited(
+  pod: DeepReadonly<Pod>,
+  cached: DeepReadonly<At> | undefined,
+  { client, signal }: SyncContext,
+): Promise<boolean> {
+  const owner = controllerOf(pod);
+  if (!owner) return false;
+  const { namespace } = pod.metadata;
+  const at =
+    cached?.metadata.uid === owner.uid
+      ? cached
+      : await unlessGone(client.get(ATS, { namespace, name: owner.name }, { signal }));
+  if (at?.metadata.uid !== owner.uid || at.metadata.deletionTimestamp !== undefined) return false;
+  return at.status?.podUID !== pod.metadata.uid;
 }
 
 /** One run for one At that is not done. */
@@ -88,19 +113,24 @@ class AtSync {
   async run(): Promise<Outcome> {
     const { podUID } = this.#at.status ?? {};
     if (podUID !== undefined) return this.#follow(podUID);
+    const problem = specProblem<AtSpec>(this.#at.spec, RULES);
+    if (problem !== undefined) return this.#refuse('InvalidSpec', problem);
     const { schedule, command } = this.#at.spec;
     const dueMs = parseSchedule(schedule);
     if (dueMs === undefined) {
-      return this.#refuse(`spec.schedule ${quoted(schedule)} is no instant of RFC 3339`);
+      const message = `spec.schedule ${shown(schedule)} is no instant of RFC 3339`;
+      return this.#refuse('InvalidSpec', message);
     }
     const parsed = parseCommand(command);
     if (parsed.kind === 'malformed') {
       return this.#refuse(
-        `spec.command ${quoted(command)} cannot be split into words: ${parsed.problem}`,
+        'InvalidSpec',
+        `spec.command ${shown(command)} cannot be split into words: ${parsed.problem}`,
       );
     }
     if (this.#podAt.name.length > LONGEST_POD_NAME) {
       return this.#refuse(
+        'InvalidSpec',
         `The Pod's name would have ${this.#podAt.name.length} characters, ${LONGEST_POD_NAME} are allowed; use an At with a shorter name`,
       );
     }
@@ -112,16 +142,25 @@ class AtSync {
     return this.#start(parsed.words, -leftMs);
   }
 
-  /** The spec is at fault: nothing happens until it is changed. That is said once. */
-  async #refuse(message: string): Promise<Outcome> {
-    const isNews = await this.#tell({ kind: 'stalled', reason: 'InvalidSpec', message });
-    if (isNews) throw new TerminalError(message);
+  /** The At is at fault: nothing happens until it is changed. That is said once. */
+  async #refuse(reason: string, message: string, cause?: unknown): Promise<Outcome> {
+    const isNews = await this.#tell({ kind: 'stalled', reason, message });
+    if (isNews) throw new TerminalError(message, { cause });
     return done();
   }
 
   async #start(words: readonly string[], lateMs: number): Promise<Outcome> {
     const { log } = this.#context;
-    const present = (await this.#livePod()) ?? (await this.#create(words));
+    let present = await this.#livePod();
+    if (!present) {
+      await this.#requireCurrent();
+      try {
+        present = await this.#create(words);
+      } catch (cause) {
+        if (!isApiError(cause, 'invalid')) throw cause;
+        return this.#refuse('FailedCreate', `Error creating: ${cause.message}`, cause);
+      }
+    }
     if (!present) return done();
     if (!isControlledBy(present, this.#at)) return this.#wait(present);
     const late = lateMs >= 1000 ? `, ${formatDuration(Math.floor(lateMs / 1000) * 1000)} late` : '';
@@ -129,6 +168,20 @@ class AtSync {
     log.v(2).info('Command started', { pod: objectKey(this.#podAt.namespace, this.#podAt.name) });
     await this.#tell({ kind: 'running', podUID: present.metadata.uid, message });
     return done();
+  }
+
+  /**
+   * Its Pod may have come and gone, and its uid been recorded, since the cache saw the At.
+   *
+   * @throws {ApiError} `conflict`, if the At is no longer what the cache has
+   */
+  async #requireCurrent(): Promise<void> {
+    const { client, signal } = this.#context;
+    const { metadata } = this.#at;
+    const live = await unlessGone(client.get(ATS, metadata, { signal }));
+    if (live?.metadata.resourceVersion === metadata.resourceVersion) return;
+    const message = `At "${metadata.name}" has changed since the cache saw it`;
+    throw new ApiError({ kind: 'conflict', message });
   }
 
   /** Undefined if there can be none, as in a namespace that goes away. */
@@ -141,10 +194,9 @@ class AtSync {
       });
     } catch (cause) {
       if (isApiError(cause, 'alreadyExists')) return this.#livePod();
-      if (isApiError(cause, 'forbidden') && cause.hasCause('NamespaceTerminating'))
-        return undefined;
-      if (signal.aborted) throw cause;
-      const message = `Error creating: ${cause instanceof Error ? cause.message : String(cause)}`;
+      if (isNamespaceTerminating(cause)) return undefined;
+      if (signal.aborted || isApiError(cause, 'invalid')) throw cause;
+      const message = `Error creating: ${messageOf(cause)}`;
       this.#deps.recorder.warning(this.#at, 'FailedCreate', message);
       await this.#tell({ kind: 'pending', reason: 'FailedCreate', message });
       throw cause;
@@ -181,14 +233,9 @@ class AtSync {
     return done();
   }
 
-  async #livePod(): Promise<Pod | undefined> {
+  #livePod(): Promise<Pod | undefined> {
     const { client, signal } = this.#context;
-    try {
-      return await client.get(PODS, this.#podAt, { signal });
-    } catch (error) {
-      if (isApiError(error, 'notFound')) return undefined;
-      throw error;
-    }
+    return unlessGone(client.get(PODS, this.#podAt, { signal }));
   }
 
   /**
@@ -227,6 +274,11 @@ function recordState(
   }
 }
 
-function quoted(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}...` : text);
+async function unlessGone<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isApiError(error, 'notFound')) return undefined;
+    throw error;
+  }
 }

@@ -7,9 +7,6 @@ import { controllerReference } from '../../api/owner-reference.ts';
 /** Who writes, in managedFields, in labels and in events. */
 export const COMPONENT = 'count-controller';
 
-/** The longest name that the server accepts for a Pod. */
-export const LONGEST_POD_NAME = 253;
-
 /** The Pod that a Count wants at `ordinal`. */
 export function buildPod(count: DeepReadonly<Count>, ordinal: number): Draft<Pod> {
   return {

@@ -4,15 +4,24 @@ import type { DeepReadonly } from '../../api/object.ts';
 import { isActive, isReady } from '../../api/pod.ts';
 import { withStanding } from '../../api/standing.ts';
 import type { Standing } from '../../api/standing.ts';
+import type { Obstacle } from './obstacle.ts';
 import { isOutdated, podSelector } from './pod.ts';
 
-/** Why a Count cannot get on, in the words of its conditions. */
-export interface Obstacle {
-  /** CamelCase, stable. */
-  readonly reason: string;
-  readonly message: string;
-  /** Only a change by the user helps; otherwise the next try may. */
-  readonly stalled: boolean;
+/** The status of a Count that cannot be carried out: as it was, and stalled. */
+export function refusedStatus(
+  { metadata, status }: DeepReadonly<Count>,
+  { reason, message }: Obstacle,
+  now: number,
+): CountStatus {
+  const { conditions, ...numbers } = status ?? {};
+  const observedGeneration = metadata.generation ?? 0;
+  const stalled: Standing = { kind: 'stalled', reason, message };
+  return {
+    ...numbers,
+    observedGeneration,
+    healthy: false,
+    conditions: withStanding(conditions, stalled, observedGeneration, now),
+  };
 }
 
 /**

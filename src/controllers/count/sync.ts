@@ -1,8 +1,8 @@
-import { isApiError } from '../../api/api-error.ts';
+import { isApiError, isNamespaceTerminating } from '../../api/api-error.ts';
 import { PODS } from '../../api/builtin.ts';
 import type { Pod } from '../../api/builtin.ts';
 import { COUNTS } from '../../api/generated/count.ts';
-import type { Count } from '../../api/generated/count.ts';
+import type { Count, CountStatus } from '../../api/generated/count.ts';
 import { objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { controllerOf, isControlledBy } from '../../api/owner-reference.ts';
@@ -13,12 +13,14 @@ import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
 import type { StatusWriter } from '../../manager/status-writer.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../util/message-of.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
+import { obstacleIn } from './obstacle.ts';
+import type { Obstacle } from './obstacle.ts';
 import { planPods } from './plan.ts';
-import { buildPod, COMPONENT, LONGEST_POD_NAME, podName } from './pod.ts';
+import { buildPod, COMPONENT, podName } from './pod.ts';
 import { slowStart } from './slow-start.ts';
-import { buildStatus } from './status.ts';
-import type { Obstacle } from './status.ts';
+import { buildStatus, refusedStatus } from './status.ts';
 
 export interface CountSyncDeps {
   readonly counts: Lister<Count>;
@@ -61,19 +63,22 @@ class CountSync {
 
   async run(): Promise<void> {
     const count = this.#count;
-    const owned = this.#deps.pods.byIndex(CONTROLLER_INDEX, count.metadata.uid);
-    const longest = podName(count, Math.max(0, count.spec.count - 1));
-    if (longest.length > LONGEST_POD_NAME) {
-      const message = `Pod name ${longest.slice(0, 40)}... would have ${longest.length} characters, ${LONGEST_POD_NAME} are allowed; use a Count with a shorter name`;
-      const obstacle = { reason: 'NameTooLong', message, stalled: true };
-      if (await this.#writeStatus(owned, obstacle)) throw new TerminalError(message);
+    const now = this.#deps.clock.now();
+    const fault = obstacleIn(count);
+    if (fault) {
+      const isNews = await this.#writeStatus(refusedStatus(count, fault, now), fault);
+      if (isNews) throw new TerminalError(fault.message);
       return;
     }
+    const owned = this.#deps.pods.byIndex(CONTROLLER_INDEX, count.metadata.uid);
     const plan = planPods(count, owned);
     const { obstacle, cause } =
       (await this.#deletePods(plan.delete)) ?? (await this.#createPods(plan.create)) ?? {};
-    await this.#writeStatus(owned, obstacle);
-    if (obstacle) throw new Error(obstacle.message, { cause });
+    const isNews = await this.#writeStatus(buildStatus(count, owned, obstacle, now));
+    if (!obstacle) return;
+    if (!isApiError(cause, 'invalid')) throw new Error(obstacle.message, { cause });
+    // The server would refuse it again, until the Count is changed. That is said once.
+    if (isNews) throw new TerminalError(obstacle.message, { cause });
   }
 
   async #deletePods(pods: readonly DeepReadonly<Pod>[]): Promise<Failure | undefined> {
@@ -88,7 +93,7 @@ class CountSync {
         if (isApiError(cause, 'notFound', 'conflict')) return undefined;
         // We are stopping; the Count is not to blame.
         if (signal.aborted) throw cause;
-        const message = `Error deleting: ${describe(cause)}`;
+        const message = `Error deleting: ${messageOf(cause)}`;
         recorder.warning(this.#count, 'FailedDelete', message);
         return { obstacle: { reason: 'FailedDelete', message, stalled: false }, cause };
       }
@@ -117,12 +122,12 @@ class CountSync {
     } catch (cause) {
       if (isApiError(cause, 'alreadyExists')) return this.#explainExisting(name, cause);
       // The Count goes with its namespace; there is nothing to tell anybody.
-      if (isApiError(cause, 'forbidden') && cause.hasCause('NamespaceTerminating'))
-        return undefined;
+      if (isNamespaceTerminating(cause)) return undefined;
       if (signal.aborted) throw cause;
-      const message = `Error creating: ${describe(cause)}`;
+      const message = `Error creating: ${messageOf(cause)}`;
       recorder.warning(this.#count, 'FailedCreate', message);
-      return { obstacle: { reason: 'FailedCreate', message, stalled: false }, cause };
+      const stalled = isApiError(cause, 'invalid');
+      return { obstacle: { reason: 'FailedCreate', message, stalled }, cause };
     }
     log.v(2).info('Created Pod', { pod: objectKey(namespace, name) });
     recorder.normal(this.#count, 'SuccessfulCreate', `Created pod: ${name}`);
@@ -173,14 +178,13 @@ class CountSync {
     );
   }
 
-  /** @returns false if the Count says so already */
-  async #writeStatus(
-    owned: readonly DeepReadonly<Pod>[],
-    obstacle: Obstacle | undefined,
-  ): Promise<boolean> {
+  /**
+   * @param fault is told by an event, if it is news
+   * @returns false if the Count says so already
+   */
+  async #writeStatus(status: CountStatus, fault?: Obstacle): Promise<boolean> {
     const count = this.#count;
-    const { statuses, recorder, clock } = this.#deps;
-    const status = buildStatus(count, owned, obstacle, clock.now());
+    const { statuses, recorder } = this.#deps;
     if (!statuses.differs(count, status)) return false;
     const { signal, log } = this.#context;
     const { generation } = count.metadata;
@@ -190,8 +194,9 @@ class CountSync {
     ) {
       await recorder.normal(count, 'Synced', 'Count synced successfully').attempted(signal);
     }
+    if (fault) await recorder.warning(count, fault.reason, fault.message).attempted(signal);
     await statuses.write(this.#context, count, status);
-    const { healthy, readyReplicas } = status;
+    const { healthy = false, readyReplicas } = status;
     if (healthy !== count.status?.healthy) {
       const fields = { ready: readyReplicas, desired: count.spec.count };
       log.v(2).info(healthy ? 'Count is healthy' : 'Count is not healthy', fields);
@@ -203,8 +208,4 @@ class CountSync {
 interface Failure {
   readonly obstacle: Obstacle;
   readonly cause: unknown;
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -8,7 +8,7 @@ import { Controller } from '../../manager/controller.ts';
 import { byController, toController } from '../../manager/enqueue.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import type { ControllerFactory } from '../controller-factory.ts';
-import { COMPONENT } from './deployment.ts';
+import { COMPONENT, problemOf } from './deployment.ts';
 import { fooSync } from './sync.ts';
 
 /** Name of the index of Foos by the key of the Deployment they ask for. */
@@ -20,9 +20,9 @@ export const fooController: ControllerFactory = (deps, options) => {
   const deployments = deps.informers.for(DEPLOYMENTS, options.selection);
   deployments.addIndexers(byController);
   foos.addIndexers({
-    [DEPLOYMENT_INDEX]: ({ metadata, spec }: DeepReadonly<Foo>) =>
-      typeof spec.deploymentName === 'string'
-        ? [objectKey(metadata.namespace, spec.deploymentName)]
+    [DEPLOYMENT_INDEX]: (foo: DeepReadonly<Foo>) =>
+      problemOf(foo) === undefined
+        ? [objectKey(foo.metadata.namespace, foo.spec.deploymentName)]
         : [],
   });
   const sync = fooSync({

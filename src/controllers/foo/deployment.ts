@@ -1,8 +1,10 @@
 import type { Deployment } from '../../api/builtin.ts';
-import type { Foo } from '../../api/generated/foo.ts';
+import type { Foo, FooSpec } from '../../api/generated/foo.ts';
 import { labelValue } from '../../api/label-value.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
 import { controllerReference } from '../../api/owner-reference.ts';
+import { shown, specProblem } from '../spec-problem.ts';
+import type { SpecRules } from '../spec-problem.ts';
 
 /** Who writes, in managedFields and in events: the name that sample-controller has there. */
 export const COMPONENT = 'sample-controller';
@@ -37,17 +39,25 @@ export function buildDeployment(
 }
 
 /** The CustomResourceDefinition of sample-controller has no default for it. */
-export function replicasOf({ spec }: DeepReadonly<Foo>): number | undefined {
+function replicasOf({ spec }: DeepReadonly<Foo>): number | undefined {
   return (spec as { readonly replicas?: number }).replicas;
 }
 
-/** Why the name cannot be that of a Deployment; undefined if it can. */
-export function nameProblem({ spec }: DeepReadonly<Foo>): string | undefined {
-  const name: unknown = spec.deploymentName;
-  if (typeof name !== 'string' || name === '') return 'spec.deploymentName is empty: set it';
-  if (name.length > 253)
+const RULES: SpecRules<FooSpec> = {
+  deploymentName: { type: 'string' },
+  replicas: { type: 'integer', minimum: 1, maximum: 10, optional: true },
+};
+
+/** Why the Foo cannot have a Deployment; undefined if it can. */
+export function problemOf({ spec }: DeepReadonly<Foo>): string | undefined {
+  const problem = specProblem<FooSpec>(spec, RULES);
+  if (problem !== undefined) return problem;
+  const { deploymentName: name } = spec;
+  if (name.length > 253) {
     return `spec.deploymentName has ${name.length} characters, 253 are allowed`;
-  if (name.split('.').every((part) => /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(part)))
+  }
+  if (name.split('.').every((part) => /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(part))) {
     return undefined;
-  return `spec.deploymentName ${JSON.stringify(name)} is no DNS subdomain: use lower-case letters, digits, "-" and "."`;
+  }
+  return `spec.deploymentName ${shown(name)} is no DNS subdomain: use lower-case letters, digits, "-" and "."`;
 }

@@ -1,4 +1,5 @@
 import type { Deployment } from '../../api/builtin.ts';
+import { rolloutOf } from '../../api/deployment.ts';
 import type { Foo, FooStatus } from '../../api/generated/foo.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { withStanding } from '../../api/standing.ts';
@@ -24,15 +25,10 @@ export function buildStatus(
 }
 
 /** How a Foo stands whose Deployment is as wanted, though perhaps not yet rolled out. */
-export function standingOf({ metadata, spec, status }: DeepReadonly<Deployment>): Standing {
-  const wanted = spec?.replicas ?? 1;
-  const available = status?.availableReplicas ?? 0;
+export function standingOf(deployment: DeepReadonly<Deployment>): Standing {
+  const { available, wanted, isComplete } = rolloutOf(deployment);
   const message = `${available} of ${wanted} replicas are available`;
-  const isRolledOut =
-    status?.observedGeneration === metadata.generation &&
-    (status?.updatedReplicas ?? 0) === wanted &&
-    available === wanted;
-  return isRolledOut
+  return isComplete
     ? { kind: 'ready', reason: AVAILABLE, message }
     : { kind: 'reconciling', reason: NOT_AVAILABLE, message };
 }

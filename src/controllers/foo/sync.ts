@@ -1,19 +1,20 @@
-import { isApiError } from '../../api/api-error.ts';
+import { isApiError, isNamespaceTerminating } from '../../api/api-error.ts';
 import { DEPLOYMENTS } from '../../api/builtin.ts';
 import type { Deployment } from '../../api/builtin.ts';
-import type { Foo } from '../../api/generated/foo.ts';
+import type { Foo, FooStatus } from '../../api/generated/foo.ts';
 import { objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Standing } from '../../api/standing.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { ensureChild } from '../../manager/child.ts';
+import type { ChildOutcome } from '../../manager/child.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
 import { CONTROLLER_INDEX } from '../../manager/enqueue.ts';
 import type { StatusWriter } from '../../manager/status-writer.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
-import { buildDeployment, COMPONENT, nameProblem } from './deployment.ts';
+import { buildDeployment, COMPONENT, problemOf } from './deployment.ts';
 import { buildStatus, standingOf, wasTold } from './status.ts';
 
 export interface FooSyncDeps {
@@ -53,22 +54,19 @@ class FooSync {
   }
 
   async run(): Promise<void> {
-    const problem = nameProblem(this.#foo);
-    if (problem !== undefined) {
-      const stalled = { kind: 'stalled', reason: 'InvalidSpec', message: problem } as const;
-      if (await this.#writeStatus(stalled)) throw new TerminalError(problem);
-      return;
-    }
+    const problem = problemOf(this.#foo);
+    if (problem !== undefined) return this.#giveUp('InvalidSpec', problem);
     const { namespace } = this.#foo.metadata;
     const { deploymentName: name } = this.#foo.spec;
-    const cached = this.#deps.deployments.get(objectKey(namespace, name));
-    const outcome = await ensureChild(this.#context, {
-      resource: DEPLOYMENTS,
-      owner: this.#foo,
-      desired: buildDeployment(this.#foo),
-      cached,
-      fieldManager: COMPONENT,
-    });
+    let outcome: ChildOutcome<Deployment>;
+    try {
+      outcome = await this.#ensureDeployment();
+    } catch (cause) {
+      // The Foo goes with its namespace; there is nothing to tell anybody.
+      if (isNamespaceTerminating(cause)) return;
+      if (!isApiError(cause, 'invalid')) throw cause;
+      return this.#giveUp('DeploymentRefused', cause.message, cause);
+    }
     switch (outcome.kind) {
       case 'foreign':
         return this.#refuse(name);
@@ -92,6 +90,17 @@ class FooSync {
     await this.#writeStatus(standingOf(outcome.object), outcome.object);
   }
 
+  #ensureDeployment(): Promise<ChildOutcome<Deployment>> {
+    const { namespace } = this.#foo.metadata;
+    return ensureChild(this.#context, {
+      resource: DEPLOYMENTS,
+      owner: this.#foo,
+      desired: buildDeployment(this.#foo),
+      cached: this.#deps.deployments.get(objectKey(namespace, this.#foo.spec.deploymentName)),
+      fieldManager: COMPONENT,
+    });
+  }
+
   /** The Deployments of this Foo under names it no longer asks for. */
   async #deleteFormer(name: string): Promise<void> {
     const { client, signal, log } = this.#context;
@@ -106,6 +115,16 @@ class FooSync {
       const deployment = objectKey(metadata.namespace, metadata.name);
       log.v(2).info('Deleted Deployment of the former name', { deployment });
     }
+  }
+
+  /** The Foo is at fault: nothing happens until it is changed. That is said once. */
+  async #giveUp(reason: string, message: string, cause?: unknown): Promise<void> {
+    const { recorder, statuses } = this.#deps;
+    const stalled = { kind: 'stalled', reason, message } as const;
+    if (!statuses.differs(this.#foo, this.#statusOf(stalled))) return;
+    await recorder.warning(this.#foo, reason, message).attempted(this.#context.signal);
+    await this.#writeStatus(stalled);
+    throw new TerminalError(message, { cause });
   }
 
   async #refuse(name: string): Promise<never> {
@@ -124,12 +143,16 @@ class FooSync {
     await recorded.attempted(this.#context.signal);
   }
 
-  /** @returns false if the Foo says so already */
-  async #writeStatus(standing: Standing, deployment?: DeepReadonly<Deployment>): Promise<boolean> {
-    const { statuses, clock } = this.#deps;
-    const status = buildStatus(this.#foo, standing, deployment, clock.now());
-    if (!statuses.differs(this.#foo, status)) return false;
-    await statuses.write(this.#context, this.#foo, status);
-    return true;
+  /** Nothing is written if the Foo says so already. */
+  async #writeStatus(standing: Standing, deployment?: DeepReadonly<Deployment>): Promise<void> {
+    const { statuses } = this.#deps;
+    const status = this.#statusOf(standing, deployment);
+    if (statuses.differs(this.#foo, status)) {
+      await statuses.write(this.#context, this.#foo, status);
+    }
+  }
+
+  #statusOf(standing: Standing, deployment?: DeepReadonly<Deployment>): FooStatus {
+    return buildStatus(this.#foo, standing, deployment, this.#deps.clock.now());
   }
 }

@@ -7,6 +7,7 @@ import type { Lister } from '../../cache/lister.ts';
 import type { SyncHandler } from '../../manager/controller.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
 import { done, requeueAfter } from '../../workqueue/outcome.ts';
 
 /** Who writes, in managedFields and in events. */
@@ -72,7 +73,7 @@ export function podCountSync({ nodes, pods, recorder, clock }: PodCountSyncDeps)
       if (!isApiError(error, 'forbidden')) throw error;
       log.error(error, 'May not label nodes', {
         fix: 'grant the verb patch on nodes to this service account, or turn pod-count off',
-        retryIn: '5m0s',
+        retryIn: formatDuration(FORBIDDEN_MS),
       });
       notBeforeMs.set(key, clock.monotonic() + FORBIDDEN_MS);
       return requeueAfter(FORBIDDEN_MS);

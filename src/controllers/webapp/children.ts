@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Deployment, Service } from '../../api/builtin.ts';
-import type { WebApp } from '../../api/generated/web-app.ts';
+import type { WebApp, WebAppSpec } from '../../api/generated/web-app.ts';
 import { labelValue } from '../../api/label-value.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
 import { controllerReference } from '../../api/owner-reference.ts';
+import { shown, specProblem } from '../spec-problem.ts';
+import type { SpecRules } from '../spec-problem.ts';
 
 /** Who writes, in managedFields, in labels and in events. */
 export const COMPONENT = 'webapp-controller';
@@ -12,6 +14,21 @@ export const COMPONENT = 'webapp-controller';
 export const FINALIZER = 'jiajunhuang.com/webapp';
 
 export type Named<T> = T & { metadata: { name: string } };
+
+const RULES: SpecRules<WebAppSpec> = {
+  version: { type: 'string' },
+  replicas: { type: 'integer', minimum: 0, maximum: 1000 },
+  image: { type: 'string', optional: true },
+};
+
+/** Why the WebApp cannot be set up; undefined if it can. */
+export function problemOf({ spec }: DeepReadonly<WebApp>): string | undefined {
+  const problem = specProblem<WebAppSpec>(spec, RULES);
+  if (problem !== undefined) return problem;
+  const { image, version } = spec;
+  if (image !== undefined || /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(version)) return undefined;
+  return `spec.version ${shown(version)} is no tag of the nginx image: set spec.image, or another version`;
+}
 
 export function buildDeployment(webapp: DeepReadonly<WebApp>): Named<Draft<Deployment>> {
   const { spec } = webapp;

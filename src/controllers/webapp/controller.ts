@@ -36,9 +36,16 @@ export function standardTasks({ deployments, services }: TaskCaches): Task[] {
       name: 'deployment',
       resource: DEPLOYMENTS,
       lister: deployments,
+      nameOf: deploymentName,
       build: buildDeployment,
     }),
-    childTask({ name: 'service', resource: SERVICES, lister: services, build: buildService }),
+    childTask({
+      name: 'service',
+      resource: SERVICES,
+      lister: services,
+      nameOf: serviceName,
+      build: buildService,
+    }),
     rolloutTask(deployments),
   ];
 }
@@ -46,7 +53,7 @@ export function standardTasks({ deployments, services }: TaskCaches): Task[] {
 /**
  * The controller of WebApps with tasks of your own.
  *
- * @throws {RangeError} on a task without a proper name, and on two of one name
+ * @throws {RangeError} on a task without a proper name, on two of one name, and on too many
  */
 export function webAppControllerWith(
   tasksOf: (caches: TaskCaches) => readonly Task[],

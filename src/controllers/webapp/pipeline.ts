@@ -9,18 +9,42 @@ export type Progress =
       readonly task: string;
       readonly hook: HookName;
       readonly cause: unknown;
-    };
-
-/** @throws {RangeError} if a name is no name, or twice there */
-export function checkTasks(tasks: readonly Task[]): void {
-  const names = new Set<string>();
-  for (const { name } of tasks) {
-    if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
-      throw new RangeError(`A task is called "${name}": expected lower-case words with dashes`);
     }
-    if (names.has(name)) throw new RangeError(`Two tasks are called "${name}"`);
-    names.add(name);
+  /** It did not begin: the WebApp cannot be set up. */
+  | { readonly kind: 'refused'; readonly problem: string };
+
+/** A status has room for 64 conditions; three are the WebApp's own. */
+const MOST_TASKS = 60;
+
+/** @throws {RangeError} if a name is no name, or as good as twice there, or there are too many */
+export function checkTasks(tasks: readonly Task[]): void {
+  if (tasks.length > MOST_TASKS) {
+    throw new RangeError(`There are ${tasks.length} tasks: at most ${MOST_TASKS} are possible`);
   }
+  const names = new Map<string, string>();
+  for (const task of tasks) {
+    const { name } = task;
+    if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name) || name.length > 63) {
+      throw new RangeError(
+        `A task is called "${name}": expected lower-case words with dashes, up to 63 characters`,
+      );
+    }
+    const other = names.get(conditionType(task));
+    if (other === name) throw new RangeError(`Two tasks are called "${name}"`);
+    if (other !== undefined) {
+      throw new RangeError(`Tasks "${other}" and "${name}" have the same condition`);
+    }
+    names.set(conditionType(task), name);
+  }
+}
+
+/** What the types of the conditions of tasks end in. */
+export const CONDITION_SUFFIX = 'Done';
+
+/** `DeploymentDone` of the task `deployment`. */
+export function conditionType({ name }: Pick<Task, 'name'>): string {
+  const words = name.split('-').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return `${words.join('')}${CONDITION_SUFFIX}`;
 }
 
 /** Runs the creating hooks of all tasks, in order, up to the first that waits or fails. */

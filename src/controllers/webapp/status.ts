@@ -5,7 +5,9 @@ import type { WebApp, WebAppStatus } from '../../api/generated/web-app.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { withStanding } from '../../api/standing.ts';
 import type { Standing } from '../../api/standing.ts';
+import { messageOf } from '../../util/message-of.ts';
 import { podSelector } from './children.ts';
+import { CONDITION_SUFFIX, conditionType } from './pipeline.ts';
 import type { Progress } from './pipeline.ts';
 import { TaskError } from './task.ts';
 import type { Task } from './task.ts';
@@ -13,36 +15,25 @@ import type { Task } from './task.ts';
 export interface StatusInputs {
   readonly tasks: readonly Task[];
   readonly progress: Progress;
+  /** That of the WebApp, and no other of its name. */
   readonly deployment: DeepReadonly<Deployment> | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
 /** The status of a WebApp whose pipeline came as far as `progress` says. */
-export function buildStatus(
-  webapp: DeepReadonly<WebApp>,
-  { tasks, progress, deployment, now }: StatusInputs,
-): WebAppStatus {
-  const observedGeneration = webapp.metadata.generation ?? 0;
-  const isLeaving = webapp.metadata.deletionTimestamp !== undefined;
+export function buildStatus(webapp: DeepReadonly<WebApp>, inputs: StatusInputs): WebAppStatus {
+  const { metadata, status } = webapp;
+  const { now, deployment } = inputs;
+  const observedGeneration = metadata.generation ?? 0;
   const { replicas = 0, availableReplicas = 0 } = deployment?.status ?? {};
-  const standing = standingOf(webapp, progress, isLeaving);
-  const types = new Set(tasks.map(conditionType));
-  let conditions = withStanding(webapp.status?.conditions, standing, observedGeneration, now);
-  for (const { type } of conditions) {
-    // A task that the pipeline no longer has.
-    if (type.endsWith(SUFFIX) && !types.has(type)) conditions = removeCondition(conditions, type);
-  }
-  const reached = isLeaving ? tasks.toReversed() : tasks;
-  const stoppedAt = progress.kind === 'done' ? undefined : progress.task;
-  let isBehind = false;
-  for (const task of reached) {
-    const isHere = task.name === stoppedAt;
-    const verdict = verdictOf(progress, { isHere, isBehind, isLeaving });
-    const type = conditionType(task);
-    conditions = setCondition(conditions, { type, observedGeneration, ...verdict }, now);
-    isBehind ||= isHere;
-  }
+  const isLeaving = metadata.deletionTimestamp !== undefined;
+  const standing = standingOf(webapp, inputs, isLeaving);
+  const conditions = withTasks(
+    withStanding(status?.conditions, standing, observedGeneration, now),
+    inputs,
+    { isLeaving, observedGeneration },
+  );
   const phase = isLeaving ? 'Deleting' : PHASES[standing.kind];
   const inPhase = (condition: Condition) => ({ ...condition, phase });
   return {
@@ -55,45 +46,60 @@ export function buildStatus(
 }
 
 const PHASES = { ready: 'Available', reconciling: 'Progressing', stalled: 'Failed' } as const;
-const SUFFIX = 'Done';
-
-/** `DeploymentDone` of the task `deployment`. */
-export function conditionType({ name }: Pick<Task, 'name'>): string {
-  const words = name.split('-').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
-  return `${words.join('')}${SUFFIX}`;
-}
-
-export function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
 
 function standingOf(
-  webapp: DeepReadonly<WebApp>,
-  progress: Progress,
+  { spec }: DeepReadonly<WebApp>,
+  { progress, deployment }: StatusInputs,
   isLeaving: boolean,
 ): Standing {
-  const { replicas } = webapp.spec;
   switch (progress.kind) {
-    case 'done':
-      return isLeaving
-        ? { kind: 'reconciling', reason: 'Deleting', message: 'All tasks are taken down' }
-        : {
-            kind: 'ready',
-            reason: 'TasksDone',
-            message: `${replicas} of ${replicas} replicas are available`,
-          };
+    case 'done': {
+      if (isLeaving) {
+        return { kind: 'reconciling', reason: 'Deleting', message: 'All tasks are taken down' };
+      }
+      const available = deployment?.status?.availableReplicas ?? 0;
+      const message = `${available} of ${spec.replicas} replicas are available`;
+      return { kind: 'ready', reason: 'TasksDone', message };
+    }
     case 'waiting': {
       const message = `Task ${progress.task}: ${progress.wait.message}`;
       return { kind: 'reconciling', reason: isLeaving ? 'Deleting' : 'TaskWaiting', message };
     }
     case 'failed': {
       const { cause, task } = progress;
-      const message = `Task ${task}: ${describe(cause)}`;
+      const message = `Task ${task}: ${messageOf(cause)}`;
       const reason = cause instanceof TaskError ? cause.reason : 'TaskFailed';
       const isStalled = cause instanceof TaskError && cause.stalled;
       return { kind: isStalled ? 'stalled' : 'reconciling', reason, message };
     }
+    case 'refused':
+      return { kind: 'stalled', reason: 'InvalidSpec', message: progress.problem };
   }
+}
+
+/** `conditions` with one for each task, and none for tasks that the pipeline no longer has. */
+function withTasks(
+  conditions: readonly Condition[],
+  { tasks, progress, now }: StatusInputs,
+  at: { readonly isLeaving: boolean; readonly observedGeneration: number },
+): readonly Condition[] {
+  const { isLeaving, observedGeneration } = at;
+  const types = new Set(tasks.map(conditionType));
+  let next = conditions;
+  for (const { type } of conditions) {
+    if (type.endsWith(CONDITION_SUFFIX) && !types.has(type)) next = removeCondition(next, type);
+  }
+  // Nothing is known of tasks that did not run; what was known of them may still hold.
+  if (progress.kind === 'refused') return next;
+  const stoppedAt = progress.kind === 'done' ? undefined : progress.task;
+  let isBehind = false;
+  for (const task of isLeaving ? tasks.toReversed() : tasks) {
+    const isHere = task.name === stoppedAt;
+    const verdict = verdictOf(progress, { isHere, isBehind, isLeaving });
+    next = setCondition(next, { type: conditionType(task), observedGeneration, ...verdict }, now);
+    isBehind ||= isHere;
+  }
+  return next;
 }
 
 type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
@@ -108,7 +114,7 @@ function verdictOf(
   if (where.isHere && progress.kind === 'failed') {
     const { cause, hook } = progress;
     const reason = cause instanceof TaskError ? cause.reason : 'Failed';
-    return { status: 'False', reason, message: `${hook}: ${describe(cause)}` };
+    return { status: 'False', reason, message: `${hook}: ${messageOf(cause)}` };
   }
   if (where.isLeaving) {
     return where.isBehind

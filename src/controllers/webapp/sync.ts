@@ -1,21 +1,25 @@
 import type { Deployment } from '../../api/builtin.ts';
+import { isApiError } from '../../api/api-error.ts';
 import { hasFinalizer, withFinalizer, withoutFinalizer } from '../../api/finalizer.ts';
 import { WEB_APPS } from '../../api/generated/web-app.ts';
 import type { WebApp } from '../../api/generated/web-app.ts';
 import { objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
+import { isControlledBy } from '../../api/owner-reference.ts';
 import { isReadyAt } from '../../api/standing.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
 import type { StatusWriter } from '../../manager/status-writer.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
-import { done, requeueAfter } from '../../workqueue/outcome.ts';
+import { messageOf } from '../../util/message-of.ts';
+import { done, requeueAfter, TerminalError } from '../../workqueue/outcome.ts';
 import type { Outcome } from '../../workqueue/outcome.ts';
-import { COMPONENT, deploymentName, FINALIZER } from './children.ts';
+import { COMPONENT, deploymentName, FINALIZER, problemOf } from './children.ts';
 import { setUp, takeDown } from './pipeline.ts';
 import type { Progress } from './pipeline.ts';
-import { buildStatus, describe } from './status.ts';
+import { buildStatus } from './status.ts';
+import { TaskError } from './task.ts';
 import type { Task } from './task.ts';
 
 export interface WebAppSyncDeps {
@@ -26,6 +30,9 @@ export interface WebAppSyncDeps {
   readonly statuses: StatusWriter<WebApp>;
   readonly clock: Clock;
 }
+
+/** Of a deletion that is to leave the children: the garbage collector has them let go first. */
+const ORPHAN = 'orphan';
 
 /**
  * Runs the tasks of one WebApp, forward to set it up and backward to take it down.
@@ -44,40 +51,63 @@ export function webAppSync(deps: WebAppSyncDeps): SyncHandler {
       if (!isLeaving) await writeFinalizers(webapp, withFinalizer(webapp, FINALIZER), context);
       return done();
     }
-    const progress = await (isLeaving ? takeDown : setUp)(deps.tasks, { ...context, webapp });
+    if (isLeaving && hasFinalizer(webapp, ORPHAN)) return done();
+    const progress = await progressOf(deps.tasks, webapp, context);
     if (isLeaving && progress.kind === 'done') {
       await writeFinalizers(webapp, withoutFinalizer(webapp, FINALIZER), context);
       context.log.v(2).info('WebApp was taken down');
       return done();
     }
-    await tell(deps, context, webapp, progress);
-    return outcomeOf(progress);
+    const isNews = await tell(deps, context, webapp, progress);
+    return outcomeOf(progress, isNews);
   };
 }
 
-async function tell(
-  { deployments, tasks, recorder, statuses, clock }: WebAppSyncDeps,
-  context: SyncContext,
+async function progressOf(
+  tasks: readonly Task[],
   webapp: DeepReadonly<WebApp>,
-  progress: Progress,
-): Promise<void> {
-  if (progress.kind === 'failed') {
-    recorder.warning(webapp, 'TaskFailed', `Task ${progress.task}: ${describe(progress.cause)}`);
+  context: SyncContext,
+): Promise<Progress> {
+  if (webapp.metadata.deletionTimestamp !== undefined) {
+    return takeDown(tasks, { ...context, webapp });
   }
-  const { namespace, generation } = webapp.metadata;
-  const deployment = deployments.get(objectKey(namespace, deploymentName(webapp)));
-  const status = buildStatus(webapp, { tasks, progress, deployment, now: clock.now() });
-  if (!statuses.differs(webapp, status)) return;
-  const isReady = isReadyAt(status.conditions, generation);
-  if (isReady && !isReadyAt(webapp.status?.conditions, generation)) {
-    // Before the status that says so: a crash in between repeats the event rather than losing it.
-    const recorded = recorder.normal(webapp, 'Synced', 'WebApp synced successfully');
-    await recorded.attempted(context.signal);
-  }
-  await statuses.write(context, webapp, status);
+  const problem = problemOf(webapp);
+  return problem === undefined
+    ? setUp(tasks, { ...context, webapp })
+    : { kind: 'refused', problem };
 }
 
-function outcomeOf(progress: Progress): Outcome {
+/** @returns false if the WebApp says so already */
+async function tell(
+  { deployments, tasks, recorder, statuses, clock }: WebAppSyncDeps,
+  { signal, ...context }: SyncContext,
+  webapp: DeepReadonly<WebApp>,
+  progress: Progress,
+): Promise<boolean> {
+  const { namespace, generation } = webapp.metadata;
+  const named = deployments.get(objectKey(namespace, deploymentName(webapp)));
+  const deployment = named && isControlledBy(named, webapp) ? named : undefined;
+  const status = buildStatus(webapp, { tasks, progress, deployment, now: clock.now() });
+  const isNews = statuses.differs(webapp, status);
+  // Events go before the status that says so: a crash in between repeats them rather than losing them.
+  if (progress.kind === 'failed' && (isNews || !isTerminal(progress))) {
+    const message = `Task ${progress.task}: ${messageOf(progress.cause)}`;
+    await recorder.warning(webapp, 'TaskFailed', message).attempted(signal);
+  }
+  if (!isNews) return false;
+  if (progress.kind === 'refused') {
+    await recorder.warning(webapp, 'InvalidSpec', progress.problem).attempted(signal);
+  }
+  const wasReady = isReadyAt(webapp.status?.conditions, generation);
+  if (isReadyAt(status.conditions, generation) && !wasReady) {
+    await recorder.normal(webapp, 'Synced', 'WebApp synced successfully').attempted(signal);
+  }
+  await statuses.write({ ...context, signal }, webapp, status);
+  return true;
+}
+
+/** @throws what stopped the pipeline; if a retry could not help, once */
+function outcomeOf(progress: Progress, isNews: boolean): Outcome {
   switch (progress.kind) {
     case 'done':
       return done();
@@ -87,9 +117,19 @@ function outcomeOf(progress: Progress): Outcome {
     }
     case 'failed': {
       const { task, hook, cause } = progress;
-      throw new Error(`Task ${task} failed at ${hook}: ${describe(cause)}`, { cause });
+      const message = `Task ${task} failed at ${hook}: ${messageOf(cause)}`;
+      if (!isTerminal(progress)) throw new Error(message, { cause });
+      if (isNews) throw new TerminalError(message, { cause });
+      return done();
     }
+    case 'refused':
+      if (isNews) throw new TerminalError(progress.problem);
+      return done();
   }
+}
+
+function isTerminal({ cause }: Extract<Progress, { kind: 'failed' }>): boolean {
+  return cause instanceof TaskError && cause.terminal;
 }
 
 async function writeFinalizers(
@@ -98,10 +138,12 @@ async function writeFinalizers(
   { client, signal }: SyncContext,
 ): Promise<void> {
   const { uid, resourceVersion } = metadata;
-  await client.patch(
-    WEB_APPS,
-    metadata,
-    { type: 'merge', body: { metadata: { uid, resourceVersion, finalizers } } },
-    { fieldManager: COMPONENT, signal },
-  );
+  const body = { metadata: { uid, resourceVersion, finalizers } };
+  try {
+    const patch = { type: 'merge', body } as const;
+    await client.patch(WEB_APPS, metadata, patch, { fieldManager: COMPONENT, signal });
+  } catch (error) {
+    // Gone, and its deletion is about to be told.
+    if (!isApiError(error, 'notFound')) throw error;
+  }
 }

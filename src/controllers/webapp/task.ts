@@ -42,17 +42,40 @@ export interface Task extends Partial<Readonly<Record<HookName, Hook>>> {
   readonly name: string;
 }
 
+export interface TaskErrorOptions {
+  readonly cause?: unknown;
+  /**
+   * Only somebody's intervention helps.
+   * @default false
+   */
+  readonly stalled?: boolean;
+  /**
+   * It fails in the same way until an event of the WebApp or its children comes: it is not tried
+   * before, and told once.
+   * @default false
+   */
+  readonly terminal?: boolean;
+}
+
 /** A failure with a reason for the condition. Any other error has the reason `Failed`. */
 export class TaskError extends Error {
   override readonly name = 'TaskError';
-  /** CamelCase, stable. */
   readonly reason: string;
-  /** Only somebody's intervention helps. */
   readonly stalled: boolean;
+  readonly terminal: boolean;
 
-  constructor(reason: string, message: string, options: { readonly stalled?: boolean } = {}) {
-    super(message);
+  /**
+   * @param reason CamelCase, stable
+   * @throws {RangeError} if `reason` is none that a condition may have
+   */
+  constructor(reason: string, message: string, options: TaskErrorOptions = {}) {
+    const { cause, stalled = false, terminal = false } = options;
+    if (!/^[A-Za-z][A-Za-z0-9]{0,254}$/.test(reason)) {
+      throw new RangeError(`reason must be a CamelCase word: got "${reason}"`);
+    }
+    super(message, { cause });
     this.reason = reason;
-    this.stalled = options.stalled ?? false;
+    this.stalled = stalled || terminal;
+    this.terminal = terminal;
   }
 }

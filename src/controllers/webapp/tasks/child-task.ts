@@ -1,4 +1,4 @@
-import { isApiError } from '../../../api/api-error.ts';
+import { isApiError, isNamespaceTerminating } from '../../../api/api-error.ts';
 import type { WebApp } from '../../../api/generated/web-app.ts';
 import { objectKey } from '../../../api/object-key.ts';
 import type { DeepReadonly, Draft, KubernetesObject } from '../../../api/object.ts';
@@ -6,6 +6,7 @@ import { isControlledBy } from '../../../api/owner-reference.ts';
 import type { Resource } from '../../../api/resource.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { ensureChild } from '../../../manager/child.ts';
+import type { ChildOutcome } from '../../../manager/child.ts';
 import { COMPONENT } from '../children.ts';
 import type { Named } from '../children.ts';
 import { TaskError } from '../task.ts';
@@ -15,46 +16,54 @@ export interface ChildTaskOptions<T extends KubernetesObject> {
   readonly name: string;
   readonly resource: Resource<T>;
   readonly lister: Pick<Lister<T>, 'get'>;
+  readonly nameOf: (webapp: DeepReadonly<WebApp>) => string;
   readonly build: (webapp: DeepReadonly<WebApp>) => Named<Draft<T>>;
 }
 
 /** The task of keeping one child: there and as wanted, and at last gone. */
 export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<T>): Task {
-  const { name, resource, lister, build } = options;
+  const { name, resource, lister, nameOf, build } = options;
   const { kind } = resource;
   const cached = (webapp: DeepReadonly<WebApp>) =>
-    lister.get(objectKey(webapp.metadata.namespace, build(webapp).metadata.name));
+    lister.get(objectKey(webapp.metadata.namespace, nameOf(webapp)));
 
   return {
     name,
     create: async (context) => {
       const { webapp, log } = context;
       const desired = build(webapp);
-      const child = await ensureChild(context, {
-        resource,
-        owner: webapp,
-        desired,
-        cached: cached(webapp),
-        fieldManager: COMPONENT,
-      });
-      const called = `${kind} "${desired.metadata.name}"`;
-      switch (child.kind) {
+      const { name: child } = desired.metadata;
+      let outcome: ChildOutcome<T>;
+      try {
+        outcome = await ensureChild(context, {
+          resource,
+          owner: webapp,
+          desired,
+          cached: cached(webapp),
+          fieldManager: COMPONENT,
+        });
+      } catch (cause) {
+        if (isNamespaceTerminating(cause)) return { message: 'The namespace is going away' };
+        if (!isApiError(cause, 'invalid')) throw cause;
+        throw new TaskError(`${kind}Refused`, cause.message, { terminal: true, cause });
+      }
+      switch (outcome.kind) {
         case 'created':
-          log.v(2).info(`Created ${kind}`, { child: desired.metadata.name });
+          log.v(2).info(`Created ${kind}`, { child });
           return undefined;
         case 'changed':
-          log.v(2).info(`Updated ${kind}`, { child: desired.metadata.name });
+          log.v(2).info(`Updated ${kind}`, { child });
           return undefined;
         case 'unchanged':
           return undefined;
-        case 'leaving':
-          return { message: `${called} is being deleted; it is created anew when it is gone` };
-        case 'foreign':
-          throw new TaskError(
-            'ErrResourceExists',
-            `Resource "${desired.metadata.name}" already exists and is not managed by WebApp`,
-            { stalled: true },
-          );
+        case 'leaving': {
+          const message = `${kind} "${child}" is being deleted; it is created anew when it is gone`;
+          return { message };
+        }
+        case 'foreign': {
+          const message = `Resource "${child}" already exists and is not managed by WebApp`;
+          throw new TaskError('ErrResourceExists', message, { stalled: true });
+        }
       }
     },
     delete: (context) => removeChild(context, resource, cached(context.webapp)),

@@ -1,7 +1,9 @@
 import type { Deployment } from '../../../api/builtin.ts';
+import { covers } from '../../../api/covers.ts';
+import { rolloutOf } from '../../../api/deployment.ts';
 import { objectKey } from '../../../api/object-key.ts';
 import type { Lister } from '../../../cache/lister.ts';
-import { deploymentName } from '../children.ts';
+import { buildDeployment, deploymentName } from '../children.ts';
 import { TaskError } from '../task.ts';
 import type { Task } from '../task.ts';
 
@@ -12,26 +14,17 @@ export function rolloutTask(deployments: Pick<Lister<Deployment>, 'get'>): Task 
     postCreate: async ({ webapp }) => {
       const { namespace } = webapp.metadata;
       const deployment = deployments.get(objectKey(namespace, deploymentName(webapp)));
-      const { metadata, status } = deployment ?? {};
-      const wanted = webapp.spec.replicas;
-      const available = status?.availableReplicas ?? 0;
-      const isCurrent = status?.observedGeneration === metadata?.generation;
-      const updated = isCurrent ? (status?.updatedReplicas ?? 0) : 0;
-      const isRolledOut =
-        deployment !== undefined &&
-        isCurrent &&
-        updated === wanted &&
-        available === wanted &&
-        (status?.replicas ?? 0) === wanted;
-      if (isRolledOut) return undefined;
+      // What a task before this one has written a moment ago, the cache may not show yet.
+      if (!deployment || !covers(deployment, buildDeployment(webapp))) {
+        return { message: 'The Deployment is about to be rolled out' };
+      }
+      const { wanted, updated, available, isComplete, isLate } = rolloutOf(deployment);
+      if (isComplete) return undefined;
       const message =
         updated < wanted && available >= wanted
           ? `${updated} of ${wanted} replicas are updated`
           : `${available} of ${wanted} replicas are available`;
-      const late = status?.conditions?.find(
-        ({ type, reason }) => type === 'Progressing' && reason === 'ProgressDeadlineExceeded',
-      );
-      if (late && isCurrent) throw new TaskError('ProgressDeadlineExceeded', message);
+      if (isLate) throw new TaskError('ProgressDeadlineExceeded', message, { terminal: true });
       return { message };
     },
   };

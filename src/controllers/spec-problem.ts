@@ -1,0 +1,55 @@
+/** What a field of a spec must be. */
+export type FieldRule =
+  | { readonly type: 'string'; readonly optional?: boolean }
+  | {
+      readonly type: 'integer';
+      readonly minimum: number;
+      readonly maximum: number;
+      readonly optional?: boolean;
+    };
+
+/** A rule for each field, so that a new one is not forgotten. */
+export type SpecRules<S extends object> = { readonly [K in keyof S]-?: FieldRule };
+
+/** So much of a value is shown. */
+const SHOWN = 80;
+
+/**
+ * Why a spec cannot be carried out, whatever it says; undefined if it may be. Our
+ * CustomResourceDefinitions refuse what is found here; what was stored before they were installed, or
+ * under another of the same name, comes all the same.
+ */
+export function specProblem<S extends object>(
+  spec: unknown,
+  rules: SpecRules<S>,
+): string | undefined {
+  if (typeof spec !== 'object' || spec === null) return 'spec is missing: set it';
+  for (const [field, rule] of Object.entries<FieldRule>(rules)) {
+    const value = Object.hasOwn(spec, field) ? (spec as Record<string, unknown>)[field] : undefined;
+    const problem = value === undefined && rule.optional ? undefined : fieldProblem(value, rule);
+    if (problem !== undefined) return `spec.${field} ${problem}`;
+  }
+  return undefined;
+}
+
+function fieldProblem(value: unknown, rule: FieldRule): string | undefined {
+  if (value === undefined || value === null) return 'is missing: set it';
+  switch (rule.type) {
+    case 'string':
+      if (typeof value !== 'string') return `is ${shown(value)}, expected a string`;
+      return value === '' ? 'is empty: set it' : undefined;
+    case 'integer': {
+      const { minimum, maximum } = rule;
+      const fits = Number.isSafeInteger(value) && Number(value) >= minimum;
+      if (fits && Number(value) <= maximum) return undefined;
+      return `is ${shown(value)}, expected an integer from ${minimum} to ${maximum}`;
+    }
+  }
+}
+
+/** A value of a user's, cut off if it is long. */
+export function shown(value: unknown): string {
+  if (typeof value === 'object') return Array.isArray(value) ? 'a list' : 'an object';
+  const isLong = typeof value === 'string' && value.length > SHOWN;
+  return JSON.stringify(isLong ? `${value.slice(0, SHOWN)}...` : value);
+}
