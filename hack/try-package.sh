@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs a packed tarball the way a user does, and tries what the user would: the bin, both exports
-# and their types, and the bin on a Node.js that is too old, if this machine's own is.
+# and their types, the bin on a Node.js that is too old, if this machine's own is, and a controller of
+# the user's own, from `init` to one that works.
 #
 #   hack/try-package.sh TARBALL EMPTY_FOLDER
 set -euo pipefail
@@ -43,3 +44,33 @@ if node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22
 else
   echo "bin on an old Node.js: SKIPPED, this machine has $old"
 fi
+
+# A project in an empty folder, as `init` leaves it; the tarball stands in for the published package.
+crd_controller=$PWD/node_modules/.bin/crd-controller
+mkdir project
+cd project
+PATH="$tools:$PATH"
+"$crd_controller" init Website --group=acme.org >/dev/null
+npm pkg set "dependencies.crd-controller=file:$tarball"
+npm install --no-audit --no-fund --loglevel=error >/dev/null
+npm test 2>&1 | grep -E '^ℹ (pass|fail)'
+npm run --silent types && echo "init: types ok"
+./node_modules/.bin/crd-controller generate crds --check && echo "init: generated modules are fresh"
+
+# `npm start` runs until it is stopped: it is, once the sample is ready.
+told='Website default/example: 2 of 2 replicas are available'
+set -m
+npm start >start.out 2>start.log &
+started=$!
+set +m
+for _ in {1..120}; do
+  if grep -qF "$told" start.out || ! kill -0 "$started" 2>/dev/null; then break; fi
+  sleep 0.5
+done
+# All of its group: npm does not pass signals on.
+kill -- "-$started" 2>/dev/null || true
+wait "$started" || true
+grep -F "$told" start.out || {
+  cat start.out start.log
+  exit 1
+}
