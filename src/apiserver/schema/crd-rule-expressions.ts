@@ -2,9 +2,9 @@ import type { Declared } from './cel/schema-type.ts';
 import { declare, isEmbedded } from './cel/schema-type.ts';
 import type { Rule, RuleFault } from './cel/rule.ts';
 import { compileRules, maxCardinality } from './cel/rule.ts';
-import { goQuote } from '../../util/go-quote.ts';
 import type { FieldError } from './field-error.ts';
 import { Verbatim, fieldError } from './field-error.ts';
+import { goJson } from './go-format.ts';
 import type { JsonSchema, ValidationRule } from './json-schema.ts';
 import { propertyPath } from './schema-node.ts';
 
@@ -169,11 +169,17 @@ function tooExpensive(what: string, cost: number, limit: number): string {
   return `${what} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
 }
 
-/** A rule as a real server shows it, which is how Go prints the structure. */
+/** A rule as a real server shows it: every field, in the order of Go's structure. */
 function asGo(rule: ValidationRule): Verbatim {
-  const text = (value: string | undefined) => goQuote(value ?? '');
-  const pointer = (type: string, isSet: boolean) => `(*${type})(${isSet ? '0xc000000000' : 'nil'})`;
+  const members = [
+    ['Rule', rule.rule],
+    ['Message', rule.message ?? ''],
+    ['MessageExpression', rule.messageExpression ?? ''],
+    ['Reason', rule.reason ?? null],
+    ['FieldPath', rule.fieldPath ?? ''],
+    ['OptionalOldSelf', rule.optionalOldSelf ?? null],
+  ] as const;
   return new Verbatim(
-    `apiextensions.ValidationRule{Rule:${text(rule.rule)}, Message:${text(rule.message)}, MessageExpression:${text(rule.messageExpression)}, Reason:${pointer('apiextensions.FieldValueErrorReason', rule.reason !== undefined)}, FieldPath:${text(rule.fieldPath)}, OptionalOldSelf:${pointer('bool', rule.optionalOldSelf !== undefined)}}`,
+    `{${members.map(([name, value]) => `"${name}":${goJson(value)}`).join(',')}}`,
   );
 }

@@ -7,6 +7,7 @@ import type {
   Select,
 } from './expression.ts';
 import { overloadsOf } from './functions.ts';
+import { clauseProblem, clausesOf } from './functions/text-format.ts';
 import type { Overload } from './overload.ts';
 import { typeNameOf } from './runtime-type.ts';
 import type { Bindings, CelType } from './type.ts';
@@ -58,7 +59,8 @@ export function check(
 ): Checked | readonly TypeProblem[] {
   const checker = new Checker(variables);
   const type = checker.check(expression);
-  if (checker.problems.length > 0) return checker.problems.toSorted((a, b) => a.at - b.at);
+  const problems = checker.problems.length > 0 ? checker.problems : checker.doubts;
+  if (problems.length > 0) return problems.toSorted((a, b) => a.at - b.at);
   return {
     expression,
     type,
@@ -72,12 +74,16 @@ type Scope = ReadonlyMap<string, CelType>;
 
 class Checker {
   readonly problems: TypeProblem[] = [];
+  /** What is refused although its types fit; looked at once they do. */
+  readonly doubts: TypeProblem[] = [];
   readonly types = new Map<Expression, CelType>();
   readonly overloads = new Map<Call, readonly Overload[]>();
   readonly read = new Set<string>();
   #scope: Scope;
   #bindings: Bindings = new Map();
   #params = 0;
+  /** How many calls of `format` there are around: what they format may be of any types. */
+  #formats = 0;
 
   constructor(variables: Scope) {
     this.#scope = variables;
@@ -153,7 +159,9 @@ class Checker {
 
   #call(call: Call): CelType {
     const { at, name, target, args } = call;
+    if (name === 'format') this.#formats++;
     const types = [...(target ? [target] : []), ...args].map((argument) => this.check(argument));
+    if (name === 'format') this.#formats--;
     const known = overloadsOf(name);
     if (known.length === 0) return this.#undeclared(at, name);
     const fitting: Overload[] = [];
@@ -186,17 +194,42 @@ class Checker {
   }
 
   /** Literals that no evaluation could use are refused right here. */
-  #checkLiterals({ name, target, args }: Call): void {
+  #checkLiterals({ name, at: call, target, args }: Call): void {
     const literal = args.at(-1);
+    if (name === 'format' && target && literal?.kind === 'list')
+      this.#checkFormat(target, literal, call);
     if (literal?.kind !== 'literal' || typeof literal.value !== 'string') return;
     const { at, value } = literal;
     if (name === 'matches' && args.length === (target ? 1 : 2)) {
       const compiled = pattern(value);
-      if ('fault' in compiled) this.#fail(at, 'invalid matches argument');
+      if ('fault' in compiled) this.doubts.push({ at, message: 'invalid matches argument' });
     } else if (name === 'duration' && parseDuration(value) === undefined) {
-      this.#fail(at, 'invalid duration argument');
+      this.doubts.push({ at, message: 'invalid duration argument' });
     } else if (name === 'timestamp' && parseTimestamp(value) === undefined) {
-      this.#fail(at, 'invalid timestamp argument');
+      this.doubts.push({ at, message: 'invalid timestamp argument' });
+    }
+  }
+
+  /** A template and its arguments have to fit, as far as both can be seen. */
+  #checkFormat(target: Expression, { items }: ListExpression, at: number): void {
+    if (target.kind !== 'literal' || typeof target.value !== 'string') return;
+    const clauses = clausesOf(target.value);
+    for (const [index, { verb }] of clauses.entries()) {
+      const item = items[index];
+      if (!item) {
+        this.doubts.push({ at, message: `index ${index} out of range` });
+        return;
+      }
+      const problem = clauseProblem(verb, runtimeName(this.types.get(item) ?? DYN));
+      if (problem !== undefined) {
+        const unknownVerb = problem.startsWith('could not parse');
+        this.doubts.push({ at: unknownVerb ? at : item.at, message: problem });
+        return;
+      }
+    }
+    if (items.length > clauses.length) {
+      const message = `too many arguments supplied to string.format (expected ${clauses.length}, got ${items.length})`;
+      this.doubts.push({ at, message });
     }
   }
 
@@ -215,12 +248,16 @@ class Checker {
     return mapOf(key ?? this.#param(), value ?? this.#param());
   }
 
-  /** Members of a literal are of one type. */
+  /** Members of a literal are of one type, or nobody knows of which. */
   #together(member: Expression, previous: CelType | undefined): CelType {
     const type = this.check(member);
     if (!previous) return type;
     if (this.#assign(previous, type)) return isAny(type) ? type : previous;
-    return this.#mismatch(member.at, previous, type);
+    if (this.#formats === 0) {
+      const message = `expected type '${formatType(previous)}' but found '${formatType(type)}'`;
+      this.doubts.push({ at: member.at, message });
+    }
+    return DYN;
   }
 
   #fold(fold: Fold): CelType {
@@ -340,6 +377,29 @@ class Checker {
   #fail(at: number, message: string): CelType {
     this.problems.push({ at, message });
     return ERROR;
+  }
+}
+
+/** What `type` would say of a value of this type. */
+function runtimeName(type: CelType): string {
+  switch (type.kind) {
+    case 'null':
+      return 'null_type';
+    case 'timestamp':
+      return 'google.protobuf.Timestamp';
+    case 'duration':
+      return 'google.protobuf.Duration';
+    case 'optional':
+      return 'optional_type';
+    case 'object':
+      return 'map';
+    case 'opaque':
+      return type.name;
+    case 'param':
+    case 'error':
+      return 'dyn';
+    default:
+      return type.kind;
   }
 }
 

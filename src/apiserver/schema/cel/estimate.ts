@@ -94,8 +94,11 @@ class Estimator {
 
   #sizeOf(expression: Expression, sizes: Sizes): Size {
     switch (expression.kind) {
-      case 'literal':
-        return { count: sizeOf(expression.value), item: 1 };
+      case 'literal': {
+        const { value } = expression;
+        const size = { count: sizeOf(value), item: 1 };
+        return typeof value === 'bigint' ? { ...size, value: Number(value) } : size;
+      }
       case 'list': {
         const items = expression.items.map((item) => this.#sizeOf(item, sizes).count);
         return { count: items.length, item: Math.max(0, ...items) };
@@ -152,9 +155,9 @@ class Estimator {
 /** What a pass of a macro costs besides its step. */
 const PASS: Readonly<Record<Exclude<Fold['name'], 'optMap' | 'optFlatMap'>, number>> = {
   all: 3,
-  exists: 4,
+  exists: 3,
   existsOne: 2,
-  filter: 12,
+  filter: 13,
   map: 12,
   transformList: 12,
   sortBy: 12,
@@ -186,6 +189,8 @@ function sizeByType(type: CelType): Size | undefined {
     }
     case 'object':
       return { count: 0, item: 0 };
+    case 'opaque':
+      return { count: 1, item: 1 };
     default:
       return undefined;
   }

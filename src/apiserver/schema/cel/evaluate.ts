@@ -277,11 +277,12 @@ class Collector {
   get iterationCost(): number {
     switch (this.#name) {
       case 'all':
-        return 3;
       case 'exists':
-        return 4;
+        return 3;
       case 'existsOne':
         return 2;
+      case 'filter':
+        return LIST_COST + 3;
       case 'transformMap':
       case 'transformMapEntry':
         return MAP_COST + 2;

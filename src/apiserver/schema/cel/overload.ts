@@ -31,6 +31,8 @@ export interface Parameter<V extends Value = Value> {
 export interface Size {
   readonly count: number;
   readonly item: number;
+  /** The number itself, if it stands in the expression. */
+  readonly value?: number;
 }
 
 /** One signature of a function. */

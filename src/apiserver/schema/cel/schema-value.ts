@@ -95,7 +95,7 @@ function toDictionary(object: JsonObject, schema: JsonSchema): Dictionary {
 
 /** A map of a schema: its keys are what they are. */
 class MapValue implements Dictionary {
-  readonly entries = 'dictionary';
+  readonly kind = 'dictionary';
   readonly #object: JsonObject;
   readonly #values: JsonSchema;
 
@@ -120,7 +120,7 @@ class MapValue implements Dictionary {
 
 /** An object of a schema: its fields have escaped names, and those without a schema are not seen. */
 class ObjectValue implements Dictionary {
-  readonly entries = 'dictionary';
+  readonly kind = 'dictionary';
   readonly #object: JsonObject;
   readonly #schema: JsonSchema;
 

@@ -116,7 +116,7 @@ export class List {
 
 /** A map, or an object with declared fields. */
 export interface Dictionary {
-  readonly entries: 'dictionary';
+  readonly kind: 'dictionary';
   readonly size: number;
   /** Undefined if there is no such key. */
   get(key: Value): Result | undefined;
@@ -126,12 +126,14 @@ export interface Dictionary {
 }
 
 export function isDictionary(value: Result | undefined): value is Dictionary {
-  return typeof value === 'object' && value !== null && 'entries' in value;
+  return (
+    typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'dictionary'
+  );
 }
 
 /** A map made by an expression. Keys that are equal numbers are one key. */
 export class LiteralMap implements Dictionary {
-  readonly entries = 'dictionary';
+  readonly kind = 'dictionary';
   readonly #members = new Map<string, readonly [key: Value, value: Value]>();
 
   get size(): number {

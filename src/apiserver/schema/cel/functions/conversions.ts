@@ -133,7 +133,7 @@ export function doubleText(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e21)) {
+  if (size !== 0 && (size < 1e-4 || size >= 1e6)) {
     return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
   }
   return Object.is(value, -0) ? '-0' : String(value);
@@ -212,6 +212,6 @@ function timeParts(): Overload[] {
     span('getHours', 3600n * 10n ** 9n),
     span('getMinutes', 60n * 10n ** 9n),
     span('getSeconds', 10n ** 9n),
-    member('getMilliseconds', [duration], INT, ([{ nanos }]) => (nanos / 10n ** 6n) % 1000n),
+    member('getMilliseconds', [duration], INT, ([{ nanos }]) => nanos / 10n ** 6n),
   ];
 }

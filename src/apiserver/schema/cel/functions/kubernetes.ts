@@ -53,7 +53,6 @@ function quantities(): Overload[] {
       ([text]) => parseQuantity(text) instanceof Quantity,
       traversed,
     ),
-    member('sign', [quantity], INT, ([a]) => order(a, new Quantity(0n))),
     global('sign', [quantity], INT, ([a]) => order(a, new Quantity(0n))),
     member('isGreaterThan', [quantity, quantity], BOOL, ([a, b]) => a.nanos > b.nanos),
     member('isLessThan', [quantity, quantity], BOOL, ([a, b]) => a.nanos < b.nanos),

@@ -238,7 +238,10 @@ function copies(): Overload[] {
         meter.spend(Number(end));
         return new List(Number(end), (index) => BigInt(index));
       },
-      { cost: () => 11, size: () => counted(Number.MAX_SAFE_INTEGER) },
+      {
+        cost: () => 11,
+        size: ([end]) => counted(Math.max(0, end?.value ?? Number.MAX_SAFE_INTEGER)),
+      },
     ),
   ];
 }

@@ -13,88 +13,162 @@ import {
 } from '../value.ts';
 import { doubleText } from './conversions.ts';
 
+/** One `%` of a template. */
+export interface Clause {
+  readonly verb: string;
+  /** Digits after the point. */
+  readonly precision: number;
+}
+
+const CLAUSES = /%(?:\.(\d{1,3}))?([a-zA-Z%])?/g;
+const DEFAULT_PRECISION = 6;
+
+/** The clauses of a template that take an argument each. */
+export function clausesOf(template: string): Clause[] {
+  return Array.from(template.matchAll(CLAUSES), ([, digits, verb = '']) => ({
+    verb,
+    precision: digits === undefined ? DEFAULT_PRECISION : Math.min(100, Number(digits)),
+  })).filter(({ verb }) => verb !== '%');
+}
+
 /** `'%s has %d'.format([…])`: the verbs `s`, `d`, `f`, `e`, `b`, `x`, `X`, `o`, and `%%`. */
 export function formatText(template: string, args: List, meter: Meter): Result {
+  const clauses = clausesOf(template);
   let failure: Failure | undefined;
   let next = 0;
-  const text = template.replace(
-    /%(?:\.(\d{1,3}))?([a-zA-Z%])?/g,
-    (clause, digits: string | undefined, verb: string | undefined) => {
-      if (verb === '%') return '%';
-      if (failure) return '';
-      if (next >= args.size) {
-        failure = new Failure(`index ${next} out of range`);
-        return '';
-      }
-      const argument = args.at(next++);
-      const formatted =
-        argument instanceof Failure
-          ? argument
-          : clauseText(argument, verb ?? '', digits === undefined ? 6 : Number(digits), clause);
-      if (formatted instanceof Failure) {
-        failure = formatted;
-        return '';
-      }
-      meter.spend(formatted.length * 0.1);
-      return formatted;
-    },
-  );
+  const text = template.replace(CLAUSES, (_clause, _digits, verb: string | undefined) => {
+    if (verb === '%') return '%';
+    const clause = clauses[next];
+    if (failure || !clause) return '';
+    if (next >= args.size) {
+      failure = new Failure(`index ${next} out of range`);
+      return '';
+    }
+    const argument = args.at(next++);
+    const formatted = argument instanceof Failure ? argument : clauseText(argument, clause);
+    if (formatted instanceof Failure) {
+      failure = formatted;
+      return '';
+    }
+    meter.spend(1 + formatted.length * 0.1);
+    return formatted;
+  });
   return failure ?? text;
 }
 
-function clauseText(value: Value, verb: string, digits: number, clause: string): string | Failure {
-  const wrong = (what: string) =>
-    new Failure(`error during formatting: ${what}, was given ${typeNameOf(value)}`);
+function clauseText(value: Value, { verb, precision }: Clause): string | Failure {
+  const problem = clauseProblem(verb, typeNameOf(value));
+  if (problem !== undefined) return new Failure(problem);
   const whole = wholeNumber(value);
   switch (verb) {
     case 's':
       return plainText(value);
-    case 'd':
-      if (whole !== undefined) return String(whole);
-      return typeof value === 'number'
-        ? doubleText(value)
-        : wrong('decimal clause can only be used on numbers');
     case 'f':
-    case 'e': {
-      const number =
-        typeof value === 'number' ? value : whole === undefined ? undefined : Number(whole);
-      if (number === undefined) return wrong('fixed-point clause can only be used on numbers');
-      if (!Number.isFinite(number)) return doubleText(number);
-      if (verb === 'f') return number.toFixed(Math.min(digits, 100));
-      return number.toExponential(Math.min(digits, 100)).replace(/e([+-])(\d)$/, 'e$10$2');
-    }
+      return fixedText(Number(value), precision);
+    case 'e':
+      return scientificText(Number(value));
     case 'b':
-      if (typeof value === 'boolean') return value ? '1' : '0';
-      return whole === undefined
-        ? wrong('only integers and bools can be formatted as binary')
-        : whole.toString(2);
+      return typeof value === 'boolean' ? String(Number(value)) : (whole ?? 0n).toString(2);
     case 'o':
-      return whole === undefined
-        ? wrong('octal clause can only be used on integers')
-        : whole.toString(8);
+      return (whole ?? 0n).toString(8);
     case 'x':
-    case 'X': {
-      const hex = hexText(value, whole);
-      if (hex === undefined)
-        return wrong('only integers, byte buffers, and strings can be formatted as hex');
-      return verb === 'X' ? hex.toUpperCase() : hex;
-    }
+      return hexText(value, whole);
+    case 'X':
+      return hexText(value, whole).toUpperCase();
     default:
-      return new Failure(
-        `could not parse formatting clause: unrecognized formatting clause "${clause.slice(1)}"`,
-      );
+      return String(whole);
   }
 }
+
+const NUMBERS = ['int', 'uint'];
+
+/** What each verb takes, and how it says so. */
+const VERBS: ReadonlyMap<
+  string,
+  readonly [clause: string, types: readonly string[], names: string]
+> = new Map([
+  ['d', ['decimal clause', NUMBERS, 'integers']],
+  ['f', ['fixed-point clause', ['double'], 'doubles']],
+  ['e', ['scientific clause', ['double'], 'doubles']],
+  ['o', ['octal clause', NUMBERS, 'integers']],
+]);
+
+/** Why a value of this type cannot be formatted so; `dyn` is known only once there is a value. */
+export function clauseProblem(verb: string, type: string): string | undefined {
+  const wrong = (what: string) => `error during formatting: ${what}, was given ${type}`;
+  if (type === 'dyn') return undefined;
+  const simple = VERBS.get(verb);
+  if (simple) {
+    const [clause, types, names] = simple;
+    return types.includes(type) ? undefined : wrong(`${clause} can only be used on ${names}`);
+  }
+  switch (verb) {
+    case 's':
+      return STRINGS.includes(type)
+        ? undefined
+        : wrong(
+            'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps',
+          );
+    case 'b':
+      return [...NUMBERS, 'bool'].includes(type)
+        ? undefined
+        : wrong('only integers and bools can be formatted as binary');
+    case 'x':
+    case 'X':
+      return [...NUMBERS, 'bytes', 'string'].includes(type)
+        ? undefined
+        : wrong('only integers, byte buffers, and strings can be formatted as hex');
+    default:
+      return `could not parse formatting clause: unrecognized formatting clause "${verb}"`;
+  }
+}
+
+const STRINGS: readonly string[] =
+  'bool bytes double int list map null_type string type uint google.protobuf.Duration google.protobuf.Timestamp'.split(
+    ' ',
+  );
 
 function wholeNumber(value: Value): bigint | undefined {
   if (value instanceof Uint) return value.value;
   return typeof value === 'bigint' ? value : undefined;
 }
 
-function hexText(value: Value, whole: bigint | undefined): string | undefined {
+/** As people in the United States write it: digits in groups of three. */
+function fixedText(value: number, precision: number): string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '∞' : '-∞';
+  const [whole = '', fraction] = rounded(Math.abs(value), precision).split('.');
+  const grouped = whole.replace(/\d(?=(?:\d{3})+$)/g, '$&,');
+  return `${value < 0 ? '-' : ''}${grouped}${fraction === undefined ? '' : `.${fraction}`}`;
+}
+
+/** Rounded as the number really is, not as it is shown; what lies in the middle goes to the even digit. */
+function rounded(value: number, precision: number): string {
+  if (value >= 1e21)
+    return String(BigInt(value)) + (precision > 0 ? `.${'0'.repeat(precision)}` : '');
+  const up = value.toFixed(precision);
+  const exact = value.toFixed(100);
+  const cut = exact.indexOf('.') + 1 + precision;
+  if (!/^50*$/.test(exact.slice(cut)) || '02468'.includes(up.at(-1) ?? '')) return up;
+  return exact.slice(0, precision === 0 ? cut - 1 : cut);
+}
+
+const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
+
+/** `1.234500×10⁰³`, always with six digits. */
+function scientificText(value: number): string {
+  if (!Number.isFinite(value)) return fixedText(value, 0);
+  const [mantissa = '', exponent = ''] = value.toExponential(DEFAULT_PRECISION).split('e');
+  const digits = exponent
+    .slice(1)
+    .padStart(2, '0')
+    .replace(/\d/g, (digit) => SUPERSCRIPTS[Number(digit)] ?? '');
+  return `${mantissa}×10${exponent.startsWith('-') ? '⁻' : ''}${digits}`;
+}
+
+function hexText(value: Value, whole: bigint | undefined): string {
   if (whole !== undefined) return whole.toString(16);
-  if (typeof value === 'string') return Buffer.from(value).toString('hex');
-  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : undefined;
+  const bytes = value instanceof Uint8Array ? value : typeof value === 'string' ? value : '';
+  return Buffer.from(bytes).toString('hex');
 }
 
 function plainText(value: Value): string | Failure {
@@ -104,34 +178,29 @@ function plainText(value: Value): string | Failure {
   }
   if (isDictionary(value)) {
     const members = Array.from(value.keys(), (key) =>
-      together(
-        [nested(key), nested(value.get(key) ?? null)],
-        ([name, member]) => `${name}: ${member}`,
-      ),
+      together([nested(key), nested(value.get(key) ?? null)], (pair) => pair.join(':')),
     );
     return together(members, (texts) => `{${texts.sort().join(', ')}}`);
   }
-  return scalarText(value);
-}
-
-function scalarText(value: Value): string | Failure {
-  if (value === null || typeof value === 'boolean') return String(value);
-  const whole = wholeNumber(value);
-  if (whole !== undefined) return String(whole);
   if (typeof value === 'number') return doubleText(value);
   if (value instanceof Timestamp) return formatTimestamp(value.nanos);
   if (value instanceof Duration) return formatDuration(value.nanos);
   if (value instanceof TypeValue) return value.name;
   if (value instanceof Uint8Array) return Buffer.from(value).toString();
-  return new Failure(
-    `error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given ${typeNameOf(value)}`,
-  );
+  return value === null || typeof value === 'boolean' ? String(value) : String(wholeNumber(value));
 }
 
-/** Within a list or a map, strings have quotes. */
+/** Within a list or a map, values are as expressions write them. */
 function nested(value: Result): string | Failure {
   if (value instanceof Failure) return value;
-  return typeof value === 'string' ? JSON.stringify(value) : plainText(value);
+  const problem = clauseProblem('s', typeNameOf(value));
+  if (problem !== undefined) return new Failure(problem);
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'number') return fixedText(value, DEFAULT_PRECISION);
+  if (value instanceof Timestamp) return `timestamp("${formatTimestamp(value.nanos)}")`;
+  if (value instanceof Duration) return `duration("${formatDuration(value.nanos)}")`;
+  if (value instanceof Uint8Array) return `b${JSON.stringify(Buffer.from(value).toString())}`;
+  return plainText(value);
 }
 
 function together(
