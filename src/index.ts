@@ -148,13 +148,14 @@ export { Controller } from './manager/controller.ts';
 export type {
   ControllerDeps,
   ControllerOptions,
+  Feed,
   SyncContext,
   SyncHandler,
 } from './manager/controller.ts';
 export { debugPages } from './manager/debug-pages.ts';
 export type { DebuggedController, DebugPagesDeps, Page, Pages } from './manager/debug-pages.ts';
 export { byController, CONTROLLER_INDEX, toController, toItself } from './manager/enqueue.ts';
-export type { ToKeys } from './manager/enqueue.ts';
+export type { KeySink, ToKeys } from './manager/enqueue.ts';
 export { freshStart } from './manager/fresh-start.ts';
 export type { FieldPath } from './manager/changed-paths.ts';
 export type { HotLoop } from './manager/loop-evidence.ts';

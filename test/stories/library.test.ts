@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
@@ -8,6 +9,9 @@ import '../../hack/import-from-source.ts';
 import { isApiError } from '../../src/api/api-error.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, PODS } from '../../src/api/builtin.ts';
 import { runControllers } from '../../src/manager/run-controllers.ts';
+import type { ControllerKit } from '../../src/manager/run-controllers.ts';
+import { silentLogger } from '../../src/util/logger.ts';
+import type { Logger } from '../../src/util/logger.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { Program } from '../support/program.ts';
@@ -28,9 +32,11 @@ const HOOK = join(import.meta.dirname, '../../hack/import-from-source.ts');
 
 /** Runs an example as a user of a checkout would. */
 function example(file: string, args: readonly string[]): Program {
+  const cache = getCompileCacheDir();
   return new Program(process.execPath, ['--import', HOOK, join(EXAMPLES, file), ...args], {
     PATH: process.env['PATH'] ?? '',
     HOME: '/nonexistent',
+    ...(cache && { NODE_COMPILE_CACHE: cache }),
   });
 }
 
@@ -60,6 +66,18 @@ describe('the examples of the library, on a control plane', () => {
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
     });
 
+  /** The controller of pods.ts, in this process. */
+  const runPodController = (
+    stateFile: string,
+    print: (line: string) => void,
+    signal: AbortSignal,
+    log: Logger = silentLogger,
+  ) => {
+    const options = { stateFile, namespaces: [world.namespace], print };
+    const controllers = (kit: ControllerKit) => [podController(kit, options)];
+    return runControllers({ client: world.client, log, controllers }, signal);
+  };
+
   const stop = async (program: Program) => {
     program.child.kill('SIGTERM');
     const { code, stderr } = await program.ended();
@@ -68,14 +86,12 @@ describe('the examples of the library, on a control plane', () => {
 
   it('pods.ts tells of Pods that come, and of one that went while it was down', async () => {
     const stateFile = join(folder, 'state.json');
-    const start = () =>
-      example('pods.ts', [
-        `--kubeconfig=${plane.kubeconfigPath}`,
-        `--namespace=${world.namespace}`,
-        `--state=${stateFile}`,
-      ]);
     await createPod('web');
-    const first = start();
+    const first = example('pods.ts', [
+      `--kubeconfig=${plane.kubeconfigPath}`,
+      `--namespace=${world.namespace}`,
+      `--state=${stateFile}`,
+    ]);
     await first.printed(/Sync\/Add\/Update for Pod web\n/);
     await createPod('late');
     await first.printed(/Sync\/Add\/Update for Pod late\n/);
@@ -88,9 +104,14 @@ describe('the examples of the library, on a control plane', () => {
     const late = { namespace: world.namespace, name: 'late' };
     await world.client.delete(PODS, late, { gracePeriodSeconds: 0 });
     await world.until('deleted', async () => (await world.podNames()).join() === 'web');
-    const second = start();
-    await second.printed(new RegExp(`Pod ${world.namespace}/late does not exist anymore\n`));
-    await stop(second);
+    const told: string[] = [];
+    const end = new AbortController();
+    const running = runPodController(stateFile, (line) => told.push(line), end.signal);
+    await world.until('told', async () =>
+      told.includes(`Pod ${world.namespace}/late does not exist anymore`),
+    );
+    end.abort();
+    await running;
     assert.equal(existsSync(`${stateFile}.next`), false);
   });
 
@@ -99,23 +120,11 @@ describe('the examples of the library, on a control plane', () => {
     await createPod('web');
     let attempts = 0;
     const end = new AbortController();
-    const running = runControllers(
-      {
-        client: world.client,
-        log,
-        controllers: (kit) => [
-          podController(kit, {
-            stateFile: join(folder, 'state.json'),
-            namespaces: [world.namespace],
-            print: () => {
-              attempts++;
-              throw new Error('the paper is out');
-            },
-          }),
-        ],
-      },
-      end.signal,
-    );
+    const jam = () => {
+      attempts++;
+      throw new Error('the paper is out');
+    };
+    const running = runPodController(join(folder, 'state.json'), jam, end.signal, log);
     const dropped = () => lines.filter(({ message }) => message.includes('dropped'));
     await world.until('dropped', async () => dropped().length > 0);
     assert.ok(attempts >= 6);
