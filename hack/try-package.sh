@@ -45,13 +45,12 @@ else
   echo "bin on an old Node.js: SKIPPED, this machine has $old"
 fi
 
-# A project in an empty folder, as `init` leaves it; the tarball stands in for the published package.
+# A project in an empty folder, as `init` leaves it: it depends on the tarball that init came from.
 crd_controller=$PWD/node_modules/.bin/crd-controller
 mkdir project
 cd project
 PATH="$tools:$PATH"
 "$crd_controller" init Website --group=acme.org >/dev/null
-npm pkg set "dependencies.crd-controller=file:$tarball"
 npm install --no-audit --no-fund --loglevel=error >/dev/null
 npm test 2>&1 | grep -E '^ℹ (pass|fail)'
 npm run --silent types && echo "init: types ok"

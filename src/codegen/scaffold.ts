@@ -41,10 +41,14 @@ const GIT_IGNORE = 'node_modules/\ndev.kubeconfig\n';
  * words.
  *
  * @param template what is at `TEMPLATE_PATHS`
- * @param version of this package, which the project is to depend on
+ * @param dependency by which the project finds this package: `^0.1.0`, `file:/tmp/package.tgz`
  * @throws {RangeError} if the kind is called like something else that the project names
  */
-export function scaffold(template: ProjectFiles, names: KindNames, version: string): ProjectFiles {
+export function scaffold(
+  template: ProjectFiles,
+  names: KindNames,
+  dependency: string,
+): ProjectFiles {
   requireFreeNames(template, names);
   const files = new Map<string, string>();
   for (const path of TEMPLATE_PATHS) {
@@ -58,7 +62,7 @@ export function scaffold(template: ProjectFiles, names: KindNames, version: stri
     modules: LIBRARY_MODULES,
   });
   for (const { fileName, text } of modules) files.set(`src/generated/${fileName}`, text);
-  files.set('package.json', withVersion(files.get('package.json') ?? '', version));
+  files.set('package.json', withDependency(files.get('package.json') ?? '', dependency));
   files.set('.gitignore', GIT_IGNORE);
   return files;
 }
@@ -73,8 +77,9 @@ function renamed(text: string, names: KindNames): string {
   );
 }
 
-function withVersion(manifest: string, version: string): string {
-  return manifest.replace(/"crd-controller": "[^"]*"/, `"crd-controller": "^${version}"`);
+function withDependency(manifest: string, dependency: string): string {
+  const line = `"crd-controller": ${JSON.stringify(dependency)}`;
+  return manifest.replace(/"crd-controller": "[^"]*"/, () => line);
 }
 
 /** What the code of the template names besides its kind must not be what the kind is called. */

@@ -1,7 +1,10 @@
+import { existsSync } from 'node:fs';
 import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { kindNames } from '../../codegen/kind-names.ts';
 import type { KindNames } from '../../codegen/kind-names.ts';
+import { asRecord } from '../../codegen/schema.ts';
 import { scaffold, TEMPLATE_PATHS } from '../../codegen/scaffold.ts';
 import type { ProjectFiles } from '../../codegen/scaffold.ts';
 import type { World } from '../command.ts';
@@ -26,7 +29,7 @@ export async function init(
   const [kind, stray] = operands;
   if (kind === undefined) throw new UsageError('init needs the KIND, as in: init StaticSite');
   if (stray !== undefined) throw new UsageError(`init takes one KIND: what is ${stray} for?`);
-  const files = project(await template(), kind, group);
+  const files = project(await template(), { kind, group, dependency: await dependency() });
   const obstacles = await present([...files.keys()].map((path) => join(dir, path)));
   if (obstacles.length > 0) {
     throw new UsageError(
@@ -43,10 +46,16 @@ export async function init(
   return EXIT_OK;
 }
 
-function project(files: ProjectFiles, kind: string, group: string): ProjectFiles {
+interface Wish {
+  readonly kind: string;
+  readonly group: string;
+  readonly dependency: string;
+}
+
+function project(files: ProjectFiles, { kind, group, dependency }: Wish): ProjectFiles {
   try {
     const names: KindNames = kindNames(kind, group);
-    return scaffold(files, names, manifest().version);
+    return scaffold(files, names, dependency);
   } catch (error) {
     if (error instanceof RangeError) throw new UsageError(error.message);
     throw error;
@@ -61,6 +70,24 @@ async function template(): Promise<ProjectFiles> {
       ),
     ),
   );
+}
+
+/**
+ * How the project finds this package: by its version, or, where it was installed from a packed file,
+ * by that file, which no registry may know.
+ */
+export async function dependency(root: URL = packageRoot()): Promise<string> {
+  const lock = new URL('../.package-lock.json', root);
+  if (existsSync(lock)) {
+    const { packages } = asRecord(JSON.parse(await readFile(lock, 'utf8')), lock.pathname);
+    const own = asRecord(packages ?? {}, 'packages')['node_modules/crd-controller'];
+    const { resolved } = asRecord(own ?? {}, 'node_modules/crd-controller');
+    if (typeof resolved === 'string' && resolved.startsWith('file:')) {
+      const file = resolve(fileURLToPath(new URL('../../', root)), resolved.slice('file:'.length));
+      if (existsSync(file)) return `file:${file}`;
+    }
+  }
+  return `^${manifest(root).version}`;
 }
 
 async function present(paths: readonly string[]): Promise<string[]> {

@@ -1,10 +1,19 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { init } from '../../../../src/cli/commands/init.ts';
+import { dependency, init } from '../../../../src/cli/commands/init.ts';
 import { UsageError } from '../../../../src/cli/exit-codes.ts';
 import { manifest } from '../../../../src/cli/package.ts';
 
@@ -73,6 +82,26 @@ test('nothing is overwritten: one file in the way, and none is written', async (
   writeFileSync(join(dir, 'tsconfig.json'), 'mine');
   await assert.rejects(run(['StaticSite']), /^UsageError: Nothing is overwritten.*tsconfig\.json/);
   assert.deepEqual(files(), ['tsconfig.json']);
+});
+
+test('a project of a package that came from a file depends on the file', async (context) => {
+  const { dir } = workbench(context);
+  const modules = join(dir, 'node_modules');
+  mkdirSync(join(modules, 'crd-controller'), { recursive: true });
+  writeFileSync(join(modules, 'crd-controller/package.json'), '{"version":"1.2.3"}');
+  const root = pathToFileURL(join(modules, 'crd-controller/'));
+  const lock = (resolved?: string) =>
+    writeFileSync(
+      join(modules, '.package-lock.json'),
+      JSON.stringify({ packages: { 'node_modules/crd-controller': { resolved } } }),
+    );
+  assert.equal(await dependency(root), '^1.2.3');
+  lock('https://example.com/crd-controller-1.2.3.tgz');
+  assert.equal(await dependency(root), '^1.2.3');
+  lock('file:packed.tgz');
+  assert.equal(await dependency(root), '^1.2.3', 'the file is no longer there');
+  writeFileSync(join(dir, 'packed.tgz'), '');
+  assert.equal(await dependency(root), `file:${join(dir, 'packed.tgz')}`);
 });
 
 test('names that cannot be, or would not work, are refused with what would', async (context) => {
