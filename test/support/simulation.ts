@@ -38,6 +38,11 @@ export class Simulation extends World {
     return this.clock.advance(ms);
   }
 
+  /** Resolves when others have let `ms` milliseconds pass. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return this.clock.sleep(ms, signal);
+  }
+
   elapsedMs(): number {
     return this.clock.monotonic();
   }

@@ -139,7 +139,7 @@ class AtSync {
       await this.#tell({ kind: 'pending', reason: 'Scheduled', message: `Runs at ${schedule}` });
       return requeueAfter(leftMs);
     }
-    return this.#start(parsed.words, -leftMs);
+    return this.#start(parsed.words, dueMs);
   }
 
   /** The At is at fault: nothing happens until it is changed. That is said once. */
@@ -149,7 +149,7 @@ class AtSync {
     return done();
   }
 
-  async #start(words: readonly string[], lateMs: number): Promise<Outcome> {
+  async #start(words: readonly string[], dueMs: number): Promise<Outcome> {
     const { log } = this.#context;
     let present = await this.#livePod();
     if (!present) {
@@ -163,6 +163,7 @@ class AtSync {
     }
     if (!present) return done();
     if (!isControlledBy(present, this.#at)) return this.#wait(present);
+    const lateMs = Date.parse(present.metadata.creationTimestamp) - dueMs;
     const late = lateMs >= 1000 ? `, ${formatDuration(Math.floor(lateMs / 1000) * 1000)} late` : '';
     const message = `Started in Pod ${this.#podAt.name}${late}`;
     log.v(2).info('Command started', { pod: objectKey(this.#podAt.namespace, this.#podAt.name) });

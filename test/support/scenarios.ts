@@ -1,0 +1,231 @@
+import { isApiError } from '../../src/api/api-error.ts';
+import { DEPLOYMENTS, NODES, PODS, SERVICES } from '../../src/api/builtin.ts';
+import { ATS } from '../../src/api/generated/at.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import type { KubernetesObject } from '../../src/api/object.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { LABEL } from '../../src/controllers/pod-count/sync.ts';
+import type { Simulation } from './simulation.ts';
+
+/** What a controller is for. */
+export interface Trade {
+  /** As `--controllers` knows it. */
+  readonly controller: string;
+  /** Who its events are from. */
+  readonly component: string;
+  readonly resource: Resource;
+  /** Kinds that it creates. */
+  readonly children: readonly Resource[];
+}
+
+/** A change, and what there is when all is done. */
+export interface Scenario {
+  readonly name: string;
+  readonly trade: Trade;
+  /** What there is before; a daemon settles it in peace. */
+  readonly before?: (world: Simulation) => Promise<unknown>;
+  readonly change: (world: Simulation) => Promise<unknown>;
+  readonly isDone: (world: Simulation) => Promise<boolean>;
+}
+
+const COUNT: Trade = {
+  controller: 'count',
+  component: 'count-controller',
+  resource: COUNTS,
+  children: [PODS],
+};
+const WEB_APP: Trade = {
+  controller: 'webapp',
+  component: 'webapp-controller',
+  resource: WEB_APPS,
+  children: [DEPLOYMENTS, SERVICES],
+};
+const AT: Trade = {
+  controller: 'at',
+  component: 'at-controller',
+  resource: ATS,
+  children: [PODS],
+};
+const FOO: Trade = {
+  controller: 'foo',
+  component: 'sample-controller',
+  resource: FOOS,
+  children: [DEPLOYMENTS],
+};
+const POD_COUNT: Trade = {
+  controller: 'pod-count',
+  component: 'pod-count-controller',
+  resource: NODES,
+  children: [],
+};
+
+/** What the object of every scenario is called. */
+const X = { namespace: 'default', name: 'x' };
+
+const inSeconds = (world: Simulation, seconds: number) =>
+  new Date(Math.floor(world.now() / 1000 + seconds) * 1000).toISOString();
+
+const create = (trade: Trade, spec: object) => (world: Simulation) => {
+  const { group, version, kind } = trade.resource;
+  const draft = { apiVersion: `${group}/${version}`, kind, metadata: X, spec };
+  return world.client.create(trade.resource, draft);
+};
+const patch = (trade: Trade, spec: object) => (world: Simulation) =>
+  world.client.patch(trade.resource, X, { type: 'merge', body: { spec } });
+const remove = (trade: Trade) => (world: Simulation) => world.client.delete(trade.resource, X);
+
+const runAt = (seconds: number, command: string) => (world: Simulation) =>
+  create(AT, { schedule: inSeconds(world, seconds), command })(world);
+
+/** The object is Ready as its spec is now. */
+const isReady =
+  ({ resource }: Trade) =>
+  async (world: Simulation): Promise<boolean> => {
+    const { metadata, status } = (await world.client.get(resource, X)) as KubernetesObject & {
+      status?: { observedGeneration?: number; conditions?: { type: string; status: string }[] };
+    };
+    return (
+      status?.observedGeneration === metadata.generation &&
+      (status?.conditions ?? []).some(({ type, status: is }) => type === 'Ready' && is === 'True')
+    );
+  };
+
+const isAt = (phase: string) => async (world: Simulation) =>
+  (await world.client.get(ATS, X)).status?.phase === phase;
+
+/** It is gone, and all that it had. */
+const isGone = (trade: Trade) => async (world: Simulation) => {
+  try {
+    await world.client.get(trade.resource, X);
+    return false;
+  } catch (error) {
+    if (!isApiError(error, 'notFound')) throw error;
+  }
+  return (await world.pods()).length === 0;
+};
+
+/** So many Pods of nobody's, as `pod-count` counts them. */
+const pods =
+  (...names: readonly string[]) =>
+  async (world: Simulation) => {
+    for (const name of names) {
+      await world.client.create(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { namespace: 'default', name },
+        spec: { containers: [{ name: 'app', image: 'nginx' }] },
+      });
+    }
+  };
+const isLabelled = (count: string) => async (world: Simulation) =>
+  (await world.client.get(NODES, { name: 'master' })).metadata.labels?.[LABEL] === count;
+
+const NGINX = { name: 'nginx', count: 2 };
+const WEB = { version: '1.27', replicas: 1 };
+
+export const SCENARIOS: readonly Scenario[] = [
+  { name: 'a new Count', trade: COUNT, change: create(COUNT, NGINX), isDone: isReady(COUNT) },
+  {
+    name: 'a Count scaled up',
+    trade: COUNT,
+    before: create(COUNT, { ...NGINX, count: 1 }),
+    change: patch(COUNT, { count: 4 }),
+    isDone: isReady(COUNT),
+  },
+  {
+    name: 'a Count scaled down',
+    trade: COUNT,
+    before: create(COUNT, { ...NGINX, count: 4 }),
+    change: patch(COUNT, { count: 1 }),
+    isDone: isReady(COUNT),
+  },
+  {
+    name: 'a Count of another image',
+    trade: COUNT,
+    before: create(COUNT, NGINX),
+    change: patch(COUNT, { name: 'nginx:2' }),
+    isDone: isReady(COUNT),
+  },
+  {
+    name: 'a Count deleted',
+    trade: COUNT,
+    before: create(COUNT, NGINX),
+    change: remove(COUNT),
+    isDone: isGone(COUNT),
+  },
+  {
+    name: 'a new WebApp',
+    trade: WEB_APP,
+    change: create(WEB_APP, WEB),
+    isDone: isReady(WEB_APP),
+  },
+  {
+    name: 'a WebApp of another version and size',
+    trade: WEB_APP,
+    before: create(WEB_APP, WEB),
+    change: patch(WEB_APP, { version: '1.28', replicas: 2 }),
+    isDone: isReady(WEB_APP),
+  },
+  {
+    name: 'a WebApp deleted',
+    trade: WEB_APP,
+    before: create(WEB_APP, WEB),
+    change: remove(WEB_APP),
+    isDone: isGone(WEB_APP),
+  },
+  { name: 'an At that is due', trade: AT, change: runAt(-1, 'echo YAY'), isDone: isAt('DONE') },
+  {
+    name: 'an At that is due in ten seconds',
+    trade: AT,
+    change: runAt(10, 'echo YAY'),
+    isDone: isAt('DONE'),
+  },
+  {
+    name: 'an At whose command fails',
+    trade: AT,
+    change: runAt(-1, 'sh -c "exit 3"'),
+    isDone: isAt('DONE'),
+  },
+  {
+    name: 'an At deleted while its command runs',
+    trade: AT,
+    before: runAt(-1, 'sleep 3600'),
+    change: remove(AT),
+    isDone: isGone(AT),
+  },
+  {
+    name: 'a new Foo',
+    trade: FOO,
+    change: create(FOO, { deploymentName: 'web', replicas: 1 }),
+    isDone: isReady(FOO),
+  },
+  {
+    name: 'a Foo that asks for another name',
+    trade: FOO,
+    before: create(FOO, { deploymentName: 'web', replicas: 1 }),
+    change: patch(FOO, { deploymentName: 'site' }),
+    isDone: async (world) =>
+      (await isReady(FOO)(world)) &&
+      (await world.client.list(DEPLOYMENTS, { namespace: 'default' })).items.length === 1,
+  },
+  {
+    name: 'a Foo scaled',
+    trade: FOO,
+    before: create(FOO, { deploymentName: 'web', replicas: 1 }),
+    change: patch(FOO, { replicas: 3 }),
+    isDone: isReady(FOO),
+  },
+  {
+    name: 'Pods counted',
+    trade: POD_COUNT,
+    before: async (world) => {
+      const labels = { 'node-role.kubernetes.io/control-plane': '' };
+      const master = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'master', labels } };
+      await world.client.create(NODES, master);
+    },
+    change: pods('a', 'b'),
+    isDone: isLabelled('2'),
+  },
+];
