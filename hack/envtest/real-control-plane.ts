@@ -11,6 +11,9 @@ import { createCertificateAuthority } from '../../src/util/x509.ts';
 import { findOrBuild } from './binaries.ts';
 import { ChildProcess } from './child-process.ts';
 
+/** What a control plane of this kind consists of; kube-apiserver lives off etcd. */
+export type ControlPlaneProgram = 'etcd' | 'kube-apiserver';
+
 /** A kube-apiserver with an etcd of its own, on this machine. */
 export interface RealControlPlane {
   /** `https://127.0.0.1:PORT` */
@@ -23,6 +26,16 @@ export interface RealControlPlane {
   readonly kubeconfigPath: string;
   /** Makes etcd forget its history up to now, as kube-apiserver has it do every five minutes. */
   compact(): Promise<void>;
+  /**
+   * Ends one of the two with SIGKILL, before this returns; resolves when it is gone. Its port and
+   * its data stay its own.
+   */
+  crash(program: ControlPlaneProgram): Promise<void>;
+  /**
+   * Starts one that has crashed, as it was started before; resolves once all that runs calls itself
+   * ready. After a crash of etcd kube-apiserver may need another second for each resource.
+   */
+  restart(program: ControlPlaneProgram): Promise<void>;
   /** A folder of its own, removed when it is stopped. */
   readonly folder: string;
   /** Ends both processes and removes their data. */
@@ -56,13 +69,18 @@ export async function startRealControlPlane(
   }
 }
 
-async function start(binaries: Record<'etcd' | 'kube-apiserver', string>) {
+async function start(binaries: Record<ControlPlaneProgram, string>): Promise<RealControlPlane> {
   const folder = mkdtempSync(join(tmpdir(), 'crd-controller-envtest-'));
   const removeFolder = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   process.once('exit', removeFolder);
-  const children: ChildProcess[] = [];
+  const running = new Map<ControlPlaneProgram, ChildProcess>();
+  const crash = async (program: ControlPlaneProgram) => {
+    const child = running.get(program);
+    running.delete(program);
+    await child?.kill();
+  };
   const stop = async () => {
-    await Promise.all(children.map((child) => child.kill()));
+    await Promise.all([...running.keys()].map(crash));
     removeFolder();
     process.off('exit', removeFolder);
   };
@@ -72,16 +90,16 @@ async function start(binaries: Record<'etcd' | 'kube-apiserver', string>) {
     const url = `https://127.0.0.1:${port}`;
     const token = randomBytes(24).toString('hex');
     const { ca, flags } = await writeCredentials(folder, token);
-    children.push(
-      new ChildProcess(binaries.etcd, [
+    const args: Record<ControlPlaneProgram, readonly string[]> = {
+      etcd: [
         `--data-dir=${join(folder, 'etcd')}`,
         `--listen-client-urls=${etcdUrl}`,
         `--advertise-client-urls=${etcdUrl}`,
         '--listen-peer-urls=http://127.0.0.1:0',
         '--unsafe-no-fsync',
         '--log-level=warn',
-      ]),
-      new ChildProcess(binaries['kube-apiserver'], [
+      ],
+      'kube-apiserver': [
         ...flags,
         `--etcd-servers=${etcdUrl}`,
         '--bind-address=127.0.0.1',
@@ -94,12 +112,31 @@ async function start(binaries: Record<'etcd' | 'kube-apiserver', string>) {
         '--disable-admission-plugins=ServiceAccount',
         '--allow-privileged',
         '--profiling=false',
-      ]),
-    );
-    await ready(url, ca, token, children);
+      ],
+    };
+    const launch = (program: ControlPlaneProgram) =>
+      running.set(program, new ChildProcess(binaries[program], args[program]));
+    const ready = () => untilReady({ url, ca, token, etcdUrl }, running);
+    launch('etcd');
+    launch('kube-apiserver');
+    await ready();
     const kubeconfigPath = join(folder, 'kubeconfig');
     await writeFile(kubeconfigPath, kubeconfig(url, ca, token), { mode: 0o600 });
-    return { url, ca, token, kubeconfigPath, folder, compact: () => compact(etcdUrl), stop };
+    return {
+      url,
+      ca,
+      token,
+      kubeconfigPath,
+      folder,
+      compact: () => compact(etcdUrl),
+      crash,
+      async restart(program) {
+        if (running.has(program)) throw new Error(`${program} has not crashed`);
+        launch(program);
+        await ready();
+      },
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;
@@ -180,22 +217,38 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-async function ready(
-  url: string,
-  ca: string,
-  token: string,
-  children: readonly ChildProcess[],
+interface Addresses extends Pick<RealControlPlane, 'url' | 'ca' | 'token'> {
+  readonly etcdUrl: string;
+}
+
+/** Resolves once kube-apiserver, or etcd where it runs alone, calls itself ready. */
+async function untilReady(
+  { url, ca, token, etcdUrl }: Addresses,
+  running: ReadonlyMap<ControlPlaneProgram, ChildProcess>,
 ): Promise<void> {
+  const [name, question] = running.has('kube-apiserver')
+    ? (['kube-apiserver', () => readyz(url, ca, token)] as const)
+    : (['etcd', () => etcdHealth(etcdUrl)] as const);
   const deadline = performance.now() + READY_TIMEOUT_MS;
   let last = 'no answer';
   while (performance.now() < deadline) {
-    for (const child of children) child.requireRunning();
-    last = await readyz(url, ca, token);
+    for (const child of running.values()) child.requireRunning();
+    last = await question();
     if (last === 'ok') return;
     await sleep(50);
   }
-  const logs = children.map((child) => child.log).join('\n');
-  throw new Error(`kube-apiserver is not ready after ${READY_TIMEOUT_MS} ms: ${last}\n${logs}`);
+  const logs = [...running.values()].map((child) => child.log).join('\n');
+  throw new Error(`${name} is not ready after ${READY_TIMEOUT_MS} ms: ${last}\n${logs}`);
+}
+
+async function etcdHealth(etcdUrl: string): Promise<string> {
+  try {
+    const answer = await fetch(`${etcdUrl}/readyz`, { signal: AbortSignal.timeout(5000) });
+    const body = await answer.text();
+    return answer.ok ? 'ok' : body;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 function readyz(url: string, ca: string, token: string): Promise<string> {

@@ -11,6 +11,7 @@ import { silentLogger } from '../../src/util/logger.ts';
 import type { Logger } from '../../src/util/logger.ts';
 import { startRealCluster } from '../../hack/envtest/real-cluster.ts';
 import { startRealControlPlane } from '../../hack/envtest/real-control-plane.ts';
+import type { RealControlPlane } from '../../hack/envtest/real-control-plane.ts';
 
 export interface ControlPlaneOptions {
   /**
@@ -39,6 +40,8 @@ export interface ControlPlane {
    * to it. Absent of a cluster that was given, where others may need it.
    */
   readonly expireHistory?: () => Promise<void>;
+  /** Its processes, for those who end them. Present of `real` and `cluster`. */
+  readonly processes?: Pick<RealControlPlane, 'crash' | 'restart'>;
   /** Ends everything that was started; resolves when it has ended. */
   close(): Promise<void>;
 }
@@ -53,7 +56,7 @@ export async function startControlPlane({
   log = silentLogger,
 }: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const started = await start(process.env['CONTROL_PLANE'] ?? 'embedded', log);
-  const { kind, kubeconfigPath, expireHistory } = started;
+  const { kind, kubeconfigPath, expireHistory, processes } = started;
   const config = await loadClusterConfig({ kubeconfig: kubeconfigPath });
   const connection = connectCluster(config);
   const isBare = kind === 'embedded' || kind === 'real';
@@ -65,6 +68,7 @@ export async function startControlPlane({
     config,
     client: connection.client,
     ...(expireHistory && { expireHistory }),
+    ...(processes && { processes }),
     async close() {
       await stopCluster();
       await connection.close();
@@ -73,7 +77,10 @@ export async function startControlPlane({
   };
 }
 
-type Started = Pick<ControlPlane, 'kind' | 'kubeconfigPath' | 'expireHistory' | 'close'>;
+type Started = Pick<
+  ControlPlane,
+  'kind' | 'kubeconfigPath' | 'expireHistory' | 'processes' | 'close'
+>;
 
 async function start(wanted: string, log: Logger): Promise<Started> {
   switch (wanted) {
@@ -99,6 +106,7 @@ async function start(wanted: string, log: Logger): Promise<Started> {
         kind: wanted,
         kubeconfigPath: real.kubeconfigPath,
         expireHistory: () => real.compact(),
+        processes: real,
         close: () => real.stop(),
       };
     }
