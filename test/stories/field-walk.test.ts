@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { isApiError } from '../../src/api/api-error.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
+import type { Condition } from '../../src/api/conditions.ts';
+import { ATS } from '../../src/api/generated/at.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import type { KubernetesObject } from '../../src/api/object.ts';
+import { controllerOf } from '../../src/api/owner-reference.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { candidates, doubtful } from '../support/field-values.ts';
+import type { FieldSchema } from '../support/field-values.ts';
+import { Simulation } from '../support/simulation.ts';
+import { crdOf } from '../support/world.ts';
+
+interface Kind {
+  readonly controller: string;
+  readonly resource: Resource;
+  readonly children: readonly Resource[];
+  /** A spec of what is required, for the object of this name. */
+  readonly base: (name: string) => Readonly<Record<string, unknown>>;
+  /** Fields whose effect nobody sees until later. */
+  readonly unseen?: readonly string[];
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    controller: 'count',
+    resource: COUNTS,
+    children: [PODS],
+    base: () => ({ name: 'nginx' }),
+  },
+  {
+    controller: 'webapp',
+    resource: WEB_APPS,
+    children: [DEPLOYMENTS, SERVICES],
+    base: () => ({ version: '1.27', replicas: 0 }),
+  },
+  {
+    controller: 'foo',
+    resource: FOOS,
+    children: [DEPLOYMENTS],
+    base: (name) => ({ deploymentName: name }),
+  },
+  {
+    controller: 'at',
+    resource: ATS,
+    children: [PODS],
+    base: () => ({ schedule: '2030-01-01T00:00:00Z', command: 'true' }),
+    unseen: ['schedule', 'command'],
+  },
+];
+
+type Subject = KubernetesObject & {
+  spec?: Record<string, unknown>;
+  status?: { observedGeneration?: number; conditions?: Condition[] };
+};
+
+const HOUR_MS = 3_600_000;
+
+for (const kind of KINDS) {
+  const { resource, children, controller, base } = kind;
+  const fields = fieldsOf(resource);
+
+  describe(`given a ${resource.kind} and all that can be written into its spec`, () => {
+    let world: Simulation;
+
+    beforeEach(() => {
+      world = new Simulation();
+      world.startCluster();
+    });
+    afterEach(() => world.end());
+
+    const at = (name: string) => ({ namespace: 'default', name });
+    const get = (name: string) => world.client.get<Subject>(resource, at(name));
+    const create = (name: string, spec: unknown) => {
+      const { group, version } = resource;
+      const metadata = at(name);
+      const draft = { apiVersion: `${group}/${version}`, kind: resource.kind, metadata, spec };
+      return world.client.create(resource, draft);
+    };
+    /** @returns whether the server takes it */
+    const takes = async (write: () => Promise<unknown>) => {
+      try {
+        await write();
+        return true;
+      } catch (error) {
+        if (!isApiError(error, 'invalid', 'badRequest')) throw error;
+        return false;
+      }
+    };
+    const childrenOf = async (name: string) => {
+      const lists = await Promise.all(
+        children.map((child) => world.client.list(child, { namespace: 'default' })),
+      );
+      return lists
+        .flatMap(({ items }): KubernetesObject[] => items)
+        .filter((child) => controllerOf(child)?.name === name);
+    };
+    /** What the children say that is of their owner's making. */
+    const shapeOf = async (name: string) =>
+      (await childrenOf(name))
+        .map((child) => {
+          const { metadata, spec } = child as Subject;
+          const { nodeName: _, clusterIP: __, clusterIPs: ___, ...rest } = spec ?? {};
+          return JSON.stringify([metadata.name, metadata.labels, rest]);
+        })
+        .toSorted();
+    const settled = async (name: string) => {
+      await world.settle();
+      const { metadata, status } = await get(name);
+      assert.equal(status?.observedGeneration, metadata.generation);
+      return shapeOf(name);
+    };
+
+    it('a field that is added, changed, removed and rolled back is followed, and nothing else', async () => {
+      await world.installCrd(resource, ...children);
+      world.startDaemon({ controllers: [controller] });
+      await create('bystander', base('bystander'));
+      const original = base('x');
+      await create('x', original);
+      const shape = await settled('x');
+      const bystanders = async () => [await get('bystander'), ...(await childrenOf('bystander'))];
+      const before = JSON.stringify(await bystanders());
+      const replace = (spec: object) =>
+        world.client.patch(resource, at('x'), {
+          type: 'json',
+          body: [{ op: 'replace', path: '/spec', value: spec }],
+        });
+      for (const [field, schema] of fields) {
+        const shapes = new Set<string>([String(shape)]);
+        let taken = 0;
+        for (const value of candidates(schema)) {
+          if (value === original[field]) continue;
+          if (!(await takes(() => replace({ ...original, [field]: value })))) continue;
+          shapes.add(String(await settled('x')));
+          if (++taken === 2) break;
+        }
+        assert.equal(taken, 2, `two good values of ${field} are known`);
+        if (!kind.unseen?.includes(field)) assert.equal(shapes.size, 3, `${field} has an effect`);
+        const { [field]: _, ...without } = original;
+        if (await takes(() => replace(without))) await settled('x');
+        await replace(original);
+        assert.deepEqual(await settled('x'), shape, `${field} rolled back`);
+      }
+      assert.equal(JSON.stringify(await bystanders()), before);
+      assert.deepEqual(world.errors(), []);
+    });
+
+    /** Lets an hour pass; then each of `names` has been told what is wrong with it, once at most. */
+    const assertAtRest = async (names: ReadonlyMap<string, unknown>) => {
+      await world.pass(HOUR_MS);
+      const failures = new Map<unknown, number>();
+      for (const { level, fields: said } of world.lines) {
+        if (level !== 'error') continue;
+        const key = said[resource.kind.charAt(0).toLowerCase() + resource.kind.slice(1)];
+        failures.set(key, (failures.get(key) ?? 0) + 1);
+      }
+      for (const [name, value] of names) {
+        const shown = JSON.stringify(value)?.slice(0, 80);
+        const count = failures.get(`default/${name}`) ?? 0;
+        assert.ok(count <= 1, `${shown}: ${count} errors\n${world.errors().at(-1)}`);
+        const { status, metadata } = await get(name);
+        assert.equal(status?.observedGeneration, metadata.generation, `${shown} was looked at`);
+        const is = (type: string) =>
+          status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false;
+        const waits = resource === ATS && is('Reconciling');
+        assert.ok(is('Ready') || is('Stalled') || waits, `${shown}: ${JSON.stringify(status)}`);
+      }
+    };
+
+    /** Creates an object for each doubtful value of each field. @returns those that are there */
+    const createDoubtful = async () => {
+      const there = new Map<string, unknown>();
+      let number = 0;
+      const attempt = async (name: string, spec: unknown, value: unknown) => {
+        if (await takes(() => create(name, spec))) there.set(name, value);
+      };
+      for (const [field, schema] of fields) {
+        for (const value of doubtful(schema)) {
+          const name = `${field.toLowerCase()}-${number++}`;
+          await attempt(name, { ...base(name), [field]: value }, { [field]: value });
+        }
+        const { [field]: _, ...without } = base(`without-${field.toLowerCase()}`);
+        await attempt(`without-${field.toLowerCase()}`, without, `no ${field}`);
+      }
+      for (const spec of [undefined, null, 'x', [], {}]) {
+        await attempt(`spec-${number++}`, spec, { spec });
+      }
+      for (const length of [63, 64, 200, 253]) {
+        const name = 'long.'.padEnd(length, 'x');
+        await attempt(name, base('long'.padEnd(length, 'y')), length);
+      }
+      return there;
+    };
+
+    it('a bad value is refused, or told once; nothing is tried for ever', async () => {
+      await world.installCrd(resource, ...children);
+      world.startDaemon({ controllers: [controller] });
+      const there = await createDoubtful();
+      await assertAtRest(there);
+      await create('good', base('good'));
+      assert.equal((await settled('good')).length > 0, resource !== ATS);
+    });
+
+    it('what slipped through while the CRD was lax is told once', async () => {
+      const crd = crdOf(resource);
+      const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+      for (const version of crd.spec.versions) version.schema = { openAPIV3Schema: open };
+      await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, crd);
+      world.startDaemon({ controllers: [controller] });
+      const there = await createDoubtful();
+      assert.ok(there.size > 12 * fields.length, 'most were stored');
+      await assertAtRest(there);
+    });
+  });
+}
+
+function fieldsOf(resource: Resource): [string, FieldSchema][] {
+  const [version] = crdOf(resource).spec.versions;
+  const { spec } = version?.schema?.openAPIV3Schema?.properties ?? {};
+  return Object.entries(spec?.properties ?? {});
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { DEPLOYMENTS, NODES, SERVICES } from '../../src/api/builtin.ts';
+import { ATS } from '../../src/api/generated/at.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { CONTROLLERS } from '../../src/controllers/registry.ts';
+import type { HttpHandler } from '../../src/util/http.ts';
+import { Replicas } from '../support/replicas.ts';
+
+const MINUTE_MS = 60_000;
+
+describe('given all controllers in one daemon, and objects that are as they can be', () => {
+  let world: Replicas;
+  let writes: string[];
+
+  /** Takes down what is written, but leases and what is told of leaders. */
+  const around =
+    (handler: HttpHandler): HttpHandler =>
+    (request) => {
+      const { method, path, body } = request;
+      const isAboutLeaders = path.includes('/leases') || String(body).includes('LeaderElection');
+      if (method !== 'GET' && !isAboutLeaders) writes.push(`${method} ${path} ${String(body)}`);
+      return handler(request);
+    };
+  const start = (identity: string) =>
+    world.startReplica(identity, {
+      around,
+      config: { controllers: [...CONTROLLERS.keys()], resyncPeriodMs: 30_000 },
+    });
+  const create = (
+    resource: Resource,
+    name: string,
+    spec?: object,
+    labels?: Record<string, string>,
+  ) => {
+    const { group, version, kind, namespaced } = resource;
+    const apiVersion = group ? `${group}/${version}` : version;
+    const metadata = {
+      name,
+      ...(namespaced && { namespace: 'default' }),
+      ...(labels && { labels }),
+    };
+    return world.client.create(resource, { apiVersion, kind, metadata, ...(spec && { spec }) });
+  };
+
+  beforeEach(async () => {
+    world = new Replicas();
+    writes = [];
+    world.startCluster();
+    await world.installCrd(COUNTS);
+    await world.installCrd(WEB_APPS, DEPLOYMENTS, SERVICES);
+    await world.installCrd(FOOS);
+    await world.installCrd(ATS);
+    const past = '2025-01-01T00:00:00Z';
+    await create(NODES, 'master', undefined, { 'node-role.kubernetes.io/control-plane': '' });
+    await create(COUNTS, 'count', { name: 'nginx', count: 2 });
+    await create(WEB_APPS, 'webapp', { version: '1.27', replicas: 2 });
+    await create(FOOS, 'foo', { deploymentName: 'foo-site', replicas: 2 });
+    await create(ATS, 'done', { schedule: past, command: 'echo YAY' });
+    await create(ATS, 'failed', { schedule: past, command: 'false' });
+    await create(ATS, 'running', { schedule: past, command: 'sleep 86400' });
+    await create(ATS, 'waiting', { schedule: '2036-01-01T00:00:00Z', command: 'echo YAY' });
+    await create(ATS, 'malformed', { schedule: past, command: '"' });
+  });
+  afterEach(() => world.end());
+
+  it('nothing is written or told, through resyncs, a restart and a change of leaders', async () => {
+    const first = start('first');
+    await world.pass(MINUTE_MS);
+    assert.ok(writes.length > 20, 'there was work');
+    await world.pass(MINUTE_MS);
+    writes = [];
+    await world.pass(10 * MINUTE_MS);
+    assert.deepEqual(writes, [], 'through resyncs');
+
+    first.stop();
+    await world.until('it ends', async () => first.ending !== undefined);
+    const second = start('second');
+    await world.pass(2 * MINUTE_MS);
+    assert.ok(second.hasLogged('Starting workers'));
+    assert.deepEqual(writes, [], 'through a restart');
+
+    const third = start('third');
+    await world.pass(MINUTE_MS);
+    second.kill();
+    await world.pass(2 * MINUTE_MS);
+    assert.ok(third.hasLogged('Starting workers'));
+    assert.deepEqual(writes, [], 'through a change of leaders');
+    assert.deepEqual(third.errors, []);
+  });
+});
