@@ -15,8 +15,8 @@ export interface Foo extends KubernetesObject {
 /** What is wanted. */
 export interface FooSpec {
   /**
-   * Name of the Deployment, a DNS subdomain. Changing it removes the Deployment of the old name
-   * once that of the new one is there.
+   * Name of the Deployment, a DNS subdomain with room for the suffix of its ReplicaSets. Changing
+   * it removes the Deployment of the old name once that of the new one is there.
    */
   deploymentName: string;
   /**

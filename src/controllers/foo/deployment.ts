@@ -48,13 +48,16 @@ const RULES: SpecRules<FooSpec> = {
   replicas: { type: 'integer', minimum: 1, maximum: 10, optional: true },
 };
 
+/** A ReplicaSet is called after its Deployment, with a dash and a hash of up to 10 characters. */
+const LONGEST_NAME = 253 - 11;
+
 /** Why the Foo cannot have a Deployment; undefined if it can. */
 export function problemOf({ spec }: DeepReadonly<Foo>): string | undefined {
   const problem = specProblem<FooSpec>(spec, RULES);
   if (problem !== undefined) return problem;
   const { deploymentName: name } = spec;
-  if (name.length > 253) {
-    return `spec.deploymentName has ${name.length} characters, 253 are allowed`;
+  if (name.length > LONGEST_NAME) {
+    return `spec.deploymentName has ${name.length} characters, ${LONGEST_NAME} are allowed`;
   }
   if (name.split('.').every((part) => /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(part))) {
     return undefined;

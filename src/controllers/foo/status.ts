@@ -8,6 +8,8 @@ import type { Standing } from '../../api/standing.ts';
 /** Reasons of a Foo whose Deployment is as wanted. */
 const AVAILABLE = 'DeploymentAvailable';
 const NOT_AVAILABLE = 'DeploymentNotAvailable';
+const LATE = 'ProgressDeadlineExceeded';
+const AS_WANTED = new Set<string | undefined>([AVAILABLE, NOT_AVAILABLE, LATE]);
 
 /** The status of a Foo whose Deployment is as given. */
 export function buildStatus(
@@ -26,8 +28,9 @@ export function buildStatus(
 
 /** How a Foo stands whose Deployment is as wanted, though perhaps not yet rolled out. */
 export function standingOf(deployment: DeepReadonly<Deployment>): Standing {
-  const { available, wanted, isComplete } = rolloutOf(deployment);
+  const { available, wanted, isComplete, isLate } = rolloutOf(deployment);
   const message = `${available} of ${wanted} replicas are available`;
+  if (isLate && !isComplete) return { kind: 'stalled', reason: LATE, message };
   return isComplete
     ? { kind: 'ready', reason: AVAILABLE, message }
     : { kind: 'reconciling', reason: NOT_AVAILABLE, message };
@@ -38,8 +41,5 @@ export function wasTold({ metadata, status }: DeepReadonly<Foo>): boolean {
   // A CustomResourceDefinition of sample-controller's own keeps the number of replicas alone.
   if (status?.observedGeneration === undefined) return status?.availableReplicas !== undefined;
   const ready = status.conditions?.find(({ type }) => type === 'Ready');
-  return (
-    status.observedGeneration === metadata.generation &&
-    (ready?.reason === AVAILABLE || ready?.reason === NOT_AVAILABLE)
-  );
+  return status.observedGeneration === metadata.generation && AS_WANTED.has(ready?.reason);
 }
