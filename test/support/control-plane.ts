@@ -20,6 +20,11 @@ export interface ControlPlaneOptions {
    * @default false
    */
   readonly cluster?: false | ClusterOptions;
+  /**
+   * More flags of a bare kube-apiserver, if one is started.
+   * @default none
+   */
+  readonly apiServerFlags?: readonly string[];
   /** @default says nothing */
   readonly log?: Logger;
 }
@@ -53,9 +58,10 @@ export interface ControlPlane {
  */
 export async function startControlPlane({
   cluster = false,
+  apiServerFlags = [],
   log = silentLogger,
 }: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const started = await start(process.env['CONTROL_PLANE'] ?? 'embedded', log);
+  const started = await start(process.env['CONTROL_PLANE'] ?? 'embedded', apiServerFlags, log);
   const { kind, kubeconfigPath, expireHistory, processes } = started;
   const config = await loadClusterConfig({ kubeconfig: kubeconfigPath });
   const connection = connectCluster(config);
@@ -82,7 +88,11 @@ type Started = Pick<
   'kind' | 'kubeconfigPath' | 'expireHistory' | 'processes' | 'close'
 >;
 
-async function start(wanted: string, log: Logger): Promise<Started> {
+async function start(
+  wanted: string,
+  apiServerFlags: readonly string[],
+  log: Logger,
+): Promise<Started> {
   switch (wanted) {
     case 'embedded': {
       const server = new ApiServer({ log });
@@ -100,8 +110,10 @@ async function start(wanted: string, log: Logger): Promise<Started> {
     }
     case 'real':
     case 'cluster': {
-      const startReal = wanted === 'real' ? startRealControlPlane : startRealCluster;
-      const real = await startReal((line) => log.info(line));
+      const report = (line: string) => log.info(line);
+      const real = await (wanted === 'real'
+        ? startRealControlPlane(report, apiServerFlags)
+        : startRealCluster(report));
       return {
         kind: wanted,
         kubeconfigPath: real.kubeconfigPath,

@@ -11,6 +11,7 @@ import type { ObjectName } from '../../src/api/object-key.ts';
 import type { Draft } from '../../src/api/object.ts';
 import { daemon } from '../../src/cli/daemon.ts';
 import type { DaemonConfig } from '../../src/cli/daemon.ts';
+import type { LeadershipDeps } from '../../src/cli/leadership.ts';
 import type { Client } from '../../src/client/client.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { recordingLogger } from './recording-logger.ts';
@@ -77,9 +78,13 @@ export abstract class World {
   /**
    * Starts a daemon; the returned function stops it as SIGTERM would and resolves once it has ended.
    */
-  startDaemon(config: Partial<DaemonConfig> = {}, client: Client = this.client) {
+  startDaemon(
+    config: Partial<DaemonConfig> = {},
+    client: Client = this.client,
+    leadership?: LeadershipDeps,
+  ) {
     const { log } = recordingLogger(this.lines);
-    const deps = { client, clock: this.clock, log, random: this.random, host: 'test' };
+    const deps = { client, clock: this.clock, log, random: this.random, host: 'test', leadership };
     const whole = daemon({ ...deps, freeze: true }, { ...DAEMON_CONFIG, ...config });
     return this.start((signal) => whole.run(signal));
   }

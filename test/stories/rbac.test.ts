@@ -1,0 +1,564 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { ATS } from '../../src/api/generated/at.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import { isApiError } from '../../src/api/api-error.ts';
+import { DEPLOYMENTS, EVENTS, NAMESPACES, NODES, PODS, SERVICES } from '../../src/api/builtin.ts';
+import type { KubernetesObject } from '../../src/api/object.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import type { RequestInfo } from '../../src/apiserver/request-info.ts';
+import type { Client } from '../../src/client/client.ts';
+import { connectCluster } from '../../src/client/cluster-connection.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
+import { WriteFence } from '../../src/client/write-fence.ts';
+import { LABEL } from '../../src/controllers/pod-count/sync.ts';
+import { CONTROLLERS } from '../../src/controllers/registry.ts';
+import type { HttpHandler } from '../../src/util/http.ts';
+import { Access } from '../support/access.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import { allows, Demand, manifestsOf, permissionsOf, rulesOf } from '../support/roles.ts';
+import type { Manifest, PolicyRule } from '../support/roles.ts';
+import { Simulation } from '../support/simulation.ts';
+import { WireWorld } from '../support/wire-world.ts';
+import type { World } from '../support/world.ts';
+
+/**
+ * The roles of hack/deploy/rbac grant what the controllers ask for, all of it and nothing else.
+ *
+ * Each controller lives through what can happen to it, as one of several replicas, with the rights of
+ * its roles. A real server decides itself, about a ServiceAccount's token; before the embedded one an
+ * authorizer stands that reads the same roles. What was asked for is then compared with what is granted.
+ */
+
+/** Granted, but no request: admission asks for it when a child that blocks its owner's deletion comes. */
+const ASKED_BY_ADMISSION = /^update \S+\/finalizers$/;
+
+/** Everybody who is somebody may read it: the ClusterRole system:public-info-viewer. */
+const OPEN_TO_ALL = ['/version'];
+
+const SYSTEM = 'crd-controller-system';
+const EVENTS_ROLE = manifestsOf('rbac/controllers/events.yaml');
+const LEASE_ROLE = manifestsOf('rbac/identity/leader-election.yaml');
+
+const LEADER_ELECTION = {
+  name: 'crd-controller',
+  namespace: undefined,
+  leaseDurationMs: 15_000,
+  renewDeadlineMs: 10_000,
+  retryPeriodMs: 500,
+};
+
+/** Where a controller is tried. */
+interface Stage {
+  readonly world: World;
+  readonly demand: Demand;
+  /** `apply` of an object of the story's. */
+  create<T extends KubernetesObject>(resource: Resource<T>, name: string, spec: object): Promise<T>;
+  patch(resource: Resource, name: string, body: object): Promise<unknown>;
+  untilReady(resource: Resource, name: string): Promise<void>;
+  untilGone(resource: Resource, name: string): Promise<void>;
+  /** Until an event of the reason was repeated. */
+  untilRepeated(reason: string): Promise<void>;
+  /** Has the object vanish when the daemon is about to write its status. */
+  vanishing(resource: Resource, name: string): void;
+}
+
+interface Story {
+  readonly role: string;
+  readonly resources: readonly Resource[];
+  /** @default true */
+  readonly canStreamLists?: boolean;
+  tell(stage: Stage): Promise<void>;
+}
+
+const podOf = (name: string) => ({
+  spec: { containers: [{ name: 'app', image: name }] },
+});
+
+const STORIES: Readonly<Record<string, Story>> = {
+  count: {
+    role: 'rbac/controllers/count.yaml',
+    resources: [COUNTS],
+    async tell(stage) {
+      const { world, demand } = stage;
+      await world.applyCount();
+      await world.untilReady(3);
+      await world.patchCount({ count: 1 });
+      await world.untilReady(1);
+      let isFree = true;
+      demand.before = async ({ verb, resource }) => {
+        if (!isFree || verb !== 'create' || resource !== 'pods') return;
+        isFree = false;
+        await stage.create(PODS, 'foreign-0', podOf('theirs'));
+      };
+      await world.applyCount({ count: 1 }, 'foreign');
+      await stage.untilRepeated('ErrResourceExists');
+      stage.vanishing(COUNTS, 'vanishing');
+      await world.applyCount({ count: 1 }, 'vanishing');
+      await stage.untilGone(COUNTS, 'vanishing');
+    },
+  },
+  webapp: {
+    role: 'rbac/controllers/webapp.yaml',
+    resources: [WEB_APPS, DEPLOYMENTS, SERVICES],
+    async tell(stage) {
+      const spec = { version: '1', replicas: 1, image: 'nginx:1' };
+      await stage.create(WEB_APPS, 'site', { spec });
+      await stage.untilReady(WEB_APPS, 'site');
+      await stage.patch(WEB_APPS, 'site', { spec: { replicas: 2 } });
+      await stage.untilReady(WEB_APPS, 'site');
+      await stage.patch(SERVICES, 'site', {
+        spec: { ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
+      });
+      await stage.world.settle();
+      await stage.world.client.delete(WEB_APPS, {
+        namespace: stage.world.namespace,
+        name: 'site',
+      });
+      await stage.untilGone(WEB_APPS, 'site');
+      await stage.create(SERVICES, 'foreign', { spec: { ports: [{ port: 80 }] } });
+      await stage.create(WEB_APPS, 'foreign', { spec });
+      await stage.untilRepeated('TaskFailed');
+      stage.vanishing(WEB_APPS, 'vanishing');
+      await stage.create(WEB_APPS, 'vanishing', { spec });
+      await stage.untilGone(WEB_APPS, 'vanishing');
+    },
+  },
+  at: {
+    role: 'rbac/controllers/at.yaml',
+    resources: [ATS],
+    async tell(stage) {
+      const { world } = stage;
+      const schedule = new Date(Math.ceil(world.now() / 1000) * 1000 + 1000).toISOString();
+      await stage.create(ATS, 'soon', { spec: { schedule, command: 'echo YAY' } });
+      await world.until('done', async () => {
+        const at = await world.client.get(ATS, { namespace: world.namespace, name: 'soon' });
+        return at.status?.phase === 'DONE';
+      });
+    },
+  },
+  foo: {
+    role: 'rbac/controllers/foo.yaml',
+    resources: [FOOS, DEPLOYMENTS],
+    async tell(stage) {
+      const spec = { deploymentName: 'web', replicas: 1 };
+      await stage.create(FOOS, 'foo', { spec });
+      await stage.untilReady(FOOS, 'foo');
+      await stage.patch(FOOS, 'foo', { spec: { replicas: 2 } });
+      await stage.untilReady(FOOS, 'foo');
+      await stage.patch(FOOS, 'foo', { spec: { deploymentName: 'former-web' } });
+      await stage.untilGone(DEPLOYMENTS, 'web');
+      await stage.create(FOOS, 'foreign', { spec: { ...spec, deploymentName: 'former-web' } });
+      await stage.untilRepeated('ErrResourceExists');
+      stage.vanishing(FOOS, 'vanishing');
+      await stage.create(FOOS, 'vanishing', { spec });
+      await stage.untilGone(FOOS, 'vanishing');
+    },
+  },
+  'pod-count': {
+    role: 'rbac/pod-count/role.yaml',
+    resources: [],
+    // A new leader need not know the number of Pods at once, and so does not list them.
+    canStreamLists: false,
+    async tell(stage) {
+      const { world } = stage;
+      const name = `master-${world.namespace}`;
+      const labels = { 'node-role.kubernetes.io/control-plane': '' };
+      await world.client.create(NODES, {
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name, labels },
+      });
+      await stage.create(PODS, 'first', podOf('nginx'));
+      // Somebody disputes the label: that is looked into, with a live read.
+      await world.until(
+        'the dispute is told of',
+        async () => {
+          const { metadata } = await world.client.get(NODES, { name });
+          if (metadata.labels?.[LABEL] !== 'theirs' && metadata.labels?.[LABEL] !== undefined) {
+            const body = { metadata: { labels: { [LABEL]: 'theirs' } } };
+            await world.client.patch(NODES, { name }, { type: 'merge', body });
+          }
+          return world.lines.some(({ message }) => message.startsWith('Hot loop'));
+        },
+        { withinMs: 180_000, stepMs: 500 },
+      );
+      await world.client.delete(NODES, { name });
+    },
+  },
+};
+
+/** The stages of a control plane; of the embedded server in virtual time, if there is none. */
+function stages(plane: () => ControlPlane | undefined) {
+  const ends: (() => Promise<void>)[] = [];
+  return {
+    async raise(controller: string, story: Story, isNamespaced: boolean): Promise<Stage> {
+      const given = plane();
+      const world = given ? await WireWorld.create(given) : new Simulation();
+      ends.push(() => world.end());
+      if (world instanceof Simulation) world.startCluster();
+      const [crd, ...children] = story.resources;
+      if (crd) await world.installCrd(crd, ...children);
+      const system = `${world.namespace}-system`;
+      await world.client.create(NAMESPACES, {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: system },
+      });
+      const demand = new Demand();
+      demand.canStreamLists = story.canStreamLists ?? true;
+      const granted = rights(story, isNamespaced, { watched: world.namespace, system });
+      const connect = given && given.kind !== 'embedded' ? withToken(given) : withAuthorizer(world);
+      const connection = await connect(granted, system);
+      ends.push(() => connection.close());
+      const fence = new WriteFence();
+      const leases = connection.client(demand.around);
+      const client = connection.client((handler) => fence.around(demand.around(handler)));
+      world.startDaemon(
+        {
+          controllers: [controller],
+          leaderElection: LEADER_ELECTION,
+          namespaces: isNamespaced ? [world.namespace] : [],
+        },
+        client,
+        { client: leases, fence, identity: 'replica', namespace: system },
+      );
+      return stageOf(world, demand);
+    },
+    async clear(): Promise<void> {
+      for (const end of ends.splice(0)) await end();
+    },
+  };
+}
+
+/** The manifests that grant what a story needs, each in its namespace; cluster-wide without. */
+interface Grant {
+  readonly manifest: Manifest;
+  readonly namespace: string | undefined;
+}
+
+function rights(
+  { role }: Story,
+  isNamespaced: boolean,
+  { watched, system }: { readonly watched: string; readonly system: string },
+): Grant[] {
+  const inNamespace = (manifests: readonly Manifest[], namespace: string | undefined) =>
+    manifests.map((manifest) => ({ manifest, namespace }));
+  return [
+    ...inNamespace(manifestsOf(role), isNamespaced ? watched : undefined),
+    ...inNamespace(EVENTS_ROLE, isNamespaced ? watched : undefined),
+    // Events about the Lease are where the Lease is.
+    ...(isNamespaced ? inNamespace(EVENTS_ROLE, system) : []),
+    ...inNamespace(LEASE_ROLE, system),
+  ];
+}
+
+interface Connection {
+  client(around: (handler: HttpHandler) => HttpHandler): Client;
+  close(): Promise<void>;
+}
+
+/** The embedded server authorizes nobody; here is who does, by the same rules. */
+function withAuthorizer(world: World) {
+  return (grants: readonly Grant[]): Promise<Connection> => {
+    assert.ok(world instanceof Simulation);
+    const access = new Access((info: RequestInfo) =>
+      grants.some(
+        ({ manifest, namespace }) =>
+          (namespace === undefined || namespace === info.namespace) &&
+          allows(manifest.rules ?? [], info),
+      ),
+    );
+    return Promise.resolve({
+      client: (around) =>
+        new HttpClient({
+          server: 'https://simulated',
+          handler: around(access.around(world.server.handler)),
+        }),
+      close: () => Promise.resolve(),
+    });
+  };
+}
+
+const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1' } as const;
+const RBAC_RESOURCES: Readonly<Record<string, Resource>> = {
+  ClusterRole: { ...RBAC, plural: 'clusterroles', kind: 'ClusterRole', namespaced: false },
+  ClusterRoleBinding: {
+    ...RBAC,
+    plural: 'clusterrolebindings',
+    kind: 'ClusterRoleBinding',
+    namespaced: false,
+  },
+  Role: { ...RBAC, plural: 'roles', kind: 'Role', namespaced: true },
+  RoleBinding: { ...RBAC, plural: 'rolebindings', kind: 'RoleBinding', namespaced: true },
+};
+const SERVICE_ACCOUNTS: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'serviceaccounts',
+  kind: 'ServiceAccount',
+  namespaced: true,
+};
+
+/** A ServiceAccount's token, with the roles bound as the manifests bind them. */
+function withToken(plane: ControlPlane) {
+  return async (grants: readonly Grant[], system: string): Promise<Connection> => {
+    const { client } = plane;
+    const token = await mint(client, system, grants);
+    const connections: { close(): Promise<void> }[] = [];
+    return {
+      client(around) {
+        const credentials = { kind: 'token', token } as const;
+        const connection = connectCluster({ ...plane.config, credentials }, { around });
+        connections.push(connection);
+        return connection.client;
+      },
+      async close() {
+        for (const connection of connections) await connection.close();
+        for (const { resource, object } of bound(grants, system)) {
+          if (!resource.namespaced) await client.delete(resource, object.metadata);
+        }
+        await client.delete(NAMESPACES, { name: system });
+      },
+    };
+  };
+}
+
+/** @returns the token of a ServiceAccount of `system` that has been granted `grants` */
+async function mint(client: Client, system: string, grants: readonly Grant[]): Promise<string> {
+  const account = { namespace: system, name: 'crd-controller' };
+  await client.create(SERVICE_ACCOUNTS, {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: account,
+  });
+  for (const { resource, object } of bound(grants, system)) await client.create(resource, object);
+  const answer = (await client.raw({
+    method: 'POST',
+    path: `/api/v1/namespaces/${system}/serviceaccounts/${account.name}/token`,
+    body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+  })) as { status: { token: string } };
+  return answer.status.token;
+}
+
+/** Grants as objects: in their namespaces, and under names that no other story has. */
+function bound(grants: readonly Grant[], system: string) {
+  return grants.map(({ manifest, namespace }) => {
+    const text = JSON.stringify({ ...manifest, metadata: { ...manifest.metadata, namespace } })
+      .replaceAll(`"${SYSTEM}"`, JSON.stringify(system))
+      .replaceAll('"crd-controller-', `"${system}-`)
+      .replaceAll(/"Cluster(Role|RoleBinding)"/g, namespace === undefined ? '$&' : '"$1"');
+    const object = JSON.parse(text) as KubernetesObject;
+    const resource = RBAC_RESOURCES[object.kind];
+    assert.ok(resource, object.kind);
+    return { resource, object };
+  });
+}
+
+function stageOf(world: World, demand: Demand): Stage {
+  const { client } = world;
+  const at = (name: string) => ({ namespace: world.namespace, name });
+  const isGone = async (resource: Resource, name: string) => {
+    try {
+      await client.get(resource, at(name));
+      return false;
+    } catch (error) {
+      if (isApiError(error, 'notFound')) return true;
+      throw error;
+    }
+  };
+  return {
+    world,
+    demand,
+    create: (resource, name, spec) =>
+      client.create(resource, {
+        apiVersion: [resource.group, resource.version].filter(Boolean).join('/'),
+        kind: resource.kind,
+        metadata: at(name),
+        ...spec,
+      } as never),
+    patch: (resource, name, body) => client.patch(resource, at(name), { type: 'merge', body }),
+    untilReady: (resource, name) =>
+      world.until(`${name} is ready`, async () => {
+        const { metadata, status } = (await client.get(resource, at(name))) as KubernetesObject & {
+          status?: { observedGeneration?: number; conditions?: { type: string; status: string }[] };
+        };
+        return (
+          status?.observedGeneration === metadata.generation &&
+          (status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ??
+            false)
+        );
+      }),
+    untilGone: (resource, name) =>
+      world.until(`${name} is gone`, () => isGone(resource, name), { withinMs: 30_000 }),
+    untilRepeated: (reason) =>
+      world.until(`${reason}, again`, async () => {
+        const { items } = await client.list(EVENTS, { namespace: world.namespace });
+        return items.some((event) => event.reason === reason && (event.count ?? 1) > 1);
+      }),
+    vanishing(resource, name) {
+      demand.before = async (info) => {
+        if (info.verb !== 'patch' || info.subresource !== 'status' || info.name !== name) return;
+        demand.before = () => Promise.resolve();
+        await client.patch(resource, at(name), {
+          type: 'merge',
+          body: { metadata: { finalizers: null } },
+        });
+        await client.delete(resource, at(name), { propagationPolicy: 'Background' });
+      };
+    },
+  };
+}
+
+const isWire = process.env['CONTROL_PLANE'] !== undefined;
+
+describe(
+  'given roles as they are installed',
+  { skip: process.env['CONTROL_PLANE'] === 'embedded' },
+  () => {
+    let plane: ControlPlane | undefined;
+    const set = stages(() => plane);
+    /** Of all stories. */
+    const events = new Set<string>();
+
+    before(async () => {
+      if (!isWire) return;
+      plane = await startControlPlane({
+        cluster: { kubelet: { terminationMs: 100 } },
+        // As OpenShift has it.
+        apiServerFlags: ['--enable-admission-plugins=OwnerReferencesPermissionEnforcement'],
+      });
+      await knowsOwners(plane);
+    });
+    afterEach(() => set.clear());
+    after(() => plane?.close());
+
+    it('there is one for each controller', () => {
+      assert.deepEqual(Object.keys(STORIES).toSorted(), [...CONTROLLERS.keys()].toSorted());
+    });
+
+    for (const [controller, story] of Object.entries(STORIES)) {
+      const isNamespacedToo = !CONTROLLERS.get(controller)?.isClusterScoped;
+      for (const isNamespaced of isNamespacedToo ? [false, true] : [false]) {
+        const where = isNamespaced ? 'within a namespace' : 'everywhere';
+        it(`${controller} needs all of its role, and no more, ${where}`, async () => {
+          const stage = await set.raise(controller, story, isNamespaced);
+          await story.tell(stage);
+          await stage.world.settle();
+          const { demand } = stage;
+          assert.deepEqual(demand.refused, []);
+          assert.deepEqual([...demand.otherPaths], OPEN_TO_ALL);
+          assert.equal(demand.namespaces.has(''), !isNamespaced);
+          const own = permissionsOf(rulesOf(manifestsOf(story.role)));
+          const shared = permissionsOf(rulesOf([...EVENTS_ROLE, ...LEASE_ROLE]));
+          const [forEvents, others] = split(demand.permissions, (line) =>
+            line.endsWith(' /events'),
+          );
+          for (const line of forEvents) events.add(line);
+          const [forLease, forSelf] = split(others, (line) => shared.includes(line));
+          assert.deepEqual(forLease, permissionsOf(rulesOf(LEASE_ROLE)));
+          assert.deepEqual(
+            forSelf,
+            own.filter((line) => !ASKED_BY_ADMISSION.test(line)),
+          );
+        });
+      }
+    }
+
+    it('all that is granted for events is needed', () => {
+      assert.deepEqual([...events].toSorted(), permissionsOf(rulesOf(EVENTS_ROLE)));
+    });
+
+    it(
+      'who may not set finalizers of an owner may not create what blocks its deletion',
+      { skip: !isWire && 'a matter of admission, which the embedded server has not' },
+      async () => {
+        assert.ok(plane);
+        const { client } = plane;
+        for (const [controller, { role, resources }] of Object.entries(STORIES)) {
+          const [owner, child = PODS] = resources;
+          if (!owner) continue;
+          for (const isGranted of [true, false]) {
+            const system = `admission-${controller}-${isGranted}`;
+            await client.create(NAMESPACES, {
+              apiVersion: 'v1',
+              kind: 'Namespace',
+              metadata: { name: system },
+            });
+            const grants = manifestsOf(role).map(({ rules, ...manifest }) => ({
+              manifest: {
+                ...manifest,
+                ...(rules && { rules: rules.filter((rule) => isGranted || !isOfFinalizers(rule)) }),
+              },
+              namespace: undefined,
+            }));
+            const connection = await withToken(plane)(grants, system);
+            const asks = createOwned(
+              connection.client((handler) => handler),
+              child,
+              owner,
+            );
+            try {
+              if (isGranted) await asks;
+              else await assert.rejects(asks, /cannot set blockOwnerDeletion/, controller);
+            } finally {
+              await connection.close();
+            }
+          }
+        }
+      },
+    );
+  },
+);
+
+function isOfFinalizers({ resources }: PolicyRule): boolean {
+  return resources.some((name) => name.endsWith('/finalizers'));
+}
+
+/** Asks whether `child` may be created that blocks the deletion of an `owner`. */
+function createOwned(client: Client, child: Resource, owner: Resource): Promise<KubernetesObject> {
+  const labels = { app: 'child' };
+  const template = { metadata: { labels }, ...podOf('nginx') };
+  const spec = child === PODS ? template.spec : { selector: { matchLabels: labels }, template };
+  const reference = {
+    apiVersion: `${owner.group}/${owner.version}`,
+    kind: owner.kind,
+    name: 'owner',
+    uid: '00000000-0000-4000-8000-000000000000',
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+  const object = {
+    apiVersion: child === PODS ? 'v1' : 'apps/v1',
+    kind: child.kind,
+    metadata: { namespace: 'default', name: 'child', ownerReferences: [reference] },
+    spec,
+  };
+  return client.create(child, object, { dryRun: true });
+}
+
+/** Admission looks every half minute which kinds there are; before, it refuses what they own. */
+async function knowsOwners(plane: ControlPlane): Promise<void> {
+  const world = await WireWorld.create(plane);
+  const owners = Object.values(STORIES).flatMap(({ resources }) => resources.slice(0, 1));
+  for (const owner of owners) await world.installCrd(owner);
+  for (const owner of owners) {
+    await world.until('admission knows the kind', async () => {
+      try {
+        await createOwned(world.client, PODS, owner);
+        return true;
+      } catch (error) {
+        if (isApiError(error, 'forbidden')) return false;
+        throw error;
+      }
+    });
+  }
+  await world.end();
+}
+
+function split<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
+}

@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
+import type { RequestInfo } from '../../src/apiserver/request-info.ts';
+import type { HttpHandler, HttpResponse } from '../../src/util/http.ts';
+
+export interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** A document of hack/deploy, as far as tests look into it. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly rules?: readonly PolicyRule[];
+}
+
+/** The documents of a file of hack/deploy. */
+export function manifestsOf(file: string): Manifest[] {
+  const text = readFileSync(join(import.meta.dirname, '../../hack/deploy', file), 'utf8');
+  return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
+}
+
+export function rulesOf(manifests: readonly Manifest[]): PolicyRule[] {
+  return manifests.flatMap(({ rules = [] }) => rules);
+}
+
+/** What rules grant, one permission a line: `patch demo.mark8s.io/counts/status`. */
+export function permissionsOf(rules: readonly PolicyRule[]): string[] {
+  const lines = rules.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${group}/${resource}`)),
+    ),
+  );
+  return [...new Set(lines)].toSorted();
+}
+
+/** Whether rules allow a request, as RBAC decides it. */
+export function allows(rules: readonly PolicyRule[], info: RequestInfo): boolean {
+  return rules.some(
+    ({ apiGroups, resources, resourceNames, verbs }) =>
+      verbs.includes(info.verb) &&
+      apiGroups.includes(info.group) &&
+      resources.includes(resourceOf(info)) &&
+      (resourceNames === undefined ||
+        (info.name !== undefined && resourceNames.includes(info.name))),
+  );
+}
+
+/** Takes down what the requests that pass it would need to be granted. */
+export class Demand {
+  /** As in `permissionsOf`. */
+  readonly #permissions = new Set<string>();
+  /** Paths that are no resource's. */
+  readonly otherPaths = new Set<string>();
+  /** Namespaces of requests; the empty one stands for all. */
+  readonly namespaces = new Set<string>();
+  /** Those that were refused, in the words of the server. */
+  readonly refused: string[] = [];
+  /** False: watches that ask for the state at their beginning are refused, as by older servers. */
+  canStreamLists = true;
+  /** Told of each request before it is sent on. */
+  before: (info: RequestInfo) => Promise<void> = () => Promise.resolve();
+
+  get permissions(): string[] {
+    return [...this.#permissions].toSorted();
+  }
+
+  readonly around =
+    (handler: HttpHandler): HttpHandler =>
+    async (request) => {
+      const info = requestInfo(request.method, parseTarget(request.path));
+      if (info) {
+        this.#permissions.add(`${info.verb} ${info.group}/${resourceOf(info)}`);
+        this.namespaces.add(info.namespace ?? '');
+        await this.before(info);
+      } else {
+        this.otherPaths.add(request.path);
+      }
+      const isRefused = !this.canStreamLists && info?.query.has('sendInitialEvents');
+      const response = isRefused ? refusal() : await handler(request);
+      if (response.status === 403) this.refused.push(`${request.method} ${request.path}`);
+      return response;
+    };
+}
+
+function resourceOf({ resource, subresource }: RequestInfo): string {
+  return subresource === undefined ? resource : `${resource}/${subresource}`;
+}
+
+/** In the words of a server that does not know the parameter. */
+function refusal(): HttpResponse {
+  const message =
+    'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled';
+  const status = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    reason: 'Invalid',
+    message,
+  };
+  return {
+    status: 422,
+    headers: { 'content-type': 'application/json' },
+    body: (async function* () {
+      yield Buffer.from(JSON.stringify({ ...status, code: 422 }));
+    })(),
+  };
+}
