@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { ReflectorOptions } from '../../src/cache/reflector-options.ts';
+import { DeafWorld } from '../support/chaos/deaf-world.ts';
+import {
+  answer,
+  eachLine,
+  firstHalf,
+  HttpChaos,
+  isInitialStream,
+  isWatch,
+} from '../support/chaos/http-chaos.ts';
+import type { TcpProxy } from '../support/chaos/tcp-proxy.ts';
+
+/** From a byte to the next, then the answer to a ping, then a new connection: decision 0008. */
+const DEAD_CONNECTION_MS = 40_000;
+
+/** A connection that says that it has ended is replaced at once, or after the first pause. */
+const BROKEN_CONNECTION_MS = 3000;
+
+/**
+ * Pauses between attempts are at most 1.6, 3.2, 6.4 and 12.8 s: the one in which a fault of five
+ * seconds ends is the third at most.
+ */
+const LONGEST_PAUSE_MS = 6400;
+
+/** What the handler must be told of what happens during a fault, in any order. */
+const DIFFERENCES = ['add d', 'delete b', 'update a'];
+
+async function changeThings(world: DeafWorld): Promise<void> {
+  await world.change('a', 'during');
+  await world.remove('b');
+  await world.create('d');
+}
+
+describe('given a network that harms the connection of a watch', () => {
+  let world: DeafWorld;
+  let proxy: TcpProxy;
+
+  beforeEach(async () => {
+    world = new DeafWorld();
+    proxy = await world.overNetwork();
+    await world.until('synced', 5000, () => world.isUpToDate());
+    world.told.length = 0;
+  });
+  afterEach(() => world.end());
+
+  const faults: readonly {
+    readonly what: string;
+    readonly harm: () => void;
+    readonly boundMs: number;
+  }[] = [
+    {
+      what: 'swallows all, and acknowledges it',
+      harm: () => proxy.befall('blackhole'),
+      boundMs: DEAD_CONNECTION_MS,
+    },
+    {
+      what: 'leaves it half open',
+      harm: () => proxy.befall('halfOpen'),
+      boundMs: DEAD_CONNECTION_MS,
+    },
+    {
+      what: 'lets its bytes trickle',
+      harm: () => proxy.befall('drip'),
+      boundMs: BROKEN_CONNECTION_MS,
+    },
+    { what: 'resets it', harm: () => proxy.reset(), boundMs: BROKEN_CONNECTION_MS },
+    {
+      what: 'cuts it in the middle of a line',
+      harm: () => proxy.cutAfter(150),
+      boundMs: BROKEN_CONNECTION_MS,
+    },
+  ];
+  for (const { what, harm, boundMs } of faults) {
+    it(`that ${what}: what changes meanwhile and after is told in time, once`, async () => {
+      harm();
+      await changeThings(world);
+      const passedMs = await world.until('told', boundMs, () => world.isUpToDate());
+      assert.ok(passedMs <= boundMs, `${passedMs} ms`);
+      assert.deepEqual(world.told.splice(0).toSorted(), DIFFERENCES);
+      await world.change('a', 'after');
+      await world.until('told', 1000, () => world.isUpToDate());
+      assert.deepEqual(world.told, ['update a']);
+      assert.equal(proxy.connections, 1, 'one connection, as before');
+      assert.equal(world.informer.progress.phase, 'watching');
+    });
+  }
+
+  it('that is gone for four minutes: the informer knows that it is deaf, and recovers', async () => {
+    proxy.shut();
+    await changeThings(world);
+    await world.pass(120_000);
+    assert.equal(world.informer.progress.deaf, false, 'an interruption is no deafness');
+    await world.pass(120_000);
+    assert.equal(world.informer.progress.deaf, true);
+    assert.equal(world.informer.hasSynced, true, 'it never goes back');
+    assert.match(world.informer.progress.reason ?? '', /Cannot reach/);
+    proxy.open();
+    await world.until('told', 61_000, () => world.isUpToDate());
+    assert.deepEqual(world.told.toSorted(), DIFFERENCES);
+    assert.equal(world.informer.progress.deaf, false);
+  });
+
+  it('that is well: a quiet watch keeps its connection', async () => {
+    const before = proxy.accepted;
+    await world.pass(240_000);
+    assert.equal(proxy.accepted, before);
+    assert.equal(world.informer.progress.stalls, 0);
+    await world.change('a', 'still-here');
+    await world.until('told', 1000, () => world.isUpToDate());
+  });
+
+  it('that resets it again and again: neither sockets nor memory pile up', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const heapAfter = async (rounds: number) => {
+      for (let round = 0; round < rounds; round++) {
+        proxy.reset();
+        await world.until('watching again', 10_000, () => proxy.connections === 1);
+        await world.pass(1500);
+      }
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    await heapAfter(15);
+    const before = await heapAfter(5);
+    const grown = (await heapAfter(15)) - before;
+    assert.ok(grown < 1_000_000, `${grown} bytes more after fifteen resets`);
+    assert.equal(proxy.connections, 1);
+  });
+});
+
+describe('given a server whose answers are not as they should be', () => {
+  let world: DeafWorld;
+  let chaos: HttpChaos;
+
+  beforeEach(async () => {
+    world = new DeafWorld();
+    chaos = new HttpChaos();
+    await world.overHandler(chaos.around);
+    await world.until('synced', 5000, () => world.isUpToDate());
+    world.told.length = 0;
+  });
+  afterEach(() => world.end());
+
+  const status = (
+    code: number,
+    reason: string,
+    headers: Readonly<Record<string, string>> = {},
+    causes: readonly object[] = [],
+  ) =>
+    answer(
+      code,
+      JSON.stringify({ kind: 'Status', apiVersion: 'v1', reason, code, details: { causes } }),
+      { 'content-type': 'application/json', ...headers },
+    );
+  const faults: Readonly<Record<string, NonNullable<HttpChaos['fault']>>> = {
+    '429 without Retry-After': () => Promise.resolve(status(429, 'TooManyRequests')),
+    '429 with Retry-After': () =>
+      Promise.resolve(status(429, 'TooManyRequests', { 'retry-after': '2' })),
+    '500': () => Promise.resolve(status(500, 'InternalError')),
+    '503': () => Promise.resolve(status(503, 'ServiceUnavailable')),
+    '504': () => Promise.resolve(status(504, 'Timeout')),
+    'a page of HTML': () =>
+      Promise.resolve(
+        answer(200, '<html><body>Please log in</body></html>', { 'content-type': 'text/html' }),
+      ),
+    'half a JSON document': async (request, handler) => {
+      if (!isWatch(request)) return firstHalf(await handler(request));
+      return answer(200, '{"type":"MODIFIED","object":{"kind":"Conf');
+    },
+    '410 to a request': () => Promise.resolve(status(410, 'Gone')),
+    '410 in the stream': async (request, handler) => {
+      if (!isWatch(request)) return handler(request);
+      const object = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' };
+      return answer(200, `${JSON.stringify({ type: 'ERROR', object })}\n`);
+    },
+    '500 in the stream': async (request, handler) => {
+      if (!isWatch(request)) return handler(request);
+      const object = { kind: 'Status', code: 500, reason: 'InternalError', message: 'etcd' };
+      return answer(200, `${JSON.stringify({ type: 'ERROR', object })}\n`);
+    },
+    'a resourceVersion that the server has not reached': (request, handler) =>
+      /resourceVersion=[1-9]/.test(request.path)
+        ? Promise.resolve(status(504, 'Timeout', {}, [{ reason: 'ResourceVersionTooLarge' }]))
+        : handler(request),
+    'a stream that ends at once': () => Promise.resolve(answer(200, '')),
+    'a connection that breaks': () => Promise.reject(new Error('socket hang up')),
+  };
+  for (const [what, fault] of Object.entries(faults)) {
+    it(`${what}, for five seconds: what changes meanwhile and after is told in time, once`, async () => {
+      chaos.fault = fault;
+      world.server.faults.dropWatches();
+      await changeThings(world);
+      await world.pass(5000);
+      assert.ok(chaos.hits > 0, 'the fault was met');
+      assert.equal(world.informer.hasSynced, true);
+      chaos.fault = undefined;
+      await world.until('told', LONGEST_PAUSE_MS, () => world.isUpToDate());
+      assert.deepEqual(world.told.splice(0).toSorted(), DIFFERENCES);
+      await world.change('a', 'after');
+      await world.until('told', LONGEST_PAUSE_MS, () => world.isUpToDate());
+      assert.deepEqual(world.told, ['update a']);
+      assert.equal(world.informer.progress.lastError, undefined);
+    });
+  }
+
+  it('history that is gone: it relists, and tells the differences', async () => {
+    world.server.faults.dropWatches();
+    chaos.fault = () => Promise.reject(new Error('socket hang up'));
+    await changeThings(world);
+    world.server.faults.expireHistory();
+    await world.pass(3000);
+    chaos.fault = undefined;
+    await world.until('told', LONGEST_PAUSE_MS, () => world.isUpToDate());
+    assert.deepEqual(world.told.toSorted(), DIFFERENCES);
+  });
+
+  it('no bookmark ever: a watch that is quiet for minutes still goes on', async () => {
+    chaos.fault = async (request, handler) =>
+      eachLine(await handler(request), (line) => (line.includes('BOOKMARK') ? undefined : line));
+    world.server.faults.dropWatches();
+    await world.pass(10 * 60_000);
+    await changeThings(world);
+    await world.until('told', 1000, () => world.isUpToDate());
+    assert.deepEqual(world.told.toSorted(), DIFFERENCES);
+  });
+
+  it('the answer to a write is lost: what was written is told once', async () => {
+    world.server.faults.failNext('POST', 'lostAnswer');
+    await assert.rejects(world.create('d'));
+    await world.until('told', 1000, () => world.isUpToDate());
+    assert.deepEqual(world.told, ['add d']);
+  });
+});
+
+describe('given a server that does not tell its initial state as it should', () => {
+  type Fault = NonNullable<HttpChaos['fault']>;
+  const begin = async (faultIn: (world: DeafWorld) => Fault, options: ReflectorOptions = {}) => {
+    const world = new DeafWorld();
+    const chaos = new HttpChaos();
+    chaos.fault = faultIn(world);
+    await world.overHandler(chaos.around, options);
+    return world;
+  };
+
+  it('its stream never says that it is complete: it is listed instead', async (context) => {
+    const world = await begin(
+      () => async (request, handler) =>
+        isInitialStream(request)
+          ? eachLine(await handler(request), (line) =>
+              line.includes('initial-events-end') ? undefined : line,
+            )
+          : handler(request),
+    );
+    context.after(() => world.end());
+    // Ten seconds without a word, and a list.
+    await world.until('synced', 12_000, () => world.informer.hasSynced);
+    await world.until('told', 1000, () => world.isUpToDate());
+    assert.deepEqual(world.told.toSorted(), ['add a', 'add b', 'add c']);
+  });
+
+  it('the token of a page expires: the whole list is asked for again', async (context) => {
+    let pages = 0;
+    const world = await begin(
+      (world) => async (request, handler) => {
+        if (isInitialStream(request)) return answer(400, '{"kind":"Status","reason":"BadRequest"}');
+        // From its cache a server answers with the whole list, whatever the limit.
+        if (/[?&]resourceVersion=0/.test(request.path)) {
+          return answer(410, '{"kind":"Status","reason":"Expired"}');
+        }
+        if (/[?&]continue=/.test(request.path)) {
+          await world.change('a', `${pages}`);
+          world.server.faults.expireHistory();
+        } else if (!isWatch(request)) pages++;
+        return handler(request);
+      },
+      { pageSize: 2 },
+    );
+    context.after(() => world.end());
+    await world.until('synced', 20_000, () => world.isUpToDate());
+    assert.deepEqual(world.told.toSorted(), ['add a', 'add b', 'add c']);
+    assert.ok(pages >= 2, `${pages} lists from their beginning`);
+    await changeThings(world);
+    await world.until('told', 1000, () => world.isUpToDate());
+  });
+});
