@@ -53,15 +53,17 @@ const ATTEMPTS = 3;
  * admission by ServiceAccount is off, so Pods need none. The processes end with this one, however
  * it ends.
  *
+ * @param moreFlags of kube-apiserver
  * @throws {BinariesUnavailable} if this machine has no binaries and cannot build them
  */
 export async function startRealControlPlane(
   report: (line: string) => void = () => undefined,
+  moreFlags: readonly string[] = [],
 ): Promise<RealControlPlane> {
   const binaries = await findOrBuild(['etcd', 'kube-apiserver'], report);
   for (let attempt = 1; ; attempt++) {
     try {
-      return await start(binaries);
+      return await start(binaries, moreFlags);
     } catch (error) {
       if (attempt === ATTEMPTS) throw error;
       report(`start failed, trying again: ${error instanceof Error ? error.message : 'unknown'}`);
@@ -69,7 +71,10 @@ export async function startRealControlPlane(
   }
 }
 
-async function start(binaries: Record<ControlPlaneProgram, string>): Promise<RealControlPlane> {
+async function start(
+  binaries: Record<ControlPlaneProgram, string>,
+  moreFlags: readonly string[],
+): Promise<RealControlPlane> {
   const folder = mkdtempSync(join(tmpdir(), 'crd-controller-envtest-'));
   const removeFolder = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   process.once('exit', removeFolder);
@@ -110,6 +115,7 @@ async function start(binaries: Record<ControlPlaneProgram, string>): Promise<Rea
         '--service-account-issuer=https://kubernetes.default.svc',
         '--authorization-mode=RBAC',
         '--disable-admission-plugins=ServiceAccount',
+        ...moreFlags,
         '--allow-privileged',
         '--profiling=false',
       ],
