@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { isApiError, isExpired } from '../../src/api/api-error.ts';
+import { NAMESPACES, PODS } from '../../src/api/builtin.ts';
+import type { DeepReadonly, KubernetesObject } from '../../src/api/object.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { Informer } from '../../src/cache/informer.ts';
+import { listerWatcher } from '../../src/cache/lister-watcher.ts';
+import { connectCluster } from '../../src/client/cluster-connection.ts';
+import { TcpProxy } from '../support/chaos/tcp-proxy.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { WireWorld } from '../support/wire-world.ts';
+import { NAME } from '../support/world.ts';
+
+interface ConfigMap extends KubernetesObject {
+  readonly data?: { readonly revision: string };
+}
+
+const CONFIG_MAPS: Resource<ConfigMap> = {
+  group: '',
+  version: 'v1',
+  plural: 'configmaps',
+  kind: 'ConfigMap',
+  namespaced: true,
+};
+
+/** Enough Pods for a Count to take a while. */
+const MANY = 40;
+
+const isReal = process.env['CONTROL_PLANE'] === 'real';
+const skip =
+  !isReal && 'SKIPPED: needs CONTROL_PLANE=real, kube-apiserver and etcd to end: npm run test:real';
+
+describe(
+  'given a real control plane whose processes end by SIGKILL',
+  { skip, timeout: 240_000 },
+  () => {
+    let plane: ControlPlane;
+    let processes: NonNullable<ControlPlane['processes']>;
+    let world: WireWorld;
+    /** Stop what the story has started, the latest first. */
+    let ends: (() => Promise<unknown>)[] = [];
+
+    before(async () => {
+      plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
+      assert.ok(plane.processes);
+      ({ processes } = plane);
+    });
+    after(() => plane.close());
+    beforeEach(async () => {
+      world = await WireWorld.create(plane);
+    });
+    afterEach(async () => {
+      for (const end of ends.splice(0).toReversed()) await end();
+      await world.end();
+    });
+
+    /** Mirrors a resource in the world's namespace and writes down what handlers hear of it. */
+    const listen = async <T extends KubernetesObject>(
+      resource: Resource<T>,
+      server: string = plane.config.server,
+    ) => {
+      const connection = connectCluster({ ...plane.config, server });
+      const source = listerWatcher(connection.client, resource, { namespace: world.namespace });
+      const informer = new Informer(resource, source, { namespace: world.namespace });
+      const heard: string[] = [];
+      informer.addHandler({
+        onAdd: ({ metadata }, isInInitialList) =>
+          heard.push(`${isInInitialList ? 'found' : 'add'} ${metadata.name}`),
+        onUpdate: (old, object) =>
+          heard.push(
+            old.metadata.uid === object.metadata.uid
+              ? `update ${object.metadata.name}: ${revisionOf(old)} to ${revisionOf(object)}`
+              : `replace ${object.metadata.name}`,
+          ),
+        onDelete: ({ metadata }) => heard.push(`delete ${metadata.name}`),
+      });
+      const stop = new AbortController();
+      const running = informer.run(stop.signal);
+      // It is awaited in the end; until then the story fails by what it misses.
+      running.catch(() => undefined);
+      ends.push(async () => {
+        stop.abort();
+        await running;
+        await connection.close();
+      });
+      await informer.synced;
+      return { informer, heard };
+    };
+
+    const create = (name: string) =>
+      plane.client.create(CONFIG_MAPS, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { namespace: world.namespace, name },
+        data: { revision: '0' },
+      });
+    const at = (name: string) => ({ namespace: world.namespace, name });
+    /** Done twice it is done once: what is there already changes nothing. */
+    const change = (name: string, revision = 1) =>
+      plane.client.patch(CONFIG_MAPS, at(name), {
+        type: 'merge',
+        body: { data: { revision: String(revision) } },
+      });
+    const remove = (name: string) => plane.client.delete(CONFIG_MAPS, at(name));
+
+    /** What was heard of ConfigMaps since all was `found`, once it has heard of the latest. */
+    type Ear = Awaited<ReturnType<typeof listen<ConfigMap>>>;
+    const untilHeard = (ear: Ear, line: string) =>
+      world.until(`hearing "${line}", not only ${ear.heard.join(', ')}`, async () =>
+        ear.heard.includes(line),
+      );
+
+    /** All `differences` and nothing else, in any order: a list tells of deletions first. */
+    const assertHeard = (ear: Ear, differences: readonly string[]) =>
+      assert.deepEqual(ear.heard.toSorted(), differences.toSorted());
+
+    /** The mirror is what the server has, to the resourceVersion. */
+    const assertMirrors = async ({ informer }: Ear) => {
+      const { items } = await plane.client.list(CONFIG_MAPS, { namespace: world.namespace });
+      assert.deepEqual(statesOf(informer.lister.list()), statesOf(items));
+    };
+
+    const found = (...names: string[]) => names.map((name) => `found ${name}`);
+
+    it('kube-apiserver is killed and comes back: the informer goes on and hears each change once', async () => {
+      for (const name of ['calm', 'eve', 'one', 'two', 'gone']) await create(name);
+      const ear = await listen(CONFIG_MAPS);
+
+      await change('eve');
+      await processes.crash('kube-apiserver');
+      await world.until('it has noticed', async () => ear.informer.progress.phase === 'waiting');
+      await processes.restart('kube-apiserver');
+      await change('one');
+      await remove('gone');
+      await change('two');
+      await create('new');
+
+      await untilHeard(ear, 'add new');
+      const differences = [
+        ...found('calm', 'eve', 'one', 'two', 'gone'),
+        'update eve: 0 to 1',
+        'update one: 0 to 1',
+        'update two: 0 to 1',
+        'delete gone',
+        'add new',
+      ];
+      assertHeard(ear, differences);
+      await change('calm');
+      await untilHeard(ear, 'update calm: 0 to 1');
+      assertHeard(ear, [...differences, 'update calm: 0 to 1']);
+      await assertMirrors(ear);
+    });
+
+    it('etcd is killed and comes back: the informer hears each change once, also one asked for meanwhile', async () => {
+      for (const name of ['calm', 'eve', 'tried', 'one', 'gone']) await create(name);
+      const ear = await listen(CONFIG_MAPS);
+
+      await change('eve');
+      await processes.crash('etcd');
+      const tried = change('tried').catch((error: unknown) => {
+        if (!isPassing(error)) throw error;
+      });
+      await processes.restart('etcd');
+      await tried;
+      await world.until('kube-apiserver has found etcd again', async () => {
+        try {
+          await plane.client.get(NAMESPACES, { name: world.namespace });
+          await change('tried');
+          return true;
+        } catch (error) {
+          if (isPassing(error)) return false;
+          throw error;
+        }
+      });
+      await change('one');
+      await remove('gone');
+      await create('new');
+
+      await untilHeard(ear, 'add new');
+      const differences = [
+        ...found('calm', 'eve', 'tried', 'one', 'gone'),
+        'update eve: 0 to 1',
+        'update tried: 0 to 1',
+        'update one: 0 to 1',
+        'delete gone',
+        'add new',
+      ];
+      assertHeard(ear, differences);
+      await change('calm');
+      await untilHeard(ear, 'update calm: 0 to 1');
+      assertHeard(ear, [...differences, 'update calm: 0 to 1']);
+      await assertMirrors(ear);
+    });
+
+    it('cut off until nobody remembers where it was, the informer lists anew and hears the differences', async () => {
+      const proxy = await TcpProxy.start(Number(new URL(plane.config.server).port));
+      ends.push(() => proxy.close());
+      for (const name of ['calm', 'one', 'gone']) await create(name);
+      const ear = await listen(CONFIG_MAPS, `https://127.0.0.1:${proxy.port}`);
+      const { lastListMs = Infinity } = ear.informer.progress;
+
+      proxy.shut();
+      await create('passing');
+      await change('one');
+      await change('one', 2);
+      await remove('gone');
+      await remove('passing');
+      await create('new');
+      await plane.expireHistory?.();
+      // It would answer from its watch cache, which remembers more than etcd.
+      await processes.crash('kube-apiserver');
+      await processes.restart('kube-apiserver');
+      await assertForgotten(ear);
+      assertHeard(ear, found('calm', 'one', 'gone'));
+      proxy.open();
+
+      await untilHeard(ear, 'add new');
+      await untilHeard(ear, 'update one: 0 to 2');
+      const differences = [
+        ...found('calm', 'one', 'gone'),
+        'delete gone',
+        'update one: 0 to 2',
+        'add new',
+      ];
+      assertHeard(ear, differences);
+      assert.ok((ear.informer.progress.lastListMs ?? 0) > lastListMs, 'it has listed');
+      await change('calm');
+      await untilHeard(ear, 'update calm: 0 to 1');
+      assertHeard(ear, [...differences, 'update calm: 0 to 1']);
+      await assertMirrors(ear);
+    });
+
+    /** The server answers 410 to who goes on from where the informer is. */
+    const assertForgotten = async ({ informer }: Ear) => {
+      const events = await plane.client.watch(CONFIG_MAPS, {
+        namespace: world.namespace,
+        resourceVersion: informer.lastSyncResourceVersion,
+        timeoutSeconds: 5,
+      });
+      for await (const event of events) {
+        assert.ok(event.type === 'error' && isExpired(event.error), JSON.stringify(event));
+        return;
+      }
+      assert.fail('The server still knows');
+    };
+
+    it('kube-apiserver is killed while the daemon scales a Count: in the end every Pod is there, made once', async () => {
+      await world.installCrd();
+      world.startDaemon();
+      const { informer, heard } = await listen(PODS);
+      await world.applyCount();
+      await world.untilReady(3);
+
+      const comings = () => heard.filter((line) => !line.startsWith('update'));
+      let crash: Promise<void> | undefined;
+      informer.addHandler({
+        onAdd(_pod, isInInitialList) {
+          if (!isInInitialList) crash ??= processes.crash('kube-apiserver');
+        },
+      });
+      await world.patchCount({ count: MANY });
+      await world.until('the crash', async () => crash !== undefined);
+      await crash;
+      assert.ok(comings().length < MANY, `${comings().length} Pods: it was in the middle`);
+      await processes.restart('kube-apiserver');
+
+      await world.untilReady(MANY);
+      await world.settle();
+      const names = Array.from({ length: MANY }, (_, ordinal) => `${NAME}-${ordinal}`);
+      assert.deepEqual(await world.podNames(), names.toSorted());
+      await world.until('all Pods heard of', async () => comings().length >= MANY);
+      assert.deepEqual(comings().toSorted(), names.map((name) => `add ${name}`).toSorted());
+      const events = await world.events();
+      assert.deepEqual(
+        events.filter((event) => event.startsWith('Err')),
+        [],
+      );
+    });
+  },
+);
+
+function revisionOf(object: DeepReadonly<KubernetesObject & Pick<ConfigMap, 'data'>>) {
+  return object.data?.revision;
+}
+
+function statesOf(objects: readonly DeepReadonly<KubernetesObject>[]): string[] {
+  return objects
+    .map(({ metadata }) => `${metadata.name} ${metadata.uid} ${metadata.resourceVersion}`)
+    .toSorted();
+}
+
+/** What kube-apiserver says while it has no etcd. */
+function isPassing(error: unknown): boolean {
+  return isApiError(error, 'internal', 'unavailable', 'timeout', 'tooManyRequests', 'unreachable');
+}
