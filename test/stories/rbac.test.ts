@@ -40,7 +40,7 @@ const ASKED_BY_ADMISSION = /^update \S+\/finalizers$/;
 const OPEN_TO_ALL = ['/version'];
 
 const SYSTEM = 'crd-controller-system';
-const EVENTS_ROLE = manifestsOf('rbac/controllers/events.yaml');
+const EVENTS_ROLE = manifestsOf('rbac/events/events.yaml');
 const LEASE_ROLE = manifestsOf('rbac/identity/leader-election.yaml');
 
 const LEADER_ELECTION = {
