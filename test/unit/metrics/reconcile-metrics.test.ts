@@ -9,7 +9,7 @@ test('what holds runs back is counted by controller, from zero on', async () => 
   const holds = metrics.holds('count');
   metrics.holds('foo');
   const lines = async () =>
-    (await expose(registry)).text.split('\n').filter((line) => /^crd_controller_/.test(line));
+    (await expose(registry)).text.split('\n').filter((line) => line.startsWith('crd_controller_'));
   const series = (stale: number, loops: number, damped: number, controller: string) => [
     `crd_controller_stale_requeues_total{controller="${controller}"} ${stale}`,
     `crd_controller_hot_loops_total{controller="${controller}"} ${loops}`,
