@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { parse } from 'yaml';
 import type { Json, Reply } from './api.ts';
 import { Api, assertRefused } from './api.ts';
 import { CRDS } from './objects.ts';
@@ -738,3 +741,63 @@ test('a rule that costs too much when it runs is stopped', async () => {
     'spec: Invalid value: failed rule: false',
   ]);
 });
+
+const crds = join(import.meta.dirname, '../../crds');
+
+test('the CRDs of this repository are accepted, rules and all', async () => {
+  const files = globSync('*.yaml', { cwd: crds });
+  assert.ok(files.length >= 4);
+  for (const file of files) {
+    const { status, text } = await api.post(
+      `${CRDS}?dryRun=All&fieldValidation=Strict`,
+      crdIn(file),
+    );
+    assert.equal(status, 201, `${file}: ${text}`);
+  }
+});
+
+test('an At is frozen once its command has started', async () => {
+  await api.install(crdIn('ats.cnat.programming-kubernetes.info.yaml'));
+  const path = '/apis/cnat.programming-kubernetes.info/v1alpha1/namespaces/default/ats';
+  await api.made(
+    api.post(path, {
+      apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
+      kind: 'At',
+      metadata: { name: 'x' },
+      spec: { schedule: '2030-01-01T00:00:00Z', command: 'echo A' },
+    }),
+  );
+  const edit = (command: string) => api.patch(`${path}/x`, { spec: { command } });
+  const enter = (phase: string) => api.patch(`${path}/x/status`, { status: { phase } });
+  await api.made(edit('echo B'));
+  await api.made(enter('PENDING'));
+  await api.made(edit('echo C'));
+  for (const phase of ['RUNNING', 'DONE']) {
+    await api.made(enter(phase));
+    assert.deepEqual(causesOf(await edit('echo D')), [
+      '<nil>: Forbidden: the command has started; create another At instead',
+    ]);
+  }
+  await api.made(api.patch(`${path}/x`, { metadata: { labels: { still: 'mine' } } }));
+});
+
+test('a WebApp without an image has a version that is a tag', async () => {
+  await api.install(crdIn('webapps.jiajunhuang.com.yaml'));
+  const path = '/apis/jiajunhuang.com/v1/namespaces/default/webapps?dryRun=All';
+  const post = (spec: Json) =>
+    api.post(path, {
+      apiVersion: 'jiajunhuang.com/v1',
+      kind: 'WebApp',
+      metadata: { name: 'x' },
+      spec: { replicas: 1, ...spec },
+    });
+  await api.made(post({ version: '1.25' }));
+  await api.made(post({ version: 'not a tag', image: 'nginx:1' }));
+  assert.deepEqual(causesOf(await post({ version: 'not a tag' })), [
+    'spec.version: Invalid value: version is no tag of the nginx image; set image, or another version',
+  ]);
+});
+
+function crdIn(file: string): Json {
+  return parse(readFileSync(join(crds, file), 'utf8'));
+}

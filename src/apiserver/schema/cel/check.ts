@@ -10,10 +10,11 @@ import { overloadsOf } from './functions.ts';
 import { clauseProblem, clausesOf } from './functions/text-format.ts';
 import type { Overload } from './overload.ts';
 import { typeNameOf } from './runtime-type.ts';
-import type { Bindings, CelType } from './type.ts';
+import type { CelType } from './type.ts';
 import {
   BOOL,
   BYTES,
+  Bindings,
   DOUBLE,
   DYN,
   ERROR,
@@ -80,7 +81,7 @@ class Checker {
   readonly overloads = new Map<Call, readonly Overload[]>();
   readonly read = new Set<string>();
   #scope: Scope;
-  #bindings: Bindings = new Map();
+  readonly #bindings = new Bindings();
   #params = 0;
   /** How many calls of `format` there are around: what they format may be of any types. */
   #formats = 0;
@@ -182,14 +183,14 @@ class Checker {
 
   #resolve(overload: Overload, types: readonly CelType[]): CelType | undefined {
     if (types.length !== overload.params.length) return undefined;
-    const fresh: Bindings = new Map();
+    const fresh = new Bindings();
     for (const name of ['A', 'B']) fresh.set(name, this.#param());
-    const attempt = new Map(this.#bindings);
-    for (const [index, parameter] of overload.params.entries()) {
-      const type = types[index];
-      if (!type || !isAssignable(substitute(parameter, fresh), type, attempt)) return undefined;
-    }
-    this.#bindings = attempt;
+    const fits = this.#bindings.try(() =>
+      overload.params.every((parameter, index) =>
+        isAssignable(substitute(parameter, fresh), types[index] ?? ERROR, this.#bindings),
+      ),
+    );
+    if (!fits) return undefined;
     return substitute(substitute(overload.result, fresh), this.#bindings);
   }
 
@@ -346,10 +347,7 @@ class Checker {
   }
 
   #assign(to: CelType, from: CelType): boolean {
-    const attempt = new Map(this.#bindings);
-    if (!isAssignable(to, from, attempt)) return false;
-    this.#bindings = attempt;
-    return true;
+    return this.#bindings.try(() => isAssignable(to, from, this.#bindings));
   }
 
   #param(): CelType {

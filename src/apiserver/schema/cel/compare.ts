@@ -16,7 +16,7 @@ import {
 } from './value.ts';
 
 /** What looking at a pair of values costs us; a real server has only the size of the outermost. */
-const COST = 0.1;
+const COST = 0.5;
 
 /** Whether two values are equal; numbers are by what they are worth, whatever their type. */
 export function equals(a: Result, b: Result, meter: Meter): boolean | Failure {
@@ -68,7 +68,7 @@ export function idOf(item: Result, kind: ListKind, meter: Meter): string {
     typeof kind === 'object'
       ? kind.keys.map((key) => idText(memberOf(item, key))).join()
       : idText(item);
-  meter.work(20 + text.length);
+  meter.spend(1 + text.length * 0.01);
   return text;
 }
 

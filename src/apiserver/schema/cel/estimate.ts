@@ -21,6 +21,7 @@ const UNKNOWN: Size = { count: MAX_COST, item: MAX_COST };
 
 class Estimator {
   readonly #checked: Checked;
+  readonly #sizes = new Map<Expression, Size>();
 
   constructor(checked: Checked) {
     this.#checked = checked;
@@ -92,7 +93,17 @@ class Estimator {
     ]);
   }
 
+  /** An expression stands in one place, where variables have one size each: looked up once. */
   #sizeOf(expression: Expression, sizes: Sizes): Size {
+    let size = this.#sizes.get(expression);
+    if (!size) {
+      size = this.#findSize(expression, sizes);
+      this.#sizes.set(expression, size);
+    }
+    return size;
+  }
+
+  #findSize(expression: Expression, sizes: Sizes): Size {
     switch (expression.kind) {
       case 'literal': {
         const { value } = expression;

@@ -36,4 +36,4 @@ export class Meter {
   }
 }
 
-const WORK = 0.001;
+const WORK = 0.002;

@@ -93,6 +93,18 @@ function toDictionary(object: JsonObject, schema: JsonSchema): Dictionary {
   return new ObjectValue(object, schema);
 }
 
+const sizes = new WeakMap<JsonObject, number>();
+
+/** Counting the members of an object takes time in proportion, and a rule may ask often. */
+function sizeOfObject(object: JsonObject): number {
+  let size = sizes.get(object);
+  if (size === undefined) {
+    size = Object.keys(object).length;
+    sizes.set(object, size);
+  }
+  return size;
+}
+
 /** A map of a schema: its keys are what they are. */
 class MapValue implements Dictionary {
   readonly kind = 'dictionary';
@@ -105,7 +117,7 @@ class MapValue implements Dictionary {
   }
 
   get size(): number {
-    return Object.keys(this.#object).length;
+    return sizeOfObject(this.#object);
   }
 
   get(key: Value): Result | undefined {
@@ -130,7 +142,7 @@ class ObjectValue implements Dictionary {
   }
 
   get size(): number {
-    return Object.keys(this.#object).length;
+    return sizeOfObject(this.#object);
   }
 
   /** A field that is null is a field that is not there. */

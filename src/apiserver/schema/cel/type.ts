@@ -125,8 +125,31 @@ export function formatType(type: CelType): string {
   }
 }
 
-/** What is known of the parameters of signatures so far. Attempts work on copies. */
-export type Bindings = Map<string, CelType>;
+/** What is known of the parameters of signatures so far. */
+export class Bindings {
+  readonly #types = new Map<string, CelType>();
+  #changes: { readonly name: string; readonly before: CelType | undefined }[] = [];
+
+  get(name: string): CelType | undefined {
+    return this.#types.get(name);
+  }
+
+  set(name: string, type: CelType): void {
+    this.#changes.push({ name, before: this.#types.get(name) });
+    this.#types.set(name, type);
+  }
+
+  /** Takes back what `attempt` has set if it fails. */
+  try(attempt: () => boolean): boolean {
+    this.#changes = [];
+    if (attempt()) return true;
+    for (const { name, before } of this.#changes.toReversed()) {
+      if (before) this.#types.set(name, before);
+      else this.#types.delete(name);
+    }
+    return false;
+  }
+}
 
 /** `type` with every parameter that is bound replaced. */
 export function substitute(type: CelType, bindings: Bindings): CelType {

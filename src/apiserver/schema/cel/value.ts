@@ -165,6 +165,17 @@ function keyId(key: Value): string {
 
 /** Code points, which is how the language counts. */
 export function textSize(text: string): number {
+  if (text.length < LONG) return countPoints(text);
+  if (text !== lastText) [lastText, lastSize] = [text, countPoints(text)];
+  return lastSize;
+}
+
+/** A rule asks of one long text again and again. */
+const LONG = 1000;
+let lastText = '';
+let lastSize = 0;
+
+function countPoints(text: string): number {
   let size = text.length;
   for (let index = 0; index < text.length - 1; index++) {
     if ((text.charCodeAt(index) & 0xfc00) === 0xd800) {

@@ -249,7 +249,7 @@ function copies(): Overload[] {
 function flatten(values: List, depth: number, meter: Meter): Result {
   const flat: Result[] = [];
   for (const value of values) {
-    meter.spend(0.1);
+    meter.spend(0.5);
     if (!(value instanceof List)) {
       flat.push(value);
       continue;
@@ -257,7 +257,7 @@ function flatten(values: List, depth: number, meter: Meter): Result {
     const inner = depth > 1 ? flatten(value, depth - 1, meter) : value;
     if (!(inner instanceof List)) return inner;
     for (const item of inner) {
-      meter.spend(0.1);
+      meter.spend(0.5);
       flat.push(item);
     }
   }

@@ -1,3 +1,4 @@
+import type { Pattern } from '../../pattern.ts';
 import { pattern } from '../../pattern.ts';
 import type { Meter } from '../meter.ts';
 import type { Overload, Size } from '../overload.ts';
@@ -256,51 +257,79 @@ function join(items: List, separator: string, meter: Meter): Result {
 
 function expressions(): Overload[] {
   const regex = { cost: costs.regex };
-  const all = (text: string, source: string, limit: bigint): Result => {
-    const compiled = pattern(source);
-    if ('fault' in compiled) return new Failure(compiled.fault);
-    return List.of(compiled.findAll(text, limit < 0n ? Number.POSITIVE_INFINITY : Number(limit)));
+  const search = (
+    text: string,
+    source: string,
+    meter: Meter,
+    limit: number,
+  ): string[] | Failure => {
+    const compiled = compile(text, source, meter);
+    return compiled instanceof Failure ? compiled : compiled.findAll(text, limit);
+  };
+  const matches = (text: string, source: string, meter: Meter): Result => {
+    const compiled = compile(text, source, meter);
+    return compiled instanceof Failure ? compiled : compiled.matches(text);
+  };
+  const all = (text: string, source: string, meter: Meter, limit: bigint): Result => {
+    const found = search(
+      text,
+      source,
+      meter,
+      limit < 0n ? Number.POSITIVE_INFINITY : Number(limit),
+    );
+    return found instanceof Failure ? found : List.of(found);
   };
   return [
     member(
       'matches',
       [string, string],
       BOOL,
-      ([text, source]) => {
-        const compiled = pattern(source);
-        return 'fault' in compiled ? new Failure(compiled.fault) : compiled.matches(text);
-      },
+      ([text, source], meter) => matches(text, source, meter),
       regex,
     ),
     global(
       'matches',
       [string, string],
       BOOL,
-      ([text, source]) => {
-        const compiled = pattern(source);
-        return 'fault' in compiled ? new Failure(compiled.fault) : compiled.matches(text);
-      },
+      ([text, source], meter) => matches(text, source, meter),
       regex,
     ),
     member(
       'find',
       [string, string],
       STRING,
-      ([text, source]) => {
-        const compiled = pattern(source);
-        return 'fault' in compiled
-          ? new Failure(compiled.fault)
-          : (compiled.findAll(text, 1)[0] ?? '');
+      ([text, source], meter) => {
+        const found = search(text, source, meter, 1);
+        return found instanceof Failure ? found : (found[0] ?? '');
       },
       regex,
     ),
-    member('findAll', [string, string], TEXTS, ([text, source]) => all(text, source, -1n), regex),
+    member(
+      'findAll',
+      [string, string],
+      TEXTS,
+      ([text, source], meter) => all(text, source, meter, -1n),
+      regex,
+    ),
     member(
       'findAll',
       [string, string, int],
       TEXTS,
-      ([text, source, limit]) => all(text, source, limit),
+      ([text, source, limit], meter) => all(text, source, meter, limit),
       regex,
     ),
   ];
+}
+
+/** Our engine is slower than a real server's: that shows with texts longer than this. */
+const LONG = 1000;
+
+function compile(
+  text: string,
+  source: string,
+  meter: Meter,
+): Exclude<Pattern, { fault: string }> | Failure {
+  if (text.length > LONG) meter.spend(costs.regex([counted(text.length), counted(source.length)]));
+  const compiled = pattern(source);
+  return 'fault' in compiled ? new Failure(compiled.fault) : compiled;
 }

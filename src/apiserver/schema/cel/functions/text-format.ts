@@ -50,7 +50,7 @@ export function formatText(template: string, args: List, meter: Meter): Result {
       failure = formatted;
       return '';
     }
-    meter.spend(1 + formatted.length * 0.1);
+    meter.spend(1 + formatted.length * 0.3);
     return formatted;
   });
   return failure ?? text;
@@ -141,12 +141,15 @@ function fixedText(value: number, precision: number): string {
   return `${value < 0 ? '-' : ''}${grouped}${fraction === undefined ? '' : `.${fraction}`}`;
 }
 
+/** What decides about the middle is seen within these. */
+const ALL_DIGITS = 100;
+
 /** Rounded as the number really is, not as it is shown; what lies in the middle goes to the even digit. */
 function rounded(value: number, precision: number): string {
   if (value >= 1e21)
     return String(BigInt(value)) + (precision > 0 ? `.${'0'.repeat(precision)}` : '');
   const up = value.toFixed(precision);
-  const exact = value.toFixed(100);
+  const exact = value.toFixed(ALL_DIGITS);
   const cut = exact.indexOf('.') + 1 + precision;
   if (!/^50*$/.test(exact.slice(cut)) || '02468'.includes(up.at(-1) ?? '')) return up;
   return exact.slice(0, precision === 0 ? cut - 1 : cut);
