@@ -4,9 +4,12 @@ import type { Client } from '../../src/client/client.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Cluster } from '../../src/cluster/cluster.ts';
 import type { ClusterOptions } from '../../src/cluster/cluster.ts';
+import { runControllers } from '../../src/manager/run-controllers.ts';
+import type { ControllerManagerOptions } from '../../src/manager/run-controllers.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { silentLogger } from '../../src/util/logger.ts';
+import { recordingLogger } from './recording-logger.ts';
 import { World } from './world.ts';
 
 /**
@@ -65,6 +68,14 @@ export class Simulation extends World {
     config: Partial<DaemonConfig> = {},
   ): () => Promise<void> {
     return this.startDaemon(config, this.clientOver(around(this.server.handler), 'daemon'));
+  }
+
+  /** Starts controllers of one's own, as a program over the library does. */
+  startControllers(controllers: ControllerManagerOptions['controllers']): () => Promise<void> {
+    const { client, clock, random } = this;
+    const { log } = recordingLogger(this.lines);
+    const options = { client, clock, random, log, freeze: true, controllers };
+    return this.start((signal) => runControllers(options, signal));
   }
 
   private clientOver(handler: HttpHandler, userAgent: string): Client {

@@ -154,6 +154,9 @@ class AtSync {
     let present = await this.#livePod();
     if (!present) {
       await this.#requireCurrent();
+      // Reads take time, and in it the clock may have been set back.
+      const leftMs = dueMs - this.#deps.clock.now();
+      if (leftMs > 0) return requeueAfter(leftMs);
       try {
         present = await this.#create(words);
       } catch (cause) {

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { isApiError } from '../../src/api/api-error.ts';
+import { DEPLOYMENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
+import type { Condition } from '../../src/api/conditions.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import { standardTasks, webAppControllerWith } from '../../src/controllers/webapp/controller.ts';
+import type { TaskCaches } from '../../src/controllers/webapp/controller.ts';
+import { checkTasks } from '../../src/controllers/webapp/pipeline.ts';
+import { HOOKS, TaskError } from '../../src/controllers/webapp/task.ts';
+import type { Hook, Task } from '../../src/controllers/webapp/task.ts';
+import { Simulation } from '../support/simulation.ts';
+
+const AT = { namespace: 'default', name: 'web' };
+const MINUTE_MS = 60_000;
+
+describe('given a WebApp controller with tasks of one’s own', () => {
+  let world: Simulation;
+  /** Hooks that ran, `name.hook`, each told once until another ran. */
+  let ran: string[];
+
+  beforeEach(async () => {
+    world = new Simulation();
+    world.startCluster();
+    ran = [];
+    await world.installCrd(WEB_APPS, DEPLOYMENTS, SERVICES);
+  });
+  afterEach(() => world.end());
+
+  const start = (tasksOf: (caches: TaskCaches) => readonly Task[]) => {
+    const build = webAppControllerWith(tasksOf);
+    const options = { name: 'webapp', selection: { namespaces: [] }, concurrency: 2 };
+    return world.startControllers((kit) => [build(kit, options)]);
+  };
+  /** A task with all six hooks; `instead` does something in the place of some. */
+  const witness = (name: string, instead: Partial<Record<string, Hook>> = {}): Task => {
+    const hook = (called: string): Hook => {
+      return (context) => {
+        const step = `${name}.${called}`;
+        if (!ran.includes(step)) ran.push(step);
+        return instead[called]?.(context) ?? Promise.resolve(undefined);
+      };
+    };
+    return { name, ...Object.fromEntries(HOOKS.map((called) => [called, hook(called)])) };
+  };
+  const apply = (spec: object = {}) =>
+    world.client.create(WEB_APPS, {
+      apiVersion: 'jiajunhuang.com/v1',
+      kind: 'WebApp',
+      metadata: AT,
+      spec: { version: '1.27', replicas: 1, ...spec },
+    });
+  const webapp = () => world.client.get(WEB_APPS, AT);
+  const conditions = async (): Promise<Record<string, string>> =>
+    Object.fromEntries(
+      ((await webapp()).status?.conditions ?? []).map(({ type, status, reason }: Condition) => [
+        type,
+        `${status} ${reason}`,
+      ]),
+    );
+  const isGone = async () => {
+    try {
+      await webapp();
+      return false;
+    } catch (error) {
+      if (isApiError(error, 'notFound')) return true;
+      throw error;
+    }
+  };
+
+  it('the hooks run forward, and backward when it is deleted', async () => {
+    start(() => [witness('database'), witness('cache-warm-up')]);
+    await apply();
+    await world.settle();
+    assert.deepEqual(ran, [
+      'database.preCreate',
+      'database.create',
+      'database.postCreate',
+      'cache-warm-up.preCreate',
+      'cache-warm-up.create',
+      'cache-warm-up.postCreate',
+    ]);
+    assert.deepEqual(await conditions(), {
+      Ready: 'True TasksDone',
+      DatabaseDone: 'True Done',
+      CacheWarmUpDone: 'True Done',
+    });
+    ran = [];
+    await world.client.delete(WEB_APPS, AT);
+    await world.until('gone', isGone);
+    assert.deepEqual(ran, [
+      'cache-warm-up.preDelete',
+      'cache-warm-up.delete',
+      'cache-warm-up.postDelete',
+      'database.preDelete',
+      'database.delete',
+      'database.postDelete',
+    ]);
+    assert.deepEqual(world.errors(), []);
+  });
+
+  it('a hook that fails stops the pipeline there, shows, and is tried again until it succeeds', async () => {
+    let failures = 3;
+    const flaky: Hook = () =>
+      failures-- > 0
+        ? Promise.reject(new Error('the registry is down'))
+        : Promise.resolve(undefined);
+    start((caches) => [
+      witness('before'),
+      witness('register', { postCreate: flaky }),
+      ...standardTasks(caches),
+    ]);
+    await apply();
+    await world.pass(8);
+    assert.deepEqual(await conditions(), {
+      Ready: 'False TaskFailed',
+      Reconciling: 'True Progressing',
+      BeforeDone: 'True Done',
+      RegisterDone: 'False Failed',
+      DeploymentDone: 'Unknown NotYetRun',
+      ServiceDone: 'Unknown NotYetRun',
+      RolloutDone: 'Unknown NotYetRun',
+    });
+    const failed = (await webapp()).status?.conditions?.find(({ type }) => type === 'RegisterDone');
+    assert.equal(failed?.message, 'postCreate: the registry is down');
+    await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
+    assert.equal(world.errors().length, 3);
+    await world.settle();
+    assert.deepEqual(await world.events('webapp-controller'), [
+      'Synced WebApp synced successfully',
+      'TaskFailed Task register: the registry is down',
+    ]);
+  });
+
+  it('a failure that a retry cannot help is told once, until somebody does', async () => {
+    let isBlessed = false;
+    const bless: Hook = () =>
+      isBlessed
+        ? Promise.resolve(undefined)
+        : Promise.reject(new TaskError('NotBlessed', 'ask the owner', { terminal: true }));
+    start(() => [witness('blessing', { create: bless })]);
+    await apply();
+    await world.pass(60 * MINUTE_MS);
+    assert.equal(world.errors().length, 1);
+    assert.deepEqual(await conditions(), {
+      Ready: 'False NotBlessed',
+      Stalled: 'True NotBlessed',
+      BlessingDone: 'False NotBlessed',
+    });
+    assert.equal((await webapp()).status?.conditions?.[0]?.phase, 'Failed');
+    isBlessed = true;
+    const body = { metadata: { annotations: { blessed: 'yes' } } };
+    await world.client.patch(WEB_APPS, AT, { type: 'merge', body });
+    await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
+  });
+
+  it('a hook that waits is looked at again when it asks to be, and holds up no other WebApp', async () => {
+    const fromMs = world.elapsedMs();
+    const slow: Hook = ({ webapp: { metadata } }) =>
+      Promise.resolve(
+        metadata.name === 'web' && world.elapsedMs() - fromMs < 10 * MINUTE_MS
+          ? { message: 'the certificate is being issued', afterMs: MINUTE_MS }
+          : undefined,
+      );
+    start(() => [witness('certificate', { preCreate: slow })]);
+    await apply();
+    await world.client.create(WEB_APPS, {
+      apiVersion: 'jiajunhuang.com/v1',
+      kind: 'WebApp',
+      metadata: { ...AT, name: 'other' },
+      spec: { version: '1.27', replicas: 1 },
+    });
+    await world.pass(2000);
+    assert.equal((await conditions())['CertificateDone'], 'False Waiting');
+    assert.equal((await webapp()).status?.conditions?.[0]?.phase, 'Progressing');
+    const other = await world.client.get(WEB_APPS, { ...AT, name: 'other' });
+    assert.equal(other.status?.conditions?.[0]?.status, 'True');
+    await world.pass(10 * MINUTE_MS);
+    assert.equal((await conditions())['Ready'], 'True TasksDone');
+    assert.deepEqual(world.errors(), []);
+  });
+
+  it('a task that is taken out of the list leaves no condition', async () => {
+    const stop = start(() => [witness('old'), witness('kept')]);
+    await apply();
+    await world.settle();
+    await stop();
+    start(() => [witness('kept')]);
+    await world.settle();
+    assert.deepEqual(Object.keys(await conditions()), ['Ready', 'KeptDone']);
+  });
+
+  it('lists that no pipeline can be made of are refused before anything runs', () => {
+    const refused = (...names: string[]) => {
+      const tasks = names.map((name) => ({ name }));
+      assert.throws(() => checkTasks(tasks), RangeError, names.slice(0, 3).join());
+    };
+    refused('two', 'two');
+    refused('a-1b', 'a1b');
+    refused('Big');
+    refused('');
+    refused('x'.repeat(64));
+    refused(...Array.from({ length: 61 }, (_, number) => `task-${number}`));
+    assert.throws(() => new TaskError('no reason', 'x'), RangeError);
+  });
+
+  it('Synced is told once a change is rolled out, and not a moment before', async () => {
+    start(standardTasks);
+    await apply();
+    await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
+    await world.client.patch(WEB_APPS, AT, { type: 'merge', body: { spec: { version: '1.28' } } });
+    await world.until(
+      'ready again',
+      async () => {
+        const { status, metadata } = await webapp();
+        const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+        return ready?.status === 'True' && ready.observedGeneration === metadata.generation;
+      },
+      { stepMs: 1 },
+    );
+    const images = (await world.client.list(PODS, { namespace: 'default' })).items
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map(({ spec }) => spec?.containers[0]?.image);
+    assert.deepEqual(images, ['nginx:1.28']);
+  });
+
+  it('a deletion that is to leave the children leaves them', async () => {
+    start(standardTasks);
+    await apply();
+    await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
+    await world.client.delete(WEB_APPS, AT, { propagationPolicy: 'Orphan' });
+    await world.until('gone', isGone);
+    await world.settle();
+    const { metadata } = await world.client.get(DEPLOYMENTS, AT);
+    assert.deepEqual(
+      [metadata.ownerReferences, metadata.deletionTimestamp],
+      [undefined, undefined],
+    );
+    await world.client.get(SERVICES, AT);
+  });
+});

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import type { At } from '../../../../src/api/generated/at.ts';
+import { buildPod } from '../../../../src/controllers/at/pod.ts';
+
+const AT: At = {
+  apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
+  kind: 'At',
+  metadata: {
+    name: 'x',
+    namespace: 'default',
+    uid: 'u',
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  },
+  spec: { schedule: '2026-01-01T00:00:00Z', command: 'echo' },
+};
+
+function commandOf(words: readonly string[]): readonly string[] {
+  return buildPod(AT, words).spec?.containers[0]?.command ?? [];
+}
+
+/** What a kubelet makes of a word, where the container has every variable there is. */
+function expanded(word: string): string {
+  return word.replaceAll(/\$(\$|\([^)]*\))/g, (_, reference: string) =>
+    reference === '$' ? '$' : 'EXPANDED',
+  );
+}
+
+test('no kubelet replaces anything in a word', () => {
+  assert.deepEqual(commandOf(['echo', '$HOME', '5$']), ['echo', '$HOME', '5$']);
+  assert.deepEqual(commandOf(['$(HOME)', '$$']).map(expanded), ['$(HOME)', '$$']);
+  const words = fc.array(fc.string({ unit: fc.constantFrom('$', '(', ')', 'A', ' ') }));
+  fc.assert(fc.property(words, (list) => assert.deepEqual(commandOf(list).map(expanded), list)));
+});
