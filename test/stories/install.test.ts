@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import { DEPLOYMENTS, PODS } from '../../src/api/builtin.ts';
+import { isApiError } from '../../src/api/api-error.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { commandLine } from '../../src/cli/command-line.ts';
+import { manifest as ourPackage } from '../../src/cli/package.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import { findKubectl, Kubectl } from '../support/kubectl.ts';
+import type { Manifest } from '../support/roles.ts';
+import { manifestsOf } from '../support/roles.ts';
+
+const PLURALS: Readonly<Record<string, string>> = {
+  NetworkPolicy: 'networkpolicies',
+  PriorityClass: 'priorityclasses',
+};
+const CLUSTER_SCOPED = new Set([
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'CustomResourceDefinition',
+  'Namespace',
+  'PriorityClass',
+]);
+const NOT_EMBEDDED = [
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'NetworkPolicy',
+  'PodDisruptionBudget',
+  'PriorityClass',
+  'Role',
+  'RoleBinding',
+];
+
+const FOLDER = join(import.meta.dirname, '../../hack/deploy');
+const kubectlProgram = findKubectl();
+
+function resourceOf({ apiVersion, kind }: Manifest): Resource {
+  const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion];
+  const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`;
+  return {
+    group: group ?? '',
+    version: version ?? '',
+    plural,
+    kind,
+    namespaced: !CLUSTER_SCOPED.has(kind),
+  };
+}
+
+/** In an order of its own: `kind/namespace/name` to document. */
+function byName(manifests: readonly Manifest[]): Map<string, Manifest> {
+  const named = manifests.map((each): [string, Manifest] => {
+    const { kind, metadata } = each;
+    return [`${kind}/${metadata.namespace ?? ''}/${metadata.name}`, each];
+  });
+  return new Map(named.toSorted(byFirst));
+}
+
+function byFirst([left]: [string, unknown], [right]: [string, unknown]): number {
+  return left < right ? -1 : 1;
+}
+
+describe('given an empty cluster, and hack/deploy/install.yaml', () => {
+  let plane: ControlPlane;
+  let kubectl: Kubectl | undefined;
+  const manifests = manifestsOf('install.yaml');
+
+  before(async () => {
+    plane = await startControlPlane();
+    if (kubectlProgram === undefined) return;
+    kubectl = new Kubectl({
+      program: kubectlProgram,
+      kubeconfig: plane.kubeconfigPath,
+      namespace: 'default',
+    });
+  });
+  after(async () => {
+    kubectl?.close();
+    await plane.close();
+  });
+
+  const apply = (manifest: Manifest, dryRun = false) =>
+    plane.client.patch(
+      resourceOf(manifest),
+      manifest.metadata,
+      { type: 'apply', body: manifest },
+      { fieldManager: 'admin', fieldValidation: 'Strict', dryRun },
+    );
+
+  it('it can be applied, from top to bottom, and again', async () => {
+    const skipped = new Set<string>();
+    for (const all of [manifests, manifests]) {
+      for (const manifest of all) {
+        try {
+          await apply(manifest);
+        } catch (error) {
+          if (plane.kind !== 'embedded' || !isApiError(error, 'notFound')) throw error;
+          skipped.add(manifest.kind);
+        }
+      }
+    }
+    const expected = plane.kind === 'embedded' ? NOT_EMBEDDED : [];
+    assert.deepEqual(
+      [...skipped].filter((kind) => !expected.includes(kind)),
+      [],
+    );
+  });
+
+  it('its Pods are admitted where Pod Security is restricted', async () => {
+    const at = { namespace: 'crd-controller-system', name: 'crd-controller' };
+    const { spec } = await plane.client.get(DEPLOYMENTS, at);
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...at, labels: spec?.template.metadata?.labels ?? {} },
+      spec: spec?.template.spec ?? { containers: [] },
+    };
+    await plane.client.create(PODS, pod, { dryRun: true });
+    const careless = { ...pod, spec: { containers: [{ name: 'app', image: 'nginx' }] } };
+    const creates = plane.client.create(PODS, careless, { dryRun: true });
+    if (plane.kind === 'embedded') await creates;
+    else await assert.rejects(creates, /violates PodSecurity "restricted/);
+  });
+
+  it('its Deployment runs this version, with flags that there are, and is given time to stop', async () => {
+    const at = { namespace: 'crd-controller-system', name: 'crd-controller' };
+    const { spec } = await plane.client.get(DEPLOYMENTS, at);
+    const { containers = [], terminationGracePeriodSeconds = 0 } = spec?.template.spec ?? {};
+    const [container] = containers;
+    assert.equal(container?.image, `crd-controller:${ourPackage().version}`);
+    assert.equal(await commandLine([...(container.args ?? []), '--version'], {}), 0);
+    assert.ok(terminationGracePeriodSeconds > 30);
+    const ports = new Set(container.ports?.map(({ name }) => name));
+    for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe'] as const) {
+      assert.ok(ports.has(String(container[probe]?.httpGet?.port)), probe);
+    }
+  });
+
+  describe('and kubectl', { skip: kubectlProgram === undefined && 'there is no kubectl' }, () => {
+    const built = async (folder: string) => {
+      assert.ok(kubectl);
+      const text = await kubectl.run('kustomize', join(FOLDER, folder));
+      return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
+    };
+
+    it('it is what the kustomization builds', async () => {
+      assert.deepEqual(byName(await built('.')), byName(manifests));
+    });
+
+    it('the one for single namespaces has no ClusterRole, and the same rules', async () => {
+      const roles = (all: readonly Manifest[]) =>
+        new Map(
+          all
+            .filter(({ rules }) => rules)
+            .map(({ metadata, rules }): [string, unknown] => [metadata.name, rules]),
+        );
+      const namespaced = await built('namespaced');
+      assert.deepEqual(
+        namespaced.filter(({ kind }) => kind.startsWith('ClusterRole')),
+        [],
+      );
+      assert.deepEqual(
+        [...roles(namespaced)].toSorted(byFirst),
+        [...roles(manifests)].toSorted(byFirst),
+      );
+      if (plane.kind !== 'embedded') for (const each of namespaced) await apply(each, true);
+    });
+
+    it('its components can be added', async () => {
+      const all = await built('everything');
+      const found = byName(all);
+      assert.ok([...byName(manifests).keys()].every((name) => found.has(name)));
+      assert.ok(found.has('NetworkPolicy/crd-controller-system/crd-controller'));
+      assert.ok(found.has('ClusterRole//crd-controller-pod-count'));
+      if (plane.kind !== 'embedded') for (const each of all) await apply(each, true);
+    });
+  });
+});
