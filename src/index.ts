@@ -58,6 +58,9 @@ export type { Standing } from './api/standing.ts';
 export type { WatchEvent } from './api/watch-event.ts';
 
 // Talking to a server.
+export { applyManifests } from './client/apply.ts';
+export type { ApplyOptions } from './client/apply.ts';
+export type { ApplyChange, ApplyResult, FieldConflict, Refusal } from './client/apply-result.ts';
 export type {
   Client,
   DeleteOptions,
@@ -80,6 +83,16 @@ export type { HttpClientOptions } from './client/http-client.ts';
 export { loadClusterConfig } from './client/kube-config.ts';
 export type { ClusterConfigOptions } from './client/kube-config.ts';
 export { KubeConfigError } from './client/kube-config-error.ts';
+export { ManifestError, parseManifests } from './client/manifest.ts';
+export type {
+  Manifest,
+  ManifestObject,
+  ManifestPlace,
+  ManifestProblem,
+  ManifestText,
+} from './client/manifest.ts';
+export { readManifests } from './client/manifest-files.ts';
+export type { ReadManifestsOptions } from './client/manifest-files.ts';
 export { retryOnConflict } from './client/retry-on-conflict.ts';
 export { isWriteFenced, WriteFence } from './client/write-fence.ts';
 

@@ -73,10 +73,13 @@ interface CommandRequest {
 
 function readCommand(argv: readonly string[]): CommandRequest {
   const forms = [...COMMANDS.flatMap(({ options }) => flagForms(options)), ...KLOG_FLAGS];
-  const { positionals, flags } = normaliseArguments(argv, forms);
-  const [name = COMMANDS[0].name, ...operands] = positionals;
+  const [name = COMMANDS[0].name] = normaliseArguments(argv, forms).positionals;
   const command = COMMANDS.find((each) => each.name === name);
   if (!command) throw new UsageError(`unknown command: ${goQuote(name)}`);
+  // A name may mean one flag to one command and another to the next: the command's own counts.
+  const own = [...forms, ...flagForms(command.options)];
+  const { positionals, flags } = normaliseArguments(argv, own);
+  const operands = positionals.slice(1);
   const [stray] = command.operands === undefined ? operands : [];
   if (stray !== undefined) throw new UsageError(`unexpected argument: ${goQuote(stray)}`);
   const isKlogs = (flag: string) => KLOG_FLAGS.some(({ name }) => flag.startsWith(`--${name}=`));
@@ -119,6 +122,7 @@ async function run(
       signal: termination.signal,
       environment,
       print,
+      warn,
       colour: process.stdout.isTTY && process.stdout.hasColors(),
     });
   } finally {
@@ -144,4 +148,8 @@ function complain(error: unknown, verbosity: number): void {
 
 function print(text: string): void {
   process.stdout.write(`${text}\n`);
+}
+
+function warn(text: string): void {
+  process.stderr.write(`${text}\n`);
 }

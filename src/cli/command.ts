@@ -15,6 +15,8 @@ export interface World {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Standard output: what the user asked for, as opposed to the log. */
   readonly print: (text: string) => void;
+  /** Standard error: what the user must know besides, said in words of its own and not as a log line. */
+  readonly warn: (text: string) => void;
   /** Whether what is printed goes to a terminal that shows colours. */
   readonly colour: boolean;
 }

@@ -3,6 +3,7 @@ import { command } from './command.ts';
 import { versionLine } from './commands/version.ts';
 import { EXIT_OK } from './exit-codes.ts';
 import {
+  APPLY_OPTIONS,
   COMMON_OPTIONS,
   DEMO_OPTIONS,
   GENERATE_OPTIONS,
@@ -62,6 +63,21 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     run: async (flags, world) => {
       const { serve } = await import('./commands/serve.ts');
       return serve(flags.values, world);
+    },
+  }),
+  command({
+    name: 'apply',
+    summary: 'Create and change objects of any kind as files say',
+    description:
+      'Apply the manifests in files, folders and URLs to a cluster, by server-side apply: Namespaces and CustomResourceDefinitions first, then all others in their order. Nothing is sent unless everything can be read.',
+    options: APPLY_OPTIONS,
+    examples: [
+      ['apply -f crds -f examples/01-count', 'A definition and an object of it, in one go'],
+      ['apply -f - --dry-run=server < count.yaml', 'What would happen?'],
+    ],
+    run: async (flags, world) => {
+      const { apply } = await import('./commands/apply.ts');
+      return apply(flags.values, world);
     },
   }),
   command({

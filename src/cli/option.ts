@@ -7,6 +7,7 @@ import { parseVModule } from './vmodule.ts';
 /** The headings that flags stand under, in their order. */
 export const GROUPS = [
   'Cluster access',
+  'Apply',
   'Controllers',
   'Leader election',
   'API client',

@@ -62,19 +62,8 @@ export const COMMON_OPTIONS = {
   }),
 } as const;
 
-function concurrencyOption(kind: string): Option<number> {
-  return integerOption({
-    group: 'Controllers',
-    help: `${kind} that are reconciled at the same time`,
-    default: 2,
-    min: 1,
-    max: 1000,
-  });
-}
-
-/** Flags of `run`. */
-export const RUN_OPTIONS = {
-  ...COMMON_OPTIONS,
+/** Flags that say which cluster, and as whom. */
+export const CLUSTER_OPTIONS = {
   kubeconfig: textOption({
     group: 'Cluster access',
     help: 'Path to a kubeconfig file. Without it: the files in $KUBECONFIG, the service account of the Pod, ~/.kube/config',
@@ -96,6 +85,22 @@ export const RUN_OPTIONS = {
     help: 'Groups to impersonate; needs --as',
     default: '',
   }),
+} as const;
+
+function concurrencyOption(kind: string): Option<number> {
+  return integerOption({
+    group: 'Controllers',
+    help: `${kind} that are reconciled at the same time`,
+    default: 2,
+    min: 1,
+    max: 1000,
+  });
+}
+
+/** Flags of `run`. */
+export const RUN_OPTIONS = {
+  ...COMMON_OPTIONS,
+  ...CLUSTER_OPTIONS,
   controllers: listOption({
     group: 'Controllers',
     help: 'Controllers to run: "*" is all that are on by default, "name" turns one on, "-name" turns one off',
@@ -195,6 +200,65 @@ export const RUN_OPTIONS = {
     group: 'Endpoints',
     help: 'Where /metrics is served, as in "127.0.0.1:8080"; "0" is off',
     default: '0',
+  }),
+} as const;
+
+/** Flags of `apply`. */
+export const APPLY_OPTIONS = {
+  ...COMMON_OPTIONS,
+  ...CLUSTER_OPTIONS,
+  filename: listOption({
+    group: 'Files',
+    help: 'File, folder or URL with manifests in YAML or JSON, or "-" for standard input; may be repeated',
+    default: '',
+    aliases: ['f'],
+    flagOnly: true,
+  }),
+  recursive: booleanOption({
+    group: 'Files',
+    help: 'Look into the folders of a folder too',
+    default: false,
+    aliases: ['R'],
+    flagOnly: true,
+  }),
+  namespace: textOption({
+    group: 'Apply',
+    help: 'Namespace of the objects that name none; one that names another is refused. Without it: that of the context',
+    default: '',
+    aliases: ['n'],
+    flagOnly: true,
+  }),
+  'field-manager': textOption({
+    group: 'Apply',
+    help: 'Who applies: fields that the same manager applied before and leaves out now are removed',
+    default: 'crd-controller-apply',
+    flagOnly: true,
+  }),
+  'force-conflicts': booleanOption({
+    group: 'Apply',
+    help: 'Take over fields that others have set to something else',
+    default: false,
+    flagOnly: true,
+  }),
+  'dry-run': choiceOption({
+    group: 'Apply',
+    help: '"server" has the server check everything and store nothing',
+    default: 'none',
+    choices: ['none', 'server'],
+    flagOnly: true,
+  }),
+  validate: choiceOption({
+    group: 'Apply',
+    help: 'What the server does about fields that a kind does not have: refuses the object, warns, or says nothing',
+    default: 'strict',
+    choices: ['strict', 'warn', 'ignore'],
+    flagOnly: true,
+  }),
+  timeout: durationOption({
+    group: 'Apply',
+    help: 'How long a CustomResourceDefinition may take until its objects can be applied',
+    default: '1m',
+    flagOnly: true,
   }),
 } as const;
 

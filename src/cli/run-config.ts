@@ -1,3 +1,5 @@
+import type { ClusterAccess } from './cluster-access.ts';
+import { clusterAccess, LOOPBACK, namespaceName } from './cluster-access.ts';
 import { selectControllers } from './controller-selection.ts';
 import { UsageError } from './exit-codes.ts';
 import type { ParsedFlags } from './flag-parser.ts';
@@ -33,16 +35,6 @@ export interface RunConfig {
   readonly changedFlags: Readonly<Record<string, string>>;
 }
 
-/** Which cluster, and as whom. */
-export interface ClusterAccess {
-  /** Path of a kubeconfig file; absent: found as kubectl finds it, or in the Pod. */
-  readonly kubeconfig: string | undefined;
-  readonly context: string | undefined;
-  /** URL that replaces the one of the kubeconfig. */
-  readonly master: string | undefined;
-  readonly impersonate: { readonly user: string; readonly groups: readonly string[] } | undefined;
-}
-
 /** The Lease to hold, and the times of it. */
 export interface LeaderElectionConfig {
   readonly name: string;
@@ -73,12 +65,7 @@ export function runConfig(
   known: KnownControllers,
 ): RunConfig {
   const config: RunConfig = {
-    cluster: {
-      kubeconfig: values.kubeconfig || undefined,
-      context: values.context || undefined,
-      master: values.master ? serverUrl(values.master) : undefined,
-      impersonate: impersonation(values.as, values['as-group']),
-    },
+    cluster: clusterAccess(values),
     controllers: selectControllers(values.controllers, known.all, known.onByDefault),
     namespaces: [...new Set(values.namespaces.map((name) => namespaceName(name, '--namespaces')))],
     concurrentSyncs: new Map([
@@ -101,28 +88,10 @@ export function runConfig(
     debugBindAddress: onThisMachine(values['debug-bind-address']),
     changedFlags: changed,
   };
-  for (const part of [config.cluster, config.requests, config.controllers, config.namespaces]) {
+  for (const part of [config.requests, config.controllers, config.namespaces]) {
     Object.freeze(part);
   }
   return Object.freeze(config);
-}
-
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
-/** Credentials do not travel in the clear: plain HTTP is for a proxy on this very machine. */
-function serverUrl(text: string): string {
-  const url = URL.parse(text);
-  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.hostname === '') {
-    throw new UsageError(
-      `invalid value ${goQuote(text)} for --master: must be a URL, as in https://10.0.0.1:6443`,
-    );
-  }
-  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
-    throw new UsageError(
-      `invalid value ${goQuote(text)} for --master: must be https, unless it is on this machine`,
-    );
-  }
-  return text;
 }
 
 /** Names of objects and messages of errors are for those who are on the machine. */
@@ -134,12 +103,6 @@ function onThisMachine(address: string | undefined): string | undefined {
     );
   }
   return address;
-}
-
-function impersonation(user: string, groups: readonly string[]): ClusterAccess['impersonate'] {
-  if (user) return Object.freeze({ user, groups: Object.freeze([...groups]) });
-  if (groups.length > 0) throw new UsageError('--as-group needs --as: a group alone is nobody');
-  return undefined;
 }
 
 /** As the elector checks them, in the words of the command line. */
@@ -176,15 +139,6 @@ function leaderElection(values: OptionValues<typeof RUN_OPTIONS>): LeaderElectio
     renewDeadlineMs,
     retryPeriodMs,
   });
-}
-
-function namespaceName(name: string, flag: string): string {
-  if (name.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name)) {
-    throw new UsageError(
-      `invalid value ${goQuote(name)} for ${flag}: a namespace has lower-case letters, digits and dashes, 63 at most`,
-    );
-  }
-  return name;
 }
 
 function queriesPerSecond(qps: number): number | undefined {

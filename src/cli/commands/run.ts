@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { connectCluster } from '../../client/cluster-connection.ts';
-import { loadClusterConfig } from '../../client/kube-config.ts';
 import { WriteFence } from '../../client/write-fence.ts';
 import { metricsOf } from '../../metrics/metrics.ts';
 import { createRegistry, expose } from '../../metrics/registry.ts';
 import { systemClock } from '../../util/clock.ts';
+import { loadCluster, userAgent } from '../cluster-access.ts';
 import type { World } from '../command.ts';
 import { daemon } from '../daemon.ts';
 import { leaseNamespace, leaseTimeoutMs } from '../leadership.ts';
@@ -23,25 +23,16 @@ export async function runController(
   const clock = systemClock;
   const registry = createRegistry({ processMetrics: true });
   const metrics = metricsOf(registry);
-  const { kubeconfig, context, master, impersonate } = config.cluster;
-  const cluster = await loadClusterConfig({
-    kubeconfig,
-    context,
-    master,
-    as: impersonate?.user,
-    asGroups: impersonate?.groups,
-    environment,
-    onWarning: (warning) => log.info('Unsafe configuration', { warning }),
-  });
+  const cluster = await loadCluster(config.cluster, { environment, log });
   const { version } = manifest();
   const { qps, burst, timeoutMs } = config.requests;
   const { leaderElection } = config;
   const fence = new WriteFence();
   const common = { clock, log: log.named('client'), metrics: metrics.restClient };
-  const userAgent = `crd-controller/${version} (${process.platform}/${process.arch})`;
+  const agent = userAgent(version);
   const connection = connectCluster(cluster, {
     ...common,
-    userAgent,
+    userAgent: agent,
     requestTimeoutMs: timeoutMs ?? 0,
     qps,
     burst,
@@ -53,7 +44,7 @@ export async function runController(
     // Whatever the rest of the daemon asks for, and however the server slows it down.
     connection: connectCluster(cluster, {
       ...common,
-      userAgent: `${userAgent}/leader-election`,
+      userAgent: `${agent}/leader-election`,
       requestTimeoutMs: leaseTimeoutMs(leaderElection),
     }),
   };

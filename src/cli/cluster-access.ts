@@ -1,0 +1,83 @@
+import type { ClusterConfig } from '../client/cluster-config.ts';
+import { loadClusterConfig } from '../client/kube-config.ts';
+import { goQuote } from '../util/go-quote.ts';
+import type { World } from './command.ts';
+import { UsageError } from './exit-codes.ts';
+import type { OptionValues } from './option.ts';
+import type { CLUSTER_OPTIONS } from './options.ts';
+
+/** Which cluster, and as whom. */
+export interface ClusterAccess {
+  /** Path of a kubeconfig file; absent: found as kubectl finds it, or in the Pod. */
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+  /** URL that replaces the one of the kubeconfig. */
+  readonly master: string | undefined;
+  readonly impersonate: { readonly user: string; readonly groups: readonly string[] } | undefined;
+}
+
+/** @throws {UsageError} if flags contradict each other, or an address would give away credentials */
+export function clusterAccess(values: OptionValues<typeof CLUSTER_OPTIONS>): ClusterAccess {
+  return Object.freeze({
+    kubeconfig: values.kubeconfig || undefined,
+    context: values.context || undefined,
+    master: values.master ? serverUrl(values.master) : undefined,
+    impersonate: impersonation(values.as, values['as-group']),
+  });
+}
+
+/** Reads where the cluster is, and what proves who we are. */
+export function loadCluster(
+  { kubeconfig, context, master, impersonate }: ClusterAccess,
+  { environment, log }: Pick<World, 'environment' | 'log'>,
+): Promise<ClusterConfig> {
+  return loadClusterConfig({
+    kubeconfig,
+    context,
+    master,
+    as: impersonate?.user,
+    asGroups: impersonate?.groups,
+    environment,
+    onWarning: (warning) => log.info('Unsafe configuration', { warning }),
+  });
+}
+
+/** How a server knows what it talks to. */
+export function userAgent(version: string): string {
+  return `crd-controller/${version} (${process.platform}/${process.arch})`;
+}
+
+/** Hosts that are this very machine. */
+export const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/** Credentials do not travel in the clear: plain HTTP is for a proxy on this very machine. */
+function serverUrl(text: string): string {
+  const url = URL.parse(text);
+  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.hostname === '') {
+    throw new UsageError(
+      `invalid value ${goQuote(text)} for --master: must be a URL, as in https://10.0.0.1:6443`,
+    );
+  }
+  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
+    throw new UsageError(
+      `invalid value ${goQuote(text)} for --master: must be https, unless it is on this machine`,
+    );
+  }
+  return text;
+}
+
+function impersonation(user: string, groups: readonly string[]): ClusterAccess['impersonate'] {
+  if (user) return Object.freeze({ user, groups: Object.freeze([...groups]) });
+  if (groups.length > 0) throw new UsageError('--as-group needs --as: a group alone is nobody');
+  return undefined;
+}
+
+/** @throws {UsageError} naming the flag */
+export function namespaceName(name: string, flag: string): string {
+  if (name.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name)) {
+    throw new UsageError(
+      `invalid value ${goQuote(name)} for ${flag}: a namespace has lower-case letters, digits and dashes, 63 at most`,
+    );
+  }
+  return name;
+}

@@ -1,0 +1,152 @@
+import { applyManifests } from '../../client/apply.ts';
+import type { ApplyResult } from '../../client/apply-result.ts';
+import type { Client } from '../../client/client.ts';
+import { connectCluster } from '../../client/cluster-connection.ts';
+import type { Manifest } from '../../client/manifest.ts';
+import {
+  describePlace,
+  describeProblem,
+  ManifestError,
+  parseManifests,
+} from '../../client/manifest.ts';
+import { readManifests } from '../../client/manifest-files.ts';
+import { clusterAccess, loadCluster, namespaceName, userAgent } from '../cluster-access.ts';
+import type { World } from '../command.ts';
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-codes.ts';
+import { logText } from '../log-value.ts';
+import type { OptionValues } from '../option.ts';
+import type { APPLY_OPTIONS } from '../options.ts';
+import { manifest } from '../package.ts';
+
+type Flags = OptionValues<typeof APPLY_OPTIONS>;
+
+const VALIDATION = { strict: 'Strict', warn: 'Warn', ignore: 'Ignore' } as const;
+
+/**
+ * Applies what the flags name to a cluster and prints a line for each object, in kubectl's words.
+ * Exits with 1 if an object was refused, and with 2, having sent nothing, if a file cannot be read.
+ *
+ * @throws {UsageError} on flags that cannot be
+ */
+export async function apply(flags: Flags, world: World): Promise<number> {
+  if (flags.filename.length === 0) {
+    throw new UsageError('apply needs -f: a file, a folder, a URL, or - for standard input');
+  }
+  if (flags['field-manager'] === '') {
+    throw new UsageError('invalid value "" for --field-manager: must be a name');
+  }
+  const namespace = flags.namespace && namespaceName(flags.namespace, '--namespace');
+  const access = clusterAccess(flags);
+  const manifests = await manifestsOf(flags, world);
+  if (!manifests) return EXIT_USAGE;
+  const cluster = await loadCluster(access, world);
+  const connection = connectCluster(cluster, {
+    log: world.log.named('client'),
+    userAgent: userAgent(manifest().version),
+    keepManagedFields: true,
+    onWarning: (warning) => complain(world, 'Warning', warning),
+  });
+  try {
+    return await applyTo(connection.client, manifests, flags, {
+      ...world,
+      namespace: namespace || cluster.namespace,
+    });
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Undefined if they cannot be read; why is told. */
+async function manifestsOf(
+  { filename, recursive }: Pick<Flags, 'filename' | 'recursive'>,
+  world: Pick<World, 'warn' | 'environment' | 'signal'>,
+): Promise<Manifest[] | undefined> {
+  try {
+    const texts = await readManifests(filename, {
+      recursive,
+      environment: world.environment,
+      signal: world.signal,
+      onPassedOver: (file) =>
+        complain(world, 'Note', `${file} has neither apiVersion nor kind and is passed over`),
+    });
+    const manifests = parseManifests(texts);
+    if (manifests.length > 0) return manifests;
+    throw new ManifestError([{ message: `${filename.join(', ')}: there is no object to apply` }]);
+  } catch (error) {
+    if (!(error instanceof ManifestError)) throw error;
+    for (const problem of error.problems) complain(world, 'Error', describeProblem(problem));
+    return undefined;
+  }
+}
+
+/** What is needed of the process and the cluster to apply what has been read. */
+export interface ApplyWorld extends Pick<World, 'print' | 'warn' | 'signal'> {
+  /** Where objects belong that do not say so. */
+  readonly namespace: string;
+}
+
+export async function applyTo(
+  client: Client,
+  manifests: readonly Manifest[],
+  flags: Omit<Flags, 'filename' | 'recursive'>,
+  world: ApplyWorld,
+): Promise<number> {
+  const isDryRun = flags['dry-run'] === 'server';
+  const results = applyManifests(client, manifests, {
+    fieldManager: flags['field-manager'],
+    force: flags['force-conflicts'],
+    dryRun: isDryRun,
+    fieldValidation: VALIDATION[flags.validate],
+    namespace: world.namespace,
+    enforceNamespace: flags.namespace !== '',
+    servedTimeoutMs: flags.timeout,
+    signal: world.signal,
+  });
+  const count = { applied: 0, refused: 0 };
+  try {
+    for await (const result of results) {
+      count[result.kind]++;
+      tell(result, world, isDryRun);
+    }
+  } catch (error) {
+    const left = manifests.length - count.applied - count.refused;
+    complain(world, 'Stopped', `${left} of ${manifests.length} objects were not applied`);
+    throw error;
+  }
+  if (count.refused === 0) return EXIT_OK;
+  const objects = manifests.length === 1 ? 'object was' : 'objects were';
+  complain(world, 'Error', `${count.refused} of ${manifests.length} ${objects} refused`);
+  return EXIT_FAILURE;
+}
+
+function tell(result: ApplyResult, world: ApplyWorld, isDryRun: boolean): void {
+  const { place, object } = result.manifest;
+  switch (result.kind) {
+    case 'applied': {
+      const what = result.change === 'unknown' ? 'serverside-applied' : result.change;
+      world.print(`${nameOf(result)} ${what}${isDryRun ? ' (server dry run)' : ''}`);
+      break;
+    }
+    case 'refused': {
+      const { refusal } = result;
+      const next =
+        refusal.reason === 'conflict'
+          ? '. Leave the fields out, or take them over with --force-conflicts'
+          : '';
+      const subject = result.resource ? nameOf(result) : `${object.kind}/${object.metadata.name}`;
+      complain(world, 'Error', `${describePlace(place)}: ${subject}: ${refusal.message}${next}`);
+      break;
+    }
+  }
+}
+
+/** As kubectl calls it: `count.demo.mark8s.io/test-count` */
+function nameOf({ resource, manifest: { object } }: ApplyResult): string {
+  const group = resource?.group ? `.${resource.group}` : '';
+  return `${object.kind.toLowerCase()}${group}/${object.metadata.name}`;
+}
+
+/** What others wrote is shown without what could move a terminal's cursor. */
+function complain(world: Pick<World, 'warn'>, word: string, text: string): void {
+  world.warn(`${word}: ${logText(text).replaceAll(/[^\P{Cc}\n]/gu, '\uFFFD')}`);
+}

@@ -1,0 +1,133 @@
+import { isNode, LineCounter, parseAllDocuments } from 'yaml';
+import type { Document, ParseOptions, DocumentOptions, SchemaOptions, YAMLError } from 'yaml';
+import { splitJson } from './manifest-json.ts';
+
+/** One document of a file, as far as it is YAML. */
+export type ManifestDocument =
+  | {
+      readonly kind: 'parsed';
+      /** From 1. */
+      readonly number: number;
+      /** Where its content begins, from 1. */
+      readonly line: number;
+      /** Integers are bigint. */
+      readonly value: unknown;
+      /** Where what is at `path` begins. */
+      lineAt(path: readonly (string | number)[]): number | undefined;
+    }
+  | {
+      readonly kind: 'malformed';
+      readonly number: number;
+      readonly line: number;
+      readonly column: number;
+      readonly message: string;
+    };
+
+/** An alias stands for what may have aliases again: this bounds what comes of it. */
+const MOST_ALIASES = 100;
+
+const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
+  // What Kubernetes' own tools read, save for types that JSON has not.
+  version: '1.1',
+  customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || isJson(tag)),
+  // `on:` and `8080:` are keys like any other.
+  stringKeys: true,
+  intAsBigInt: true,
+  // The library's messages would quote the line, which may be a Secret's.
+  prettyErrors: false,
+};
+
+/**
+ * The documents of a text that have content, in order. A text that begins with `{` may also be
+ * several JSON objects one after another.
+ */
+export function parseDocuments(text: string): ManifestDocument[] {
+  const pieces = splitJson(text) ?? [{ text, line: 1 }];
+  const documents: ManifestDocument[] = [];
+  for (const piece of pieces) {
+    const lines = new LineCounter();
+    const parsed = parseAllDocuments(piece.text, { ...OPTIONS, lineCounter: lines });
+    const all = 'empty' in parsed ? [] : parsed;
+    const before = pieces.length === 1 ? 0 : documents.length;
+    for (const [index, document] of all.entries()) {
+      if (document.errors.length === 0 && document.contents === null) continue;
+      const place = (offset: number) => {
+        const { line, col } = lines.linePos(offset);
+        return { line: line + piece.line - 1, column: col };
+      };
+      documents.push(read(document, before + index + 1, place));
+    }
+  }
+  return documents;
+}
+
+type Place = (offset: number) => { readonly line: number; readonly column: number };
+
+function read(document: Document.Parsed, number: number, place: Place): ManifestDocument {
+  const [error] = [...document.errors, ...document.warnings];
+  const start = document.contents?.range[0] ?? document.range[0];
+  if (error) {
+    return { kind: 'malformed', number, ...place(error.pos[0]), message: wordsFor(error) };
+  }
+  try {
+    return {
+      kind: 'parsed',
+      number,
+      line: place(start).line,
+      value: document.toJS({ maxAliasCount: MOST_ALIASES }),
+      lineAt: (path) => {
+        const node = document.getIn(path, true);
+        return isNode(node) && node.range ? place(node.range[0]).line : undefined;
+      },
+    };
+  } catch (thrown) {
+    // So does the library tell of aliases, and V8 of a stack that is full.
+    if (!(thrown instanceof ReferenceError || thrown instanceof RangeError)) throw thrown;
+    return { kind: 'malformed', number, ...place(start), message: wordsForThrown(thrown) };
+  }
+}
+
+/** What is wrong, without any of the text: it may be a Secret's. */
+const WORDS: Readonly<Partial<Record<YAMLError['code'], string>>> = {
+  BAD_ALIAS: 'an alias (*) is malformed',
+  BAD_COLLECTION_TYPE: 'a tag (!) does not fit what it stands before',
+  BAD_DIRECTIVE: 'a directive (%) is malformed or unknown',
+  BAD_DQ_ESCAPE: 'a text in double quotes has an escape (\\) that YAML does not know',
+  BAD_PROP_ORDER: 'anchors (&) and tags (!) stand after the indicator they belong to',
+  BAD_SCALAR_START: 'a value begins with a character that must be quoted',
+  BLOCK_AS_IMPLICIT_KEY:
+    'a mapping cannot begin here: a value with ": " in it must be quoted, one of several lines begins on its own',
+  DUPLICATE_KEY: 'the same key stands here a second time',
+  RESOURCE_EXHAUSTION: 'it is nested too deep',
+  TAB_AS_INDENT: 'a tab indents this line; YAML is indented by spaces',
+  TAG_RESOLVE_FAILED: 'a tag (!) is not known; JSON has no such type',
+  UNEXPECTED_TOKEN:
+    'this does not belong here; is the indentation right, or a quote missing before?',
+};
+
+/** Kinds of errors that the library describes in words of its own alone. */
+const HARMLESS = new Set<YAMLError['code']>([
+  'BAD_INDENT',
+  'BLOCK_IN_FLOW',
+  'KEY_OVER_1024_CHARS',
+  'MISSING_CHAR',
+  'MULTILINE_IMPLICIT_KEY',
+  'MULTIPLE_ANCHORS',
+  'MULTIPLE_TAGS',
+]);
+
+function wordsFor({ code, message }: YAMLError): string {
+  const words = WORDS[code] ?? (HARMLESS.has(code) ? message : undefined);
+  return `not YAML: ${words ?? 'this is malformed'}`;
+}
+
+function wordsForThrown({ name, message }: Error): string {
+  if (name === 'RangeError') return 'not YAML: it is nested too deep';
+  return message.startsWith('Unresolved alias')
+    ? 'not YAML: an alias (*) has no anchor (&) before it'
+    : `aliases (*) stand for too much: more than ${MOST_ALIASES} copies of an anchor (&) and what is in it`;
+}
+
+function isJson(tag: { readonly tag: string; readonly format?: string }): boolean {
+  return tag.format !== 'TIME' && !/:(?:timestamp|binary|omap|pairs|set)$/.test(tag.tag);
+}
