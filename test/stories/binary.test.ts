@@ -160,7 +160,8 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
     const { port } = proxy.address() as AddressInfo;
     const { file } = await apiServer(context);
     const master = `--master=http://127.0.0.1:${port}`;
-    const daemon = started(context, [`--kubeconfig=${file()}`, master, '--vmodule=trouble=4']);
+    const args = [`--kubeconfig=${file()}`, master, '--controllers=count', '--vmodule=trouble=4'];
+    const daemon = started(context, args);
     await daemon.printed(
       /"Failed again"|"Failed to list"(.*\n)*.*"Failed to list"(.*\n)*.*"Failed/,
     );

@@ -1,0 +1,13 @@
+/** Our informer, as a daemon has it. */
+import { Informer } from '../../../src/cache/informer.ts';
+import { listerWatcher } from '../../../src/cache/lister-watcher.ts';
+import { connectCluster } from '../../../src/client/cluster-connection.ts';
+import { loadClusterConfig } from '../../../src/client/kube-config.ts';
+import { CONFIG_MAPS } from '../../support/chaos/deaf-world.ts';
+import { heard } from './heard.ts';
+
+const { client } = connectCluster(await loadClusterConfig());
+const source = listerWatcher(client, CONFIG_MAPS, { namespace: 'default' });
+const informer = new Informer(CONFIG_MAPS, source);
+informer.addHandler({ onAdd: heard, onUpdate: (_, object) => heard(object) });
+await informer.run(new AbortController().signal);
