@@ -10,6 +10,7 @@ import { errorOf, isSuccess, readBody, retryAfterOf } from './answer.ts';
 import type { LoggedCall } from './call-log.ts';
 import { CallLog } from './call-log.ts';
 import { isConnectionReset, unreachable } from './connection-error.ts';
+import { logRefusalsOnce } from './refusal-log.ts';
 import { logWarningsOnce, parseWarnings } from './server-warnings.ts';
 import { Throttle } from './throttle.ts';
 import { untilAborted } from './until-aborted.ts';
@@ -99,6 +100,7 @@ export class Exchanger {
   readonly #requestTimeoutMs: number;
   readonly #throttle: Throttle | undefined;
   readonly #onWarning: (warning: string) => void;
+  readonly #tellRefusal: (error: unknown) => void;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #callLog: CallLog;
@@ -118,6 +120,7 @@ export class Exchanger {
         : new Throttle({ qps, burst: options.burst ?? Math.max(1, 2 * qps), clock });
     this.#onWarning = options.onWarning ?? logWarningsOnce(log);
     this.#clock = clock;
+    this.#tellRefusal = logRefusalsOnce(log, clock);
     this.#log = log;
     this.#callLog = new CallLog(log);
     this.#metrics = options.metrics ?? noRestClientMetrics;
@@ -165,6 +168,7 @@ export class Exchanger {
       const outcome = await attempt();
       if (outcome.kind === 'done') return outcome.result;
       const { error, retryAfterMs, credentials } = outcome;
+      this.#tellRefusal(error);
       if (mayRenew && isApiError(error, 'unauthorized')) {
         mayRenew = false;
         if (this.#credentials?.invalidate(credentials)) continue;

@@ -11,7 +11,8 @@ test('in a namespace, a Role and its binding are named', () => {
     permissionToGrant(words),
     'allow system:serviceaccount:ops:it to list and watch pods in the namespace a, for example with: ' +
       'kubectl create role --namespace=a read-pods --verb=list,watch --resource=pods && ' +
-      'kubectl create rolebinding --namespace=a read-pods --role=read-pods --user=system:serviceaccount:ops:it',
+      'kubectl create rolebinding --namespace=a read-pods --role=read-pods --user=system:serviceaccount:ops:it; ' +
+      'see: kubectl auth can-i list pods --namespace=a --as=system:serviceaccount:ops:it',
   );
 });
 
@@ -22,6 +23,7 @@ test('in all of them, a ClusterRole is, and that single namespaces might do', ()
     'allow jane to list and watch counts.demo.mark8s.io in all namespaces, for example with: ' +
       'kubectl create clusterrole read-counts --verb=list,watch --resource=counts.demo.mark8s.io && ' +
       'kubectl create clusterrolebinding read-counts --clusterrole=read-counts --user=jane; ' +
+      'see: kubectl auth can-i watch counts.demo.mark8s.io --all-namespaces --as=jane; ' +
       'or look after single namespaces only',
   );
 });
