@@ -7,7 +7,7 @@ import { silentLogger } from '../util/logger.ts';
 import type { CertificateAuthority } from '../util/x509.ts';
 import { createCertificateAuthority } from '../util/x509.ts';
 import { BUILTIN_KINDS } from './builtin/kinds.ts';
-import type { Backend, WatchLimits } from './call.ts';
+import type { Backend, Kubelets, WatchLimits } from './call.ts';
 import { CrdLifecycle, withCrdRules } from './crd-lifecycle.ts';
 import { ConnectionReset, Faults } from './faults.ts';
 import { listenHttps } from './https-listener.ts';
@@ -50,6 +50,11 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    * @default the built-in ones
    */
   readonly kinds?: readonly ResourceDefinition[];
+  /**
+   * The way to a node's kubelet, which has the logs of its Pods: `(node) => cluster.kubelet(node)`.
+   * @default there is none, and `kubectl logs` is told so
+   */
+  readonly kubelets?: Kubelets;
 }
 
 export interface ListenOptions {
@@ -118,6 +123,7 @@ export class ApiServer {
       authenticate = false,
       historySize = 10_000,
       kinds = BUILTIN_KINDS,
+      kubelets = () => undefined,
       bookmarkIntervalMs = 60_000,
       watchTimeoutMs = 1_800_000,
       watchBufferLimit = 10_000,
@@ -137,6 +143,7 @@ export class ApiServer {
       clock,
       uid,
       random,
+      kubelets,
       limits: { bookmarkIntervalMs, watchTimeoutMs, watchBufferLimit },
     };
     const backend: Backend = { ...parts, observer: new CrdLifecycle(parts) };

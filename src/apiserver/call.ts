@@ -1,5 +1,5 @@
 import type { Clock } from '../util/clock.ts';
-import type { HttpRequest } from '../util/http.ts';
+import type { HttpHandler, HttpRequest } from '../util/http.ts';
 import type { Representation } from './negotiation.ts';
 import type { ObjectStore } from './object-store.ts';
 import type { Registry } from './registry.ts';
@@ -19,7 +19,11 @@ export interface Backend {
   /** Told after each write: what follows from it (a CRD is served, a namespace ends). */
   readonly observer: WriteObserver;
   readonly limits: WatchLimits;
+  /** The way to a node's kubelet; undefined if there is none. */
+  readonly kubelets: Kubelets;
 }
+
+export type Kubelets = (nodeName: string) => HttpHandler | undefined;
 
 export interface WriteObserver {
   written(definition: ResourceDefinition, object: StoredObject): void;
@@ -67,7 +71,11 @@ export type Answer =
     }
   /** JSON that is sent as it is. */
   | { readonly kind: 'json'; readonly code: number; readonly value: object }
-  | { readonly kind: 'watch'; readonly watcher: Watcher };
+  | { readonly kind: 'watch'; readonly watcher: Watcher }
+  /** Plain text as it comes. */
+  | { readonly kind: 'text'; readonly body: AsyncIterable<Uint8Array> }
+  /** Success, and nothing to say. */
+  | { readonly kind: 'nothing' };
 
 export function hookContext({ clock, uid }: Backend): HookContext {
   return { now: clock.now(), uid };

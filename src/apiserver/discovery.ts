@@ -179,6 +179,7 @@ function subresourcesOf({
     });
   }
   if (subresources.finalize) infos.push({ name: 'finalize', verbs: ['update'], kind: own });
+  if (subresources.log) infos.push({ name: 'log', verbs: ['get'], kind: own });
   if (subresources.scale) {
     infos.push({
       name: 'scale',

@@ -5,6 +5,7 @@ import type { Backend } from './call.ts';
 import { discover } from './discovery.ts';
 import type { FaultPlan, Faults } from './faults.ts';
 import { ConnectionReset } from './faults.ts';
+import { JSON_TYPE } from './negotiation.ts';
 import { OpenApiDocuments } from './openapi/openapi-documents.ts';
 import { openApiResponse } from './openapi/openapi-response.ts';
 import type { OpenStreams } from './open-streams.ts';
@@ -13,7 +14,13 @@ import { recordOf } from './request-log.ts';
 import type { Registry } from './registry.ts';
 import type { RequestInfo, Target } from './request-info.ts';
 import { parseTarget } from './request-info.ts';
-import { errorResponse, jsonResponse, streamResponse, textResponse } from './response.ts';
+import {
+  emptyResponse,
+  errorResponse,
+  jsonResponse,
+  streamResponse,
+  textResponse,
+} from './response.ts';
 import type { RenderedAnswer } from './router.ts';
 import { answerCall } from './router.ts';
 import {
@@ -153,7 +160,11 @@ export class RequestHandler {
       case 'json':
         return jsonResponse(answer.code, answer.value, warnings);
       case 'watch':
-        return streamResponse(this.#deps.streams.body(answer.watcher, request.signal));
+        return streamResponse(this.#deps.streams.body(answer.watcher, request.signal), JSON_TYPE);
+      case 'text':
+        return streamResponse(answer.body, 'text/plain');
+      case 'nothing':
+        return emptyResponse();
     }
   }
 

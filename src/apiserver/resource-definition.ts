@@ -113,6 +113,8 @@ export interface Subresources {
   readonly binding?: boolean;
   /** `POST /eviction` deletes (Pod). */
   readonly eviction?: boolean;
+  /** `GET /log` is what a container has printed (Pod). */
+  readonly log?: boolean;
 }
 
 /** Where `/scale` finds its numbers: paths of plain fields, as in a CRD (`.spec.replicas`). */

@@ -32,8 +32,12 @@ export function textResponse(status: number, text: string): HttpResponse {
   };
 }
 
-export function streamResponse(body: AsyncIterable<Uint8Array>): HttpResponse {
-  return { status: 200, headers: { ...NOT_CACHED, 'content-type': JSON_TYPE }, body };
+export function streamResponse(body: AsyncIterable<Uint8Array>, contentType: string): HttpResponse {
+  return { status: 200, headers: { ...NOT_CACHED, 'content-type': contentType }, body };
+}
+
+export function emptyResponse(): HttpResponse {
+  return { status: 204, headers: NOT_CACHED, body: nothing() };
 }
 
 export function errorResponse(
@@ -50,6 +54,8 @@ export function errorResponse(
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
   yield bytes;
 }
+
+async function* nothing(): AsyncGenerator<Uint8Array, void, undefined> {}
 
 /** `299 - "text"`, as RFC 7234 quotes it; kept to what a header can carry. */
 function warningHeader(text: string): string {

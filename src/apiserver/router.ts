@@ -6,6 +6,7 @@ import { remove, removeCollection } from './operations/delete.ts';
 import { patch } from './operations/patch.ts';
 import { get, list, watch } from './operations/read.ts';
 import { bind, evict } from './operations/pod-actions.ts';
+import { readLog } from './operations/pod-log.ts';
 import { getScale, patchScale, updateScale } from './operations/scale.ts';
 import { update } from './operations/update.ts';
 import type { RequestInfo, Verb } from './request-info.ts';
@@ -94,6 +95,8 @@ function operationOf(
       return verb === 'create' ? bind : undefined;
     case 'eviction':
       return verb === 'create' ? evict : undefined;
+    case 'log':
+      return verb === 'get' ? readLog : undefined;
     default:
       return undefined;
   }

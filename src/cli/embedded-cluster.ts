@@ -37,7 +37,8 @@ export async function startEmbeddedCluster(
   { host, port }: EmbeddedClusterOptions,
   log: Logger,
 ): Promise<EmbeddedCluster> {
-  const server = new ApiServer({ log });
+  let running: Cluster | undefined;
+  const server = new ApiServer({ log, kubelets: (node) => running?.kubelet(node) });
   const endpoint = await listen(server, { host, port });
   const connect = (userAgent: string) =>
     connectCluster(
@@ -65,8 +66,10 @@ export async function startEmbeddedCluster(
       const connection = connect('cluster-controllers');
       try {
         const { client } = connection;
-        await new Cluster({ client, clock: systemClock, log }, options).run(signal);
+        running = new Cluster({ client, clock: systemClock, log }, options);
+        await running.run(signal);
       } finally {
+        running = undefined;
         await connection.close();
       }
     },

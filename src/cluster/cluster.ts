@@ -1,6 +1,7 @@
 import { InformerSet } from '../cache/informer-set.ts';
 import type { ControllerDeps } from '../manager/controller.ts';
 import { Manager } from '../manager/manager.ts';
+import type { HttpHandler } from '../util/http.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { ClusterDeps } from './cluster-deps.ts';
 import { fakeKubelet } from './fake-kubelet.ts';
@@ -48,6 +49,7 @@ export interface ClusterKubeletOptions extends Omit<FakeKubeletOptions, 'nodeNam
 export class Cluster implements Runnable {
   readonly name = 'cluster';
   readonly #manager: Manager;
+  readonly #kubelets = new Map<string, HttpHandler>();
 
   constructor(deps: ControllerDeps, options: ClusterOptions = {}) {
     const { kubelet = {} } = options;
@@ -65,13 +67,20 @@ export class Cluster implements Runnable {
     }
     if (kubelet) {
       const { nodeName = 'node-1' } = kubelet;
+      const { controller, api } = fakeKubelet(own, { ...kubelet, nodeName });
+      this.#kubelets.set(nodeName, api);
       this.#manager.add(
         'controllers',
         fakeNode(own, nodeName),
         fakeScheduler(own, nodeName),
-        fakeKubelet(own, { ...kubelet, nodeName }),
+        controller,
       );
     }
+  }
+
+  /** The HTTP API of a node's kubelet, for an API server that forwards to it: logs of its Pods. */
+  kubelet(nodeName: string): HttpHandler | undefined {
+    return this.#kubelets.get(nodeName);
   }
 
   run(signal: AbortSignal): Promise<void> {

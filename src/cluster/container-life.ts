@@ -4,7 +4,13 @@ export type RestartPolicy = 'Always' | 'OnFailure' | 'Never';
 
 /** Where a container is in its life. Times are milliseconds since its Pod started. */
 export type ContainerLife =
-  | { readonly kind: 'running'; readonly sinceMs: number; readonly restarts: number }
+  | {
+      readonly kind: 'running';
+      readonly sinceMs: number;
+      readonly restarts: number;
+      /** The run before this one; absent in the first. */
+      readonly last?: Ended;
+    }
   /** It ended, and begins anew at `untilMs`. */
   | {
       readonly kind: 'backingOff';
@@ -36,10 +42,12 @@ export function lifeAt(
   const { runsMs, exitCode } = program;
   const restart = restartPolicy === 'Always' || (restartPolicy === 'OnFailure' && exitCode !== 0);
   let fromMs = 0;
+  let last: Ended | undefined;
   for (let restarts = 0; ; restarts++) {
     const toMs = fromMs + runsMs;
     if (elapsedMs < toMs) {
-      return { life: { kind: 'running', sinceMs: fromMs, restarts }, changesAtMs: toMs };
+      const life = { kind: 'running', sinceMs: fromMs, restarts, ...(last && { last }) } as const;
+      return { life, changesAtMs: toMs };
     }
     const ended = { exitCode, fromMs, toMs };
     if (!restart) return { life: { kind: 'ended', ended, restarts }, changesAtMs: undefined };
@@ -48,5 +56,6 @@ export function lifeAt(
       return { life: { kind: 'backingOff', ended, untilMs, restarts }, changesAtMs: untilMs };
     }
     fromMs = untilMs;
+    last = ended;
   }
 }

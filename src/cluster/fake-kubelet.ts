@@ -1,16 +1,25 @@
 import { isApiError } from '../api/api-error.ts';
 import { PODS } from '../api/builtin.ts';
 import type { Pod } from '../api/builtin.ts';
+import { objectKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { isFinished } from '../api/pod.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller.ts';
 import type { Clock } from '../util/clock.ts';
+import { goQuote } from '../util/go-quote.ts';
+import type { HttpHandler } from '../util/http.ts';
+import { untilAborted } from '../util/until-aborted.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './cluster-deps.ts';
-import { podStatus } from './pod-status.ts';
+import { lifeAt } from './container-life.ts';
+import { loggedRun, printed } from './container-log.ts';
+import { programOf } from './container-program.ts';
+import { kubeletApi } from './kubelet-api.ts';
+import type { LogAnswer, LogRequest } from './kubelet-api.ts';
+import { podStatus, restartPolicyOf } from './pod-status.ts';
 
 export interface FakeKubeletOptions {
   readonly nodeName: string;
@@ -30,13 +39,18 @@ export interface FakeKubeletOptions {
 
 /**
  * Plays the kubelet of one node: Pods bound to it run, get an address and become ready; containers
- * whose command it understands end as that would; deleted Pods go away after their grace. It
- * executes nothing.
+ * whose command it understands end as that would, and print what it would; deleted Pods go away
+ * after their grace. It executes nothing.
+ *
+ * `api` is where an API server asks for logs.
  */
-export function fakeKubelet(deps: ClusterDeps, options: FakeKubeletOptions): Controller {
+export function fakeKubelet(
+  deps: ClusterDeps,
+  options: FakeKubeletOptions,
+): { readonly controller: Controller; readonly api: HttpHandler } {
   const pods = deps.informers.for(PODS);
   const kubelet = new FakeKubelet(deps.clock, options);
-  return new Controller(deps, {
+  const controller = new Controller(deps, {
     name: 'fake-kubelet',
     kind: PODS.kind,
     concurrency: 10,
@@ -47,6 +61,18 @@ export function fakeKubelet(deps: ClusterDeps, options: FakeKubeletOptions): Con
       return done();
     },
   }).for(pods);
+  const readLog = (request: LogRequest) => {
+    const key = objectKey(request.namespace, request.pod);
+    const pod = pods.lister.get(key);
+    return pod?.spec?.nodeName === options.nodeName
+      ? kubelet.readLog(key, pod, request)
+      : refused(404, `pod ${goQuote(request.pod)} does not exist\n`);
+  };
+  return { controller, api: kubeletApi(readLog, () => deps.clock.now()) };
+}
+
+function refused(status: 400 | 404, message: string): LogAnswer {
+  return { kind: 'refused', status, message };
 }
 
 /** What a Pod is in, since when. */
@@ -63,6 +89,8 @@ class FakeKubelet {
   readonly #terminationMs: number;
   /** Timestamps of objects have whole seconds; this is when the kubelet itself saw it. */
   readonly #stages = new Map<ObjectKey, Stage>();
+  /** Of Pods whose logs are followed: aborted when they are gone. */
+  readonly #ends = new Map<ObjectKey, { readonly uid: string; readonly end: AbortController }>();
   #addresses = 0;
 
   constructor(clock: Clock, { startupMs = 0, terminationMs = 1000 }: FakeKubeletOptions) {
@@ -72,6 +100,7 @@ class FakeKubelet {
   }
 
   async sync(key: ObjectKey, pod: DeepReadonly<Pod>, context: SyncContext): Promise<Outcome> {
+    if ((this.#ends.get(key)?.uid ?? pod.metadata.uid) !== pod.metadata.uid) this.forget(key);
     if (pod.metadata.deletionTimestamp !== undefined) {
       const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? 0) * 1000;
       const waitMs = this.#left(key, pod, 'terminating', Math.min(this.#terminationMs, graceMs));
@@ -90,6 +119,57 @@ class FakeKubelet {
   /** The Pod is gone, or another node's. */
   forget(key: ObjectKey): void {
     this.#stages.delete(key);
+    this.#ends.get(key)?.end.abort();
+    this.#ends.delete(key);
+  }
+
+  readLog(key: ObjectKey, pod: DeepReadonly<Pod>, request: LogRequest): LogAnswer {
+    const { options, follow, signal } = request;
+    const which = `container ${goQuote(request.container)} in pod ${goQuote(request.pod)}`;
+    const container = pod.spec?.containers.find(({ name }) => name === request.container);
+    if (!container) return refused(400, `${which} is not available`);
+    const elapsedMs = this.#elapsed(key, pod);
+    if (elapsedMs === undefined) {
+      return refused(400, `${which} is waiting to start: ContainerCreating`);
+    }
+    const program = programOf(container, pod.metadata.annotations);
+    const { life, changesAtMs } = lifeAt(program, restartPolicyOf(pod), elapsedMs);
+    const run = loggedRun(life, options.previous);
+    if (!run) return refused(400, `previous terminated ${which} not found`);
+    const printedMs = this.#clock.now() - elapsedMs + run.fromMs;
+    const goesOn = follow && !options.previous && life.kind === 'running';
+    return {
+      kind: 'log',
+      body: logBody(printed(program, printedMs, options), async () => {
+        if (goesOn) await this.#untilOver(key, pod, (changesAtMs ?? Infinity) - elapsedMs, signal);
+        signal?.throwIfAborted();
+      }),
+    };
+  }
+
+  /** How long the Pod has run, in milliseconds; undefined if it was not started. */
+  #elapsed(key: ObjectKey, { metadata, status }: DeepReadonly<Pod>): number | undefined {
+    const stage = this.#stages.get(key);
+    if (stage?.uid === metadata.uid && stage.name === 'running') {
+      return this.#clock.monotonic() - stage.sinceMs;
+    }
+    // Not by this kubelet, or it is going away: the Pod's own word, to the second.
+    const startedMs = Date.parse(status?.startTime ?? '');
+    return Number.isNaN(startedMs) ? undefined : Math.max(0, this.#clock.now() - startedMs);
+  }
+
+  /** Resolves after `ms`, when the Pod is gone, or when `signal` aborts. */
+  async #untilOver(
+    key: ObjectKey,
+    { metadata: { uid } }: DeepReadonly<Pod>,
+    ms: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const known = this.#ends.get(key);
+    const { end } = known?.uid === uid ? known : { end: new AbortController() };
+    this.#ends.set(key, { uid, end });
+    const over = signal ? AbortSignal.any([signal, end.signal]) : end.signal;
+    await (ms === Infinity ? untilAborted(over) : this.#clock.sleep(ms, over));
   }
 
   /** How much of `totalMs` the Pod still has to wait in this stage. */
@@ -124,10 +204,8 @@ class FakeKubelet {
     const { name, namespace, uid } = pod.metadata;
     const now = this.#clock.now();
     const monotonic = this.#clock.monotonic();
-    // A Pod that runs already, and which this kubelet did not start: its own word, to the second.
-    const knownForMs = Math.max(0, now - (Date.parse(pod.status?.startTime ?? '') || now));
-    const sinceMs = this.#since(key, pod, 'running', monotonic - knownForMs);
-    const elapsedMs = monotonic - sinceMs;
+    const sinceMs = monotonic - (this.#elapsed(key, pod) ?? 0);
+    const elapsedMs = monotonic - this.#since(key, pod, 'running', sinceMs);
     const { status, nextMs } = podStatus(pod, {
       startedMs: now - elapsedMs,
       elapsedMs,
@@ -153,6 +231,14 @@ class FakeKubelet {
     const host = (this.#addresses++ % 65_000) + 2;
     return `10.244.${host >> 8}.${host & 255}`;
   }
+}
+
+async function* logBody(
+  bytes: Uint8Array,
+  end: () => Promise<void>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (bytes.length > 0) yield bytes;
+  await end();
 }
 
 /** True if the Pod says of its containers what `status` says. */

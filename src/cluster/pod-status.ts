@@ -54,7 +54,7 @@ export function podStatus(
   };
 }
 
-function restartPolicyOf({ spec }: DeepReadonly<Pod>): RestartPolicy {
+export function restartPolicyOf({ spec }: DeepReadonly<Pod>): RestartPolicy {
   const policy = spec?.restartPolicy;
   return policy === 'Never' || policy === 'OnFailure' ? policy : 'Always';
 }
@@ -127,7 +127,10 @@ function statesOf(
   });
   switch (life.kind) {
     case 'running':
-      return { state: { running: { startedAt: at(life.sinceMs) } } };
+      return {
+        state: { running: { startedAt: at(life.sinceMs) } },
+        ...(life.last && { lastState: { terminated: terminated(life.last) } }),
+      };
     case 'backingOff':
       return {
         state: {

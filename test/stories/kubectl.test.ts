@@ -331,6 +331,23 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     assert.equal(kind.stderr, 'error: the server doesn\'t have a resource type "counters"\n');
   });
 
+  it('logs shows what a Pod has printed', async (context) => {
+    // The kubelet that pretends is reached by the embedded server alone.
+    if (plane.kind !== 'embedded') return context.skip('no kubelet listens');
+    const yay = ['--image=busybox', '--restart=Never', '--', 'echo', 'YAY'];
+    assert.equal(await kubectl.run('run', 'yay', ...yay), 'pod/yay created\n');
+    await kubectl.run('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/yay');
+    assert.equal(await kubectl.run('logs', 'yay'), 'YAY\n');
+    assert.match(await kubectl.run('logs', '-f', 'yay', '--timestamps'), /^\d{4}-\S+Z YAY\n$/);
+    const { code, stderr } = await kubectl.start(['logs', 'yay', '--previous']).ended();
+    assert.equal(code, 1);
+    assert.equal(
+      stderr,
+      'Error from server (BadRequest): previous terminated container "yay" in pod "yay" not found\n',
+    );
+    await kubectl.run('delete', 'pod', 'yay');
+  });
+
   it('delete takes the Count and its Pods', async () => {
     const deleted = await kubectl.run('delete', '-f', EXAMPLE);
     assert.match(deleted, /^count\.demo\.mark8s\.io "test-count" deleted( from \S+ namespace)?\n$/);

@@ -1,4 +1,5 @@
 import { ApiServer } from '../../src/apiserver/api-server.ts';
+import type { ApiServerOptions } from '../../src/apiserver/api-server.ts';
 import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
 import type { Client } from '../../src/client/client.ts';
 import type { ClusterConfig } from '../../src/client/cluster-config.ts';
@@ -61,13 +62,17 @@ export async function startControlPlane({
   apiServerFlags = [],
   log = silentLogger,
 }: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const started = await start(process.env['CONTROL_PLANE'] ?? 'embedded', apiServerFlags, log);
+  let attached: ReturnType<typeof runCluster> | undefined;
+  const started = await start(process.env['CONTROL_PLANE'] ?? 'embedded', {
+    apiServerFlags,
+    log,
+    kubelets: (node) => attached?.cluster.kubelet(node),
+  });
   const { kind, kubeconfigPath, expireHistory, processes } = started;
   const config = await loadClusterConfig({ kubeconfig: kubeconfigPath });
   const connection = connectCluster(config);
   const isBare = kind === 'embedded' || kind === 'real';
-  const stopCluster =
-    cluster && isBare ? runCluster(config, cluster, log) : () => Promise.resolve();
+  if (cluster && isBare) attached = runCluster(config, cluster, log);
   return {
     kind,
     kubeconfigPath,
@@ -76,7 +81,7 @@ export async function startControlPlane({
     ...(expireHistory && { expireHistory }),
     ...(processes && { processes }),
     async close() {
-      await stopCluster();
+      await attached?.stop();
       await connection.close();
       await started.close();
     },
@@ -90,12 +95,16 @@ type Started = Pick<
 
 async function start(
   wanted: string,
-  apiServerFlags: readonly string[],
-  log: Logger,
+  {
+    apiServerFlags,
+    ...options
+  }: { readonly apiServerFlags: readonly string[] } & Required<
+    Pick<ApiServerOptions, 'log' | 'kubelets'>
+  >,
 ): Promise<Started> {
   switch (wanted) {
     case 'embedded': {
-      const server = new ApiServer({ log });
+      const server = new ApiServer(options);
       const listening = await server.listen();
       const file = await temporaryKubeconfig(JSON.stringify(listening.kubeconfig()));
       return {
@@ -110,7 +119,7 @@ async function start(
     }
     case 'real':
     case 'cluster': {
-      const report = (line: string) => log.info(line);
+      const report = (line: string) => options.log.info(line);
       const real = await (wanted === 'real'
         ? startRealControlPlane(report, apiServerFlags)
         : startRealCluster(report));
@@ -127,18 +136,19 @@ async function start(
   }
 }
 
-/** Returns what stops it. */
 function runCluster(config: ClusterConfig, options: ClusterOptions, log: Logger) {
   const connection = connectCluster(config);
   const stopping = new AbortController();
-  const running = new Cluster({ client: connection.client, clock: systemClock, log }, options).run(
-    stopping.signal,
-  );
+  const cluster = new Cluster({ client: connection.client, clock: systemClock, log }, options);
+  const running = cluster.run(stopping.signal);
   // Whoever stops it learns of a fault; until then the test fails by what it misses.
   running.catch(() => undefined);
-  return async () => {
-    stopping.abort();
-    await running;
-    await connection.close();
+  return {
+    cluster,
+    stop: async () => {
+      stopping.abort();
+      await running;
+      await connection.close();
+    },
   };
 }

@@ -15,7 +15,7 @@ export const POD: ResourceDefinition = builtin({
   shortNames: ['po'],
   categories: ['all'],
   columns: POD_COLUMNS,
-  subresources: { status: true, binding: true, eviction: true },
+  subresources: { status: true, binding: true, eviction: true, log: true },
   tracksGeneration: true,
   returnsDeleted: true,
   selectableFields: {

@@ -59,6 +59,18 @@ export const DELETE_PARAMETERS: readonly Parameter[] = [
   ),
 ];
 
+export const LOG_PARAMETERS: readonly Parameter[] = [
+  query('container', 'string', 'Whose log, if the Pod has several containers.'),
+  query('follow', 'boolean', 'Goes on as more is printed.'),
+  query('limitBytes', 'integer', 'How much is sent at most.'),
+  PRETTY,
+  query('previous', 'boolean', 'Of the run before the last restart.'),
+  query('sinceSeconds', 'integer', 'Nothing older than so many seconds.'),
+  query('sinceTime', 'string', 'Nothing from before that time.'),
+  query('tailLines', 'integer', 'How many of the last lines.'),
+  query('timestamps', 'boolean', 'Begins each line with its time.'),
+];
+
 function query(name: string, type: Type, description: string): Parameter {
   return { name, in: 'query', description, schema: { type, uniqueItems: true } };
 }

@@ -6,6 +6,7 @@ import {
   CREATE_PARAMETERS,
   DELETE_PARAMETERS,
   LIST_PARAMETERS,
+  LOG_PARAMETERS,
   NAMESPACE_PARAMETER,
   NAME_PARAMETER,
   PATCH_PARAMETERS,
@@ -32,7 +33,9 @@ export interface Operation {
   readonly 'x-kubernetes-group-version-kind': GroupVersionKind;
 }
 
-type Content = Readonly<Record<string, { readonly schema: { readonly $ref: string } }>>;
+type Content = Readonly<
+  Record<string, { readonly schema: { readonly $ref: string } | { readonly type: 'string' } }>
+>;
 
 type Action = 'get' | 'list' | 'post' | 'put' | 'patch' | 'delete' | 'deletecollection';
 
@@ -121,7 +124,7 @@ class Operations {
   }
 
   subresources(): [name: string, item: PathItem][] {
-    const { status, scale, finalize, binding, eviction } = this.#definition.subresources;
+    const { status, scale, finalize, binding, eviction, log } = this.#definition.subresources;
     const parameters = [NAME_PARAMETER, ...this.#place];
     const items: [name: string, item: PathItem][] = [];
     if (status)
@@ -144,6 +147,15 @@ class Operations {
     if (eviction) {
       const kind = { group: 'policy', kind: 'Eviction', version: 'v1' };
       items.push(['eviction', { post: this.#post(SHARED_SCHEMAS.eviction, kind), parameters }]);
+    }
+    if (log) {
+      const get = this.#operation('get', this.#object, { suffix: 'Log' });
+      const content: Content = { 'text/plain': { schema: { type: 'string' } } };
+      const responses = { ...get.responses, '200': { description: 'OK', content } };
+      items.push([
+        'log',
+        { get: { ...get, responses }, parameters: [...parameters, ...LOG_PARAMETERS] },
+      ]);
     }
     return items;
   }

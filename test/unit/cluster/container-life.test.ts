@@ -55,6 +55,15 @@ test('one that may begins anew after 10 s, 20 s and so on up to five minutes', (
   assert.deepEqual(at(total), ['backingOff', 8, total + 300_000]);
 });
 
+test('one that runs anew knows how its last run ended', () => {
+  assert.deepEqual(lifeAt(run('sleep', '2'), 'Always', 13_000).life, {
+    kind: 'running',
+    sinceMs: 12_000,
+    restarts: 1,
+    last: { exitCode: 0, fromMs: 0, toMs: 2000 },
+  });
+});
+
 test('one that serves is never over', () => {
   assert.deepEqual(lifeAt(run('nginx'), 'Always', 1e9), {
     life: { kind: 'running', sinceMs: 0, restarts: 0 },

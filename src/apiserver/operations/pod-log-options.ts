@@ -1,0 +1,69 @@
+import { isTrue } from '../request-info.ts';
+import { fieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../schema/field-error.ts';
+import { badRequest, invalid } from '../status-error.ts';
+
+const KIND = { group: '', kind: 'PodLogOptions' };
+
+/**
+ * Which part of a container's log is wanted, as the query of a request to its kubelet.
+ *
+ * @param name of the Pod, for what is wrong
+ * @throws {StatusError} 400 for what cannot be read, 422 for what makes no sense
+ */
+export function kubeletQuery(query: URLSearchParams, name: string): URLSearchParams {
+  const numbers = {
+    limitBytes: integer(query.get('limitBytes')),
+    sinceSeconds: integer(query.get('sinceSeconds')),
+    tailLines: integer(query.get('tailLines')),
+  };
+  const sinceTime = instant(query.get('sinceTime'));
+  const errors: FieldError[] = [];
+  const require = (field: keyof typeof numbers, least: number, detail: string) => {
+    const value = numbers[field];
+    if (value !== undefined && value < least) errors.push(fieldError.invalid(field, value, detail));
+  };
+  require('tailLines', 0, 'must be greater than or equal to 0');
+  require('limitBytes', 1, 'must be greater than 0');
+  if (numbers.sinceSeconds !== undefined && sinceTime !== undefined) {
+    const detail = 'at most one of `sinceTime` or `sinceSeconds` may be specified';
+    errors.push(fieldError.forbidden('[]', detail));
+  } else {
+    require('sinceSeconds', 1, 'must be greater than 0');
+  }
+  // Behind a feature gate that is off.
+  if (query.has('stream')) errors.push(fieldError.forbidden('stream', 'may not be specified'));
+  if (errors.length > 0) throw invalid(KIND, name, errors);
+
+  const asked = new URLSearchParams();
+  for (const flag of ['follow', 'previous', 'timestamps']) {
+    if (isTrue(query.get(flag))) asked.set(flag, 'true');
+  }
+  for (const [field, value] of Object.entries({ ...numbers, sinceTime })) {
+    if (value !== undefined) asked.set(field, String(value));
+  }
+  return asked;
+}
+
+function integer(text: string | null): number | undefined {
+  if (text === null) return undefined;
+  if (!/^[-+]?\d+$/.test(text)) {
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  }
+  const value = BigInt(text.replace('+', ''));
+  if (value !== BigInt.asIntN(64, value)) {
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: value out of range`);
+  }
+  return Number(value);
+}
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d)$/;
+
+function instant(text: string | null): string | undefined {
+  if (!text) return undefined;
+  if (RFC_3339.test(text) && !Number.isNaN(Date.parse(text))) return text;
+  const quoted = JSON.stringify(text);
+  throw badRequest(
+    `parsing time ${quoted} as "2006-01-02T15:04:05Z07:00": cannot parse ${quoted} as "2006"`,
+  );
+}

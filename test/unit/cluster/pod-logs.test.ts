@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { HttpResponse } from '../../../src/util/http.ts';
+import { NODES, PODS } from '../../../src/api/builtin.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { Cluster } from '../../../src/cluster/cluster.ts';
+import { EXIT_CODE } from '../../../src/cluster/container-program.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { silentLogger } from '../../../src/util/logger.ts';
+
+async function textOf({ body }: HttpResponse): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+describe('given an API server and the kubelet it asks for logs', () => {
+  let clock: FakeClock;
+  let server: ApiServer;
+  let client: HttpClient;
+  let stop: AbortController;
+  let running: Promise<void>;
+
+  beforeEach(async () => {
+    clock = new FakeClock();
+    server = new ApiServer({ clock, kubelets: (node) => cluster.kubelet(node) });
+    client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
+    const kubelet = { startupMs: 1000 };
+    const cluster = new Cluster({ client, clock, log: silentLogger }, { kubelet });
+    stop = new AbortController();
+    running = cluster.run(stop.signal);
+    await clock.advance(1000);
+  });
+  afterEach(async () => {
+    stop.abort();
+    await clock.advance(10_000);
+    await running;
+  });
+
+  const at = (name: string) => ({ namespace: 'default', name });
+  const apply = (name: string, command: string[], annotations: Record<string, string> = {}) =>
+    client.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...at(name), annotations },
+      spec: { restartPolicy: 'OnFailure', containers: [{ name: 'app', image: 'i', command }] },
+    });
+  const ask = (name: string, query: string = '', signal?: AbortSignal) =>
+    server.handler({
+      method: 'GET',
+      path: `/api/v1/namespaces/default/pods/${name}/log${query}`,
+      headers: {},
+      ...(signal && { signal }),
+    });
+  const log = async (name: string, query?: string) => {
+    const response = await ask(name, query);
+    const text = await textOf(response);
+    return response.status === 200 ? text : (JSON.parse(text) as { message: string }).message;
+  };
+
+  it('what a command prints can be read from when it runs, also after it has ended', async () => {
+    await apply('job', ['echo', 'YAY']);
+    await clock.advance(500);
+    assert.equal(
+      await log('job'),
+      'container "app" in pod "job" is waiting to start: ContainerCreating',
+    );
+    await clock.advance(1000);
+    const response = await ask('job');
+    assert.equal(response.headers['content-type'], 'text/plain');
+    assert.equal(await textOf(response), 'YAY\n');
+    assert.equal((await client.get(PODS, at('job'))).status?.phase, 'Succeeded');
+    await clock.advance(3_600_000);
+    assert.equal(await log('job'), 'YAY\n');
+  });
+
+  it('a part of it is what was asked for', async () => {
+    await apply('job', ['echo', 'one\ntwo\nthree']);
+    await clock.advance(2000);
+    assert.equal(await log('job', '?tailLines=2'), 'two\nthree\n');
+    assert.equal(await log('job', '?tailLines=0'), '');
+    assert.equal(await log('job', '?limitBytes=5'), 'one\nt');
+    const { startTime = '' } = (await client.get(PODS, at('job'))).status ?? {};
+    const time = startTime.replace('Z', '');
+    const stamped = await log('job', '?timestamps=true&tailLines=1');
+    assert.match(stamped, new RegExp(String.raw`^${time}\.\d{3}000000Z three\n$`));
+    assert.equal(await log('job', '?sinceSeconds=10'), 'one\ntwo\nthree\n');
+    await clock.advance(60_000);
+    assert.equal(await log('job', '?sinceSeconds=10'), '');
+    assert.equal(await log('job', `?sinceTime=${startTime}&tailLines=1`), 'three\n');
+  });
+
+  it('the run before a restart has a log of its own', async () => {
+    await apply('flaky', ['echo', 'trying'], { [EXIT_CODE]: '1' });
+    await apply('web', ['nginx']);
+    await clock.advance(2000);
+    assert.equal(await log('flaky'), 'trying\n');
+    assert.equal(await log('flaky', '?previous=true'), 'trying\n');
+    assert.equal(
+      await log('web', '?previous=true'),
+      'previous terminated container "app" in pod "web" not found',
+    );
+  });
+
+  it('one that is followed ends with its container', async () => {
+    await apply('nap', ['sleep', '30']);
+    await clock.advance(2000);
+    const following = { ended: false };
+    const text = ask('nap', '?follow=true').then(textOf);
+    void text.then(() => (following.ended = true));
+    await clock.advance(28_000);
+    assert.equal(following.ended, false);
+    await clock.advance(2000);
+    assert.equal(await text, '');
+  });
+
+  it('one that serves is followed until its Pod is gone, or another has its name', async () => {
+    await apply('web', ['nginx']);
+    await clock.advance(2000);
+    const following = ask('web', '?follow=true').then(textOf);
+    await settle();
+    await client.delete(PODS, at('web'));
+    await clock.advance(5000);
+    assert.equal(await following, '');
+    await apply('web', ['nginx']);
+    await clock.advance(2000);
+    const again = ask('web', '?follow=true').then(textOf);
+    await settle();
+    await client.delete(PODS, at('web'), { gracePeriodSeconds: 0 });
+    await apply('web', ['nginx']);
+    await clock.advance(1);
+    assert.equal(await again, '');
+  });
+
+  it('who follows may leave', async () => {
+    await apply('web', ['nginx']);
+    await clock.advance(2000);
+    const leave = new AbortController();
+    const following = ask('web', '?follow=true', leave.signal).then(textOf);
+    await settle();
+    leave.abort(new Error('enough'));
+    await assert.rejects(following, { message: 'enough' });
+  });
+
+  it('a node of somebody else has no logs here', async () => {
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'elsewhere' } };
+    await client.create(NODES, node);
+    await client.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: at('stray'),
+      spec: { nodeName: 'elsewhere', containers: [{ name: 'app', image: 'i' }] },
+    });
+    assert.equal(await log('stray'), 'no preferred addresses found; known addresses: []');
+  });
+});
