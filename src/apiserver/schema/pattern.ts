@@ -24,6 +24,11 @@ export function pattern(source: string): Pattern {
   return found;
 }
 
+/** Whether `pattern` has `source` at hand: compiling takes much longer than matching. */
+export function isCompiled(source: string): boolean {
+  return compiled.has(source);
+}
+
 function compile(source: string): Pattern {
   try {
     const expression = RE2JS.compile(source);

@@ -131,10 +131,8 @@ class Compiler {
         return counted(size, value instanceof List && value.size > 0 ? itemSize(value) : 1);
       });
       for (const overload of overloads) {
-        const result = overload.call(values, meter);
-        if (result === undefined) continue;
-        meter.spend(overload.cost(sizes));
-        return result;
+        const result = overload.call(values, sizes, meter);
+        if (result !== undefined) return result;
       }
       return NO_OVERLOAD;
     };

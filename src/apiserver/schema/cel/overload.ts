@@ -45,8 +45,8 @@ export interface Overload {
   readonly cost: (sizes: readonly Size[]) => number;
   /** What the result counts for at most; absent: as its type says. */
   readonly size: ((sizes: readonly Size[]) => Size) | undefined;
-  /** Undefined if the arguments are not of this signature. */
-  call(args: readonly Value[], meter: Meter): Result | undefined;
+  /** Pays, then runs. Undefined if the arguments, of these sizes, are not of this signature. */
+  call(args: readonly Value[], sizes: readonly Size[], meter: Meter): Result | undefined;
 }
 
 type Read<P extends readonly Parameter[]> = {
@@ -95,7 +95,7 @@ function overload<const P extends readonly Parameter[]>(
     result,
     cost,
     size,
-    call: (args, meter) => {
+    call: (args, sizes, meter) => {
       if (args.length !== params.length) return undefined;
       const read: Value[] = [];
       for (let index = 0; index < params.length; index++) {
@@ -103,6 +103,7 @@ function overload<const P extends readonly Parameter[]>(
         if (value === undefined) return undefined;
         read.push(value);
       }
+      meter.spend(cost(sizes));
       const typed: unknown = read;
       return run(typed as Read<P>, meter);
     },

@@ -1,5 +1,5 @@
 import type { Pattern } from '../../pattern.ts';
-import { pattern } from '../../pattern.ts';
+import { isCompiled, pattern } from '../../pattern.ts';
 import type { Meter } from '../meter.ts';
 import type { Overload, Size } from '../overload.ts';
 import { costs, counted, global, int, list, member, string } from '../overload.ts';
@@ -324,11 +324,16 @@ function expressions(): Overload[] {
 /** Our engine is slower than a real server's: that shows with texts longer than this. */
 const LONG = 1000;
 
+/** Patterns that stand in a rule are compiled with it; of others each costs this, and by character. */
+const COMPILATION = 2000;
+const COMPILATION_EACH = 5;
+
 function compile(
   text: string,
   source: string,
   meter: Meter,
 ): Exclude<Pattern, { fault: string }> | Failure {
+  if (!isCompiled(source)) meter.spend(COMPILATION + source.length * COMPILATION_EACH);
   if (text.length > LONG) meter.spend(costs.regex([counted(text.length), counted(source.length)]));
   const compiled = pattern(source);
   return 'fault' in compiled ? new Failure(compiled.fault) : compiled;
