@@ -211,7 +211,7 @@ function stages(plane: () => ControlPlane | undefined) {
       const demand = new Demand();
       demand.canStreamLists = story.canStreamLists ?? true;
       const granted = rights(story, isNamespaced, { watched: world.namespace, system });
-      const connect = given && given.kind !== 'embedded' ? withToken(given) : withAuthorizer(world);
+      const connect = given ? withToken(given) : withAuthorizer(world);
       const connection = await connect(granted, system);
       ends.push(() => connection.close());
       const fence = new WriteFence();
