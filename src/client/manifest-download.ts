@@ -31,55 +31,59 @@ const SILENCE_TIMEOUT_MS = 20_000;
  */
 export async function downloadManifest(
   location: string,
-  { maxBytes, environment, clock, signal }: DownloadOptions,
+  options: DownloadOptions,
 ): Promise<ManifestText> {
-  const given = URL.parse(location);
-  if (!given) throw unreadable(location, 'this is no URL');
-  const source = presentable(given);
+  const url = URL.parse(location);
+  if (!url) throw unreadable(location, 'this is no URL');
+  const { clock, signal } = options;
   try {
-    return await withinTimeout({ clock, timeoutMs: DOWNLOAD_TIMEOUT_MS, signal }, async (limit) => {
-      let url = given;
-      for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
-        const client = clientOf(url, environment, clock, limit);
-        try {
-          const answer = await request(client, url, limit);
-          const next = redirectOf(answer, url);
-          if (next) {
-            answer.body.destroy();
-            url = next;
-          } else {
-            requireText(answer, source);
-            return { source, text: await textOf(answer.body, maxBytes, source) };
-          }
-        } finally {
-          await client.destroy();
-        }
-      }
-      throw unreadable(
-        source,
-        `it leads from one address to another, more than ${MOST_REDIRECTS} times`,
-      );
-    });
+    return await withinTimeout(
+      { clock, timeoutMs: DOWNLOAD_TIMEOUT_MS, signal },
+      async (limit) => ({
+        source: presentable(url),
+        text: await follow(url, { ...options, signal: limit }),
+      }),
+    );
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof ManifestError) throw error;
-    throw unreadable(source, messageOf(error));
+    throw unreadable(presentable(url), messageOf(error));
   }
 }
 
-function clientOf(
-  url: URL,
-  environment: DownloadOptions['environment'],
-  clock: DownloadOptions['clock'],
-  signal: AbortSignal,
-): Client {
-  const proxyUrl = proxyFor(url, environment);
-  return new Client(url.origin, {
-    connect: dialer({ tls: {}, proxyUrl, clock, signal }),
+type Hop = DownloadOptions & { readonly signal: AbortSignal };
+
+async function follow(first: URL, options: Hop): Promise<string> {
+  let url = first;
+  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+    const found = await get(url, options);
+    if (typeof found === 'string') return found;
+    url = found;
+  }
+  const times = `more than ${MOST_REDIRECTS} times`;
+  throw unreadable(presentable(first), `it leads from one address to another, ${times}`);
+}
+
+/** The text at `url`, or where it leads. */
+async function get(url: URL, options: Hop): Promise<string | URL> {
+  const { environment, clock, signal, maxBytes } = options;
+  const client = new Client(url.origin, {
+    connect: dialer({ tls: {}, proxyUrl: proxyFor(url, environment), clock, signal }),
     headersTimeout: SILENCE_TIMEOUT_MS,
     bodyTimeout: SILENCE_TIMEOUT_MS,
     allowH2: false,
   });
+  try {
+    const answer = await request(client, url, signal);
+    // A body that nobody reads is torn off with its connection; who reads it is told so anyway.
+    answer.body.on('error', () => undefined);
+    const next = redirectOf(answer, url);
+    if (next) return next;
+    requireText(answer, presentable(url));
+    return await textOf(answer.body, maxBytes, presentable(url));
+  } finally {
+    await client.destroy();
+  }
 }
 
 function request(client: Client, url: URL, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
@@ -105,9 +109,14 @@ function redirectOf({ statusCode, headers }: Dispatcher.ResponseData, from: URL)
     return undefined;
   }
   const to = URL.parse(location, from.href);
-  const isKnown = to?.protocol === 'https:' || to?.protocol === 'http:';
-  if (!to || !isKnown || (from.protocol === 'https:' && to.protocol !== 'https:')) {
-    throw unreadable(presentable(from), 'it leads to an address that is not https');
+  if (to?.protocol !== 'https:' && to?.protocol !== 'http:') {
+    throw unreadable(presentable(from), 'it leads to an address that is neither http nor https');
+  }
+  if (from.protocol === 'https:' && to.protocol !== 'https:') {
+    throw unreadable(
+      presentable(from),
+      'it leads from https to http, where anybody could change it',
+    );
   }
   return to;
 }

@@ -44,18 +44,17 @@ const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
 export function parseDocuments(text: string): ManifestDocument[] {
   const pieces = splitJson(text) ?? [{ text, line: 1 }];
   const documents: ManifestDocument[] = [];
-  for (const piece of pieces) {
+  for (const [first, piece] of pieces.entries()) {
     const lines = new LineCounter();
     const parsed = parseAllDocuments(piece.text, { ...OPTIONS, lineCounter: lines });
     const all = 'empty' in parsed ? [] : parsed;
-    const before = pieces.length === 1 ? 0 : documents.length;
     for (const [index, document] of all.entries()) {
-      if (document.errors.length === 0 && document.contents === null) continue;
       const place = (offset: number) => {
         const { line, col } = lines.linePos(offset);
         return { line: line + piece.line - 1, column: col };
       };
-      documents.push(read(document, before + index + 1, place));
+      const found = read(document, first + index + 1, place);
+      if (found.kind === 'malformed' || !isEmpty(found.value)) documents.push(found);
     }
   }
   return documents;
@@ -85,6 +84,10 @@ function read(document: Document.Parsed, number: number, place: Place): Manifest
     if (!(thrown instanceof ReferenceError || thrown instanceof RangeError)) throw thrown;
     return { kind: 'malformed', number, ...place(start), message: wordsForThrown(thrown) };
   }
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || value === undefined;
 }
 
 /** What is wrong, without any of the text: it may be a Secret's. */

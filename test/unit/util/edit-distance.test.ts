@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { editDistance } from '../../../src/util/edit-distance.ts';
+
+test('a letter put in, left out, exchanged, or swapped with its neighbour counts one', () => {
+  for (const [a, b, distance] of [
+    ['pod', 'pod', 0],
+    ['pod', 'pods', 1],
+    ['pods', 'pod', 1],
+    ['pod', 'pad', 1],
+    ['deploymnet', 'deployment', 1],
+    ['', 'ab', 2],
+    ['kitten', 'sitting', 3],
+  ] as const) {
+    assert.equal(editDistance(a, b, 3), distance, `${a} ${b}`);
+  }
+});
+
+test('what is too far away is one more than the most, whether length or letters tell', () => {
+  assert.equal(editDistance('a', 'abcdef', 2), 3);
+  assert.equal(editDistance('abcdef', 'uvwxyz', 2), 3);
+  assert.equal(editDistance('kitten', 'sitting', 2), 3);
+});
