@@ -7,7 +7,8 @@ import type {
   Select,
 } from './expression.ts';
 import { overloadsOf } from './functions.ts';
-import { clauseProblem, clausesOf } from './functions/text-format.ts';
+import type { TypeProblem } from './literal-problems.ts';
+import { literalProblems } from './literal-problems.ts';
 import type { Overload } from './overload.ts';
 import { typeNameOf } from './runtime-type.ts';
 import type { CelType } from './type.ts';
@@ -32,8 +33,6 @@ import {
   param,
   substitute,
 } from './type.ts';
-import { pattern } from '../pattern.ts';
-import { parseDuration, parseTimestamp } from './time.ts';
 import { Uint } from './value.ts';
 
 /** What is known of an expression whose types fit. */
@@ -45,12 +44,6 @@ export interface Checked {
   readonly overloadsOf: ReadonlyMap<Call, readonly Overload[]>;
   /** The variables that it reads. */
   readonly variables: ReadonlySet<string>;
-}
-
-/** What is wrong at one place of an expression. */
-export interface TypeProblem {
-  readonly at: number;
-  readonly message: string;
 }
 
 /** Finds the type of an expression in which `variables` are declared, or all that is wrong with it. */
@@ -177,7 +170,7 @@ class Checker {
     }
     if (!result) return this.#noOverload(at, name, types, target !== undefined);
     this.overloads.set(call, fitting);
-    this.#checkLiterals(call);
+    this.doubts.push(...literalProblems(call, this.types));
     return result;
   }
 
@@ -192,46 +185,6 @@ class Checker {
     );
     if (!fits) return undefined;
     return substitute(substitute(overload.result, fresh), this.#bindings);
-  }
-
-  /** Literals that no evaluation could use are refused right here. */
-  #checkLiterals({ name, at: call, target, args }: Call): void {
-    const literal = args.at(-1);
-    if (name === 'format' && target && literal?.kind === 'list')
-      this.#checkFormat(target, literal, call);
-    if (literal?.kind !== 'literal' || typeof literal.value !== 'string') return;
-    const { at, value } = literal;
-    if (name === 'matches' && args.length === (target ? 1 : 2)) {
-      const compiled = pattern(value);
-      if ('fault' in compiled) this.doubts.push({ at, message: 'invalid matches argument' });
-    } else if (name === 'duration' && parseDuration(value) === undefined) {
-      this.doubts.push({ at, message: 'invalid duration argument' });
-    } else if (name === 'timestamp' && parseTimestamp(value) === undefined) {
-      this.doubts.push({ at, message: 'invalid timestamp argument' });
-    }
-  }
-
-  /** A template and its arguments have to fit, as far as both can be seen. */
-  #checkFormat(target: Expression, { items }: ListExpression, at: number): void {
-    if (target.kind !== 'literal' || typeof target.value !== 'string') return;
-    const clauses = clausesOf(target.value);
-    for (const [index, { verb }] of clauses.entries()) {
-      const item = items[index];
-      if (!item) {
-        this.doubts.push({ at, message: `index ${index} out of range` });
-        return;
-      }
-      const problem = clauseProblem(verb, runtimeName(this.types.get(item) ?? DYN));
-      if (problem !== undefined) {
-        const unknownVerb = problem.startsWith('could not parse');
-        this.doubts.push({ at: unknownVerb ? at : item.at, message: problem });
-        return;
-      }
-    }
-    if (items.length > clauses.length) {
-      const message = `too many arguments supplied to string.format (expected ${clauses.length}, got ${items.length})`;
-      this.doubts.push({ at, message });
-    }
   }
 
   #list({ items }: ListExpression): CelType {
@@ -375,29 +328,6 @@ class Checker {
   #fail(at: number, message: string): CelType {
     this.problems.push({ at, message });
     return ERROR;
-  }
-}
-
-/** What `type` would say of a value of this type. */
-function runtimeName(type: CelType): string {
-  switch (type.kind) {
-    case 'null':
-      return 'null_type';
-    case 'timestamp':
-      return 'google.protobuf.Timestamp';
-    case 'duration':
-      return 'google.protobuf.Duration';
-    case 'optional':
-      return 'optional_type';
-    case 'object':
-      return 'map';
-    case 'opaque':
-      return type.name;
-    case 'param':
-    case 'error':
-      return 'dyn';
-    default:
-      return type.kind;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { TypeProblem } from './check.ts';
+import type { TypeProblem } from './literal-problems.ts';
 
 /** Longer lines are not repeated in messages. */
 const MAX_SNIPPET = 16_384;

@@ -1,0 +1,85 @@
+import { pattern } from '../pattern.ts';
+import type { Call, Expression, ListExpression } from './expression.ts';
+import { clauseProblem, clausesOf } from './functions/text-format.ts';
+import { parseDuration, parseTimestamp } from './time.ts';
+import type { CelType } from './type.ts';
+
+/** What is wrong at one place of an expression. */
+export interface TypeProblem {
+  readonly at: number;
+  readonly message: string;
+}
+
+/** Literals of the right types that no evaluation of `call` could use: patterns, times, templates. */
+export function literalProblems(
+  { name, at: open, target, args }: Call,
+  types: ReadonlyMap<Expression, CelType>,
+): readonly TypeProblem[] {
+  const literal = args.at(-1);
+  if (name === 'format' && target && literal?.kind === 'list') {
+    return formatProblems(target, literal, open, types);
+  }
+  if (literal?.kind !== 'literal' || typeof literal.value !== 'string') return [];
+  return isUsable(name, target ? args.length + 1 : args.length, literal.value)
+    ? []
+    : [{ at: literal.at, message: `invalid ${name} argument` }];
+}
+
+function isUsable(name: string, count: number, text: string): boolean {
+  switch (name) {
+    case 'matches':
+      return count !== 2 || !('fault' in pattern(text));
+    case 'duration':
+      return parseDuration(text) !== undefined;
+    case 'timestamp':
+      return parseTimestamp(text) !== undefined;
+    default:
+      return true;
+  }
+}
+
+/** A template and its arguments have to fit, as far as both can be seen. */
+function formatProblems(
+  template: Expression,
+  { items }: ListExpression,
+  open: number,
+  types: ReadonlyMap<Expression, CelType>,
+): readonly TypeProblem[] {
+  if (template.kind !== 'literal' || typeof template.value !== 'string') return [];
+  const clauses = clausesOf(template.value);
+  for (const [index, { verb }] of clauses.entries()) {
+    const item = items[index];
+    if (!item) return [{ at: open, message: `index ${index} out of range` }];
+    const type = types.get(item);
+    const message = clauseProblem(verb, type ? runtimeName(type) : 'dyn');
+    if (message !== undefined) {
+      return [{ at: message.startsWith('could not parse') ? open : item.at, message }];
+    }
+  }
+  if (items.length <= clauses.length) return [];
+  const message = `too many arguments supplied to string.format (expected ${clauses.length}, got ${items.length})`;
+  return [{ at: open, message }];
+}
+
+/** What `type` would say of a value of this type. */
+function runtimeName(type: CelType): string {
+  switch (type.kind) {
+    case 'null':
+      return 'null_type';
+    case 'timestamp':
+      return 'google.protobuf.Timestamp';
+    case 'duration':
+      return 'google.protobuf.Duration';
+    case 'optional':
+      return 'optional_type';
+    case 'object':
+      return 'map';
+    case 'opaque':
+      return type.name;
+    case 'param':
+    case 'error':
+      return 'dyn';
+    default:
+      return type.kind;
+  }
+}
