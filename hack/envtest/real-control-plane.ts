@@ -33,7 +33,7 @@ export interface RealControlPlane {
   crash(program: ControlPlaneProgram): Promise<void>;
   /**
    * Starts one that has crashed, as it was started before; resolves once all that runs calls itself
-   * ready. After a crash of etcd kube-apiserver may need another second for each resource.
+   * ready. After a crash of etcd kube-apiserver needs another moment, for each resource, to find it.
    */
   restart(program: ControlPlaneProgram): Promise<void>;
   /** A folder of its own, removed when it is stopped. */
@@ -227,27 +227,32 @@ interface Addresses extends Pick<RealControlPlane, 'url' | 'ca' | 'token'> {
   readonly etcdUrl: string;
 }
 
-/** Resolves once kube-apiserver, or etcd where it runs alone, calls itself ready. */
+/** Resolves once all that runs calls itself ready. */
 async function untilReady(
   { url, ca, token, etcdUrl }: Addresses,
   running: ReadonlyMap<ControlPlaneProgram, ChildProcess>,
 ): Promise<void> {
-  const [name, question] = running.has('kube-apiserver')
-    ? (['kube-apiserver', () => readyz(url, ca, token)] as const)
-    : (['etcd', () => etcdHealth(etcdUrl)] as const);
   const deadline = performance.now() + READY_TIMEOUT_MS;
-  let last = 'no answer';
-  while (performance.now() < deadline) {
-    for (const child of running.values()) child.requireRunning();
-    last = await question();
-    if (last === 'ok') return;
-    await sleep(50);
+  // kube-apiserver repeats what it found a moment ago: it may not have noticed that etcd was away.
+  const questions = {
+    etcd: () => etcdReadyz(etcdUrl),
+    'kube-apiserver': () => readyz(url, ca, token),
+  };
+  for (const program of running.keys()) {
+    for (;;) {
+      for (const child of running.values()) child.requireRunning();
+      const answer = await questions[program]();
+      if (answer === 'ok') break;
+      if (performance.now() >= deadline) {
+        const logs = [...running.values()].map((child) => child.log).join('\n');
+        throw new Error(`${program} is not ready after ${READY_TIMEOUT_MS} ms: ${answer}\n${logs}`);
+      }
+      await sleep(50);
+    }
   }
-  const logs = [...running.values()].map((child) => child.log).join('\n');
-  throw new Error(`${name} is not ready after ${READY_TIMEOUT_MS} ms: ${last}\n${logs}`);
 }
 
-async function etcdHealth(etcdUrl: string): Promise<string> {
+async function etcdReadyz(etcdUrl: string): Promise<string> {
   try {
     const answer = await fetch(`${etcdUrl}/readyz`, { signal: AbortSignal.timeout(5000) });
     const body = await answer.text();

@@ -63,7 +63,11 @@ describe(
     ) => {
       const connection = connectCluster({ ...plane.config, server });
       const source = listerWatcher(connection.client, resource, { namespace: world.namespace });
-      const informer = new Informer(resource, source, { namespace: world.namespace });
+      const informer = new Informer(resource, source, {
+        namespace: world.namespace,
+        // The shortest pauses between attempts.
+        random: () => 0,
+      });
       const heard: string[] = [];
       informer.addHandler({
         onAdd: ({ metadata }, isInInitialList) =>
@@ -105,12 +109,15 @@ describe(
       });
     const remove = (name: string) => plane.client.delete(CONFIG_MAPS, at(name));
 
-    /** What was heard of ConfigMaps since all was `found`, once it has heard of the latest. */
     type Ear = Awaited<ReturnType<typeof listen<ConfigMap>>>;
-    const untilHeard = (ear: Ear, line: string) =>
-      world.until(`hearing "${line}", not only ${ear.heard.join(', ')}`, async () =>
-        ear.heard.includes(line),
-      );
+
+    const untilHeard = async ({ heard }: Ear, line: string) => {
+      try {
+        await world.until(`hearing "${line}"`, async () => heard.includes(line));
+      } catch (cause) {
+        throw new Error(`heard no "${line}" but ${heard.join(', ')}`, { cause });
+      }
+    };
 
     /** All `differences` and nothing else, in any order: a list tells of deletions first. */
     const assertHeard = (ear: Ear, differences: readonly string[]) =>
