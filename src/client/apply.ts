@@ -180,10 +180,7 @@ class Batch {
     }
   }
 
-  #misplaced(
-    { kind, metadata }: ManifestObject,
-    resource: DiscoveredResource,
-  ): Refusal | undefined {
+  #misplaced({ metadata }: ManifestObject, resource: DiscoveredResource): Refusal | undefined {
     const { namespace, enforceNamespace = false } = this.#options;
     if (!resource.verbs.includes('patch')) {
       const message = `${groupResourceOf(resource)} cannot be applied: the server offers ${resource.verbs.join(', ')} of it`;
@@ -191,7 +188,7 @@ class Batch {
     }
     const { namespace: own } = metadata;
     if (enforceNamespace && resource.namespaced && own !== undefined && own !== namespace) {
-      const message = `${kind} ${metadata.name} belongs into namespace ${own}, not into ${namespace ?? 'default'}`;
+      const message = `it belongs into namespace ${own}, not into ${namespace ?? 'default'}`;
       return { reason: 'otherNamespace', message };
     }
     return undefined;

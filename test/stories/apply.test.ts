@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { applyManifests } from '../../src/client/apply.ts';
+import { parseManifests } from '../../src/client/manifest.ts';
+import { readManifests } from '../../src/client/manifest-files.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { crdController, Program } from '../support/program.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const CRDS = join(ROOT, 'crds');
+const EXAMPLES = join(ROOT, 'examples');
+
+describe('given an empty cluster and the files of this package', () => {
+  let plane: ControlPlane;
+
+  before(async () => {
+    plane = await startControlPlane();
+  });
+  after(() => plane.close());
+
+  it('all definitions and all objects of them are applied in one go', async (t) => {
+    // Somebody's cluster is not empty, and is not ours to fill.
+    if (plane.kind === 'given') return t.skip('needs a cluster of its own');
+    const { code, stdout, stderr } = await crdController([
+      'apply',
+      `--kubeconfig=${plane.kubeconfigPath}`,
+      '-f',
+      CRDS,
+      '-f',
+      EXAMPLES,
+      '-R',
+    ]).ended();
+    assert.equal(code, 0, stderr);
+    const lines = stdout.trimEnd().split('\n');
+    for (const line of lines) assert.match(line, /^[-a-z.0-9]+\/[-a-z.0-9]+ created$/);
+    const isDefinition = lines.map((line) => line.startsWith('customresourcedefinition.'));
+    assert.deepEqual(
+      isDefinition,
+      isDefinition.toSorted((a, b) => Number(b) - Number(a)),
+    );
+    for (const name of [
+      'customresourcedefinition.apiextensions.k8s.io/counts.demo.mark8s.io',
+      'count.demo.mark8s.io/test-count',
+      'webapp.jiajunhuang.com/webapp-sample',
+      'at.cnat.programming-kubernetes.info/example-at',
+      'foo.samplecontroller.k8s.io/example-foo',
+    ]) {
+      assert.ok(lines.includes(`${name} created`), name);
+    }
+    const count = await plane.client.get(COUNTS, { namespace: 'default', name: 'test-count' });
+    assert.equal(count.spec.count, 3);
+  });
+
+  it('the same again changes nothing, on trial or not', async (t) => {
+    if (plane.kind === 'given') return t.skip('needs a cluster of its own');
+    const manifests = parseManifests(await readManifests([CRDS, EXAMPLES], { recursive: true }));
+    for (const dryRun of [false, true]) {
+      for await (const result of applyManifests(plane.client, manifests, { dryRun })) {
+        const { kind, metadata } = result.manifest.object;
+        const what = result.kind === 'applied' ? result.change : result.refusal.message;
+        assert.equal(
+          what,
+          'unchanged',
+          `${kind} ${metadata.name}, ${dryRun ? 'on trial' : 'applied'}`,
+        );
+      }
+    }
+  });
+
+  it('what others have set, what is misspelt and what is a secret is refused, and told as it may be', async (t) => {
+    if (plane.kind === 'given') return t.skip('needs a cluster of its own');
+    const text = [
+      '{apiVersion: demo.mark8s.io/v1, kind: Count, metadata: {name: test-count}, spec: {name: nginx, count: 9}}',
+      '{apiVersion: demo.mark8s.io/v1, kind: Count, metadata: {name: other}, spec: {name: nginx, cuont: 9}}',
+      '{apiVersion: demo.mark8s.io/v1, kind: Cuont, metadata: {name: other}}',
+      '{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {password: hunter2}}',
+      '{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: 4242}}',
+      '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}',
+    ].join('\n---\n');
+    const flags = ['-f', '-', '--field-manager', 'other', '--dry-run=server'];
+    const program = new Program(
+      process.execPath,
+      [join(ROOT, 'src/cli/main.ts'), 'apply', '-kubeconfig', plane.kubeconfigPath, ...flags],
+      { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent' },
+      text,
+    );
+    const { code, stdout, stderr } = await program.ended();
+    assert.equal(code, 1);
+    assert.equal(stdout, 'configmap/a created (server dry run)\n');
+    const lines = stderr.trimEnd().split('\n');
+    for (const [index, expected] of [
+      /^Error: standard input: document 1, line 1: count\.demo\.mark8s\.io\/test-count: a field was set by others.*: \.spec\.count by "crd-controller-apply"\. .* --force-conflicts$/,
+      /document 2, line 3: .*cuont/,
+      /document 3, line 5: .* did you mean demo\.mark8s\.io\/v1 Count\?$/,
+      /document 4, line 7: secret\/s: the server refused the Secret/,
+      /document 5, line 9: secret\/s: the server refused the Secret/,
+      /^Error: 5 of 6 objects were refused$/,
+    ].entries()) {
+      assert.match(lines[index] ?? '', expected);
+    }
+    assert.equal(lines.length, 6);
+    assert.doesNotMatch(stderr, /hunter2|4242/);
+  });
+});
