@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { COUNTS } from '../../src/api/generated/count.ts';
+import { applyTo } from '../../src/cli/commands/apply.ts';
+import { parseFlags } from '../../src/cli/flag-parser.ts';
+import { APPLY_OPTIONS } from '../../src/cli/options.ts';
 import { applyManifests } from '../../src/client/apply.ts';
 import { parseManifests } from '../../src/client/manifest.ts';
 import { readManifests } from '../../src/client/manifest-files.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
-import { crdController, Program } from '../support/program.ts';
+import { crdController } from '../support/program.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CRDS = join(ROOT, 'crds');
@@ -24,15 +27,12 @@ describe('given an empty cluster and the files of this package', () => {
   it('all definitions and all objects of them are applied in one go', async (t) => {
     // Somebody's cluster is not empty, and is not ours to fill.
     if (plane.kind === 'given') return t.skip('needs a cluster of its own');
-    const { code, stdout, stderr } = await crdController([
-      'apply',
-      `--kubeconfig=${plane.kubeconfigPath}`,
-      '-f',
-      CRDS,
-      '-f',
-      EXAMPLES,
-      '-R',
-    ]).ended();
+    const program = crdController(
+      ['apply', '-kubeconfig', plane.kubeconfigPath, '-f', CRDS, '-f', EXAMPLES, '-R', '-f', '-'],
+      {},
+      '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "from-stdin"}}',
+    );
+    const { code, stdout, stderr } = await program.ended();
     assert.equal(code, 0, stderr);
     const lines = stdout.trimEnd().split('\n');
     for (const line of lines) assert.match(line, /^[-a-z.0-9]+\/[-a-z.0-9]+ created$/);
@@ -47,6 +47,7 @@ describe('given an empty cluster and the files of this package', () => {
       'webapp.jiajunhuang.com/webapp-sample',
       'at.cnat.programming-kubernetes.info/example-at',
       'foo.samplecontroller.k8s.io/example-foo',
+      'configmap/from-stdin',
     ]) {
       assert.ok(lines.includes(`${name} created`), name);
     }
@@ -80,19 +81,23 @@ describe('given an empty cluster and the files of this package', () => {
       '{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: 4242}}',
       '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}',
     ].join('\n---\n');
-    const flags = ['-f', '-', '--field-manager', 'other', '--dry-run=server'];
-    const program = new Program(
-      process.execPath,
-      [join(ROOT, 'src/cli/main.ts'), 'apply', '-kubeconfig', plane.kubeconfigPath, ...flags],
-      { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent' },
-      text,
+    const printed: string[] = [];
+    const lines: string[] = [];
+    const code = await applyTo(
+      plane.client,
+      parseManifests([{ source: 'a.yaml', text }]),
+      parseFlags(APPLY_OPTIONS, ['--field-manager=other', '--dry-run=server'], {}).values,
+      {
+        print: (line) => printed.push(line),
+        warn: (line) => lines.push(line),
+        signal: new AbortController().signal,
+        namespace: 'default',
+      },
     );
-    const { code, stdout, stderr } = await program.ended();
     assert.equal(code, 1);
-    assert.equal(stdout, 'configmap/a created (server dry run)\n');
-    const lines = stderr.trimEnd().split('\n');
+    assert.deepEqual(printed, ['configmap/a created (server dry run)']);
     for (const [index, expected] of [
-      /^Error: standard input: document 1, line 1: count\.demo\.mark8s\.io\/test-count: a field was set by others.*: \.spec\.count by "crd-controller-apply"\. .* --force-conflicts$/,
+      /^Error: a\.yaml: document 1, line 1: count\.demo\.mark8s\.io\/test-count: a field was set by others.*: \.spec\.count by "crd-controller-apply"\. .* --force-conflicts$/,
       /document 2, line 3: .*cuont/,
       /document 3, line 5: .* did you mean demo\.mark8s\.io\/v1 Count\?$/,
       /document 4, line 7: secret\/s: the server refused the Secret/,
@@ -102,6 +107,6 @@ describe('given an empty cluster and the files of this package', () => {
       assert.match(lines[index] ?? '', expected);
     }
     assert.equal(lines.length, 6);
-    assert.doesNotMatch(stderr, /hunter2|4242/);
+    assert.doesNotMatch(lines.join('\n'), /hunter2|4242/);
   });
 });

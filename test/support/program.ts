@@ -76,7 +76,8 @@ const MAIN = join(import.meta.dirname, '../../src/cli/main.ts');
 export function crdController(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
+  stdin?: string,
 ): Program {
   const bare = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent' };
-  return new Program(process.execPath, [MAIN, ...args], { ...bare, ...environment });
+  return new Program(process.execPath, [MAIN, ...args], { ...bare, ...environment }, stdin);
 }
