@@ -12,10 +12,10 @@
  * exit code, and node:test prints it; without the preload it says which test made it.
  */
 import { createRequire, enableCompileCache } from 'node:module';
-import { join } from 'node:path';
+import { COMPILE_CACHE } from './compile-cache.ts';
 import type * as AsyncHooks from 'node:async_hooks';
 
-enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/compile'));
+enableCompileCache(COMPILE_CACHE);
 
 // The module as node:test sees it, before node:test has looked.
 const hooks = createRequire(import.meta.url)('node:async_hooks') as {

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { COMPILE_CACHE } from './compile-cache.ts';
 
 /** What a command printed, and how it ended. */
 export interface Ended {
@@ -71,13 +72,18 @@ const MAIN = join(import.meta.dirname, '../../src/cli/main.ts');
 
 /**
  * Starts our own command line as a process of its own. It inherits nothing but the PATH and has no
- * home: what it does follows from its arguments and `environment`.
+ * home: what it does follows from its arguments and `environment`. It begins sooner for what V8 has made
+ * of the source before.
  */
 export function crdController(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   stdin?: string,
 ): Program {
-  const bare = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent' };
+  const bare = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: '/nonexistent',
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
+  };
   return new Program(process.execPath, [MAIN, ...args], { ...bare, ...environment }, stdin);
 }
