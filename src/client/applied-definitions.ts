@@ -106,11 +106,15 @@ export class AppliedDefinitions {
       const crd = await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, { signal });
       const refused = conditionOf(crd, 'NamesAccepted');
       if (refused?.status === 'False') {
-        return { kind: 'never', why: `${name}: its names are not accepted: ${refused.message ?? ''}` };
+        return {
+          kind: 'never',
+          why: `${name}: its names are not accepted: ${refused.message ?? ''}`,
+        };
       }
       established = conditionOf(crd, 'Established')?.status === 'True';
     } catch (error) {
-      if (isApiError(error, 'notFound')) return { kind: 'never', why: `${name} was deleted meanwhile` };
+      if (isApiError(error, 'notFound'))
+        return { kind: 'never', why: `${name} was deleted meanwhile` };
       // Who may write it and not read it learns from the list of what is served.
       if (!isApiError(error, 'forbidden')) throw error;
       established = true;
@@ -135,7 +139,9 @@ function conditionOf(crd: CustomResourceDefinition, type: string) {
 }
 
 /** Undefined if `object` is none. What a type promises, a server of long ago may not keep. */
-function definitionOf(object: Readonly<KubernetesObject> & { spec?: unknown }): Definition | undefined {
+function definitionOf(
+  object: Readonly<KubernetesObject> & { spec?: unknown },
+): Definition | undefined {
   const { spec, metadata } = object;
   if (!isRecord(spec)) {
     return undefined;
