@@ -15,8 +15,8 @@ const DAY_MS = 86_400_000;
 
 /** What may happen to an At, and to those who look after it. */
 type Happening =
-  | { readonly kind: 'time passes'; readonly seconds: number }
-  | { readonly kind: 'the clock jumps'; readonly seconds: number }
+  | { readonly kind: 'time passes'; readonly ms: number }
+  | { readonly kind: 'the clock jumps'; readonly ms: number }
   /** Another daemon begins; the one before dies at its n-th write. */
   | {
       readonly kind: 'a daemon begins';
@@ -30,11 +30,11 @@ type Happening =
 const happening: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({
     kind: fc.constant('time passes' as const),
-    seconds: fc.integer({ min: 1, max: 40 }),
+    ms: fc.integer({ min: 1, max: 40_000 }),
   }),
   fc.record({
     kind: fc.constant('the clock jumps' as const),
-    seconds: fc.integer({ min: -90, max: 90 }),
+    ms: fc.integer({ min: -90_000, max: 90_000 }),
   }),
   fc.record({
     kind: fc.constant('a daemon begins' as const),
@@ -50,34 +50,36 @@ class World extends Simulation {
   /** By the uid of the At: when the creation of its Pods was asked for, by the wall clock. */
   readonly created = new Map<string, number[]>();
   readonly #gates: Deferred[] = [];
-  #standing: { still: boolean; gate: Deferred }[] = [];
+  #lines: { isStill: (path: string) => boolean; readonly gate: Deferred }[] = [];
 
   begin(life: Life): void {
-    const line = { still: false, gate: new Deferred() };
-    this.#standing.push(line);
+    const line = { isStill: (_path: string) => false, gate: new Deferred() };
+    this.#lines.push(line);
     this.#gates.push(line.gate);
-    async function* held(body: AsyncIterable<Uint8Array>) {
+    async function* held(path: string, body: AsyncIterable<Uint8Array>) {
       for await (const chunk of body) {
-        if (line.still) await line.gate.promise;
+        if (line.isStill(path)) await line.gate.promise;
         yield chunk;
       }
     }
     const network =
       (handler: HttpHandler): HttpHandler =>
       async (request) => {
+        const { path, body } = request;
         const sentMs = this.now();
         const response = await handler(request);
-        if (response.status === 201) this.#enter(request.path, String(request.body), sentMs);
-        const isWatch = /[?&]watch=true/.test(request.path);
-        return isWatch ? { ...response, body: held(response.body) } : response;
+        if (response.status === 201) this.#enter(path, String(body), sentMs);
+        const isWatch = /[?&]watch=true/.test(path);
+        return isWatch ? { ...response, body: held(path, response.body) } : response;
       };
     const config = { controllers: ['at'], gracefulShutdownTimeoutMs: 0 };
     this.startDaemonBehind((handler) => life.around(network(handler)), config);
   }
 
-  standStill(): void {
-    for (const line of this.#standing) line.still = true;
-    this.#standing = [];
+  /** The watches of those that run stand still: all of them, or those of `plural`. */
+  standStill(plural: string = ''): void {
+    for (const line of this.#lines) line.isStill = (path) => path.includes(`/${plural}`);
+    this.#lines = [];
   }
 
   override async end(): Promise<void> {
@@ -115,9 +117,9 @@ async function deletePods(world: World): Promise<void> {
 async function happen(world: World, one: Happening): Promise<void> {
   switch (one.kind) {
     case 'time passes':
-      return world.pass(one.seconds * 1000);
+      return world.pass(one.ms);
     case 'the clock jumps':
-      return world.jump(one.seconds * 1000);
+      return world.jump(one.ms);
     case 'a daemon begins':
       return world.begin(new Life({ atWrite: one.diesAtWrite, when: one.dies }));
     case 'watches stand still':
@@ -186,6 +188,27 @@ test('a daemon that has heard nothing since the At was new creates no second Pod
   await world.end();
 });
 
+test('a daemon that has not heard of an At does not let go of its Pod', async () => {
+  const world = new World();
+  world.startCluster();
+  await world.installCrd(ATS);
+  world.begin(new Life());
+  await world.pass(100);
+  world.standStill('ats');
+  world.begin(new Life({ atWrite: 1, when: 'after' }));
+  await world.pass(100);
+  const { metadata } = await schedule(world, 'x', world.now() - 1000, 'echo YAY');
+  await world.pass(2000);
+  await deletePods(world);
+  await world.pass(2000);
+  world.begin(new Life());
+  await world.pass(60_000);
+  assert.equal(world.created.get(metadata.uid)?.length, 1);
+  const { status } = await world.client.get(ATS, at('x'));
+  assert.equal(status?.phase, 'DONE');
+  await world.end();
+});
+
 test('an At that is due in 60 days waits for its day, and for the day after a jump back', async () => {
   const world = new World();
   world.startCluster();
@@ -195,7 +218,9 @@ test('an At that is due in 60 days waits for its day, and for the day after a ju
   const { metadata } = await schedule(world, 'x', dueMs, 'echo YAY');
   await world.pass(5000);
   world.jump(60 * DAY_MS - 10_000);
-  await world.pass(4000);
+  await world.pass(4500);
+  world.begin(new Life());
+  await world.pass(450);
   assert.equal(world.created.size, 0);
   world.jump(-DAY_MS);
   await world.pass(60_000);

@@ -21,6 +21,8 @@ interface Kind {
   readonly children: readonly Resource[];
   /** A spec of what is required, for the object of this name. */
   readonly base: (name: string) => Readonly<Record<string, unknown>>;
+  /** What makes it have children at once. */
+  readonly now?: Readonly<Record<string, unknown>>;
   /** Fields whose effect nobody sees until later. */
   readonly unseen?: readonly string[];
 }
@@ -49,6 +51,7 @@ const KINDS: readonly Kind[] = [
     resource: ATS,
     children: [PODS],
     base: () => ({ schedule: '2030-01-01T00:00:00Z', command: 'true' }),
+    now: { schedule: '2025-01-01T00:00:00Z' },
     unseen: ['schedule', 'command'],
   },
 ];
@@ -203,6 +206,25 @@ for (const kind of KINDS) {
       await assertAtRest(there);
       await create('good', base('good'));
       assert.equal((await settled('good')).length > 0, resource !== ATS);
+    });
+
+    it('what the server refuses of a good one is told once, and tried when it is touched', async () => {
+      await world.installCrd(resource, ...children);
+      world.startDaemon({ controllers: [controller] });
+      const [child] = children;
+      assert.ok(child);
+      const refused = { verb: 'create', resource: child.plural };
+      world.server.faults.failNext(refused, 422, { times: Infinity });
+      await create('x', { ...base('x'), ...kind.now });
+      await assertAtRest(new Map([['x', 'refused by the server']]));
+      const stalled = (await get('x')).status?.conditions?.some(({ type }) => type === 'Stalled');
+      assert.equal(stalled, true);
+      assert.equal(world.errors().length, 1);
+      world.server.faults.clear();
+      const body = { metadata: { annotations: { touched: 'yes' } } };
+      await world.client.patch(resource, at('x'), { type: 'merge', body });
+      await settled('x');
+      assert.ok((await childrenOf('x')).length > 0);
     });
 
     it('what slipped through while the CRD was lax is told once', async () => {

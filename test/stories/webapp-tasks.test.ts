@@ -9,6 +9,7 @@ import type { TaskCaches } from '../../src/controllers/webapp/controller.ts';
 import { checkTasks } from '../../src/controllers/webapp/pipeline.ts';
 import { HOOKS, TaskError } from '../../src/controllers/webapp/task.ts';
 import type { Hook, Task } from '../../src/controllers/webapp/task.ts';
+import { late } from '../support/late.ts';
 import { Simulation } from '../support/simulation.ts';
 
 const AT = { namespace: 'default', name: 'web' };
@@ -205,7 +206,7 @@ describe('given a WebApp controller with tasks of one’s own', () => {
   });
 
   it('Synced is told once a change is rolled out, and not a moment before', async () => {
-    start(standardTasks);
+    world.startDaemonBehind(late(world, 500), { controllers: ['webapp'] });
     await apply();
     await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
     await world.client.patch(WEB_APPS, AT, { type: 'merge', body: { spec: { version: '1.28' } } });

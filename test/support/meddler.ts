@@ -7,36 +7,11 @@ import { controllerOf } from '../../src/api/owner-reference.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import type { Simulation } from './simulation.ts';
 
-const LABELS = { app: 'theirs' };
-const CONTAINERS = [{ name: 'theirs', image: 'theirs' }];
-
-/** What somebody else would have under the name of a child, and would make of a child. */
-const THEIRS = new Map<Resource, { readonly own: object; readonly edit: object }>([
-  [
-    PODS,
-    {
-      own: { containers: CONTAINERS },
-      edit: { containers: [{ name: 'app', image: 'theirs' }] },
-    },
-  ],
-  [
-    DEPLOYMENTS,
-    {
-      own: {
-        replicas: 1,
-        selector: { matchLabels: LABELS },
-        template: { metadata: { labels: LABELS }, spec: { containers: CONTAINERS } },
-      },
-      edit: { replicas: 5 },
-    },
-  ],
-  [
-    SERVICES,
-    {
-      own: { selector: LABELS, ports: [{ port: 8080 }] },
-      edit: { selector: { 'app.kubernetes.io/instance': 'theirs' } },
-    },
-  ],
+/** What somebody else makes of a child. */
+const EDITS = new Map<Resource, object>([
+  [PODS, { containers: [{ name: 'app', image: 'theirs' }] }],
+  [DEPLOYMENTS, { replicas: 5 }],
+  [SERVICES, { selector: { 'app.kubernetes.io/instance': 'theirs' } }],
 ]);
 
 /** So often somebody meddles; then they lose interest. */
@@ -61,11 +36,11 @@ export class Meddler {
   }
 
   async meddle(): Promise<void> {
-    if (++this.#times > MOST_TIMES) return;
+    if (this.#times >= MOST_TIMES) return;
     for (const resource of this.#children) {
       const { items } = await this.#world.client.list(resource, { namespace: 'default' });
       const child = items.find((item) => controllerOf(item) !== undefined);
-      if (child) await this.#meddleWith(resource, child);
+      if (child) await this.#meddleWith(resource, child, this.#times++);
     }
   }
 
@@ -74,30 +49,32 @@ export class Meddler {
     await Promise.all(this.#stays);
   }
 
-  async #meddleWith(resource: Resource, { metadata }: KubernetesObject): Promise<void> {
+  async #meddleWith(resource: Resource, child: KubernetesObject, turn: number): Promise<void> {
     const { client } = this.#world;
-    const theirs = THEIRS.get(resource);
-    assert.ok(theirs);
+    const { metadata } = child;
+    const edit = EDITS.get(resource);
     try {
-      if (this.#times % 3 === 1) {
-        const body = { spec: theirs.edit };
+      if (turn % 3 === 1) {
+        const body = { spec: edit };
         await client.patch(resource, metadata, { type: 'strategic', body });
         return;
       }
       const options = { gracePeriodSeconds: 0, propagationPolicy: 'Background' } as const;
       await client.delete(resource, metadata, options);
-      if (this.#times % 3 === 0) await this.#occupy(resource, metadata.name);
+      if (turn % 3 === 0) await this.#occupy(resource, child, { ...specOf(child), ...edit });
     } catch (error) {
       // It was gone already, it stays because of a finalizer, or it cannot be edited.
       if (!isApiError(error, 'notFound', 'alreadyExists', 'invalid')) throw error;
     }
   }
 
-  async #occupy(resource: Resource, name: string): Promise<void> {
+  /** @param spec like enough to the child's that its owner could make it its own */
+  async #occupy(
+    resource: Resource,
+    { apiVersion, kind, metadata: { name } }: KubernetesObject,
+    { nodeName: _, clusterIP: __, clusterIPs: ___, ...spec }: Record<string, unknown>,
+  ): Promise<void> {
     const { client } = this.#world;
-    const { group, version, kind } = resource;
-    const apiVersion = group ? `${group}/${version}` : version;
-    const spec = THEIRS.get(resource)?.own;
     const draft = { apiVersion, kind, metadata: { namespace: 'default', name }, spec };
     const before = await client.create(resource, draft);
     const stay = async () => {
@@ -113,6 +90,6 @@ export class Meddler {
   }
 }
 
-function specOf(object: KubernetesObject): unknown {
-  return 'spec' in object ? object.spec : undefined;
+function specOf(object: KubernetesObject): Record<string, unknown> {
+  return { ...(object as { readonly spec?: object }).spec };
 }

@@ -6,6 +6,7 @@ import { controllerOf } from '../../src/api/owner-reference.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { ConnectionReset } from '../../src/apiserver/faults.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
+import { late } from './late.ts';
 import { Life } from './life.ts';
 import type { Death } from './life.ts';
 import { Meddler } from './meddler.ts';
@@ -100,23 +101,18 @@ function troubled(
   created: (path: string, body: string) => void,
 ): (handler: HttpHandler) => HttpHandler {
   let carriedOut = 0;
-  async function* late(body: AsyncIterable<Uint8Array>) {
-    for await (const chunk of body) {
-      await world.sleep(lagMs);
-      yield chunk;
-    }
-  }
-  return (handler) => async (request) => {
-    const isWrite = request.method !== 'GET';
-    if (isWrite) await meddler?.meddle();
-    const response = await handler(request);
-    if (response.status === 201) created(request.path, String(request.body));
-    if (isWrite && losesAnswers && response.status < 300 && ++carriedOut % 2 === 1) {
-      throw new ConnectionReset();
-    }
-    const isWatch = /[?&]watch=true/.test(request.path);
-    return isWatch && lagMs > 0 ? { ...response, body: late(response.body) } : response;
-  };
+  const lag = lagMs > 0 ? late(world, lagMs) : (handler: HttpHandler) => handler;
+  return (handler) =>
+    lag(async (request) => {
+      const isWrite = request.method !== 'GET';
+      if (isWrite) await meddler?.meddle();
+      const response = await handler(request);
+      if (response.status === 201) created(request.path, String(request.body));
+      if (isWrite && losesAnswers && response.status < 300 && ++carriedOut % 2 === 1) {
+        throw new ConnectionReset();
+      }
+      return response;
+    });
 }
 
 /** What a user finds; rejects if there are orphans. */
