@@ -1,0 +1,44 @@
+/** A command of a document, and what the document says it prints. */
+export interface ConsoleStep {
+  readonly command: string;
+  /** A first line `...` stands for any number of lines. */
+  readonly output: readonly string[];
+}
+
+/** The commands in a Markdown text's `console` blocks, in order. */
+export function consoleSteps(markdown: string): ConsoleStep[] {
+  const steps: { command: string; output: string[] }[] = [];
+  for (const [, block = ''] of markdown.matchAll(/^```console\n(.*?)^```$/gms)) {
+    for (const line of block.split('\n').slice(0, -1)) {
+      if (line.startsWith('$ ')) steps.push({ command: line.slice(2), output: [] });
+      else steps.at(-1)?.output.push(line);
+    }
+  }
+  return steps;
+}
+
+/** True if `printed` is what the step shows, but for what differs from run to run. */
+export function isAsShown({ command, output }: ConsoleStep, printed: string): boolean {
+  const isPart = output[0] === '...';
+  const wanted = (isPart ? output.slice(1) : output).map(lasting);
+  const lines = printed.trimEnd().split('\n').map(lasting);
+  const compared = isPart ? lines.slice(-wanted.length) : lines;
+  // What happened in the same second is in no order.
+  const [a, b] = command.startsWith('kubectl describe')
+    ? [wanted.toSorted(), compared.toSorted()]
+    : [wanted, compared];
+  return a.join('\n') === b.join('\n');
+}
+
+/** A line without times, random names, addresses, versions, and the width of columns. */
+function lasting(line: string): string {
+  return line
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, 'TIME')
+    .replaceAll(/\b(?:\d+(?:ms|[smhd]))+\b(?: \(x\d+ over \w+\))?/g, 'AGE')
+    .replaceAll(/-[a-z\d]{6,10}-[a-z\d]{5}\b/g, '-RANDOM')
+    .replaceAll(/\b\d+\.\d+\.\d+\.\d+\b/g, 'ADDRESS')
+    .replaceAll(/\b(?:fake|(?:kwok-)?v\d+\.\d+\.\S+)/g, 'VERSION')
+    .replaceAll(/ from \S+ namespace$/g, '')
+    .replaceAll(/ {2,}/g, '  ')
+    .trimEnd();
+}
