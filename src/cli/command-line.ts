@@ -10,9 +10,10 @@ import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from './exit-codes.ts';
 import { flagForms } from './flag-parser.ts';
 import { goQuote } from '../util/go-quote.ts';
 import { helpText } from './help.ts';
+import { cycleVerbosityOnSignal } from './log-level.ts';
 import { logText } from './log-value.ts';
 import type { LoggingOptions } from './logging.ts';
-import { createLogger } from './logging.ts';
+import { createLogging } from './logging.ts';
 import { KLOG_FLAGS } from './options.ts';
 import { manifest } from './package.ts';
 
@@ -104,7 +105,7 @@ async function run(
     skipHeaders: common['skip-headers'],
     addDirHeader: common['add-dir-header'],
   };
-  const log = createLogger(logging);
+  const { log, level } = createLogging(logging);
   exitOnUnhandledErrors(log);
   log.v(1).info('Flags', { ...changed });
   if (klogFlags.length > 0) {
@@ -115,10 +116,12 @@ async function run(
     log.info('Ignored flags of the text format of logs', { flags: textFlags });
   }
   const termination = terminationSignal(process, log);
+  const cycle = cycleVerbosityOnSignal(process, level);
   try {
     return await command.run({
       log,
       logging,
+      logLevel: level,
       signal: termination.signal,
       environment,
       print,
@@ -126,6 +129,7 @@ async function run(
       colour: process.stdout.isTTY && process.stdout.hasColors(),
     });
   } finally {
+    cycle.dispose();
     termination.dispose();
   }
 }

@@ -1,6 +1,7 @@
 import type { Logger } from '../util/logger.ts';
 import type { ParsedFlags } from './flag-parser.ts';
 import { parseFlags } from './flag-parser.ts';
+import type { LogLevel } from './log-level.ts';
 import type { LoggingOptions } from './logging.ts';
 import type { Options } from './option.ts';
 import type { COMMON_OPTIONS } from './options.ts';
@@ -10,6 +11,8 @@ export interface World {
   readonly log: Logger;
   /** What `log` was made with, for who needs another that says less. */
   readonly logging: LoggingOptions;
+  /** How much `log` says; it may be changed while the process runs. */
+  readonly logLevel: LogLevel;
   /** Aborts when the process is asked to stop. */
   readonly signal: AbortSignal;
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -3,6 +3,7 @@ import type { Caller } from './caller.ts';
 import { callerOfCaller } from './caller.ts';
 import { errorText, isProgrammerError } from './error-text.ts';
 import type { LogRecord } from './klog-text.ts';
+import type { LogLevel } from './log-level.ts';
 import type { LogValue } from './log-value.ts';
 import { logText, logValue } from './log-value.ts';
 import type { VModulePattern } from './vmodule.ts';
@@ -12,11 +13,13 @@ import { verbosityOf } from './vmodule.ts';
 export interface KlogCore {
   readonly write: (record: LogRecord) => void;
   readonly now: () => number;
-  readonly verbosity: number;
+  /** Read for each line: it may change at any time. */
+  readonly level: Pick<LogLevel, 'verbosity'>;
   readonly vmodule: readonly VModulePattern[];
-  /** Characters of a text; at verbosity 10 and above people want them all. */
-  readonly longest?: number;
 }
+
+/** From this verbosity on, people want every character of a text. */
+const WHOLE_TEXTS = 10;
 
 /** What one logger adds to its lines. */
 export interface KlogScope {
@@ -42,12 +45,12 @@ export class KlogLogger implements Logger {
   }
 
   get enabled(): boolean {
-    if (this.#scope.verbosity <= this.#core.verbosity) return true;
+    if (this.#scope.verbosity <= this.#core.level.verbosity) return true;
     return this.#core.vmodule.length > 0 && this.#isEnabledIn(callerOfCaller());
   }
 
   info(message: string, fields?: LogFields): void {
-    const isEnabled = this.#scope.verbosity <= this.#core.verbosity;
+    const isEnabled = this.#scope.verbosity <= this.#core.level.verbosity;
     if (!isEnabled && this.#core.vmodule.length === 0) return;
     const caller = callerOfCaller();
     if (isEnabled || this.#isEnabledIn(caller)) this.#write('info', message, caller, fields);
@@ -64,13 +67,17 @@ export class KlogLogger implements Logger {
   }
 
   with(fields: LogFields): Logger {
-    const merged = merge(new Map(this.#scope.fields), fields, this.#core.longest);
+    const merged = merge(new Map(this.#scope.fields), fields, this.#longest);
     return new KlogLogger(this.#core, { ...this.#scope, fields: merged });
   }
 
   named(name: string): Logger {
     const full = this.#scope.name ? `${this.#scope.name}.${name}` : name;
     return new KlogLogger(this.#core, { ...this.#scope, name: full });
+  }
+
+  get #longest(): number | undefined {
+    return this.#core.level.verbosity >= WHOLE_TEXTS ? Number.POSITIVE_INFINITY : undefined;
   }
 
   #isEnabledIn(caller: Caller): boolean {
@@ -85,7 +92,7 @@ export class KlogLogger implements Logger {
     fields: LogFields = {},
     about: LogFields = {},
   ): void {
-    const { longest } = this.#core;
+    const longest = this.#longest;
     const merged = merge(new Map(), about, longest);
     if (this.#scope.name) merged.set('logger', this.#scope.name);
     for (const [key, value] of this.#scope.fields) merged.set(key, value);

@@ -3,6 +3,8 @@ import type { Logger } from '../util/logger.ts';
 import { KlogLogger } from './klog-logger.ts';
 import type { LogRecord } from './klog-text.ts';
 import { klogText } from './klog-text.ts';
+import type { LogLevel } from './log-level.ts';
+import { ChangeableLogLevel } from './log-level.ts';
 import { preciseNow } from './precise-now.ts';
 import type { VModulePattern } from './vmodule.ts';
 
@@ -27,24 +29,34 @@ export interface LoggingEnvironment {
   readonly pid: number;
 }
 
-/** Makes the one logger of a process; see `util/logger.ts` for what may be said to it. */
-export function createLogger(
-  options: LoggingOptions,
-  environment: LoggingEnvironment = standardError(),
-): Logger {
+/** The log of a process. */
+export interface Logging {
+  readonly log: Logger;
+  readonly level: LogLevel;
+}
+
+/** Makes the log of a process; see `util/logger.ts` for what may be said to it. */
+export function createLogging(options: LoggingOptions, environment?: LoggingEnvironment): Logging {
+  const { log, level } = logging(options, environment);
+  level.warn();
+  return { log, level };
+}
+
+/** Another log beside that of the process, whose level stays as it is. */
+export function createLogger(options: LoggingOptions, environment?: LoggingEnvironment): Logger {
+  return logging(options, environment).log;
+}
+
+function logging(options: LoggingOptions, environment: LoggingEnvironment = standardError()) {
   const write =
     options.format === 'json' ? jsonWriter(environment) : textWriter(options, environment);
   const vmodule = options.format === 'json' ? [] : options.vmodule;
-  return new KlogLogger(
-    {
-      write,
-      now: environment.now,
-      verbosity: options.verbosity,
-      vmodule,
-      ...(options.verbosity >= 10 ? { longest: Number.POSITIVE_INFINITY } : {}),
-    },
+  const level = new ChangeableLogLevel(options.verbosity, () => log);
+  const log: Logger = new KlogLogger(
+    { write, now: environment.now, level, vmodule },
     { verbosity: 0, name: '', fields: new Map() },
   );
+  return { log, level };
 }
 
 /** Characters that wait for a reader who has gone; what comes after them is dropped. */

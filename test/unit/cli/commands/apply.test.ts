@@ -4,7 +4,7 @@ import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { apply, applyTo } from '../../../../src/cli/commands/apply.ts';
 import { UsageError } from '../../../../src/cli/exit-codes.ts';
 import { parseFlags } from '../../../../src/cli/flag-parser.ts';
-import { createLogger } from '../../../../src/cli/logging.ts';
+import { createLogging } from '../../../../src/cli/logging.ts';
 import { APPLY_OPTIONS } from '../../../../src/cli/options.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import type { Client } from '../../../../src/client/client.ts';
@@ -87,9 +87,11 @@ describe('apply', () => {
   });
 
   test('takes no flags that make no sense, before it reads or sends anything', async () => {
+    const { log, level } = createLogging(LOGGING);
     const all = {
       ...world(),
-      log: createLogger(LOGGING),
+      log,
+      logLevel: level,
       logging: LOGGING,
       environment: {},
       colour: false,
