@@ -31,11 +31,21 @@ export type Verdict =
  * Whose the lease is. The duration that counts is the one in the lease: who wrote it relies on it.
  * The times in it do not count, they are those of somebody else's clock.
  */
-export function judge(sighting: Sighting, identity: string, nowMs: number): Verdict {
+export function judge(
+  sighting: Sighting,
+  { identity, deferMs }: Candidacy,
+  nowMs: number,
+): Verdict {
   const holder = holderOf(sighting.lease);
   if (holder === identity) return { kind: 'mine' };
-  const untilMs = expiry(sighting);
-  return holder === '' || untilMs <= nowMs ? { kind: 'free' } : { kind: 'taken', holder, untilMs };
+  const untilMs = holder === '' ? sighting.sinceMs + deferMs(sighting.lease) : expiry(sighting);
+  return untilMs <= nowMs ? { kind: 'free' } : { kind: 'taken', holder, untilMs };
+}
+
+/** Who judges, and how long it leaves a lease that was given back to others. */
+export interface Candidacy {
+  readonly identity: string;
+  readonly deferMs: (lease: Lease) => number;
 }
 
 /** When the lease is free unless it is renewed. */

@@ -1,3 +1,4 @@
+import type { Lease } from '../api/builtin.ts';
 import type { LeaseLockOptions } from './lease-lock.ts';
 
 export interface LeaderElectorOptions extends LeaseLockOptions {
@@ -33,6 +34,12 @@ export interface LeaderElectorOptions extends LeaseLockOptions {
    */
   readonly releaseOnCancel?: boolean | undefined;
   /**
+   * How long a lease that was given back is left to others, in milliseconds from when that was seen.
+   * A lease that ended without is nobody's to wait for.
+   * @default not at all
+   */
+  readonly deferMs?: ((lease: Lease) => number) | undefined;
+  /**
    * How long after the end of its lease a leader that neither renewed nor gave up is unhealthy, in
    * milliseconds.
    * @default 20_000
@@ -59,6 +66,7 @@ export function electionTerms(options: LeaderElectorOptions): ElectionTerms {
     retryPeriodMs = 2_000,
     jitter = 1.2,
     releaseOnCancel = true,
+    deferMs = () => 0,
     healthToleranceMs = 20_000,
   } = options;
   for (const field of ['identity', 'namespace', 'name'] as const) {
@@ -90,6 +98,7 @@ export function electionTerms(options: LeaderElectorOptions): ElectionTerms {
     retryPeriodMs,
     jitter,
     releaseOnCancel,
+    deferMs,
     healthToleranceMs,
   };
 }

@@ -49,6 +49,11 @@ export interface LeaderElectorDeps {
   readonly flushEvents?: (() => Promise<unknown>) | undefined;
   /** @default none */
   readonly metrics?: LeaderElectionMetrics | undefined;
+  /**
+   * Told of the lease whenever it was read or written.
+   * @default nobody is
+   */
+  readonly onLease?: ((lease: Lease) => void) | undefined;
 }
 
 /** The lease is another's, or may be: whatever it protected must end at once. */
@@ -103,10 +108,10 @@ export class LeaderElector implements Runnable {
     this.#deps = deps;
     this.#log = deps.log.with({ lock: lock.key });
     this.#metrics = deps.metrics ?? noLeaderElectionMetrics;
-    const { clock, random } = deps;
+    const { clock, random, onLease } = deps;
     const onSlowPath = () => this.#metrics.slowPath(options.name);
     this.#tenure = new LeaseTenure(
-      { lock, clock, random, log: this.#log, onSlowPath },
+      { lock, clock, random, log: this.#log, onSlowPath, onLease },
       this.#terms,
     );
   }
@@ -118,6 +123,11 @@ export class LeaderElector implements Runnable {
 
   get isLeading(): boolean {
     return this.#role === 'leader';
+  }
+
+  /** It led, and may no longer: `run` is about to reject, or has. */
+  get hasLost(): boolean {
+    return this.#role === 'lost';
   }
 
   /**

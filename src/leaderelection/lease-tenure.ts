@@ -16,6 +16,8 @@ export interface LeaseTenureDeps {
   readonly log: Logger;
   /** Called when a renewal takes more than one update. */
   readonly onSlowPath: () => void;
+  /** Told of the lease whenever it was read or written. */
+  readonly onLease?: ((lease: Lease) => void) | undefined;
 }
 
 export interface AttemptOptions {
@@ -109,8 +111,8 @@ export class LeaseTenure {
     if (lease) {
       const nowMs = clock.monotonic();
       this.#sighting = sight(this.#sighting, lease, nowMs);
-      this.#tell(holderOf(lease));
-      const verdict = judge(this.#sighting, this.#terms.identity, nowMs);
+      this.#tell(lease);
+      const verdict = judge(this.#sighting, this.#terms, nowMs);
       if (verdict.kind === 'taken') return verdict;
       if (verdict.kind === 'free' && isLeading) {
         // Others may have led meanwhile: what was true when this term began need not be any more.
@@ -134,7 +136,7 @@ export class LeaseTenure {
       : await this.#deps.lock.create(claimed(undefined, claim), signal);
     this.#sighting = { lease: stored, sinceMs: sentMs };
     this.#renewedMs = sentMs;
-    this.#tell(identity);
+    this.#tell(stored);
   }
 
   /**
@@ -162,8 +164,10 @@ export class LeaseTenure {
     }
   }
 
-  /** One line for each change of the holder; our own acquisition has its own. */
-  #tell(holder: string): void {
+  /** Also one line for each change of the holder; our own acquisition has its own. */
+  #tell(lease: Lease): void {
+    this.#deps.onLease?.(lease);
+    const holder = holderOf(lease);
     if (holder === '' || holder === this.#leader) return;
     this.#leader = holder;
     if (holder !== this.#terms.identity)

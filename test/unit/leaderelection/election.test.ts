@@ -31,8 +31,9 @@ const held: LeaseSpec = {
 };
 
 describe('whose a lease is', () => {
+  const candidacy = { identity: 'b', deferMs: () => 0 };
   const verdict = (spec: LeaseSpec | undefined, nowMs: number) =>
-    judge({ lease: lease(spec), sinceMs: 1000 }, 'b', nowMs);
+    judge({ lease: lease(spec), sinceMs: 1000 }, candidacy, nowMs);
 
   it('its holder has it for the duration that it says, from when it was first seen so', () => {
     const taken = { kind: 'taken', holder: 'a', untilMs: 16_000 };
@@ -55,9 +56,19 @@ describe('whose a lease is', () => {
     }
   });
 
+  it('given back, it is left to others for as long as the candidate likes; expired, it is not', () => {
+    const modest = { identity: 'b', deferMs: () => 4000 };
+    const at = (spec: LeaseSpec, nowMs: number) =>
+      judge({ lease: lease(spec), sinceMs: 1000 }, modest, nowMs);
+    const released = { ...held, holderIdentity: '' };
+    assert.deepEqual(at(released, 4999), { kind: 'taken', holder: '', untilMs: 5000 });
+    assert.deepEqual(at(released, 5000), { kind: 'free' });
+    assert.deepEqual(at(held, 16_000), { kind: 'free' });
+  });
+
   it('mine is mine, also when it has expired', () => {
     const mine = { lease: lease(held), sinceMs: 0 };
-    assert.deepEqual(judge(mine, 'a', 1_000_000), { kind: 'mine' });
+    assert.deepEqual(judge(mine, { ...candidacy, identity: 'a' }, 1_000_000), { kind: 'mine' });
     assert.equal(expiry(mine), 15_000);
   });
 });
