@@ -1,22 +1,26 @@
 /**
  * Writes dist/image/: what a container image needs besides Node.js. The program and all it depends
- * on are one file, which starts faster and holds less than a tree of packages does; the licences of
- * what is in it are beside it.
+ * on are one file, which starts faster and holds less than a tree of packages does. Beside it are the
+ * licences of what is in it, and where the places come from that its log lines name.
  */
 import { build } from 'esbuild';
 import type { Metafile } from 'esbuild';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { SourceMapPayload } from 'node:module';
 import { join } from 'node:path';
+import { CALLERS_SUFFIX } from '../src/cli/caller.ts';
+import { callersIn } from './callers.ts';
 
 const root = join(import.meta.dirname, '..');
 const image = join(root, 'dist/image');
+const bundle = join(image, 'crd-controller.mjs');
 
 rmSync(image, { recursive: true, force: true });
 mkdirSync(image, { recursive: true });
 const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: ['src/cli/main.ts'],
-  outfile: join(image, 'crd-controller.mjs'),
+  outfile: bundle,
   bundle: true,
   platform: 'node',
   format: 'esm',
@@ -34,6 +38,9 @@ const { metafile } = await build({
     js: `import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);`,
   },
 });
+const map: SourceMapPayload = JSON.parse(readFileSync(`${bundle}.map`, 'utf8'));
+const callers = callersIn(readFileSync(bundle, 'utf8'), map);
+writeFileSync(`${bundle}${CALLERS_SUFFIX}`, JSON.stringify(callers));
 writeFileSync(join(image, 'THIRD-PARTY-LICENSES'), licences(metafile));
 for (const path of ['LICENSE', 'package.json', 'crds', 'examples']) {
   cpSync(join(root, path), join(image, path), { recursive: true });

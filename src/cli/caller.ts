@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
+import type { SourceMapPayload } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 /** The place in the source that a log line comes from. */
@@ -11,48 +12,63 @@ export interface Caller {
   readonly line: number;
 }
 
+/** Where a bundle says of its places what they are: beside it, `bundle.mjs.callers.json`. */
+export const CALLERS_SUFFIX = '.callers.json';
+
 const UNKNOWN: Caller = { file: '???', folder: '???', line: 1 };
 
 /** One entry for each place that ever logged; its size is that of the program. */
 const callers = new Map<string, Caller>();
 
-const sourceMaps = new Map<string, SourceMap | undefined>();
+/** What is known of compiled files, by URL. */
+const origins = new Map<string, Origins>();
+
+/** Where the places of a compiled file come from. */
+type Origins = (line: number, column: number) => Caller | undefined;
 
 /**
- * The caller of the function that calls this one. Compiled files are traced back through the source
- * map beside them. The stack is read each time, two frames of it; what a frame means is looked up
- * once.
+ * The caller of the function that calls this one. Compiled files are traced back to their source,
+ * by what was written beside them when they were built. The stack is read each time, two frames of
+ * it and not as text; what a frame means is looked up once.
  */
 export function callerOfCaller(): Caller {
-  const frame = secondFrame();
-  if (frame === undefined) return UNKNOWN;
-  const known = callers.get(frame);
+  const site = secondFrame();
+  const url = site?.getFileName();
+  const line = site?.getLineNumber();
+  const column = site?.getColumnNumber();
+  if (!url || !line || !column) return UNKNOWN;
+  const place = `${url}:${line}:${column}`;
+  const known = callers.get(place);
   if (known) return known;
-  const caller = resolve(frame);
-  callers.set(frame, caller);
+  const caller = originsOf(url)?.(line, column) ?? callerIn(url, line);
+  callers.set(place, caller);
   return caller;
 }
 
-function secondFrame(): string | undefined {
+/**
+ * Node would make a text of the stack, and under `--enable-source-maps` read the source map of
+ * the program to do so: tens of megabytes, for a line number.
+ */
+function secondFrame(): NodeJS.CallSite | undefined {
   const holder: { stack?: unknown } = {};
   const limit = Error.stackTraceLimit;
+  const prepare: unknown = Reflect.get(Error, 'prepareStackTrace');
   Error.stackTraceLimit = 2;
+  Error.prepareStackTrace = structured;
   Error.captureStackTrace(holder, callerOfCaller);
   const { stack } = holder;
   Error.stackTraceLimit = limit;
-  return typeof stack === 'string' ? stack.split('\n')[2] : undefined;
+  Reflect.set(Error, 'prepareStackTrace', prepare);
+  return isSites(stack) ? stack[1] : undefined;
 }
 
-/** Reads `    at Reflector.run (file:///app/dist/cache/reflector.js:10:5)`. */
-function resolve(frame: string): Caller {
-  const place = frame.trimEnd().replace(/\)$/, '');
-  const match = /^(.*):(\d+):(\d+)$/.exec(place);
-  const [, before = '', line = '1', column = '1'] = match ?? [];
-  const url = before.slice(before.search(/file:\/\/|\/|[A-Za-z]:\\/));
-  const origin = sourceMapOf(url)?.findOrigin(Number(line), Number(column));
-  return origin && 'fileName' in origin
-    ? callerIn(origin.fileName, origin.lineNumber)
-    : callerIn(url, Number(line));
+function structured(_error: Error, sites: NodeJS.CallSite[]): NodeJS.CallSite[] {
+  return sites;
+}
+
+/** What `structured` made, unless somebody has forbidden to set it. */
+function isSites(stack: unknown): stack is readonly NodeJS.CallSite[] {
+  return Array.isArray(stack);
 }
 
 function callerIn(path: string, line: number): Caller {
@@ -60,16 +76,50 @@ function callerIn(path: string, line: number): Caller {
   return file ? { file, folder: folder ?? '', line } : UNKNOWN;
 }
 
-function sourceMapOf(url: string): SourceMap | undefined {
+function originsOf(url: string): Origins | undefined {
   if (!url.startsWith('file://') || !/\.[cm]?js$/.test(url)) return undefined;
-  if (!sourceMaps.has(url)) sourceMaps.set(url, readSourceMap(url));
-  return sourceMaps.get(url);
+  let known = origins.get(url);
+  if (!known) {
+    known = firstOf(placesBeside(url), sourceMapBeside(url));
+    origins.set(url, known);
+  }
+  return known;
 }
 
-/** A missing or broken map costs the original line number, never the log line. */
-function readSourceMap(url: string): SourceMap | undefined {
+function firstOf(quick: Origins, thorough: Origins): Origins {
+  return (line, column) => quick(line, column) ?? thorough(line, column);
+}
+
+/** What `hack/bundle.ts` wrote of the places that log: `{"12:345":"cache/reflector.ts:110"}`. */
+function placesBeside(url: string): Origins {
+  const places = readBeside(url, CALLERS_SUFFIX, (json) => new Map(Object.entries(json)));
+  return (line, column) => {
+    const place: unknown = places?.get(`${line}:${column}`);
+    const [, path, number] = /^(.*):(\d+)$/.exec(typeof place === 'string' ? place : '') ?? [];
+    return path === undefined ? undefined : callerIn(path, Number(number));
+  };
+}
+
+/** The source map, read once there is a place that is not known otherwise. */
+function sourceMapBeside(url: string): Origins {
+  let map: { readonly found: SourceMap | undefined } | undefined;
+  return (line, column) => {
+    map ??= { found: readBeside(url, '.map', (json: SourceMapPayload) => new SourceMap(json)) };
+    const origin = map.found?.findOrigin(line, column);
+    return origin && 'fileName' in origin
+      ? callerIn(origin.fileName, origin.lineNumber)
+      : undefined;
+  };
+}
+
+/** A missing or broken file costs the original line number, never the log line. */
+function readBeside<J extends object, T>(
+  url: string,
+  suffix: string,
+  read: (json: J) => T,
+): T | undefined {
   try {
-    return new SourceMap(JSON.parse(readFileSync(fileURLToPath(`${url}.map`), 'utf8')));
+    return read(JSON.parse(readFileSync(fileURLToPath(`${url}${suffix}`), 'utf8')));
   } catch {
     return undefined;
   }

@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
 import type { LoggingOptions } from '../../../src/cli/logging.ts';
 import { createLogger } from '../../../src/cli/logging.ts';
 import { preciseNow } from '../../../src/cli/precise-now.ts';
@@ -110,24 +106,6 @@ test('the header names the line that logged', () => {
   const [first, second] = lines.map((line) => Number(/logging\.test\.ts:(\d+)\]/.exec(line)?.[1]));
   assert.ok(first && second && second === first + 1, lines.join(''));
   assert.match(lines[0] ?? '', /^I0129 \d\d:06:17\.047280       7 logging\.test\.ts:\d+\] "m"\n$/);
-});
-
-test('a compiled file is traced back to its source', async (context) => {
-  const folder = mkdtempSync(join(tmpdir(), 'caller-'));
-  context.after(() => rmSync(folder, { recursive: true }));
-  writeFileSync(
-    join(folder, 'sync.js'),
-    'export function sync(log) { log.info("m"); }\n//# sourceMappingURL=sync.js.map\n',
-  );
-  const map = { version: 3, sources: ['../src/sync.ts'], names: [], mappings: 'AAoCA' };
-  writeFileSync(join(folder, 'sync.js.map'), JSON.stringify(map));
-  const compiled: unknown = await import(pathToFileURL(join(folder, 'sync.js')).href);
-  assert.ok(typeof compiled === 'object' && compiled && 'sync' in compiled);
-  const lines: string[] = [];
-  const { sync } = compiled;
-  assert.ok(typeof sync === 'function');
-  Reflect.apply(sync, undefined, [logTo(lines, { skipHeaders: false, addDirHeader: true })]);
-  assert.match(lines[0] ?? '', / src\/sync\.ts:37\] "m"\n$/);
 });
 
 describe('JSON', () => {
