@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
-import type { SourceMapPayload } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 /** The place in the source that a log line comes from. */
@@ -92,9 +91,12 @@ function firstOf(quick: Origins, thorough: Origins): Origins {
 
 /** What `hack/bundle.ts` wrote of the places that log: `{"12:345":"cache/reflector.ts:110"}`. */
 function placesBeside(url: string): Origins {
-  const places = readBeside(url, CALLERS_SUFFIX, (json) => new Map(Object.entries(json)));
+  const places = beside(
+    `${url}${CALLERS_SUFFIX}`,
+    (text) => new Map<string, unknown>(Object.entries(JSON.parse(text))),
+  );
   return (line, column) => {
-    const place: unknown = places?.get(`${line}:${column}`);
+    const place = places?.get(`${line}:${column}`);
     const [, path, number] = /^(.*):(\d+)$/.exec(typeof place === 'string' ? place : '') ?? [];
     return path === undefined ? undefined : callerIn(path, Number(number));
   };
@@ -102,10 +104,10 @@ function placesBeside(url: string): Origins {
 
 /** The source map, read once there is a place that is not known otherwise. */
 function sourceMapBeside(url: string): Origins {
-  let map: { readonly found: SourceMap | undefined } | undefined;
+  let map: { readonly read: SourceMap | undefined } | undefined;
   return (line, column) => {
-    map ??= { found: readBeside(url, '.map', (json: SourceMapPayload) => new SourceMap(json)) };
-    const origin = map.found?.findOrigin(line, column);
+    map ??= { read: beside(`${url}.map`, (text) => new SourceMap(JSON.parse(text))) };
+    const origin = map.read?.findOrigin(line, column);
     return origin && 'fileName' in origin
       ? callerIn(origin.fileName, origin.lineNumber)
       : undefined;
@@ -113,13 +115,9 @@ function sourceMapBeside(url: string): Origins {
 }
 
 /** A missing or broken file costs the original line number, never the log line. */
-function readBeside<J extends object, T>(
-  url: string,
-  suffix: string,
-  read: (json: J) => T,
-): T | undefined {
+function beside<T>(url: string, read: (text: string) => T): T | undefined {
   try {
-    return read(JSON.parse(readFileSync(fileURLToPath(`${url}${suffix}`), 'utf8')));
+    return read(readFileSync(fileURLToPath(url), 'utf8'));
   } catch {
     return undefined;
   }
