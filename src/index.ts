@@ -118,6 +118,8 @@ export type { Progress } from './cache/progress.ts';
 export type { InformerPart, SharedInformer } from './cache/shared-informer.ts';
 
 // Queue and workers.
+export { formatCause } from './workqueue/cause.ts';
+export type { Cause } from './workqueue/cause.ts';
 export { done, postpone, requeueAfter, TerminalError } from './workqueue/outcome.ts';
 export type { Outcome } from './workqueue/outcome.ts';
 export {
@@ -172,6 +174,7 @@ export type { KeySink, ToKeys } from './manager/enqueue.ts';
 export { freshStart } from './manager/fresh-start.ts';
 export type { FieldPath } from './manager/changed-paths.ts';
 export type { HotLoop } from './manager/loop-evidence.ts';
+export type { Hold } from './manager/holds.ts';
 export { HttpServer } from './manager/http-server.ts';
 export type { HealthCheck, HttpServerRoutes } from './manager/http-server.ts';
 export { Manager } from './manager/manager.ts';

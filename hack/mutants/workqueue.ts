@@ -23,7 +23,7 @@ export const WORKQUEUE: readonly Mutant[] = [
     file: 'work-queue.ts',
     fault: 'a change during the run of its key is lost',
     find: "if (wish?.state === 'held') {",
-    put: "if (wish?.state === 'held' && wish.causes.size > 1) {",
+    put: "if (wish?.state === 'held' && wish.causes.counts.size > 1) {",
   },
   {
     file: 'work-queue.ts',
@@ -134,15 +134,15 @@ export const WORKQUEUE: readonly Mutant[] = [
     put: 'if (wish) { this.#makeReady(wish); this.#handOut(); }',
   },
   {
-    file: 'wish.ts',
+    file: 'cause.ts',
     fault: 'one cause more than the bound',
-    find: 'wish.causes.size < MAX_CAUSES',
-    put: 'wish.causes.size <= MAX_CAUSES',
+    find: 'to.counts.size < MAX_CAUSES',
+    put: 'to.counts.size <= MAX_CAUSES',
   },
   {
-    file: 'wish.ts',
+    file: 'cause.ts',
     fault: 'causes that found no place are not counted',
-    find: 'else wish.omittedCauses++;',
+    find: 'else to.omitted += times;',
     put: '',
   },
   {

@@ -102,7 +102,8 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     livez: leadership ? [leads(leadership)] : [],
     readyz: [...readiness(() => informers.informers, clock), stops(stopping.signal)],
   };
-  const pages = history && debugPages({ controllers: () => debugged, history, redact: redactText });
+  const pages =
+    history && debugPages({ controllers: () => debugged, history, clock, redact: redactText });
   const manager = new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership })
     .add('servers', ...servers(deps, config, health, pages))
     .add('servers', greeting(client, log))

@@ -15,6 +15,7 @@ import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
 import { runAll } from '../util/run-all.ts';
 import type { Runnable } from '../util/runnable.ts';
+import type { Cause } from '../workqueue/cause.ts';
 import { postpone } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import { exponentialLimiter } from '../workqueue/rate-limiter.ts';
@@ -39,7 +40,7 @@ export interface SyncContext {
   /** Its writes are remembered, so that no later run of this key sees a cache from before them. */
   readonly client: Client;
   /** Why this key runs: what happened since its last run, merged and bounded. */
-  readonly causes: readonly string[];
+  readonly causes: readonly Cause[];
 }
 
 /**
@@ -140,6 +141,8 @@ export class Controller implements Runnable {
   readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #registrations: Registration[] = [];
   readonly #feeds: Feed[] = [];
+  /** Finds the key of the object, of the kind this controller is for, that controls another. */
+  #ownerOf: ToKeys<KubernetesObject> | undefined;
   readonly #informers = new Set<SharedInformer>();
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
@@ -186,6 +189,7 @@ export class Controller implements Runnable {
   /** The kind this controller is for: its objects' keys are queued. */
   for<T extends KubernetesObject>(informer: SharedInformer<T>): this {
     this.#gate.track(informer, true);
+    this.#ownerOf = toController(informer.resource);
     return this.#watch(informer, toItself);
   }
 
@@ -211,6 +215,7 @@ export class Controller implements Runnable {
     this.#informers.add(informer);
     const handler = enqueue(resource, this.#sink, toKeys, {
       detailed: () => this.#runs.isDetailed,
+      isChild: (key, object) => this.#ownerOf?.(object) === key,
       onChange: (key, before, after) => this.#gate.saw(key, resource, before, after),
     });
     this.#registrations.push(
@@ -246,6 +251,7 @@ export class Controller implements Runnable {
       await runAll([(signal) => this.#pool.run(signal), ...feeds], signal);
     } finally {
       this.#gate.close();
+      this.#runs.close();
     }
     log.info('Stopped controller');
   }
@@ -277,7 +283,10 @@ export class Controller implements Runnable {
   readonly #sync = async (key: ObjectKey, context: HandlerContext): Promise<Outcome> => {
     const { signal, log, causes } = context;
     const held = await this.#gate.hold(key, signal);
-    if (held) return held;
+    if (held) {
+      this.#runs.held(key, held.reason ?? 'held back');
+      return held;
+    }
     const recorder = this.#runs.begin(key, context);
     const client = observedClient(this.#deps.client, this.#deps.clock, (call) => {
       this.#gate.called(key, call);

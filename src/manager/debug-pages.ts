@@ -1,10 +1,12 @@
 import { objectKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
+import type { Clock } from '../util/clock.ts';
 import type { WorkQueue } from '../workqueue/work-queue.ts';
 import { formatPath } from './changed-paths.ts';
 import type { HotLoop } from './loop-evidence.ts';
-import type { RunHistory } from './run-history.ts';
+import type { KeyHistory, RunHistory } from './run-history.ts';
+import { hottest, slowest } from './run-ranking.ts';
 
 /** An answer of a page. */
 export interface Page {
@@ -28,6 +30,7 @@ export interface DebugPagesDeps {
   readonly controllers: () => readonly DebuggedController[];
   /** The one that the controllers share. */
   readonly history: RunHistory;
+  readonly clock: Pick<Clock, 'now'>;
   /**
    * What masks credentials in texts, as for the log: messages of errors are shown.
    * @default nothing is masked
@@ -45,12 +48,12 @@ const MOST_RANKED = 20;
  * who may see them should reach it.
  *
  * - `/debug/queues`: what waits, since when and why, what runs, hot loops, and the keys that took the
- *   most time.
+ *   most time, that had the slowest runs, and that run most often.
  * - `/debug/why?key=NAMESPACE/NAME`, and `&controller=NAME`: where the key is now, and its last runs
  *   with their causes, calls and ends.
  */
 export function debugPages(deps: DebugPagesDeps): Pages {
-  const { controllers, history, redact = (text: string) => text } = deps;
+  const { controllers, history, clock, redact = (text: string) => text } = deps;
   const shown = (_: string, member: unknown): unknown => {
     if (typeof member === 'string') return redact(member);
     return typeof member === 'number' ? Math.round(member * 1000) / 1000 : member;
@@ -63,7 +66,15 @@ export function debugPages(deps: DebugPagesDeps): Pages {
   return new Map<string, (query: URLSearchParams) => Page>([
     [
       '/debug/queues',
-      () => json(200, { controllers: controllers().map(queueOf), busiest: busiest(history) }),
+      () => {
+        const keys = history.all();
+        return json(200, {
+          controllers: controllers().map((controller) => queueOf(controller, history)),
+          busiest: busiest(keys),
+          slowest: slowest(keys, MOST_RANKED),
+          hottest: hottest(keys, MOST_RANKED, clock.now()),
+        });
+      },
     ],
     [
       '/debug/why',
@@ -82,13 +93,17 @@ export function debugPages(deps: DebugPagesDeps): Pages {
   ]);
 }
 
-function queueOf({ name, queue, hotLoops }: DebuggedController) {
+function queueOf({ name, queue, hotLoops }: DebuggedController, history: RunHistory) {
   const { ready, delayed, processing } = queue.snapshot();
   return {
     controller: name,
     ready: some(ready),
     delayed: some(delayed.toSorted((a, b) => a.dueInMs - b.dueInMs)),
-    processing: some(processing),
+    processing: some(
+      processing.map(({ key, forMs, again }) => {
+        return { key, forMs, again, causes: causesNow(name, key, history) };
+      }),
+    ),
     hotLoops: hotLoops.slice(0, MOST_KEYS).map(loopOf),
   };
 }
@@ -97,9 +112,14 @@ function some<T>(all: readonly T[]): { readonly count: number; readonly keys: re
   return { count: all.length, keys: all.slice(0, MOST_KEYS) };
 }
 
-function busiest(history: RunHistory) {
-  return history
-    .all()
+/** Why a key runs at this moment, if that was taken down. */
+function causesNow(controller: string, key: string, history: RunHistory) {
+  const run = history.of(controller, key)?.last.at(-1);
+  return run && !run.end ? run.causes : [];
+}
+
+function busiest(keys: readonly KeyHistory[]) {
+  return keys
     .toSorted((a, b) => b.busyMs - a.busyMs)
     .slice(0, MOST_RANKED)
     .map(({ last: _, ...totals }) => totals);

@@ -20,10 +20,13 @@ export type ToKeys<T extends KubernetesObject> = (
 
 export interface EnqueueOptions {
   /**
-   * Whether anybody reads causes closely right now: then they tell which fields an update changed.
+   * Whether anybody reads causes closely right now: then they tell which fields an update changed,
+   * and what is a child.
    * @default never
    */
   readonly detailed?: (() => boolean) | undefined;
+  /** Whether what `key` names controls the object. */
+  readonly isChild?: ((key: ObjectKey, object: Concerned) => boolean) | undefined;
   /**
    * Told of each change that concerns a key, before the key is added. What an object has come to, or
    * what it was, is absent where it does not concern the key; resyncs are no changes.
@@ -48,7 +51,11 @@ export function enqueue<T extends KubernetesObject>(
   resource: Resource<T>,
   queue: KeySink,
   toKeys: ToKeys<T>,
-  { detailed = () => false, onChange = () => undefined }: EnqueueOptions = {},
+  {
+    detailed = () => false,
+    isChild = () => false,
+    onChange = () => undefined,
+  }: EnqueueOptions = {},
 ): InformerHandler<T> {
   const keysOf = (object: DeepReadonly<T>): readonly ObjectKey[] => {
     const keys = toKeys(object) ?? [];
@@ -61,9 +68,12 @@ export function enqueue<T extends KubernetesObject>(
     priority?: number,
   ) => {
     if (keys.length === 0) return;
-    const cause = `${resource.kind} ${keyOf(object)} ${event}`;
-    for (const key of keys)
+    const what = `${resource.kind} ${keyOf(object)} ${event}`;
+    const isDetailed = detailed();
+    for (const key of keys) {
+      const cause = isDetailed && isChild(key, object) ? `child ${what}` : what;
       queue.add(key, priority === undefined ? { cause } : { cause, priority });
+    }
   };
   const tell = (
     keys: readonly ObjectKey[],

@@ -8,7 +8,7 @@ import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { postpone } from '../workqueue/outcome.ts';
-import type { Outcome } from '../workqueue/outcome.ts';
+import type { Postponed } from '../workqueue/outcome.ts';
 import { exponentialLimiter } from '../workqueue/rate-limiter.ts';
 import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import { HotLoops } from './hot-loop.ts';
@@ -87,7 +87,7 @@ export class Gate {
   }
 
   /** How long `key` has to wait, and for what; undefined if it may run. */
-  async hold(key: ObjectKey, signal: AbortSignal): Promise<Outcome | undefined> {
+  async hold(key: ObjectKey, signal: AbortSignal): Promise<Postponed | undefined> {
     const { metrics } = this.#deps;
     if (!this.#writes.visible(key)) {
       // The write's own event will wake the key; this is the net under it.

@@ -2,7 +2,9 @@ import { isApiError } from '../api/api-error.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { ReconcileResult } from '../metrics/reconcile-metrics.ts';
+import type { Cause } from '../workqueue/cause.ts';
 import type { Run, RunEnd } from '../workqueue/run-report.ts';
+import type { Hold } from './holds.ts';
 import type { EndedCall } from './observed-client.ts';
 
 /** One run of a key: why, what it did, what became of it. */
@@ -11,6 +13,8 @@ export interface RunRecord extends Run {
   readonly key: ObjectKey;
   /** RFC 3339, by the wall clock. */
   readonly startedAt: string;
+  /** What held the key back before, though it was its turn. */
+  readonly held: readonly Hold[];
   /** In order of their ends, bounded. */
   readonly calls: readonly CallRecord[];
   /** How many calls found no place in `calls`. */
@@ -60,6 +64,12 @@ export interface RunHistoryOptions {
    * @default 5
    */
   readonly runsPerKey?: number | undefined;
+  /**
+   * Characters of all that is remembered, however long names and messages are: beyond that, what
+   * ran longest ago is forgotten.
+   * @default 8_000_000
+   */
+  readonly characters?: number | undefined;
 }
 
 /** Calls of a run that are told apart; of a text, so many characters are kept. */
@@ -72,16 +82,37 @@ const FAILURES: ReadonlySet<ReconcileResult> = new Set(['error', 'terminalError'
 export class RunRecorder {
   readonly #calls: CallRecord[] = [];
   #record: RunRecord;
+  #characters = 0;
 
-  constructor(controller: string, key: ObjectKey, run: Run, nowMs: number) {
-    const { reconcileID, causes, omittedCauses, queuedMs } = run;
-    const startedAt = new Date(nowMs).toISOString();
-    const about = { controller, key, reconcileID, causes, omittedCauses, queuedMs, startedAt };
-    this.#record = { ...about, calls: this.#calls, omittedCalls: 0 };
+  /**
+   * @param held what held the key back before
+   * @param nowMs by the wall clock
+   */
+  constructor(controller: string, key: ObjectKey, run: Run, held: readonly Hold[], nowMs: number) {
+    const { reconcileID, omittedCauses, attempt, delayedMs, queuedMs } = run;
+    this.#record = {
+      controller,
+      key,
+      reconcileID,
+      causes: run.causes.map(brief),
+      omittedCauses,
+      attempt,
+      delayedMs,
+      queuedMs,
+      startedAt: new Date(nowMs).toISOString(),
+      held,
+      calls: this.#calls,
+      omittedCalls: 0,
+    };
   }
 
   get record(): RunRecord {
     return this.#record;
+  }
+
+  /** Of its texts, once it has ended. */
+  get characters(): number {
+    return this.#characters;
   }
 
   called(call: EndedCall): void {
@@ -93,6 +124,7 @@ export class RunRecorder {
     const message = error === undefined ? {} : { error: cut(messageOf(error)) };
     const end = { result, tookMs, requeueAfterMs, reason, ...message };
     this.#record = { ...this.#record, end };
+    this.#characters = charactersOf(this.#record);
   }
 }
 
@@ -103,17 +135,21 @@ export class RunRecorder {
 export class RunHistory {
   readonly #capacity: number;
   readonly #runsPerKey: number;
+  readonly #mostCharacters: number;
+  #characters = 0;
   /** In the order in which they ran last. */
   readonly #keys = new Map<string, Remembered>();
 
-  constructor({ keys = 1000, runsPerKey = 5 }: RunHistoryOptions = {}) {
-    for (const [field, value] of Object.entries({ keys, runsPerKey })) {
+  constructor(options: RunHistoryOptions = {}) {
+    const { keys = 1000, runsPerKey = 5, characters = 8_000_000 } = options;
+    for (const [field, value] of Object.entries({ keys, runsPerKey, characters })) {
       if (!Number.isSafeInteger(value) || value < 1) {
         throw new RangeError(`${field} must be a positive integer: got ${value}`);
       }
     }
     this.#capacity = keys;
     this.#runsPerKey = runsPerKey;
+    this.#mostCharacters = characters;
   }
 
   /** A run has begun. */
@@ -129,21 +165,30 @@ export class RunHistory {
       last: [],
     };
     known.last.push(recorder);
-    if (known.last.length > this.#runsPerKey) known.last.shift();
+    if (known.last.length > this.#runsPerKey)
+      this.#characters -= known.last.shift()?.characters ?? 0;
     this.#keys.delete(id);
     this.#keys.set(id, known);
-    if (this.#keys.size <= this.#capacity) return;
-    const [oldest] = this.#keys.keys();
-    if (oldest !== undefined) this.#keys.delete(oldest);
+    if (this.#keys.size > this.#capacity) this.#forgetOldest();
   }
 
   /** It has ended: `recorder` knows how. */
-  ended({ record: { controller, key, end } }: RunRecorder): void {
+  ended({ record: { controller, key, end }, characters }: RunRecorder): void {
     const known = this.#keys.get(idOf(controller, key));
     if (!known || !end) return;
     known.runs++;
     known.busyMs += end.tookMs;
     if (FAILURES.has(end.result)) known.failures++;
+    this.#characters += characters;
+    while (this.#characters > this.#mostCharacters && this.#keys.size > 1) this.#forgetOldest();
+  }
+
+  #forgetOldest(): void {
+    for (const [id, { last }] of this.#keys) {
+      this.#keys.delete(id);
+      for (const recorder of last) this.#characters -= recorder.characters;
+      return;
+    }
   }
 
   of(controller: string, key: string): KeyHistory | undefined {
@@ -199,6 +244,18 @@ export function formatCall({ verb, resource, at, code, error, ms }: CallRecord):
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** About what it costs to remember a run: its texts; all else is of one size. */
+function charactersOf({ causes, calls, end }: RunRecord): number {
+  let characters = end?.error?.length ?? 0;
+  for (const { text } of causes) characters += text.length;
+  for (const { resource, at } of calls) characters += resource.length + at.length;
+  return characters;
+}
+
+function brief(cause: Cause): Cause {
+  return { ...cause, text: cut(cause.text) };
 }
 
 function cut(text: string): string {

@@ -3,12 +3,13 @@ import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { logRun } from '../workqueue/run-report.ts';
 import type { Run, RunReport } from '../workqueue/run-report.ts';
+import { formatHold, Holds } from './holds.ts';
 import { formatCall, RunRecorder } from './run-history.ts';
 import type { RunHistory } from './run-history.ts';
 
 export interface RunLogDeps {
   readonly controller: string;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly log: Logger;
   readonly history: RunHistory | undefined;
 }
@@ -20,12 +21,14 @@ export interface RunLogDeps {
 export class RunLog {
   readonly #deps: RunLogDeps;
   readonly #detailLog: Logger;
+  readonly #holds: Holds;
   /** Of the runs under way. */
   readonly #recorders = new Map<ObjectKey, RunRecorder>();
 
   constructor(deps: RunLogDeps) {
     this.#deps = deps;
     this.#detailLog = deps.log.v(4);
+    this.#holds = new Holds(deps.clock);
   }
 
   /** True if somebody can see details right now. */
@@ -33,14 +36,25 @@ export class RunLog {
     return this.#deps.history !== undefined || this.#detailLog.enabled;
   }
 
+  /** It is the turn of `key`, and it may not run. */
+  held(key: ObjectKey, reason: string): void {
+    if (this.isDetailed) this.#holds.add(key, reason);
+  }
+
   /** A run of `key` begins, which until its end has the key for itself. */
   begin(key: ObjectKey, run: Run): RunRecorder | undefined {
+    const held = this.#holds.take(key);
     if (!this.isDetailed) return undefined;
     const { controller, clock, history } = this.#deps;
-    const recorder = new RunRecorder(controller, key, run, clock.now());
+    const recorder = new RunRecorder(controller, key, run, held, clock.now());
     this.#recorders.set(key, recorder);
     history?.began(recorder);
     return recorder;
+  }
+
+  /** No key runs any more. */
+  close(): void {
+    this.#holds.clear();
   }
 
   /** A run has ended, or a key was put off before it began. */
@@ -53,8 +67,9 @@ export class RunLog {
     this.#recorders.delete(report.key);
     recorder.ended(report);
     this.#deps.history?.ended(recorder);
-    const { calls, omittedCalls } = recorder.record;
+    const { held, calls, omittedCalls } = recorder.record;
     logRun(report, log, {
+      ...(held.length > 0 && { held: held.map(formatHold) }),
       calls: calls.map(formatCall),
       ...(omittedCalls > 0 && { omittedCalls }),
     });

@@ -6,7 +6,12 @@ export type Outcome =
   /** Nothing more until something changes. */
   | { readonly kind: 'done' }
   /** Once more after `ms` milliseconds, or earlier if something changes. */
-  | { readonly kind: 'requeueAfter'; readonly ms: number }
+  | {
+      readonly kind: 'requeueAfter';
+      readonly ms: number;
+      /** What is planned, for people: `the schedule is due`. */
+      readonly reason?: string | undefined;
+    }
   /**
    * It could not be dealt with yet: once more after `ms` milliseconds, or earlier if something
    * changes. That is no success; failures before it still count, and what the key was to run for is
@@ -19,6 +24,8 @@ export type Outcome =
       readonly reason?: string | undefined;
     };
 
+export type Postponed = Extract<Outcome, { readonly kind: 'postponed' }>;
+
 const DONE: Outcome = Object.freeze({ kind: 'done' });
 
 export function done(): Outcome {
@@ -26,17 +33,18 @@ export function done(): Outcome {
 }
 
 /**
+ * @param reason what is planned, for people
  * @throws {RangeError} if `ms` is not a finite number; below 0 it means 0
  */
-export function requeueAfter(ms: number): Outcome {
-  return { kind: 'requeueAfter', ms: delay('requeueAfter', ms) };
+export function requeueAfter(ms: number, reason?: string): Outcome {
+  return { kind: 'requeueAfter', ms: delay('requeueAfter', ms), ...(reason && { reason }) };
 }
 
 /**
  * @param reason what is waited for, for people
  * @throws {RangeError} if `ms` is not a finite number; below 0 it means 0
  */
-export function postpone(ms: number, reason?: string): Outcome {
+export function postpone(ms: number, reason?: string): Postponed {
   return { kind: 'postponed', ms: delay('postpone', ms), ...(reason && { reason }) };
 }
 

@@ -1,6 +1,8 @@
 import type { ReconcileResult } from '../metrics/reconcile-metrics.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { LogFields, Logger } from '../util/logger.ts';
+import { formatCause } from './cause.ts';
+import type { Cause } from './cause.ts';
 import type { Taken } from './work-queue.ts';
 
 /** A run of a key, at its beginning. */
@@ -8,9 +10,13 @@ export interface Run {
   /** Eight hexadecimal digits; on every log line of the run. */
   readonly reconcileID: string;
   /** Why the key runs, as far as its additions said: first ones first, merged and bounded. */
-  readonly causes: readonly string[];
+  readonly causes: readonly Cause[];
   /** How many additions had a cause that found no place in `causes`. */
   readonly omittedCauses: number;
+  /** 1, and one more for each failure of the key since it last succeeded. */
+  readonly attempt: number;
+  /** From the first addition of the key until it was ready, in milliseconds: a backoff, or a plan. */
+  readonly delayedMs: number;
   /** How long the key was ready before it was handed out, in milliseconds. */
   readonly queuedMs: number;
 }
@@ -22,7 +28,7 @@ export interface RunEnd {
   readonly tookMs: number;
   /** In how many milliseconds the key runs again; absent if only something new makes it run. */
   readonly requeueAfterMs?: number | undefined;
-  /** Why it was put off, if it was. */
+  /** Why it is put off, or runs again by plan, if that was said. */
   readonly reason?: string | undefined;
   /** What it was rejected with. */
   readonly error?: unknown;
@@ -33,12 +39,18 @@ export interface RunReport<K> extends Run, RunEnd {
   readonly key: K;
 }
 
-/** The run that begins with `taken`. */
+/**
+ * The run that begins with `taken`.
+ *
+ * @param retries failures of the key since it last succeeded
+ */
 export function newRun(
-  { causes, omittedCauses, queuedMs }: Taken<unknown>,
+  { causes, omittedCauses, delayedMs, queuedMs }: Taken<unknown>,
+  retries: number,
   random: () => number,
 ): Run {
-  return { reconcileID: shortId(random), causes, omittedCauses, queuedMs };
+  const attempt = retries + 1;
+  return { reconcileID: shortId(random), causes, omittedCauses, attempt, delayedMs, queuedMs };
 }
 
 /** Enough to find the lines of one run, not to tell all runs apart. */
@@ -55,14 +67,17 @@ function shortId(random: () => number): string {
  * @param more what else the line is to say
  */
 export function logRun(report: RunReport<unknown>, log: Logger, more: LogFields = {}): void {
-  const { result, tookMs, queuedMs, causes, omittedCauses, requeueAfterMs, reason } = report;
+  const { result, tookMs, delayedMs, queuedMs, attempt, requeueAfterMs, reason } = report;
+  const { causes, omittedCauses } = report;
   const line = log.v(requeueAfterMs === undefined ? 4 : 3);
   if (!line.enabled) return;
   line.info('Finished syncing', {
     result,
     duration: formatDuration(tookMs),
+    ...(attempt > 1 && { attempt }),
+    ...(delayedMs > 0 && { delayed: formatDuration(delayedMs) }),
     queued: formatDuration(queuedMs),
-    causes,
+    causes: causes.map(formatCause),
     ...(omittedCauses > 0 && { omittedCauses }),
     ...(requeueAfterMs !== undefined && { requeueAfter: formatDuration(requeueAfterMs) }),
     ...(reason !== undefined && { reason }),

@@ -1,3 +1,5 @@
+import { causesOf } from './cause.ts';
+import type { Cause } from './cause.ts';
 import type { Wish } from './wish.ts';
 
 /** A work queue at one moment, for people. */
@@ -11,7 +13,7 @@ export interface WaitingKey<K> {
   readonly key: K;
   readonly tenant: string;
   readonly priority: number;
-  readonly causes: readonly string[];
+  readonly causes: readonly Cause[];
 }
 
 export interface KeyInFlight<K> {
@@ -30,7 +32,7 @@ export function snapshotOf<K>(
   const ready = [];
   const delayed = [];
   for (const { key, tenant, priority, causes, state, readyAtMs } of wishes.values()) {
-    const waiting = { key, tenant, priority, causes: [...causes] };
+    const waiting = { key, tenant, priority, causes: causesOf(causes) };
     if (state === 'ready') ready.push({ ...waiting, queuedMs: nowMs - readyAtMs });
     if (state === 'delayed') delayed.push({ ...waiting, dueInMs: readyAtMs - nowMs });
   }

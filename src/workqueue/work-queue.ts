@@ -2,13 +2,15 @@ import type { QueueMetrics, WorkqueueMetrics } from '../metrics/workqueue-metric
 import { noWorkqueueMetrics } from '../metrics/workqueue-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
+import { addCauses, causesOf } from './cause.ts';
+import type { Cause } from './cause.ts';
 import { DelayedKeys } from './delayed-keys.ts';
 import { exponentialLimiter } from './rate-limiter.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import { ReadyKeys } from './ready-keys.ts';
 import { snapshotOf } from './snapshot.ts';
 import type { WorkQueueSnapshot } from './snapshot.ts';
-import { addCauses, newWish } from './wish.ts';
+import { newWish } from './wish.ts';
 import type { Wish } from './wish.ts';
 
 /** Of keys that nobody waits for: those of the first list and of resyncs. Fresh changes have 0. */
@@ -46,18 +48,20 @@ export interface AddOptions {
    * @default 0
    */
   readonly afterMs?: number | undefined;
-  /** Why the key is added, for people. Equal causes are kept once. */
-  readonly cause?: string | readonly string[] | undefined;
+  /** Why the key is added, for people; or all the causes of a run that was put off. */
+  readonly cause?: string | readonly Cause[] | undefined;
 }
 
 /** A key in flight: its holder, and nobody else, has it until `done`. */
 export interface Taken<K> {
   readonly key: K;
   /** Why it runs: the causes of all additions since it was last handed out, first ones first. */
-  readonly causes: readonly string[];
+  readonly causes: readonly Cause[];
   /** How many additions had a cause that found no place in `causes`. */
   readonly omittedCauses: number;
   readonly priority: number;
+  /** From its first addition until it was ready, in milliseconds: a backoff, or a plan. */
+  readonly delayedMs: number;
   /** How long it was ready, in milliseconds. */
   readonly queuedMs: number;
 }
@@ -193,8 +197,15 @@ export class WorkQueue<K> {
     this.#wishes.delete(wish.key);
     this.#processing.set(wish.key, now);
     this.#metrics.handedOut(queuedMs);
-    const { priority, omittedCauses } = wish;
-    return { key: wish.key, causes: [...wish.causes], omittedCauses, priority, queuedMs };
+    const { priority, causes, sinceMs, readyAtMs } = wish;
+    return {
+      key: wish.key,
+      causes: causesOf(causes),
+      omittedCauses: causes.omitted,
+      priority,
+      delayedMs: readyAtMs - sinceMs,
+      queuedMs,
+    };
   }
 
   /**
@@ -249,10 +260,10 @@ export class WorkQueue<K> {
   #merge(key: K, readyAtMs: number, priority: number, cause: AddOptions['cause'], now: number) {
     let wish = this.#wishes.get(key);
     if (!wish) {
-      wish = newWish(key, this.#tenantOf(key), priority);
+      wish = newWish(key, this.#tenantOf(key), priority, now);
       this.#wishes.set(key, wish);
     }
-    if (cause !== undefined) addCauses(wish, cause);
+    if (cause !== undefined) addCauses(wish.causes, cause);
     if (priority > wish.priority) {
       if (wish.state === 'ready') this.#ready.remove(key, wish.priority, wish.tenant);
       wish.priority = priority;

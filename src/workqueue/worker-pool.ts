@@ -198,7 +198,7 @@ export class WorkerPool<K> implements Runnable {
 
   async #work(taken: Taken<K>): Promise<void> {
     const { key } = taken;
-    const run = newRun(taken, this.#random);
+    const run = newRun(taken, this.#queue.retries(key), this.#random);
     const log = this.#log.with({ [this.#keyName]: key, reconcileID: run.reconcileID });
     const startedMs = this.#clock.monotonic();
     this.#metrics.started();
@@ -233,12 +233,13 @@ export class WorkerPool<K> implements Runnable {
         return { result: 'done' };
       case 'requeueAfter':
         this.#queue.forget(key);
-        this.#queue.add(key, { afterMs: ending.ms, priority, cause: 'requeued as planned' });
-        return { result: 'requeueAfter', requeueAfterMs: ending.ms };
+        this.#queue.add(key, { afterMs: ending.ms, priority, cause: planned(ending.reason) });
+        return { result: 'requeueAfter', requeueAfterMs: ending.ms, reason: ending.reason };
       case 'postponed': {
         // What it was to run for is still to be done.
         const { ms, reason } = ending;
-        const cause = [...causes, reason === undefined ? 'postponed' : `postponed: ${reason}`];
+        const text = reason === undefined ? 'postponed' : `postponed: ${reason}`;
+        const cause = [...causes, { text, times: 1 }];
         this.#queue.add(key, { afterMs: ms, priority, cause });
         return { result: 'requeueAfter', requeueAfterMs: ms, reason };
       }
@@ -283,6 +284,10 @@ export class WorkerPool<K> implements Runnable {
     }
     return { error, requeueAfterMs };
   }
+}
+
+function planned(reason: string | undefined): string {
+  return reason === undefined ? 'requeued as planned' : `requeued as planned: ${reason}`;
 }
 
 /** So much of an error's text becomes part of a cause. */

@@ -18,6 +18,7 @@ import { workqueueMetrics } from '../../src/metrics/workqueue-metrics.ts';
 import { EventBroadcaster } from '../../src/record/event-broadcaster.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';
 import { runAll } from '../../src/util/run-all.ts';
+import { formatCause } from '../../src/workqueue/cause.ts';
 import { done } from '../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { Simulation } from '../support/simulation.ts';
@@ -214,7 +215,7 @@ describe('given a controller that writes the time into a status at every run', (
     assert.equal(last.length, 5);
     assert.ok(runs > 12);
     const { causes, calls, end } = last.at(-1) ?? assert.fail();
-    assert.deepEqual(causes, [
+    assert.deepEqual(causes.map(formatCause), [
       'Pod default/web changed: .status.message',
       'postponed: in a hot loop',
     ]);
@@ -343,9 +344,9 @@ describe('given a daemon with pages for people who ask why', () => {
     };
     const [{ state, history } = assert.fail()] = why.controllers;
     assert.equal(state, 'idle');
-    const causes = history.last.flatMap((run) => run.causes);
+    const causes = history.last.flatMap((run) => run.causes.map(formatCause));
     assert.ok(
-      causes.includes('Pod default/test-count-0 changed: .spec.nodeName, .status.conditions'),
+      causes.includes('child Pod default/test-count-0 changed: .spec.nodeName, .status.conditions'),
       causes.join('\n'),
     );
     const calls = history.last.flatMap((run) => run.calls.map(formatCall));

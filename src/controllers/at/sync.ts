@@ -137,7 +137,7 @@ class AtSync {
     const leftMs = dueMs - this.#deps.clock.now();
     if (leftMs > 0) {
       await this.#tell({ kind: 'pending', reason: 'Scheduled', message: `Runs at ${schedule}` });
-      return requeueAfter(leftMs);
+      return requeueAfter(leftMs, 'its schedule is due');
     }
     return this.#start(parsed.words, dueMs);
   }
@@ -156,7 +156,7 @@ class AtSync {
       await this.#requireCurrent();
       // Reads take time, and in it the clock may have been set back.
       const leftMs = dueMs - this.#deps.clock.now();
-      if (leftMs > 0) return requeueAfter(leftMs);
+      if (leftMs > 0) return requeueAfter(leftMs, 'its schedule is due');
       try {
         present = await this.#create(words);
       } catch (cause) {

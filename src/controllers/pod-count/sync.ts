@@ -58,7 +58,7 @@ export function podCountSync({ nodes, pods, recorder, clock }: PodCountSyncDeps)
     }
     if (isLabelled(node, count)) return done();
     const waitMs = (notBeforeMs.get(key) ?? -Infinity) - clock.monotonic();
-    if (waitMs > 0) return requeueAfter(waitMs);
+    if (waitMs > 0) return requeueAfter(waitMs, 'the node may be labelled again');
     const { name, uid } = node.metadata;
     const body = { metadata: { uid, labels: { [LABEL]: String(count) } } };
     try {
@@ -76,7 +76,7 @@ export function podCountSync({ nodes, pods, recorder, clock }: PodCountSyncDeps)
         retryIn: formatDuration(FORBIDDEN_MS),
       });
       notBeforeMs.set(key, clock.monotonic() + FORBIDDEN_MS);
-      return requeueAfter(FORBIDDEN_MS);
+      return requeueAfter(FORBIDDEN_MS, 'nodes may be allowed to be labelled by now');
     }
     notBeforeMs.set(key, clock.monotonic() + INTERVAL_MS);
     recorder.normal(node, 'SuccessCalculatePod', `pod count is ${count}`);

@@ -112,8 +112,9 @@ function outcomeOf(progress: Progress, isNews: boolean): Outcome {
     case 'done':
       return done();
     case 'waiting': {
-      const { afterMs } = progress.wait;
-      return afterMs === undefined ? done() : requeueAfter(afterMs);
+      const { task, wait } = progress;
+      if (wait.afterMs === undefined) return done();
+      return requeueAfter(wait.afterMs, `${task}: ${wait.message}`);
     }
     case 'failed': {
       const { task, hook, cause } = progress;

@@ -14,6 +14,7 @@ import type { Registry } from '../../../src/metrics/registry.ts';
 import { workqueueMetrics } from '../../../src/metrics/workqueue-metrics.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { runAll } from '../../../src/util/run-all.ts';
+import { formatCause } from '../../../src/workqueue/cause.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
@@ -160,7 +161,7 @@ describe('a controller', () => {
     lagMs = 200;
     const seen: (readonly string[])[] = [];
     await start(async (_, context) => {
-      seen.push(context.causes);
+      seen.push(context.causes.map(formatCause));
       if (seen.length > 1) return done();
       const patch = { type: 'merge', body: { metadata: { labels: { seen: 'yes' } } } } as const;
       await context.client.patch(PODS, AT, patch, { signal: context.signal });
@@ -169,7 +170,7 @@ describe('a controller', () => {
     await clock.advance(1000);
     assert.deepEqual(seen[1], [
       'retry after an error: quota exceeded',
-      'postponed: a cache lags behind own writes',
+      'postponed: a cache lags behind own writes (3 times)',
       'Pod default/web changed: .metadata.labels',
     ]);
     const metric = await registry.getSingleMetric('crd_controller_stale_requeues_total')?.get();

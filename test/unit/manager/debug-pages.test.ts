@@ -8,7 +8,11 @@ import type { Pages } from '../../../src/manager/debug-pages.ts';
 import type { HotLoop } from '../../../src/manager/loop-evidence.ts';
 import { RunHistory, RunRecorder } from '../../../src/manager/run-history.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { formatCause } from '../../../src/workqueue/cause.ts';
+import type { Cause } from '../../../src/workqueue/cause.ts';
 import { WorkQueue } from '../../../src/workqueue/work-queue.ts';
+
+const ADDED: Cause = { text: 'Count added', times: 1 };
 
 const key = (name: string): ObjectKey => objectKey('default', name);
 
@@ -37,6 +41,7 @@ describe('the pages for people who ask why', () => {
     pages = debugPages({
       controllers: () => [{ name: 'count', queue, hotLoops: [LOOP] }],
       history,
+      clock,
       redact: (text) => text.replaceAll('hunter2', '***'),
     });
   });
@@ -46,16 +51,23 @@ describe('the pages for people who ask why', () => {
     return { status, body: JSON.parse(body) };
   };
 
-  /** A run of `key` that failed. */
-  function run(name: string, tookMs: number): void {
+  function begin(name: string): RunRecorder {
     const begun = {
       reconcileID: '0badcafe',
-      causes: ['Count added'],
+      causes: [ADDED],
       omittedCauses: 0,
+      attempt: 1,
+      delayedMs: 0,
       queuedMs: 1,
     };
-    const recorder = new RunRecorder('count', key(name), begun, clock.now());
+    const recorder = new RunRecorder('count', key(name), begun, [], clock.now());
     history.began(recorder);
+    return recorder;
+  }
+
+  /** A run of `key` that failed. */
+  function run(name: string, tookMs: number): void {
+    const recorder = begin(name);
     recorder.ended({ result: 'error', tookMs, error: new Error('password is hunter2') });
     history.ended(recorder);
   }
@@ -67,10 +79,13 @@ describe('the pages for people who ask why', () => {
     queue.add(key('later'), { afterMs: 9000 });
     queue.add(key('soon'), { afterMs: 5000 });
     await clock.advance(1000);
+    begin('running');
     run('quick', 1.00049);
     run('slow', 5000);
     const { status, body } = get('/debug/queues');
     assert.equal(status, 200);
+    const startedAt = new Date(clock.now()).toISOString();
+    const ran = { controller: 'count', result: 'error', startedAt, causes: [ADDED] };
     const waiting = { tenant: '', priority: 0, causes: [] };
     assert.deepEqual(body, {
       controllers: [
@@ -82,7 +97,7 @@ describe('the pages for people who ask why', () => {
               {
                 ...waiting,
                 key: 'default/waiting',
-                causes: ['Pod default/x deleted'],
+                causes: [{ text: 'Pod default/x deleted', times: 1 }],
                 queuedMs: 1000,
               },
             ],
@@ -96,7 +111,7 @@ describe('the pages for people who ask why', () => {
           },
           processing: {
             count: 1,
-            keys: [{ key: 'default/running', forMs: 1000, again: false }],
+            keys: [{ key: 'default/running', forMs: 1000, again: false, causes: [ADDED] }],
           },
           hotLoops: [
             {
@@ -114,7 +129,13 @@ describe('the pages for people who ask why', () => {
       busiest: [
         { controller: 'count', key: 'default/slow', runs: 1, failures: 1, busyMs: 5000 },
         { controller: 'count', key: 'default/quick', runs: 1, failures: 1, busyMs: 1 },
+        { controller: 'count', key: 'default/running', runs: 0, failures: 0, busyMs: 0 },
       ],
+      slowest: [
+        { ...ran, key: 'default/slow', tookMs: 5000 },
+        { ...ran, key: 'default/quick', tookMs: 1 },
+      ],
+      hottest: [],
     });
   });
 
@@ -133,19 +154,22 @@ describe('the pages for people who ask why', () => {
       controllers: {
         state: string;
         dueInMs: number;
-        causes: string[];
+        causes: Cause[];
         hotLoop: { kind: string };
-        history: { last: { causes: string[]; end: { error: string } }[] };
+        history: { last: { causes: Cause[]; end: { error: string } }[] };
       }[];
     };
     const [why] = controllers;
     assert.equal(status, 200);
     assert.deepEqual(
       [why?.state, why?.dueInMs, why?.causes, why?.hotLoop.kind],
-      ['delayed', 2000, ['postponed: in a hot loop'], 'disputed'],
+      ['delayed', 2000, [{ text: 'postponed: in a hot loop', times: 1 }], 'disputed'],
     );
     const [last] = why?.history.last ?? [];
-    assert.deepEqual([last?.causes, last?.end.error], [['Count added'], 'password is ***']);
+    assert.deepEqual(
+      [last?.causes.map(formatCause), last?.end.error],
+      [['Count added'], 'password is ***'],
+    );
   });
 
   it('know of no key that has neither run nor waits, and ask back for one', () => {

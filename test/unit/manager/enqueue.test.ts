@@ -85,6 +85,28 @@ describe('the handler that turns objects into keys', () => {
     );
   });
 
+  it('says what is a child, as long as somebody reads it', () => {
+    const { added, sink } = recording();
+    let detailed = true;
+    const owner = objectKey('default', 'test-count');
+    const handler = enqueue(PODS, sink, () => [owner, objectKey('default', 'friend')], {
+      detailed: () => detailed,
+      isChild: (key, object) => toController(COUNTS)(object) === key,
+    });
+    handler.onDelete?.(pod, true);
+    detailed = false;
+    handler.onDelete?.(pod, true);
+    assert.deepEqual(
+      added.map(([key, , cause]) => `${key}: ${cause}`),
+      [
+        'default/test-count: child Pod default/test-count-0 deleted',
+        'default/friend: Pod default/test-count-0 deleted',
+        'default/test-count: Pod default/test-count-0 deleted',
+        'default/friend: Pod default/test-count-0 deleted',
+      ],
+    );
+  });
+
   it('says what changed, as long as somebody reads it', () => {
     const { added, sink } = recording();
     let reads = 0;

@@ -5,13 +5,21 @@ import { PODS } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
 import { objectKey } from '../../../src/api/object-key.ts';
 import { formatCall, RunHistory, RunRecorder } from '../../../src/manager/run-history.ts';
-import type { RunEnd } from '../../../src/workqueue/run-report.ts';
+import type { Run, RunEnd } from '../../../src/workqueue/run-report.ts';
 
 const KEY = objectKey('default', 'web');
-const RUN = { reconcileID: '0badcafe', causes: ['Count added'], omittedCauses: 0, queuedMs: 3 };
+const RUN: Run = {
+  reconcileID: '0badcafe',
+  causes: [{ text: 'Count added', times: 2 }],
+  omittedCauses: 0,
+  attempt: 1,
+  delayedMs: 0,
+  queuedMs: 3,
+};
+const HELD = [{ reason: 'a cache lags behind own writes', times: 2, ms: 100 }];
 
 describe('the record of a run', () => {
-  const recorder = () => new RunRecorder('count', KEY, RUN, Date.UTC(2026, 0, 1));
+  const recorder = () => new RunRecorder('count', KEY, RUN, HELD, Date.UTC(2026, 0, 1));
 
   it('says why it ran, what it called and what became of it', () => {
     const run = recorder();
@@ -33,6 +41,7 @@ describe('the record of a run', () => {
       ...RUN,
       controller: 'count',
       key: KEY,
+      held: HELD,
       startedAt: '2026-01-01T00:00:00.000Z',
       omittedCalls: 0,
       end: { result: 'error', tookMs: 9, requeueAfterMs: 5, reason: undefined, error: 'modified' },
@@ -67,6 +76,7 @@ describe('the history of runs', () => {
       controller,
       objectKey('ns', name),
       { ...RUN, reconcileID: id },
+      [],
       0,
     );
     history.began(recorder);
@@ -108,6 +118,18 @@ describe('the history of runs', () => {
     );
     assert.equal(history.of('foo', 'ns/a'), undefined);
     assert.equal(history.of('count', 'ns/a')?.runs, 2);
+  });
+
+  it('forgets what ran longest ago when texts become too long', () => {
+    history = new RunHistory({ characters: 1000 });
+    const error = new Error('x'.repeat(200));
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const name of names) run('count', name, { result: 'error', tookMs: 1, error });
+    const keys = () => history.all().map(({ key }) => key);
+    assert.deepEqual(keys(), ['ns/f', 'ns/e', 'ns/d', 'ns/c']);
+    for (let at = 0; at < 20; at++) run('count', 'f', { result: 'done', tookMs: 1 });
+    for (const name of names) run('count', name, { result: 'done', tookMs: 1 });
+    assert.equal(keys().length, 6, 'runs that are forgotten weigh nothing');
   });
 
   it('refuses bounds that are none', () => {

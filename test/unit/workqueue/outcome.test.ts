@@ -6,6 +6,9 @@ test('an outcome says what is planned', () => {
   assert.deepEqual(done(), { kind: 'done' });
   assert.deepEqual(requeueAfter(1500), { kind: 'requeueAfter', ms: 1500 });
   assert.deepEqual(postpone(1500), { kind: 'postponed', ms: 1500 });
+  const reason = 'the schedule is due';
+  assert.deepEqual(requeueAfter(1, reason), { kind: 'requeueAfter', ms: 1, reason });
+  assert.deepEqual(postpone(1, reason), { kind: 'postponed', ms: 1, reason });
 });
 
 test('a time in the past is now, and one that is no number is refused', () => {

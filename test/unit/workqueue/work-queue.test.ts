@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { LOW_PRIORITY, WorkQueue } from '../../../src/workqueue/work-queue.ts';
 import type { WorkQueueOptions } from '../../../src/workqueue/work-queue.ts';
-import { MAX_CAUSES } from '../../../src/workqueue/wish.ts';
+import { MAX_CAUSES } from '../../../src/workqueue/cause.ts';
 
 function newQueue(options: WorkQueueOptions<string> = {}) {
   const clock = new FakeClock();
@@ -174,14 +174,17 @@ test('tenants take turns', () => {
   assert.deepEqual(drain(queue), ['a/1', 'b/1', 'a/2', 'b/2', 'a/3']);
 });
 
-test('the causes of all additions are kept once each, up to a bound, and reset by taking', () => {
+test('the causes of all additions are counted once each, up to a bound, and reset by taking', () => {
   const { queue } = newQueue();
   queue.add('a', { cause: 'Count changed' });
   queue.add('a', { cause: 'Pod deleted', afterMs: 100 });
   queue.add('a', { cause: 'Count changed' });
   queue.add('a');
   const first = queue.tryTake();
-  assert.deepEqual(first?.causes, ['Count changed', 'Pod deleted']);
+  assert.deepEqual(first?.causes, [
+    { text: 'Count changed', times: 2 },
+    { text: 'Pod deleted', times: 1 },
+  ]);
   for (let i = 0; i < MAX_CAUSES + 5; i++) queue.add('a', { cause: `cause ${i}` });
   queue.done('a');
   const second = queue.tryTake();
@@ -189,11 +192,20 @@ test('the causes of all additions are kept once each, up to a bound, and reset b
   assert.equal(second?.omittedCauses, 5);
 });
 
-test('a key knows how long it was ready', async () => {
+test('a key knows how long it waited for its time, and how long it was ready', async () => {
   const { clock, queue } = newQueue();
+  const waits = () => {
+    const { delayedMs, queuedMs } = queue.tryTake() ?? assert.fail();
+    return [delayedMs, queuedMs];
+  };
   queue.add('a', { afterMs: 100 });
   await clock.advance(130);
-  assert.equal(queue.tryTake()?.queuedMs, 30);
+  assert.deepEqual(waits(), [100, 30]);
+  queue.add('b', { afterMs: 100 });
+  await clock.advance(40);
+  queue.add('b');
+  await clock.advance(5);
+  assert.deepEqual(waits(), [40, 5], 'an earlier wish wins');
 });
 
 test('a failing key backs off until it is forgotten', async () => {
@@ -329,7 +341,13 @@ test('a snapshot tells what waits for what', async () => {
   await clock.advance(40);
   assert.deepEqual(queue.snapshot(), {
     ready: [
-      { key: 'waiting', tenant: 'team', priority: 2, causes: ['Count changed'], queuedMs: 40 },
+      {
+        key: 'waiting',
+        tenant: 'team',
+        priority: 2,
+        causes: [{ text: 'Count changed', times: 1 }],
+        queuedMs: 40,
+      },
     ],
     delayed: [{ key: 'planned', tenant: 'team', priority: 0, causes: [], dueInMs: 60 }],
     processing: [{ key: 'in flight', forMs: 40, again: true }],

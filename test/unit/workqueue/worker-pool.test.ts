@@ -6,6 +6,7 @@ import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
 import { AbruptStop } from '../../../src/util/abrupt-stop.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { formatCause } from '../../../src/workqueue/cause.ts';
 import { done, postpone, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
 import type { Outcome } from '../../../src/workqueue/outcome.ts';
 import { LOW_PRIORITY, WorkQueue } from '../../../src/workqueue/work-queue.ts';
@@ -52,7 +53,7 @@ test('a key is handed to the handler, with its causes and a logger that names ke
   const seen: unknown[] = [];
   const ids: string[] = [];
   const pool = startPool(async (key, { causes, log, signal, reconcileID }) => {
-    seen.push({ key, causes, aborted: signal.aborted });
+    seen.push({ key, causes: causes.map(formatCause), aborted: signal.aborted });
     ids.push(reconcileID);
     log.info('Syncing');
     return done();
@@ -175,10 +176,15 @@ test('a terminal error is logged and counted, and neither retried nor held again
 });
 
 test('a planned run comes when planned, ends the backoff, and keeps the priority', async () => {
-  const outcomes: (Outcome | Error)[] = [new Error('once'), requeueAfter(60_000), done()];
+  const outcomes: (Outcome | Error)[] = [
+    new Error('once'),
+    requeueAfter(60_000),
+    requeueAfter(40_000, 'its schedule is due'),
+    done(),
+  ];
   const runs: [at: number, causes: readonly string[]][] = [];
   const pool = startPool(async (_key, { causes }) => {
-    runs.push([pool.clock.monotonic(), causes]);
+    runs.push([pool.clock.monotonic(), causes.map(formatCause)]);
     const outcome = outcomes.shift() ?? done();
     if (outcome instanceof Error) throw outcome;
     return outcome;
@@ -192,8 +198,9 @@ test('a planned run comes when planned, ends the backoff, and keeps the priority
     [0, ['Count listed']],
     [5, ['retry after an error: once']],
     [60_005, ['requeued as planned']],
+    [100_005, ['requeued as planned: its schedule is due']],
   ]);
-  assert.equal((await pool.metric('reconcile_total'))['requeue_after'], 1);
+  assert.equal((await pool.metric('reconcile_total'))['requeue_after'], 2);
   await pool.stop();
 });
 
@@ -420,7 +427,7 @@ test('a postponed run loses none of its causes, and says what it waits for', asy
   const outcomes: Outcome[] = [postpone(50, 'the cache lags'), postpone(50, 'the cache lags')];
   const seen: (readonly string[])[] = [];
   const pool = startPool(async (_key, { causes }) => {
-    seen.push(causes);
+    seen.push(causes.map(formatCause));
     return outcomes.shift() ?? done();
   });
   pool.queue.add('default/web', { cause: 'Pod default/web-0 deleted' });
@@ -430,7 +437,7 @@ test('a postponed run loses none of its causes, and says what it waits for', asy
   assert.deepEqual(seen, [
     ['Pod default/web-0 deleted'],
     ['Pod default/web-0 deleted', 'postponed: the cache lags'],
-    ['Pod default/web-0 deleted', 'postponed: the cache lags', 'Pod default/web-1 added'],
+    ['Pod default/web-0 deleted', 'postponed: the cache lags (2 times)', 'Pod default/web-1 added'],
   ]);
   assert.equal(
     pool.lines.find(({ fields }) => fields['reason'] !== undefined)?.fields['reason'],
