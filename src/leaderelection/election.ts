@@ -36,13 +36,14 @@ export function judge(
   { identity, deferMs }: Candidacy,
   nowMs: number,
 ): Verdict {
-  const holder = holderOf(sighting.lease);
+  const { lease, sinceMs } = sighting;
+  const holder = holderOf(lease);
   if (holder === identity) return { kind: 'mine' };
-  const untilMs = holder === '' ? sighting.sinceMs + deferMs(sighting.lease) : expiry(sighting);
+  const untilMs = (holder === '' ? sinceMs : expiry(sighting)) + deferMs(lease);
   return untilMs <= nowMs ? { kind: 'free' } : { kind: 'taken', holder, untilMs };
 }
 
-/** Who judges, and how long it leaves a lease that was given back to others. */
+/** Who judges, and how long it leaves a lease that is free to others. */
 export interface Candidacy {
   readonly identity: string;
   readonly deferMs: (lease: Lease) => number;

@@ -34,8 +34,8 @@ export interface LeaderElectorOptions extends LeaseLockOptions {
    */
   readonly releaseOnCancel?: boolean | undefined;
   /**
-   * How long a lease that was given back is left to others, in milliseconds from when that was seen.
-   * A lease that ended without is nobody's to wait for.
+   * How long a lease is left to others, in milliseconds: from when it was seen to be given back, or
+   * from its end where it was not renewed.
    * @default not at all
    */
   readonly deferMs?: ((lease: Lease) => number) | undefined;

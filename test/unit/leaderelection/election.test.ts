@@ -56,14 +56,15 @@ describe('whose a lease is', () => {
     }
   });
 
-  it('given back, it is left to others for as long as the candidate likes; expired, it is not', () => {
+  it('free, it is left to others for as long as the candidate likes', () => {
     const modest = { identity: 'b', deferMs: () => 4000 };
     const at = (spec: LeaseSpec, nowMs: number) =>
       judge({ lease: lease(spec), sinceMs: 1000 }, modest, nowMs);
     const released = { ...held, holderIdentity: '' };
     assert.deepEqual(at(released, 4999), { kind: 'taken', holder: '', untilMs: 5000 });
     assert.deepEqual(at(released, 5000), { kind: 'free' });
-    assert.deepEqual(at(held, 16_000), { kind: 'free' });
+    assert.deepEqual(at(held, 19_999), { kind: 'taken', holder: 'a', untilMs: 20_000 });
+    assert.deepEqual(at(held, 20_000), { kind: 'free' });
   });
 
   it('mine is mine, also when it has expired', () => {
