@@ -135,7 +135,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     });
     this.#metrics = (options.metrics ?? noReflectorMetrics).informer(
       { name, group: resource.group, version: resource.version, resource: resource.plural },
-      stateOf(this.#queue, this.#indexer, () => this.progress),
+      stateOf(this.#queue, this.#indexer, () => this.progress, clock),
     );
     this.#processor = new DeltaProcessor(this.#indexer, this.#listeners, () => this.#markSynced());
     const sink = new Intake({
@@ -261,6 +261,7 @@ function stateOf<T extends KubernetesObject>(
   queue: DeltaQueue<Entry<T>>,
   indexer: Indexer<T>,
   progress: () => Progress,
+  clock: Clock,
 ): InformerState {
   return {
     get queued() {
@@ -276,7 +277,14 @@ function stateOf<T extends KubernetesObject>(
       return progress().resourceVersion;
     },
     get silentMs() {
-      return progress().silentMs;
+      // That the server has no such resource is a word of the server's too.
+      const { missing, silentMs } = progress();
+      return missing ? 0 : silentMs;
+    },
+    get toldAtMs() {
+      const { lastEventMs, lastBookmarkMs, lastListMs } = progress();
+      const times = [lastEventMs, lastBookmarkMs, lastListMs].filter((ms) => ms !== undefined);
+      return times.length === 0 ? undefined : clock.now() - clock.monotonic() + Math.max(...times);
     },
   };
 }

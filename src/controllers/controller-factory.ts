@@ -1,12 +1,15 @@
 import type { InformerSet } from '../cache/informer-set.ts';
 import type { InformerScope } from '../cache/list-options.ts';
-import type { Controller, ControllerDeps } from '../manager/controller.ts';
+import type { Controller, ControllerDeps, ControllerMetrics } from '../manager/controller.ts';
+import type { AtMetrics } from '../metrics/at-metrics.ts';
 import type { EventBroadcaster } from '../record/event-broadcaster.ts';
 
 /** What every controller of the daemon is built from. */
 export interface ControllerFactoryDeps extends ControllerDeps {
   readonly informers: InformerSet;
   readonly events: EventBroadcaster;
+  /** @default none */
+  readonly metrics?: (ControllerMetrics & { readonly at?: AtMetrics | undefined }) | undefined;
 }
 
 export interface ControllerFactoryOptions {

@@ -1,7 +1,11 @@
+import { atMetrics } from './at-metrics.ts';
+import type { AtMetrics } from './at-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
 import type { EventMetrics } from './event-metrics.ts';
 import { leaderElectionMetrics } from './leader-election-metrics.ts';
 import type { LeaderElectionMetrics } from './leader-election-metrics.ts';
+import { managerMetrics } from './manager-metrics.ts';
+import type { ManagerMetrics } from './manager-metrics.ts';
 import { reconcileMetrics } from './reconcile-metrics.ts';
 import type { ReconcileMetrics } from './reconcile-metrics.ts';
 import { reflectorMetrics } from './reflector-metrics.ts';
@@ -20,6 +24,8 @@ export interface Metrics {
   readonly reconcile: ReconcileMetrics;
   readonly events: EventMetrics;
   readonly leaderElection: LeaderElectionMetrics;
+  readonly manager: ManagerMetrics;
+  readonly at: AtMetrics;
 }
 
 /** Registers all of them. Call it once for a registry. */
@@ -31,5 +37,7 @@ export function metricsOf(registry: Registry): Metrics {
     reconcile: reconcileMetrics(registry),
     events: eventMetrics(registry),
     leaderElection: leaderElectionMetrics(registry),
+    manager: managerMetrics(registry),
+    at: atMetrics(registry),
   };
 }

@@ -21,6 +21,11 @@ export interface InformerState {
   readonly reflectorResourceVersion: string;
   /** For how long nothing has been heard from the server, in milliseconds. */
   readonly silentMs: number;
+  /**
+   * When the server last told how far it has come, by a list, an event or a bookmark: milliseconds
+   * since the epoch; undefined before the first.
+   */
+  readonly toldAtMs: number | undefined;
 }
 
 /** What an informer and its reflector tell as it happens. */
@@ -78,14 +83,17 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
     new Counter({ name, help, labelNames: reflectorLabels, registers });
   const histogram = (name: string, help: string, buckets: number[]) =>
     new Histogram({ name, help, labelNames: reflectorLabels, registers, buckets });
-  const gauge = (name: string, help: string, value: (state: InformerState) => number) =>
+  const gauge = (name: string, help: string, value: (state: InformerState) => number | undefined) =>
     new Gauge({
       name,
       help,
       labelNames: informerLabels,
       registers,
       collect() {
-        for (const { labels, state } of informers.values()) this.set({ ...labels }, value(state));
+        for (const { labels, state } of informers.values()) {
+          const current = value(state);
+          if (current !== undefined) this.set({ ...labels }, current);
+        }
       },
     });
 
@@ -131,6 +139,11 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
     'crd_controller_informer_age_seconds',
     'Time since the last sign of life of the server: a byte, a list, or the answer to a ping',
     (state) => state.silentMs / 1000,
+  );
+  gauge(
+    'crd_controller_informer_last_event_or_bookmark_timestamp_seconds',
+    'When the server last told how far it has come: by a list, an event or a bookmark',
+    (state) => (state.toldAtMs === undefined ? undefined : state.toldAtMs / 1000),
   );
   gauge(
     'informer_store_resource_version',

@@ -1,11 +1,12 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
+import { processMetrics as collectProcessMetrics } from './process-metrics.ts';
 
 export type { Registry };
 
 export interface RegistryOptions {
   /**
-   * Also collect the process's and Node's own metrics (`process_*`, `nodejs_*`). They observe the
-   * whole process, so one registry of a process should.
+   * Also collect the process's and Node's own metrics (`process_*`, `nodejs_*`, and the limit of the
+   * heap). They observe the whole process, so one registry of a process should.
    * @default false
    */
   readonly processMetrics?: boolean;
@@ -21,7 +22,7 @@ export interface Exposition {
 export function createRegistry(options: RegistryOptions = {}): Registry {
   const { processMetrics = false } = options;
   const registry = new Registry();
-  if (processMetrics) collectDefaultMetrics({ register: registry });
+  if (processMetrics) collectProcessMetrics(registry);
   return registry;
 }
 

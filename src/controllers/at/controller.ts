@@ -12,6 +12,7 @@ import { StatusWriter } from '../../manager/status-writer.ts';
 import { followClockJumps } from '../../util/clock-jumps.ts';
 import type { ControllerFactory } from '../controller-factory.ts';
 import { COMPONENT, FINALIZER, podName } from './pod.ts';
+import { Punctuality } from './punctuality.ts';
 import { atSync, UNRECORDED_INDEX } from './sync.ts';
 
 /** Name of the index of Ats by the key of the Pod that they will have. */
@@ -38,6 +39,7 @@ export const atController: ControllerFactory = (deps, options) => {
     pods: pods.lister,
     recorder: deps.events.recorder(COMPONENT),
     statuses: new StatusWriter(ATS, COMPONENT),
+    punctuality: new Punctuality(deps.metrics?.at),
     clock: deps.clock,
   });
   // A Pod that is not an At's may hold the name that an At waits for.

@@ -3,7 +3,7 @@ import { PODS } from '../../api/builtin.ts';
 import type { Pod } from '../../api/builtin.ts';
 import { ATS } from '../../api/generated/at.ts';
 import type { At, AtSpec } from '../../api/generated/at.ts';
-import { objectKey } from '../../api/object-key.ts';
+import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { ObjectKey, ObjectName } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { controllerOf, isControlledBy } from '../../api/owner-reference.ts';
@@ -20,6 +20,7 @@ import { shown, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 import { parseCommand } from './command.ts';
 import { buildPod, COMPONENT, exitOf, FINALIZER, LONGEST_POD_NAME, podName } from './pod.ts';
+import type { Punctuality } from './punctuality.ts';
 import { parseSchedule } from './schedule.ts';
 import { buildStatus } from './status.ts';
 import type { AtState } from './status.ts';
@@ -29,6 +30,7 @@ export interface AtSyncDeps {
   readonly pods: Pick<Lister<Pod>, 'get' | 'byIndex'>;
   readonly recorder: EventRecorder;
   readonly statuses: StatusWriter<At>;
+  readonly punctuality: Punctuality;
   readonly clock: Clock;
 }
 
@@ -49,6 +51,7 @@ export function atSync(deps: AtSyncDeps): SyncHandler {
     const at = deps.ats.get(key);
     await letGo(deps, key, at, context);
     if (!at || at.metadata.deletionTimestamp !== undefined || at.status?.phase === 'DONE') {
+      deps.punctuality.forget(key);
       return done();
     }
     return new AtSync(deps, context, at).run();
@@ -101,18 +104,23 @@ class AtSync {
   readonly #deps: AtSyncDeps;
   readonly #context: SyncContext;
   readonly #at: DeepReadonly<At>;
+  readonly #key: ObjectKey;
   readonly #podAt: ObjectName;
 
   constructor(deps: AtSyncDeps, context: SyncContext, at: DeepReadonly<At>) {
     this.#deps = deps;
     this.#context = context;
     this.#at = at;
+    this.#key = keyOf(at);
     this.#podAt = { namespace: at.metadata.namespace, name: podName(at) };
   }
 
   async run(): Promise<Outcome> {
     const { podUID } = this.#at.status ?? {};
-    if (podUID !== undefined) return this.#follow(podUID);
+    if (podUID !== undefined) {
+      this.#deps.punctuality.forget(this.#key);
+      return this.#follow(podUID);
+    }
     const problem = specProblem<AtSpec>(this.#at.spec, RULES);
     if (problem !== undefined) return this.#refuse('InvalidSpec', problem);
     const { schedule, command } = this.#at.spec;
@@ -136,6 +144,7 @@ class AtSync {
     }
     const leftMs = dueMs - this.#deps.clock.now();
     if (leftMs > 0) {
+      this.#deps.punctuality.forget(this.#key);
       await this.#tell({ kind: 'pending', reason: 'Scheduled', message: `Runs at ${schedule}` });
       return requeueAfter(leftMs, 'its schedule is due');
     }
@@ -151,11 +160,13 @@ class AtSync {
 
   async #start(words: readonly string[], dueMs: number): Promise<Outcome> {
     const { log } = this.#context;
+    const { punctuality, clock } = this.#deps;
+    punctuality.due(this.#key, this.#at.metadata.uid, clock.now() - dueMs);
     let present = await this.#livePod();
     if (!present) {
       await this.#requireCurrent();
       // Reads take time, and in it the clock may have been set back.
-      const leftMs = dueMs - this.#deps.clock.now();
+      const leftMs = dueMs - clock.now();
       if (leftMs > 0) return requeueAfter(leftMs, 'its schedule is due');
       try {
         present = await this.#create(words);
@@ -167,6 +178,7 @@ class AtSync {
     if (!present) return done();
     if (!isControlledBy(present, this.#at)) return this.#wait(present);
     const lateMs = Date.parse(present.metadata.creationTimestamp) - dueMs;
+    punctuality.started(this.#key, lateMs);
     const late = lateMs >= 1000 ? `, ${formatDuration(Math.floor(lateMs / 1000) * 1000)} late` : '';
     const message = `Started in Pod ${this.#podAt.name}${late}`;
     log.v(2).info('Command started', { pod: objectKey(this.#podAt.namespace, this.#podAt.name) });

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { getHeapStatistics } from 'node:v8';
+import { buildMetrics, processMetrics } from '../../../src/metrics/process-metrics.ts';
+import { createRegistry, expose } from '../../../src/metrics/registry.ts';
+
+test('the heap in use stands beside what there may be', async () => {
+  const registry = createRegistry();
+  processMetrics(registry);
+  const { text } = await expose(registry);
+  const sample = (name: string) =>
+    Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
+  assert.equal(sample('crd_controller_heap_limit_bytes'), getHeapStatistics().heap_size_limit);
+  assert.ok(sample('nodejs_heap_size_used_bytes') < sample('crd_controller_heap_limit_bytes'));
+});
+
+test('the build says what runs: version, commit if it is known, Node.js', async () => {
+  const known = createRegistry();
+  buildMetrics(known, { version: '1.2.3', revision: 'abc' });
+  assert.ok(
+    (await expose(known)).text.includes(
+      `crd_controller_build_info{version="1.2.3",revision="abc",node_version="${process.version}"} 1\n`,
+    ),
+  );
+  const unknown = createRegistry();
+  buildMetrics(unknown, { version: '1.2.3' });
+  assert.match((await expose(unknown)).text, /revision="unknown"/);
+});
