@@ -61,6 +61,21 @@ const SOURCES: readonly { readonly path: string; readonly roots: readonly string
   { path: 'apis/apps/v1', roots: withList('io.k8s.api.apps.v1.', 'Deployment', 'ReplicaSet') },
   { path: 'apis/coordination.k8s.io/v1', roots: withList('io.k8s.api.coordination.v1.', 'Lease') },
   {
+    path: 'apis/authentication.k8s.io/v1',
+    roots: ['SelfSubjectReview', 'TokenReview'].map(
+      (kind) => `io.k8s.api.authentication.v1.${kind}`,
+    ),
+  },
+  {
+    path: 'apis/authorization.k8s.io/v1',
+    roots: [
+      'LocalSubjectAccessReview',
+      'SelfSubjectAccessReview',
+      'SelfSubjectRulesReview',
+      'SubjectAccessReview',
+    ].map((kind) => `io.k8s.api.authorization.v1.${kind}`),
+  },
+  {
     path: 'apis/apiextensions.k8s.io/v1',
     roots: withList(
       'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.',
@@ -81,6 +96,16 @@ const MODULES: readonly Module[] = [
     prefix: 'io.k8s.api.coordination.v1.',
   },
   {
+    file: 'authentication-v1.ts',
+    constant: 'AUTHENTICATION_V1',
+    prefix: 'io.k8s.api.authentication.v1.',
+  },
+  {
+    file: 'authorization-v1.ts',
+    constant: 'AUTHORIZATION_V1',
+    prefix: 'io.k8s.api.authorization.v1.',
+  },
+  {
     file: 'apiextensions-v1.ts',
     constant: 'APIEXTENSIONS_V1',
     prefix: 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.',
@@ -95,6 +120,8 @@ const GROUPS = new Set([
   'apps',
   'autoscaling',
   'policy',
+  'authentication.k8s.io',
+  'authorization.k8s.io',
   'coordination.k8s.io',
   'apiextensions.k8s.io',
 ]);

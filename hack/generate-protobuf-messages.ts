@@ -36,7 +36,15 @@ interface GoField {
 }
 
 const PACKAGES: ReadonlyMap<string, Package> = new Map([
-  ...['core', 'apps', 'autoscaling', 'coordination', 'policy'].map((group): [string, Package] => [
+  ...[
+    'core',
+    'apps',
+    'authentication',
+    'authorization',
+    'autoscaling',
+    'coordination',
+    'policy',
+  ].map((group): [string, Package] => [
     `k8s.io.api.${group}.v1`,
     { alias: `${group}.v1`, module: 'k8s.io/api', folder: `${group}/v1` },
   ]),
@@ -75,6 +83,12 @@ const ROOTS = [
   ].map((kind) => `core.v1.${kind}`),
   'apps.v1.Deployment',
   'apps.v1.ReplicaSet',
+  'authentication.v1.SelfSubjectReview',
+  'authentication.v1.TokenReview',
+  'authorization.v1.LocalSubjectAccessReview',
+  'authorization.v1.SelfSubjectAccessReview',
+  'authorization.v1.SelfSubjectRulesReview',
+  'authorization.v1.SubjectAccessReview',
   'autoscaling.v1.Scale',
   'coordination.v1.Lease',
   'policy.v1.Eviction',
@@ -93,6 +107,8 @@ const SELF_MADE = new Set([
   'apiextensions.v1.JSONSchemaPropsOrArray',
   'apiextensions.v1.JSONSchemaPropsOrBool',
   'apiextensions.v1.JSONSchemaPropsOrStringArray',
+  'authentication.v1.ExtraValue',
+  'authorization.v1.ExtraValue',
 ]);
 
 /** The one type that may be left out as a whole (`omitzero`): it alone can tell that it is zero. */

@@ -6,6 +6,7 @@ import type { Logger } from '../util/logger.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { CertificateAuthority } from '../util/x509.ts';
 import { createCertificateAuthority } from '../util/x509.ts';
+import { ADMIN, Access } from './access.ts';
 import { BUILTIN_KINDS } from './builtin/kinds.ts';
 import type { Backend, Kubelets, WatchLimits } from './call.ts';
 import { CrdLifecycle, withCrdRules } from './crd-lifecycle.ts';
@@ -144,6 +145,7 @@ export class ApiServer {
       uid,
       random,
       kubelets,
+      access: new Access(this.token),
       limits: { bookmarkIntervalMs, watchTimeoutMs, watchBufferLimit },
     };
     const backend: Backend = { ...parts, observer: new CrdLifecycle(parts) };
@@ -153,7 +155,6 @@ export class ApiServer {
       requests: this.requests,
       streams: this.#streams,
       log: log.named('apiserver'),
-      token: this.token,
     });
     this.handler = (request) => this.#requestHandler.handle(request, authenticate);
     createInitialNamespaces(backend);
@@ -224,6 +225,7 @@ function createInitialNamespaces(backend: Backend): void {
       {
         backend,
         definition,
+        user: ADMIN,
         request: { method: 'POST', path: '', headers: { 'user-agent': 'kube-apiserver' } },
         info: {
           verb: 'create',

@@ -1,5 +1,6 @@
 import type { Clock } from '../util/clock.ts';
 import type { HttpHandler, HttpRequest } from '../util/http.ts';
+import type { Access, User } from './access.ts';
 import type { Representation } from './negotiation.ts';
 import type { ObjectStore } from './object-store.ts';
 import type { Registry } from './registry.ts';
@@ -21,6 +22,8 @@ export interface Backend {
   readonly limits: WatchLimits;
   /** The way to a node's kubelet; undefined if there is none. */
   readonly kubelets: Kubelets;
+  /** Who there is, and who may do what. */
+  readonly access: Access;
 }
 
 export type Kubelets = (nodeName: string) => HttpHandler | undefined;
@@ -52,6 +55,8 @@ export interface WatchLimits {
 export interface Call {
   readonly backend: Backend;
   readonly request: HttpRequest;
+  /** Who sends it. */
+  readonly user: User;
   readonly info: RequestInfo;
   readonly definition: ResourceDefinition;
   readonly representation: Representation;

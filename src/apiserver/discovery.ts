@@ -157,7 +157,8 @@ function resourceEntry(definition: ResourceDefinition): object {
   };
 }
 
-function verbsOf({ deletesCollection = true }: ResourceDefinition): readonly string[] {
+function verbsOf({ deletesCollection = true, review }: ResourceDefinition): readonly string[] {
+  if (review) return ['create'];
   return deletesCollection ? VERBS : VERBS.filter((verb) => verb !== 'deletecollection');
 }
 

@@ -1,6 +1,7 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
+import type { User } from './access.ts';
+import { ADMIN, ANONYMOUS } from './access.ts';
 import type { Backend } from './call.ts';
 import { discover } from './discovery.ts';
 import type { FaultPlan, Faults } from './faults.ts';
@@ -39,8 +40,6 @@ export interface RequestHandlerDeps {
   readonly requests: RequestLog;
   readonly streams: OpenStreams;
   readonly log: Logger;
-  /** The one token that is let in. */
-  readonly token: string;
 }
 
 /** What a probe may ask without a token. */
@@ -97,10 +96,10 @@ export class RequestHandler {
         throw faultStatus(plan.failure, plan.retryAfterSeconds);
       }
       const target = parseTarget(request.path);
-      if (authenticate) this.#requireToken(request, target);
+      const user = authenticate ? this.#authenticate(request, target) : ADMIN;
       return (
         this.#document(request, target) ??
-        (await this.#operate(request, target, record.info, warnings))
+        (await this.#operate(request, user, target, record.info, warnings))
       );
     } catch (error) {
       if (error instanceof StatusError) return errorResponse(error, warnings);
@@ -111,12 +110,14 @@ export class RequestHandler {
     }
   }
 
-  #requireToken({ headers }: HttpRequest, { segments }: Target): void {
-    if (HEALTH.has(segments[0] ?? '')) return;
+  /** @throws {StatusError} 401 if the token is nobody's */
+  #authenticate({ headers }: HttpRequest, { segments }: Target): User {
     const [scheme = '', token = ''] = (headers['authorization'] ?? '').split(' ');
-    if (scheme.toLowerCase() !== 'bearer' || !sameSecret(token, this.#deps.token)) {
-      throw unauthorized();
-    }
+    const isBearer = scheme.toLowerCase() === 'bearer';
+    const user = isBearer ? this.#deps.backend.access.userOf(token) : undefined;
+    if (user) return user;
+    if (HEALTH.has(segments[0] ?? '')) return ANONYMOUS;
+    throw unauthorized();
   }
 
   /** Paths that are about the server itself. */
@@ -138,12 +139,13 @@ export class RequestHandler {
 
   async #operate(
     request: HttpRequest,
+    user: User,
     target: Target,
     info: RequestInfo | undefined,
     warnings: string[],
   ): Promise<HttpResponse> {
     const { backend } = this.#deps;
-    const answer = info && (await answerCall(backend, request, info, warnings));
+    const answer = info && (await answerCall(backend, request, user, info, warnings));
     if (!answer) {
       if (isOfTheServer(backend.registry, target)) throw noSuchPath();
       return textResponse(404, '404 page not found\n');
@@ -191,10 +193,4 @@ function isOfTheServer(registry: Registry, { segments }: Target): boolean {
   if (root !== 'apis' || version === undefined) return false;
   const versions = registry.group(group)?.versions ?? [];
   return versions.some(({ definitions }) => definitions.some(({ custom }) => !custom));
-}
-
-function sameSecret(given: string, expected: string): boolean {
-  const a = Buffer.from(given);
-  const b = Buffer.from(expected);
-  return a.length === b.length && timingSafeEqual(a, b);
 }

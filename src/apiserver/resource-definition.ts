@@ -1,4 +1,5 @@
 import type { DeepReadonly, ObjectMeta } from '../api/object.ts';
+import type { Access, User } from './access.ts';
 import type { FieldError } from './schema/field-error.ts';
 import type { JsonSchema } from './schema/json-schema.ts';
 
@@ -87,6 +88,24 @@ export interface ResourceDefinition extends ResourceNames {
   readonly deletesCollection?: boolean;
 
   readonly hooks?: ResourceHooks;
+
+  /** Present on kinds that are a question (SubjectAccessReview): they can be created, and nothing is kept. */
+  readonly review?: Review;
+}
+
+/**
+ * Answers a question: the object as it is sent back.
+ *
+ * @throws {StatusError} 400 or 422 if it cannot be answered as it is put
+ */
+export type Review = (question: StoredObject, context: ReviewContext) => StoredObject;
+
+export interface ReviewContext {
+  /** Who asks. */
+  readonly user: User;
+  readonly access: Access;
+  /** Wall-clock time in milliseconds since the Unix epoch. */
+  readonly now: number;
 }
 
 export interface ResourceNames {

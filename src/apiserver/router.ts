@@ -1,4 +1,5 @@
 import type { HttpRequest } from '../util/http.ts';
+import type { User } from './access.ts';
 import type { Answer, Backend, Call } from './call.ts';
 import { negotiate, represent } from './negotiation.ts';
 import { create } from './operations/create.ts';
@@ -7,6 +8,7 @@ import { patch } from './operations/patch.ts';
 import { get, list, watch } from './operations/read.ts';
 import { bind, evict } from './operations/pod-actions.ts';
 import { readLog } from './operations/pod-log.ts';
+import { answerReview } from './operations/review.ts';
 import { getScale, patchScale, updateScale } from './operations/scale.ts';
 import { update } from './operations/update.ts';
 import type { RequestInfo, Verb } from './request-info.ts';
@@ -23,6 +25,7 @@ type Operation = (call: Call) => Answer | Promise<Answer>;
 export async function answerCall(
   backend: Backend,
   request: HttpRequest,
+  user: User,
   info: RequestInfo,
   warnings: string[],
 ): Promise<RenderedAnswer | undefined> {
@@ -31,7 +34,7 @@ export async function answerCall(
   const operation = operationOf(info, definition);
   if (!operation) throw refuseVerb(info, definition);
   const representation = negotiate(request.headers['accept'], info.query.get('includeObject'));
-  const call = { backend, request, info, definition, representation, warnings };
+  const call = { backend, request, user, info, definition, representation, warnings };
   requireWriteOptions(call);
   const answer = await operation(call);
   if (answer.kind !== 'object') return answer;
@@ -44,7 +47,9 @@ function hasPath(
   { verb, namespace, name, subresource }: RequestInfo,
   definition: ResourceDefinition,
 ): boolean {
-  const { namespaced, custom } = definition;
+  const { namespaced, custom, review } = definition;
+  // What is not kept has no name to be found by, and cannot be listed anywhere.
+  if (review && (name !== undefined || namespaced !== (namespace !== undefined))) return false;
   if (namespace !== undefined && !namespaced) return false;
   if (namespaced && namespace === undefined) {
     // All namespaces can be listed together; one object is in one of them.
@@ -74,8 +79,9 @@ function refuseVerb({ verb, name }: RequestInfo, definition: ResourceDefinition)
 
 function operationOf(
   { verb, namespace, name, subresource }: RequestInfo,
-  { namespaced, deletesCollection = true }: ResourceDefinition,
+  { namespaced, deletesCollection = true, review }: ResourceDefinition,
 ): Operation | undefined {
+  if (review) return verb === 'create' ? (call) => answerReview(call, review) : undefined;
   switch (subresource) {
     case undefined:
       if (verb === 'create' && name !== undefined) return undefined;

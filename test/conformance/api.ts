@@ -36,12 +36,19 @@ const POLL_MS = 25;
 export class Api {
   /** As of `ControlPlane`. */
   readonly expireHistory: ControlPlane['expireHistory'];
+  /** The bearer token that requests carry. */
+  readonly token: () => Promise<string>;
   readonly #handle: HttpHandler;
   readonly #ends: (() => Promise<void>)[] = [];
   readonly #watches: Watching[] = [];
 
-  private constructor({ expireHistory }: ControlPlane, handle: HttpHandler) {
+  private constructor(
+    { expireHistory }: ControlPlane,
+    handle: HttpHandler,
+    token: () => Promise<string>,
+  ) {
     this.expireHistory = expireHistory;
+    this.token = token;
     this.#handle = handle;
   }
 
@@ -51,11 +58,14 @@ export class Api {
     const { config } = controlPlane;
     const credentials = credentialsOf(config);
     const transport = undiciTransport({ server: config.server, tls: () => credentials.tls() });
-    const api = new Api(controlPlane, async (request) =>
-      transport.handle({
-        ...request,
-        headers: { ...(await credentials.headers()), ...request.headers },
-      }),
+    const api = new Api(
+      controlPlane,
+      async (request) =>
+        transport.handle({
+          ...request,
+          headers: { ...(await credentials.headers()), ...request.headers },
+        }),
+      async () => (await credentials.headers())['authorization']?.split(' ')[1] ?? '',
     );
     api.#ends.push(
       () => transport.close(),

@@ -56,6 +56,18 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     world.startDaemon();
   });
 
+  it('auth can-i and auth whoami say who one is and what one may do', async () => {
+    const [may, path, all, self] = await Promise.all([
+      kubectl.run('auth', 'can-i', 'delete', 'counts.demo.mark8s.io'),
+      kubectl.run('auth', 'can-i', 'get', '/metrics'),
+      kubectl.run('auth', 'can-i', '--list', '--no-headers'),
+      kubectl.run('auth', 'whoami', '-o', 'jsonpath={.status.userInfo.groups}'),
+    ]);
+    assert.deepEqual([may, path], ['yes\n', 'yes\n']);
+    assert.match(all, /^\*\.\* +\[\] +\[\] +\[\*\]$/m);
+    assert.deepEqual(JSON.parse(self), ['system:masters', 'system:authenticated']);
+  });
+
   it('apply creates the Count, get shows it and its Pods', async () => {
     const applied = await kubectl.run('apply', '-f', EXAMPLE);
     assert.equal(applied, 'count.demo.mark8s.io/test-count created\n');

@@ -7,7 +7,12 @@ import { withZeroValues } from './zero-values.ts';
 export type BuiltinKind = Pick<ResourceDefinition, 'kind' | 'plural' | 'columns'> &
   Partial<Omit<ResourceDefinition, 'group' | 'version' | 'schema' | 'custom'>> & {
     /** @default '' */
-    readonly group?: 'apps' | 'coordination.k8s.io' | 'apiextensions.k8s.io';
+    readonly group?:
+      | 'apps'
+      | 'authentication.k8s.io'
+      | 'authorization.k8s.io'
+      | 'coordination.k8s.io'
+      | 'apiextensions.k8s.io';
   };
 
 /** The definition of a built-in kind, served as version v1. Its schema is linked when first used. */
@@ -47,6 +52,8 @@ export function schemaName(group: string, kind: string): string {
 
 const SCHEMA_PREFIXES: ReadonlyMap<string, string> = new Map([
   ['', 'io.k8s.api.core.v1.'],
+  ['authentication.k8s.io', 'io.k8s.api.authentication.v1.'],
+  ['authorization.k8s.io', 'io.k8s.api.authorization.v1.'],
   ['coordination.k8s.io', 'io.k8s.api.coordination.v1.'],
   ['apiextensions.k8s.io', 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.'],
 ]);

@@ -1,4 +1,11 @@
 import type { ResourceDefinition } from '../resource-definition.ts';
+import { SELF_SUBJECT_REVIEW, TOKEN_REVIEW } from './authentication.ts';
+import {
+  LOCAL_SUBJECT_ACCESS_REVIEW,
+  SELF_SUBJECT_ACCESS_REVIEW,
+  SELF_SUBJECT_RULES_REVIEW,
+  SUBJECT_ACCESS_REVIEW,
+} from './authorization.ts';
 import { CONFIG_MAP, SECRET, SERVICE_ACCOUNT } from './config.ts';
 import { CUSTOM_RESOURCE_DEFINITION } from './custom-resource-definition.ts';
 import { DEPLOYMENT } from './deployment.ts';
@@ -22,6 +29,12 @@ export const BUILTIN_KINDS: readonly ResourceDefinition[] = [
   SERVICE_ACCOUNT,
   DEPLOYMENT,
   REPLICA_SET,
+  SELF_SUBJECT_REVIEW,
+  TOKEN_REVIEW,
+  LOCAL_SUBJECT_ACCESS_REVIEW,
+  SELF_SUBJECT_ACCESS_REVIEW,
+  SELF_SUBJECT_RULES_REVIEW,
+  SUBJECT_ACCESS_REVIEW,
   LEASE,
   CUSTOM_RESOURCE_DEFINITION,
 ];

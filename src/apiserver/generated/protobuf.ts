@@ -239,6 +239,120 @@ apps.v1.RollingUpdateDeployment
 1 maxUnavailable? *intstr.IntOrString
 2 maxSurge? *intstr.IntOrString
 
+authentication.v1.ExtraValue
+1 items? []string
+
+authentication.v1.SelfSubjectReview
+1 metadata meta.v1.ObjectMeta
+2 status authentication.v1.SelfSubjectReviewStatus
+
+authentication.v1.SelfSubjectReviewStatus
+1 userInfo authentication.v1.UserInfo
+
+authentication.v1.TokenReview
+1 metadata meta.v1.ObjectMeta
+2 spec authentication.v1.TokenReviewSpec
+3 status authentication.v1.TokenReviewStatus
+
+authentication.v1.TokenReviewSpec
+1 token? string
+2 audiences? []string
+
+authentication.v1.TokenReviewStatus
+1 authenticated? bool
+2 user authentication.v1.UserInfo
+4 audiences? []string
+3 error? string
+
+authentication.v1.UserInfo
+1 username? string
+2 uid? string
+3 groups? []string
+4 extra? map[]authentication.v1.ExtraValue
+
+authorization.v1.ExtraValue
+1 items? []string
+
+authorization.v1.FieldSelectorAttributes
+1 rawSelector? string
+2 requirements? []meta.v1.FieldSelectorRequirement
+
+authorization.v1.LabelSelectorAttributes
+1 rawSelector? string
+2 requirements? []meta.v1.LabelSelectorRequirement
+
+authorization.v1.LocalSubjectAccessReview
+1 metadata meta.v1.ObjectMeta
+2 spec authorization.v1.SubjectAccessReviewSpec
+3 status authorization.v1.SubjectAccessReviewStatus
+
+authorization.v1.NonResourceAttributes
+1 path? string
+2 verb? string
+
+authorization.v1.NonResourceRule
+1 verbs []string
+2 nonResourceURLs? []string
+
+authorization.v1.ResourceAttributes
+1 namespace? string
+2 verb? string
+3 group? string
+4 version? string
+5 resource? string
+6 subresource? string
+7 name? string
+8 fieldSelector? *authorization.v1.FieldSelectorAttributes
+9 labelSelector? *authorization.v1.LabelSelectorAttributes
+
+authorization.v1.ResourceRule
+1 verbs []string
+2 apiGroups? []string
+3 resources? []string
+4 resourceNames? []string
+
+authorization.v1.SelfSubjectAccessReview
+1 metadata meta.v1.ObjectMeta
+2 spec authorization.v1.SelfSubjectAccessReviewSpec
+3 status authorization.v1.SubjectAccessReviewStatus
+
+authorization.v1.SelfSubjectAccessReviewSpec
+1 resourceAttributes? *authorization.v1.ResourceAttributes
+2 nonResourceAttributes? *authorization.v1.NonResourceAttributes
+
+authorization.v1.SelfSubjectRulesReview
+1 metadata meta.v1.ObjectMeta
+2 spec authorization.v1.SelfSubjectRulesReviewSpec
+3 status authorization.v1.SubjectRulesReviewStatus
+
+authorization.v1.SelfSubjectRulesReviewSpec
+1 namespace? string
+
+authorization.v1.SubjectAccessReview
+1 metadata meta.v1.ObjectMeta
+2 spec authorization.v1.SubjectAccessReviewSpec
+3 status authorization.v1.SubjectAccessReviewStatus
+
+authorization.v1.SubjectAccessReviewSpec
+1 resourceAttributes? *authorization.v1.ResourceAttributes
+2 nonResourceAttributes? *authorization.v1.NonResourceAttributes
+3 user? string
+4 groups? []string
+5 extra? map[]authorization.v1.ExtraValue
+6 uid? string
+
+authorization.v1.SubjectAccessReviewStatus
+1 allowed bool
+4 denied? bool
+2 reason? string
+3 evaluationError? string
+
+authorization.v1.SubjectRulesReviewStatus
+1 resourceRules []authorization.v1.ResourceRule
+2 nonResourceRules []authorization.v1.NonResourceRule
+3 incomplete bool
+4 evaluationError? string
+
 autoscaling.v1.Scale
 1 metadata meta.v1.ObjectMeta
 2 spec autoscaling.v1.ScaleSpec
@@ -1355,6 +1469,11 @@ meta.v1.DeleteOptions
 4 propagationPolicy? *string
 5 dryRun? []string
 6 ignoreStoreReadErrorWithClusterBreakingPotential? *bool
+
+meta.v1.FieldSelectorRequirement
+1 key string
+2 operator string
+3 values? []string
 
 meta.v1.FieldsV1
 1 Raw? *json

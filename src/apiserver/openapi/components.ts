@@ -52,7 +52,7 @@ export function componentsOf(
       found.set(name, customSchema(definition));
       found.set(list, customListSchema(definition, name));
       pending.push(`${META}ObjectMeta`, `${META}ListMeta`);
-    } else pending.push(name, list);
+    } else pending.push(name, ...(definition.review ? [] : [list]));
     const { scale, binding, eviction } = definition.subresources;
     if (scale) pending.push(SHARED_SCHEMAS.scale);
     if (binding) pending.push(SHARED_SCHEMAS.binding);

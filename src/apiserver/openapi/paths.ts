@@ -60,10 +60,11 @@ const STRATEGIC_MERGE = 'application/strategic-merge-patch+json';
 
 /** The paths of a resource and of its subresources. */
 export function pathsOf(definition: ResourceDefinition): Readonly<Record<string, PathItem>> {
-  const { group, version, plural, namespaced } = definition;
+  const { group, version, plural, namespaced, review } = definition;
   const root = group ? `/apis/${group}/${version}` : `/api/${version}`;
   const collection = namespaced ? `${root}/namespaces/{namespace}/${plural}` : `${root}/${plural}`;
   const operations = new Operations(definition);
+  if (review) return { [collection]: operations.creation() };
   return {
     ...(namespaced && { [`${root}/${plural}`]: operations.everywhere() }),
     [collection]: operations.collection(),
@@ -97,18 +98,25 @@ class Operations {
     };
   }
 
-  collection(): PathItem {
+  /** Of what can only be created. */
+  creation(): PathItem {
     return {
-      get: this.#operation('list', this.#list, { parameters: LIST_PARAMETERS }),
       post: this.#operation('post', this.#object, {
         parameters: CREATE_PARAMETERS,
         body: this.#object,
       }),
+      parameters: this.#place,
+    };
+  }
+
+  collection(): PathItem {
+    return {
+      ...this.creation(),
+      get: this.#operation('list', this.#list, { parameters: LIST_PARAMETERS }),
       delete: this.#operation('deletecollection', SHARED_SCHEMAS.status, {
         parameters: [...LIST_PARAMETERS, ...DELETE_PARAMETERS],
         body: SHARED_SCHEMAS.deleteOptions,
       }),
-      parameters: this.#place,
     };
   }
 

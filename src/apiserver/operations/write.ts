@@ -178,18 +178,29 @@ function validateObject(
   const { schema, custom, subresources } = definition;
   if (!schema) return [];
   const errors = validateStructure(object, schema, '');
-  // Built-in kinds are Go types: a value of another type does not even decode.
-  const wrongType = !custom && errors.find(({ reason }) => reason === 'FieldValueTypeInvalid');
-  if (wrongType) {
-    const why = unmarshalProblem(wrongType, definition.kind, schema);
-    throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);
-  }
+  if (!custom) requireGoTypes({ definition, info }, object, errors);
   // Beyond that their own rules decide: enums and keys of lists are not enforced as such.
   if (!custom) return errors.filter(({ reason }) => reason === 'FieldValueRequired');
   const { scale } = subresources;
   if (scale) errors.push(...validateScaleValues(object, scale));
   errors.push(...validateRules(object, previous, schema, errors));
   return errors;
+}
+
+/**
+ * Built-in kinds are Go types: a value of another type does not even decode.
+ *
+ * @throws {StatusError} 400, or 422 of a patch
+ */
+export function requireGoTypes(
+  { definition, info }: Pick<Call, 'definition' | 'info'>,
+  object: StoredObject,
+  errors: readonly FieldError[] = validateStructure(object, definition.schema ?? {}, ''),
+): void {
+  const wrong = errors.find(({ reason }) => reason === 'FieldValueTypeInvalid');
+  if (!wrong) return;
+  const why = unmarshalProblem(wrong, definition.kind, definition.schema ?? {});
+  throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);
 }
 
 function requireValid(

@@ -29,6 +29,8 @@ export const SELF_MADE_JSON: ReadonlyMap<string, (fields: Readonly<JsonObject>) 
       'apiextensions.v1.JSONSchemaPropsOrStringArray',
       ({ schema, property }) => property ?? schema ?? null,
     ],
+    ['authentication.v1.ExtraValue', ({ items }) => items ?? []],
+    ['authorization.v1.ExtraValue', ({ items }) => items ?? []],
   ]);
 
 /** In the one form that a quantity has, as Go writes it. */

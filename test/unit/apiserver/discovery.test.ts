@@ -13,7 +13,14 @@ describe('discovery', () => {
     const groups = (await api.get('/apis')).body.groups;
     assert.deepEqual(
       groups.map(({ name }: Json) => name),
-      ['apiextensions.k8s.io', 'apps', 'coordination.k8s.io', 'demo.mark8s.io'],
+      [
+        'apiextensions.k8s.io',
+        'apps',
+        'authentication.k8s.io',
+        'authorization.k8s.io',
+        'coordination.k8s.io',
+        'demo.mark8s.io',
+      ],
     );
     assert.deepEqual((await api.get('/apis/demo.mark8s.io')).body, {
       kind: 'APIGroup',

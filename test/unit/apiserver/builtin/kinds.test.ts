@@ -21,6 +21,12 @@ test('the kinds are those of a real server, under the names kubectl knows', () =
     ' serviceaccounts serviceaccount ServiceAccount ServiceAccountList sa',
     'apps deployments deployment Deployment DeploymentList deploy',
     'apps replicasets replicaset ReplicaSet ReplicaSetList rs',
+    'authentication.k8s.io selfsubjectreviews selfsubjectreview SelfSubjectReview SelfSubjectReviewList ',
+    'authentication.k8s.io tokenreviews tokenreview TokenReview TokenReviewList ',
+    'authorization.k8s.io localsubjectaccessreviews localsubjectaccessreview LocalSubjectAccessReview LocalSubjectAccessReviewList ',
+    'authorization.k8s.io selfsubjectaccessreviews selfsubjectaccessreview SelfSubjectAccessReview SelfSubjectAccessReviewList ',
+    'authorization.k8s.io selfsubjectrulesreviews selfsubjectrulesreview SelfSubjectRulesReview SelfSubjectRulesReviewList ',
+    'authorization.k8s.io subjectaccessreviews subjectaccessreview SubjectAccessReview SubjectAccessReviewList ',
     'coordination.k8s.io leases lease Lease LeaseList ',
     'apiextensions.k8s.io customresourcedefinitions customresourcedefinition CustomResourceDefinition CustomResourceDefinitionList crd/crds',
   ]);

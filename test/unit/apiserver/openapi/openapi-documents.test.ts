@@ -85,6 +85,8 @@ test('the index names each group version and the document it has', () => {
     'api/v1',
     'apis/apiextensions.k8s.io/v1',
     'apis/apps/v1',
+    'apis/authentication.k8s.io/v1',
+    'apis/authorization.k8s.io/v1',
     'apis/coordination.k8s.io/v1',
     'apis/demo.mark8s.io/v1',
   ]);
@@ -216,4 +218,19 @@ test('other paths are not answered', async () => {
   for (const path of ['/openapi/v2', '/openapi/v3/apis/none/v1', '/openapi/v3/api', '/api/v1']) {
     assert.equal(await get(path), undefined, path);
   }
+});
+
+test('what can only be created has no other operation, and no list', () => {
+  const { paths, components } = read(serve().documents, 'apis/authorization.k8s.io/v1');
+  const own = Object.keys(paths).map((path) => path.slice('/apis/authorization.k8s.io/v1/'.length));
+  assert.deepEqual(own, [
+    'namespaces/{namespace}/localsubjectaccessreviews',
+    'selfsubjectaccessreviews',
+    'selfsubjectrulesreviews',
+    'subjectaccessreviews',
+  ]);
+  for (const item of Object.values(paths)) {
+    assert.deepEqual(Object.keys(item), ['post', 'parameters']);
+  }
+  assert.ok(!Object.keys(components.schemas).some((name) => name.endsWith('ReviewList')));
 });

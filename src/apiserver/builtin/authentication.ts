@@ -1,0 +1,50 @@
+import { timestamp } from '../../api/conditions.ts';
+import type { User } from '../access.ts';
+import type { ResourceDefinition, ReviewContext, StoredObject } from '../resource-definition.ts';
+import { badRequest } from '../status-error.ts';
+import { builtin } from './definition.ts';
+import { listIn, objectIn, textIn } from './fields.ts';
+
+/** Whom tokens are for, unless they say otherwise: the server itself. */
+const AUDIENCE = 'https://kubernetes.default.svc';
+
+export const TOKEN_REVIEW: ResourceDefinition = builtin({
+  group: 'authentication.k8s.io',
+  kind: 'TokenReview',
+  plural: 'tokenreviews',
+  namespaced: false,
+  columns: [],
+  review: reviewToken,
+});
+
+/** `kubectl auth whoami` */
+export const SELF_SUBJECT_REVIEW: ResourceDefinition = builtin({
+  group: 'authentication.k8s.io',
+  kind: 'SelfSubjectReview',
+  plural: 'selfsubjectreviews',
+  namespaced: false,
+  columns: [],
+  review: ({ apiVersion, kind }, { user, now }) => ({
+    apiVersion,
+    kind,
+    metadata: { name: '', uid: '', resourceVersion: '', creationTimestamp: timestamp(now) },
+    status: { userInfo: userInfo(user) },
+  }),
+});
+
+function reviewToken(review: StoredObject, { access }: ReviewContext): StoredObject {
+  const spec = objectIn(review, 'spec');
+  const token = textIn(spec, 'token');
+  if (token === '') throw badRequest('token is required for TokenReview in authentication');
+  const audiences = listIn(spec, 'audiences');
+  const isForUs = audiences.length === 0 || audiences.includes(AUDIENCE);
+  const user = isForUs ? access.userOf(token) : undefined;
+  const status = user
+    ? { authenticated: true, user: userInfo(user), audiences: [AUDIENCE] }
+    : { user: {}, error: 'invalid bearer token' };
+  return { ...review, status };
+}
+
+function userInfo({ name, groups }: User): object {
+  return { username: name, groups };
+}

@@ -1,0 +1,143 @@
+import type { Action, PolicyRule, User } from '../access.ts';
+import type { ResourceDefinition, ReviewContext, StoredObject } from '../resource-definition.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { badRequest, invalid } from '../status-error.ts';
+import {
+  requireNoPath,
+  validateAttributes,
+  validateMetadataOf,
+  validateSubject,
+} from './access-review-validation.ts';
+import type { BuiltinKind } from './definition.ts';
+import { builtin } from './definition.ts';
+import { listIn, objectIn, textIn } from './fields.ts';
+import { Findings } from './findings.ts';
+
+const GROUP = 'authorization.k8s.io';
+
+/** May this user do that? */
+export const SUBJECT_ACCESS_REVIEW: ResourceDefinition = reviewKind({
+  kind: 'SubjectAccessReview',
+  plural: 'subjectaccessreviews',
+  namespaced: false,
+  review: (review, context) => {
+    const spec = checked(review, (spec, findings) => {
+      validateAttributes(spec, findings);
+      validateSubject(spec, findings);
+      validateMetadataOf(review, findings);
+    });
+    return answered(review, subjectOf(spec), spec, context);
+  },
+});
+
+/** The same, asked by somebody who has rights in one namespace alone. */
+export const LOCAL_SUBJECT_ACCESS_REVIEW: ResourceDefinition = reviewKind({
+  kind: 'LocalSubjectAccessReview',
+  plural: 'localsubjectaccessreviews',
+  review: (review, context) => {
+    const spec = checked(review, (spec, findings) => {
+      validateAttributes(spec, findings);
+      validateSubject(spec, findings);
+      validateMetadataOf(review, findings, 'namespaced');
+      requireNoPath(spec, findings);
+      const attributes = objectIn(spec, 'resourceAttributes');
+      const namespace = textIn(attributes, 'namespace');
+      if (attributes && namespace !== review.metadata.namespace) {
+        const path = 'spec.resourceAttributes.namespace';
+        findings.invalid(path, namespace, 'must match metadata.namespace');
+      }
+    });
+    return answered(review, subjectOf(spec), spec, context);
+  },
+});
+
+/** May I do that? `kubectl auth can-i get pods` */
+export const SELF_SUBJECT_ACCESS_REVIEW: ResourceDefinition = reviewKind({
+  kind: 'SelfSubjectAccessReview',
+  plural: 'selfsubjectaccessreviews',
+  namespaced: false,
+  review: (review, context) => {
+    const spec = checked(review, (spec, findings) => {
+      validateAttributes(spec, findings);
+      validateMetadataOf(review, findings);
+    });
+    return answered(review, context.user, spec, context);
+  },
+});
+
+/** What may I do? `kubectl auth can-i --list` */
+export const SELF_SUBJECT_RULES_REVIEW: ResourceDefinition = reviewKind({
+  kind: 'SelfSubjectRulesReview',
+  plural: 'selfsubjectrulesreviews',
+  namespaced: false,
+  review: ({ apiVersion, kind, ...review }, { user, access }) => {
+    if (textIn(objectIn(review, 'spec'), 'namespace') === '') {
+      throw badRequest('no namespace on request');
+    }
+    const rules = access.rulesOf(user);
+    const isForPaths = ({ nonResourceURLs }: PolicyRule) => nonResourceURLs !== undefined;
+    return {
+      apiVersion,
+      kind,
+      metadata: { name: '', uid: '', resourceVersion: '', creationTimestamp: '' },
+      spec: {},
+      status: {
+        resourceRules: rules.filter((rule) => !isForPaths(rule)),
+        nonResourceRules: rules.filter(isForPaths),
+        incomplete: false,
+      },
+    };
+  },
+});
+
+function reviewKind(
+  kind: Pick<BuiltinKind, 'kind' | 'plural' | 'namespaced' | 'review'>,
+): ResourceDefinition {
+  return builtin({ ...kind, group: GROUP, columns: [] });
+}
+
+/**
+ * The question's spec.
+ *
+ * @throws {StatusError} 422 if something is wrong with it
+ */
+function checked(
+  review: StoredObject,
+  validate: (spec: JsonObject, findings: Findings) => void,
+): JsonObject {
+  const spec = objectIn(review, 'spec') ?? {};
+  const findings = new Findings();
+  validate(spec, findings);
+  // Reviews go without a kind here, on a real server too.
+  if (findings.errors.length > 0) throw invalid({ group: GROUP, kind: '' }, '', findings.errors);
+  return spec;
+}
+
+function answered(
+  review: StoredObject,
+  user: User,
+  spec: JsonObject,
+  { access }: ReviewContext,
+): StoredObject {
+  return { ...review, status: { allowed: access.allows(user, actionOf(spec)) } };
+}
+
+function subjectOf(spec: JsonObject): User {
+  const groups = listIn(spec, 'groups').filter((group) => typeof group === 'string');
+  return { name: textIn(spec, 'user'), groups };
+}
+
+function actionOf(spec: JsonObject): Action {
+  const path = objectIn(spec, 'nonResourceAttributes');
+  if (path) return { kind: 'path', verb: textIn(path, 'verb'), path: textIn(path, 'path') };
+  const asked = objectIn(spec, 'resourceAttributes');
+  return {
+    kind: 'resource',
+    verb: textIn(asked, 'verb'),
+    group: textIn(asked, 'group'),
+    resource: textIn(asked, 'resource'),
+    subresource: textIn(asked, 'subresource'),
+    namespace: textIn(asked, 'namespace'),
+    name: textIn(asked, 'name'),
+  };
+}

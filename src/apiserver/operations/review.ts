@@ -1,0 +1,47 @@
+import type { ObjectMeta } from '../../api/object.ts';
+import type { Answer, Call } from '../call.ts';
+import { withTrackedFields } from '../field-manager.ts';
+import { JSON_TYPE } from '../negotiation.ts';
+import { decodeBody } from '../object-decoder.ts';
+import type { ApiObject, Review, StoredObject } from '../resource-definition.ts';
+import { isObject } from '../schema/json-value.ts';
+import { notAcceptable } from '../status-error.ts';
+import { placeObject } from './create.ts';
+import { requireGoTypes } from './write.ts';
+
+/** `POST` to a kind that is a question: the object comes back with the answer, and is forgotten. */
+export function answerReview(call: Call, review: Review): Answer {
+  if (call.representation.form === 'table') throw notAcceptable([JSON_TYPE]);
+  const draft = withoutNulls(decodeBody(call));
+  requireGoTypes(call, draft);
+  placeObject(call, draft);
+  const question = withTrackedFields(call, undefined, withoutSystemFields(call, draft));
+  const { access, clock } = call.backend;
+  const answer = review(question, { user: call.user, access, now: clock.now() });
+  return { kind: 'object', code: 201, object: withoutEmptyMetadata(answer) };
+}
+
+/** Go reads a null as nothing. Nesting was bounded on arrival. */
+function withoutNulls<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(withoutNulls) as T;
+  if (!isObject(value)) return value;
+  const members = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(members.map(([key, member]) => [key, withoutNulls(member)])) as T;
+}
+
+/** What a client never decides, and the namespace of what has none. */
+function withoutSystemFields({ definition }: Call, draft: ApiObject): ApiObject {
+  const metadata: Partial<ApiObject['metadata']> = { ...draft.metadata };
+  delete metadata.uid;
+  delete metadata.creationTimestamp;
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  if (!definition.namespaced) delete metadata.namespace;
+  return { ...draft, metadata: metadata as ApiObject['metadata'] };
+}
+
+/** What is not kept has neither name nor version. */
+function withoutEmptyMetadata(answer: StoredObject): StoredObject {
+  const set = Object.entries(answer.metadata).filter(([, value]) => value !== '');
+  return { ...answer, metadata: Object.fromEntries(set) as Partial<ObjectMeta> as ObjectMeta };
+}

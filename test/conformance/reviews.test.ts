@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Json, Reply } from './api.ts';
+import { Api, assertRefused } from './api.ts';
+
+const AUTHENTICATION = '/apis/authentication.k8s.io/v1';
+const AUTHORIZATION = '/apis/authorization.k8s.io/v1';
+
+const PODS = { namespace: 'default', verb: 'get', resource: 'pods' };
+const METRICS = { path: '/metrics', verb: 'get' };
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+});
+
+after(() => api.close());
+
+function reviewToken(spec: Json, query: string = ''): Promise<Reply> {
+  return api.post(`${AUTHENTICATION}/tokenreviews${query}`, { spec });
+}
+
+function review(resource: string, spec: Json, metadata: Json = {}): Promise<Reply> {
+  return api.post(`${AUTHORIZATION}/${resource}`, { metadata, spec });
+}
+
+const mine = (spec: Json, metadata?: Json) => review('selfsubjectaccessreviews', spec, metadata);
+const theirs = (spec: Json, metadata?: Json) => review('subjectaccessreviews', spec, metadata);
+const local = (spec: Json, metadata?: Json) =>
+  review('namespaces/default/localsubjectaccessreviews', spec, metadata);
+
+/** A review goes without its kind into the words of a refusal. */
+function assertInvalid(reply: Reply, causes: readonly (readonly [string, string])[]): void {
+  const messages = causes.map(([field, message]) => `${field}: ${message}`);
+  const all = messages.length === 1 ? messages[0] : `[${messages.join(', ')}]`;
+  assertRefused(reply, {
+    code: 422,
+    reason: 'Invalid',
+    message: `.authorization.k8s.io "" is invalid: ${all}`,
+    causes,
+  });
+}
+
+test('reviews can be created, and nothing else can be done with them', async () => {
+  for (const [path, names] of [
+    [AUTHENTICATION, ['selfsubjectreviews', 'tokenreviews']],
+    [
+      AUTHORIZATION,
+      [
+        'localsubjectaccessreviews',
+        'selfsubjectaccessreviews',
+        'selfsubjectrulesreviews',
+        'subjectaccessreviews',
+      ],
+    ],
+  ] as const) {
+    const { resources } = (await api.get(path)).body;
+    assert.deepEqual(
+      resources.map(({ name, verbs }: Json) => [name, verbs]),
+      names.map((name) => [name, ['create']]),
+    );
+  }
+  const wrong = 'the server does not allow this method on the requested resource';
+  const nowhere = 'the server could not find the requested resource';
+  const reviews = `${AUTHENTICATION}/tokenreviews`;
+  for (const [reply, code, reason, message] of [
+    [await api.get(reviews), 405, 'MethodNotAllowed', wrong],
+    [await api.delete(reviews), 405, 'MethodNotAllowed', wrong],
+    [await api.get(`${reviews}/a`), 404, 'NotFound', nowhere],
+    [await api.put(`${reviews}/a`, { spec: { token: 'a' } }), 404, 'NotFound', nowhere],
+    [await api.patch(`${reviews}/a`, {}), 404, 'NotFound', nowhere],
+    [await api.delete(`${reviews}/a`), 404, 'NotFound', nowhere],
+    [
+      await api.post(`${AUTHENTICATION}/namespaces/default/tokenreviews`, {}),
+      404,
+      'NotFound',
+      nowhere,
+    ],
+    [await api.get(`${AUTHORIZATION}/localsubjectaccessreviews`), 404, 'NotFound', nowhere],
+    [await api.post(`${AUTHORIZATION}/localsubjectaccessreviews`, {}), 404, 'NotFound', nowhere],
+  ] as const) {
+    assertRefused(reply, { code, reason, message });
+  }
+});
+
+test('a token that nobody has is nobody’s, and the review says so', async () => {
+  const { status, body } = await reviewToken({ token: 'nobody' });
+  assert.equal(status, 201);
+  assert.deepEqual([body.kind, body.apiVersion], ['TokenReview', 'authentication.k8s.io/v1']);
+  assert.deepEqual(body.spec, { token: 'nobody' });
+  assert.deepEqual(body.status, { user: {}, error: 'invalid bearer token' });
+  const [{ time, ...entry }, ...more] = body.metadata.managedFields;
+  assert.ok(time);
+  assert.deepEqual(more, []);
+  assert.deepEqual(entry, {
+    manager: 'conformance',
+    operation: 'Update',
+    apiVersion: 'authentication.k8s.io/v1',
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:spec': { 'f:token': {} } },
+  });
+  assert.deepEqual(Object.keys(body.metadata), ['managedFields']);
+});
+
+test('a token of ours is the administrator’s, for the audience of the server alone', async () => {
+  const token = await api.token();
+  const { status } = (await reviewToken({ token })).body;
+  assert.equal(status.authenticated, true);
+  assert.deepEqual(status.user.groups, ['system:masters', 'system:authenticated']);
+  assert.deepEqual(status.audiences, ['https://kubernetes.default.svc']);
+  const other = (await reviewToken({ token, audiences: ['vault'] })).body;
+  assert.deepEqual(other.status, { user: {}, error: 'invalid bearer token' });
+  const among = ['vault', 'https://kubernetes.default.svc'];
+  const both = (await reviewToken({ token, audiences: among })).body;
+  assert.deepEqual(both.status.audiences, ['https://kubernetes.default.svc']);
+  const self = await api.post(`${AUTHENTICATION}/selfsubjectreviews`, { metadata: { name: 'x' } });
+  assert.equal(self.status, 201);
+  assert.deepEqual(Object.keys(self.body.metadata), ['creationTimestamp']);
+  assert.deepEqual(self.body.status.userInfo, status.user);
+});
+
+test('a review without a token is refused', async () => {
+  for (const reply of [
+    await reviewToken({}),
+    await api.post(`${AUTHENTICATION}/tokenreviews`, {}),
+  ]) {
+    assertRefused(reply, {
+      code: 400,
+      reason: 'BadRequest',
+      message: 'token is required for TokenReview in authentication',
+    });
+  }
+  assertRefused(await reviewToken({ token: 'a', tocken: 'b' }, '?fieldValidation=Strict'), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      'TokenReview in version "v1" cannot be handled as a TokenReview: strict decoding error: unknown field "spec.tocken"',
+  });
+});
+
+test('what a client says of the answer does not count', async () => {
+  const { body } = await api.post(`${AUTHENTICATION}/tokenreviews`, {
+    metadata: { name: 'x', namespace: 'y', labels: { a: 'b' }, uid: '1' },
+    spec: { token: 'nobody' },
+    status: { authenticated: true },
+  });
+  const { managedFields, ...metadata } = body.metadata;
+  assert.ok(managedFields);
+  assert.deepEqual(metadata, { name: 'x', labels: { a: 'b' } });
+  assert.deepEqual(body.status, { user: {}, error: 'invalid bearer token' });
+});
+
+test('the administrator may do everything, whether it exists or not', async () => {
+  for (const spec of [
+    { resourceAttributes: PODS },
+    { resourceAttributes: { verb: 'get', group: 'x.y', resource: 'unicorns' } },
+    { resourceAttributes: {} },
+    { nonResourceAttributes: METRICS },
+  ]) {
+    const { status, body } = await mine(spec);
+    assert.equal(status, 201);
+    assert.deepEqual(body.spec, spec);
+    assert.deepEqual(body.status, { allowed: true });
+  }
+  // As Go clients send it, whose lists are null where they are empty.
+  const { body } = await api.post(`${AUTHORIZATION}/selfsubjectrulesreviews`, {
+    spec: { namespace: 'default' },
+    status: { resourceRules: null, nonResourceRules: null, incomplete: false },
+  });
+  assert.deepEqual([body.metadata, body.spec], [{}, {}]);
+  const { resourceRules, nonResourceRules, incomplete } = body.status;
+  const all = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
+  assert.deepEqual(
+    resourceRules.filter(({ resources }: Json) => resources.includes('*')),
+    [all],
+  );
+  assert.ok(nonResourceRules.some(({ nonResourceURLs }: Json) => nonResourceURLs.includes('*')));
+  assert.equal(incomplete, false);
+  assertRefused(await review('selfsubjectrulesreviews', {}), {
+    code: 400,
+    reason: 'BadRequest',
+    message: 'no namespace on request',
+  });
+});
+
+test('others may do what their groups may', async () => {
+  const isAllowed = async (reply: Promise<Reply>) => (await api.made(reply)).status.allowed;
+  const health = { path: '/healthz', verb: 'get' };
+  const ask = {
+    group: 'authorization.k8s.io',
+    resource: 'selfsubjectaccessreviews',
+    verb: 'create',
+  };
+  for (const [spec, expected] of [
+    [{ user: 'jane', resourceAttributes: PODS }, false],
+    [{ user: 'jane', groups: ['system:masters'], resourceAttributes: PODS }, true],
+    [{ groups: ['system:masters'], nonResourceAttributes: METRICS }, true],
+    [{ user: 'jane', groups: ['system:authenticated'], nonResourceAttributes: METRICS }, false],
+    [{ user: 'jane', groups: ['system:authenticated'], resourceAttributes: ask }, true],
+    [{ user: 'jane', resourceAttributes: ask }, false],
+    [{ user: 'jane', nonResourceAttributes: health }, false],
+    [{ user: 'jane', groups: ['system:authenticated'], nonResourceAttributes: health }, true],
+    [{ user: 'who', groups: ['system:unauthenticated'], nonResourceAttributes: health }, true],
+  ] as const) {
+    assert.equal(await isAllowed(theirs(spec)), expected, JSON.stringify(spec));
+  }
+  assert.equal(await isAllowed(local({ user: 'jane', resourceAttributes: PODS })), false);
+  const masters = { groups: ['system:masters'], resourceAttributes: PODS };
+  assert.equal(await isAllowed(local(masters, { namespace: 'default' })), true);
+});
+
+test('a question that is none is refused, with all that is wrong with it', async () => {
+  const one =
+    'Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified';
+  const nobody = 'Invalid value: "": at least one of user or group must be specified';
+  const shown = 'Invalid value: {"Path":"/metrics","Verb":"get"}';
+  const both = `${shown}: cannot be specified in combination with resourceAttributes`;
+  assertInvalid(await mine({}), [['spec.resourceAttributes', one]]);
+  assertInvalid(await mine({ resourceAttributes: PODS, nonResourceAttributes: METRICS }), [
+    ['spec.nonResourceAttributes', both],
+  ]);
+  assertInvalid(await theirs({}), [
+    ['spec.resourceAttributes', one],
+    ['spec.user', nobody],
+  ]);
+  assertInvalid(await local({ user: 'jane', nonResourceAttributes: METRICS }), [
+    ['spec.nonResourceAttributes', `${shown}: disallowed on this kind of request`],
+  ]);
+  const elsewhere = { user: 'jane', resourceAttributes: { ...PODS, namespace: 'other' } };
+  assertInvalid(await local(elsewhere), [
+    ['spec.resourceAttributes.namespace', 'Invalid value: "other": must match metadata.namespace'],
+  ]);
+  assertRefused(await local(elsewhere, { namespace: 'other' }), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      'the namespace of the provided object does not match the namespace sent on the request',
+  });
+  assertRefused(await mine({ resourceAttributes: PODS }, { name: 'a' }), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      /^\.authorization\.k8s\.io "" is invalid: metadata: Invalid value: \{.*"name":"a".*\}: must be empty$/,
+  });
+  assertRefused(await local({ user: 'j', resourceAttributes: PODS }, { labels: { a: 'b' } }), {
+    code: 422,
+    reason: 'Invalid',
+    message: /: must be empty except for namespace$/,
+  });
+});
+
+test('selectors in a question are looked at', async () => {
+  const list = (selectors: Json) =>
+    mine({ resourceAttributes: { ...PODS, verb: 'list', ...selectors } });
+  const field = 'spec.resourceAttributes.fieldSelector';
+  const label = 'spec.resourceAttributes.labelSelector';
+  const good = { requirements: [{ key: 'a', operator: 'In', values: ['b'] }] };
+  for (const selectors of [
+    { labelSelector: good, fieldSelector: good },
+    { labelSelector: { rawSelector: 'a in (b)' } },
+    { labelSelector: { requirements: [{ key: 'a', operator: 'Like' }] } },
+  ]) {
+    assert.equal((await api.made(list(selectors))).status.allowed, true);
+  }
+  assertInvalid(await list({ labelSelector: {}, fieldSelector: {} }), [
+    [
+      `${field}.requirements`,
+      `Required value: when ${field} is specified, requirements or rawSelector is required`,
+    ],
+    [
+      `${label}.requirements`,
+      `Required value: when ${label} is specified, requirements or rawSelector is required`,
+    ],
+  ]);
+  assertInvalid(await list({ labelSelector: { ...good, rawSelector: 'a' } }), [
+    [
+      `${label}.rawSelector`,
+      'Invalid value: "a": may not specified at the same time as requirements',
+    ],
+  ]);
+  const odd = {
+    requirements: [
+      { key: 'a', operator: 'In' },
+      { key: 'b', operator: 'Exists', values: ['x'] },
+      { key: '', operator: 'NotIn' },
+    ],
+  };
+  const missing = "Required value: must be specified when `operator` is 'In' or 'NotIn'";
+  const extra = "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+  assertInvalid(await list({ fieldSelector: odd }), [
+    [`${field}.requirements[0].values`, missing],
+    [`${field}.requirements[1].values`, extra],
+    [`${field}.requirements[2].key`, 'Required value: must be specified'],
+    [`${field}.requirements[2].values`, missing],
+  ]);
+  const { body } = await list({ labelSelector: odd });
+  assert.deepEqual(
+    body.details.causes.map((cause: Json) => cause.field),
+    [
+      `${label}.requirements[0].values`,
+      `${label}.requirements[1].values`,
+      `${label}.requirements[2].values`,
+      `${label}.requirements[2].key`,
+      `${label}.requirements[2].key`,
+    ],
+  );
+});
