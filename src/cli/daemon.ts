@@ -11,6 +11,7 @@ import { HttpServer } from '../manager/http-server.ts';
 import type { HealthCheck, HttpServerRoutes } from '../manager/http-server.ts';
 import { Manager } from '../manager/manager.ts';
 import { RunHistory } from '../manager/run-history.ts';
+import type { ManagerMetrics } from '../metrics/manager-metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Exposition } from '../metrics/registry.ts';
 import { EventBroadcaster } from '../record/event-broadcaster.ts';
@@ -124,7 +125,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     const controller = registered.build(shared, { name, selection, concurrency, podEvents });
     debugged.push(controller);
     const fresh = leadership ? freshStart(controller, { clock, log, random }) : controller;
-    manager.add('controllers', fresh);
+    manager.add('controllers', metrics ? told(fresh, metrics.manager) : fresh);
   }
   return {
     name: 'daemon',
@@ -146,6 +147,23 @@ function greeting(client: Client, log: Logger): Runnable {
         log.v(1).info('API server', { version: gitVersion, platform });
       } catch (error) {
         log.v(4).info('The API server did not tell its version', { err: error });
+      }
+    },
+  };
+}
+
+/** While it runs, the metrics say so. */
+function told(controller: Runnable, metrics: ManagerMetrics): Runnable {
+  const { name } = controller;
+  metrics.running(name, false);
+  return {
+    name,
+    run: async (signal) => {
+      metrics.running(name, true);
+      try {
+        await controller.run(signal);
+      } finally {
+        metrics.running(name, false);
       }
     },
   };

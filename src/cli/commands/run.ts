@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { connectCluster } from '../../client/cluster-connection.ts';
 import { WriteFence } from '../../client/write-fence.ts';
 import { metricsOf } from '../../metrics/metrics.ts';
+import { buildMetrics } from '../../metrics/process-metrics.ts';
 import { createRegistry, expose } from '../../metrics/registry.ts';
 import { systemClock } from '../../util/clock.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
@@ -24,7 +25,8 @@ export async function runController(
   const registry = createRegistry({ processMetrics: true });
   const metrics = metricsOf(registry);
   const cluster = await loadCluster(config.cluster, { environment, log });
-  const { version } = manifest();
+  const { version, gitHead } = manifest();
+  buildMetrics(registry, { version, revision: gitHead });
   const { qps, burst, timeoutMs } = config.requests;
   const { leaderElection } = config;
   const fence = new WriteFence();
