@@ -5,117 +5,37 @@ import { isApiError } from '../api/api-error.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Registration } from '../cache/handler.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
-import type { Client } from '../client/client.ts';
 import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
-import type { ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
-import type { WorkqueueMetrics } from '../metrics/workqueue-metrics.ts';
-import type { EventRecorder } from '../record/event-recorder.ts';
-import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
 import { runAll } from '../util/run-all.ts';
 import type { Runnable } from '../util/runnable.ts';
-import type { Cause } from '../workqueue/cause.ts';
-import { postpone } from '../workqueue/outcome.ts';
+import { done, postpone } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import { exponentialLimiter } from '../workqueue/rate-limiter.ts';
 import type { RateLimiter } from '../workqueue/rate-limiter.ts';
-import { WorkQueue } from '../workqueue/work-queue.ts';
+import { LOW_PRIORITY, WorkQueue } from '../workqueue/work-queue.ts';
 import { WorkerPool } from '../workqueue/worker-pool.ts';
 import type { HandlerContext } from '../workqueue/worker-pool.ts';
-import { enqueue, toController, toItself } from './enqueue.ts';
+import type { ControllerDeps, ControllerOptions, Feed, SyncHandler } from './controller-options.ts';
+import { allKeys, enqueue, toController, toItself } from './enqueue.ts';
 import type { KeySink, ToKeys } from './enqueue.ts';
 import { CATCH_UP_PACE, Gate } from './gate.ts';
+import { KeyOwnership } from './key-ownership.ts';
 import type { HotLoop } from './loop-evidence.ts';
 import { observedClient } from './observed-client.ts';
-import type { RunHistory } from './run-history.ts';
 import { RunLog } from './run-log.ts';
+import { serveShards } from './serve-shards.ts';
+import type { Sharding } from './serve-shards.ts';
 
-/** What a run of a sync handler is given. */
-export interface SyncContext {
-  /** Aborts when the daemon can wait no longer for this run; pass it to every call. */
-  readonly signal: AbortSignal;
-  /** Names the controller and the key on every line. */
-  readonly log: Logger;
-  /** Its writes are remembered, so that no later run of this key sees a cache from before them. */
-  readonly client: Client;
-  /** Why this key runs: what happened since its last run, merged and bounded. */
-  readonly causes: readonly Cause[];
-}
-
-/**
- * Makes the actual state match the desired one for one key. It is level-triggered: it reads both
- * from caches and never learns what changed. Return `done()` or `requeueAfter(ms)`; throw to be
- * retried with backoff, or `TerminalError` when a retry could not help. Runs for one key never
- * overlap.
- */
-export type SyncHandler = (key: ObjectKey, context: SyncContext) => Promise<Outcome>;
-
-export interface ControllerDeps {
-  readonly client: Client;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /**
-   * Milliseconds that runs in flight have to finish when the controller is stopped.
-   * @default 30_000
-   */
-  readonly drainTimeoutMs?: number | undefined;
-  /**
-   * How often every object is looked at again although nothing happened, in milliseconds; 0: never.
-   * @default 0
-   */
-  readonly resyncPeriodMs?: number | undefined;
-  /**
-   * Where recorders of events come from: an `EventBroadcaster`. Objects whose keys are in a hot loop
-   * are told so.
-   * @default none, the log alone is told
-   */
-  readonly events?: { recorder(component: string): EventRecorder } | undefined;
-  /**
-   * Where runs are remembered: several controllers may share one. Causes tell in detail what changed
-   * then, and calls are taken down, as they are from `-v=4`.
-   * @default none
-   */
-  readonly history?: RunHistory | undefined;
-  /**
-   * Numbers in [0, 1), for the names of runs.
-   * @default Math.random
-   */
-  readonly random?: (() => number) | undefined;
-  /** @default none */
-  readonly metrics?: ControllerMetrics | undefined;
-}
-
-export interface ControllerMetrics {
-  readonly workqueue: WorkqueueMetrics;
-  readonly reconcile: ReconcileMetrics;
-}
-
-export interface ControllerOptions {
-  /** Unique in the process; names the queue in logs and metrics: `count`. */
-  readonly name: string;
-  /** The kind that keys name: the field of log lines is its lower-case form. */
-  readonly kind: string;
-  readonly sync: SyncHandler;
-  /**
-   * Keys that run at once.
-   * @default 2
-   */
-  readonly concurrency?: number;
-  /**
-   * Milliseconds a sync may take before its signal aborts.
-   * @default for ever
-   */
-  readonly syncTimeoutMs?: number | undefined;
-  /**
-   * How often a key that fails is tried again before it is given up, logged and counted.
-   * @default for ever, with backoff
-   */
-  readonly maxRetries?: number | undefined;
-}
-
-/** Adds keys to a controller's queue until the signal aborts. */
-export type Feed = (queue: KeySink, signal: AbortSignal) => Promise<void>;
+export type {
+  ControllerDeps,
+  ControllerMetrics,
+  ControllerOptions,
+  Feed,
+  SyncContext,
+  SyncHandler,
+} from './controller-options.ts';
 
 /** So many conflicts in a row are races; one more is something that deserves an error line. */
 const QUIET_CONFLICTS = 5;
@@ -141,6 +61,9 @@ export class Controller implements Runnable {
   readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #registrations: Registration[] = [];
   readonly #feeds: Feed[] = [];
+  readonly #ownership: KeyOwnership | undefined;
+  /** Each queues the keys of a shard that one informer knows of. */
+  readonly #requeues: ((shard: number) => void)[] = [];
   /** Finds the key of the object, of the kind this controller is for, that controls another. */
   #ownerOf: ToKeys<KubernetesObject> | undefined;
   readonly #informers = new Set<SharedInformer>();
@@ -184,6 +107,7 @@ export class Controller implements Runnable {
         metrics: reconcile,
       },
     );
+    if (deps.sharding) this.#ownership = this.#serveShards(deps.sharding);
   }
 
   /** The kind this controller is for: its objects' keys are queued. */
@@ -224,7 +148,28 @@ export class Controller implements Runnable {
         resyncPeriodMs: this.#deps.resyncPeriodMs ?? 0,
       }),
     );
+    this.#requeues.push((shard) => {
+      for (const object of informer.lister.list()) {
+        for (const key of allKeys(toKeys, object)) {
+          if (this.#deps.sharding?.shardOf(key) !== shard) continue;
+          this.#sink.add(key, { priority: LOW_PRIORITY, cause: 'its shard was taken over' });
+        }
+      }
+    });
     return this;
+  }
+
+  #serveShards(sharding: Sharding): KeyOwnership {
+    const { clock, log, random = Math.random } = this.#deps;
+    const ownership = new KeyOwnership((key) => sharding.shardOf(key));
+    const keys = {
+      informers: () => this.#informers,
+      requeue: (shard: number) => {
+        for (const requeue of this.#requeues) requeue(shard);
+      },
+    };
+    serveShards(sharding, ownership, keys, { clock, log, random });
+    return ownership;
   }
 
   /** What its keys come from, and what its syncs read. */
@@ -273,6 +218,7 @@ export class Controller implements Runnable {
 
   readonly #sink: KeySink = {
     add: (key, options) => {
+      if (this.#ownership?.owns(key) === false) return;
       if (this.#queueLog.enabled) {
         this.#queueLog.info('Queued', { [this.#keyName]: key, cause: options?.cause });
       }
@@ -281,6 +227,18 @@ export class Controller implements Runnable {
   };
 
   readonly #sync = async (key: ObjectKey, context: HandlerContext): Promise<Outcome> => {
+    if (!this.#ownership) return this.#run(key, context);
+    const leave = this.#ownership.enter(key);
+    // It was queued while its shard was held here. Whoever holds it now has queued it, too.
+    if (!leave) return done();
+    try {
+      return await this.#run(key, context);
+    } finally {
+      leave();
+    }
+  };
+
+  async #run(key: ObjectKey, context: HandlerContext): Promise<Outcome> {
     const { signal, log, causes } = context;
     const held = await this.#gate.hold(key, signal);
     if (held) {
@@ -305,7 +263,7 @@ export class Controller implements Runnable {
       // Somebody else was quicker. The cache is about to show what they did; that is no failure.
       return postpone(this.#conflicts.when(key), 'an object changed meanwhile');
     }
-  };
+  }
 }
 
 function lowerFirst(kind: string): string {

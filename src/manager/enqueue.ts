@@ -57,10 +57,7 @@ export function enqueue<T extends KubernetesObject>(
     onChange = () => undefined,
   }: EnqueueOptions = {},
 ): InformerHandler<T> {
-  const keysOf = (object: DeepReadonly<T>): readonly ObjectKey[] => {
-    const keys = toKeys(object) ?? [];
-    return typeof keys === 'string' ? [keys] : keys;
-  };
+  const keysOf = (object: DeepReadonly<T>) => allKeys(toKeys, object);
   const addAll = (
     keys: readonly ObjectKey[],
     object: DeepReadonly<T>,
@@ -116,6 +113,15 @@ function changeOf(old: Concerned, object: Concerned): string {
   if (paths.length === 0) return 'changed: nothing but who wrote it';
   const named = paths.slice(0, MOST_FIELDS).map(formatPath).join(', ');
   return `changed: ${named}${paths.length > MOST_FIELDS ? ', …' : ''}`;
+}
+
+/** The keys that `object` concerns, as a list. */
+export function allKeys<T extends KubernetesObject>(
+  toKeys: ToKeys<T>,
+  object: DeepReadonly<T>,
+): readonly ObjectKey[] {
+  const keys = toKeys(object) ?? [];
+  return typeof keys === 'string' ? [keys] : keys;
 }
 
 /** An object concerns itself. */

@@ -1,0 +1,103 @@
+import type { ObjectKey } from '../api/object-key.ts';
+import type { Client } from '../client/client.ts';
+import type { ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
+import type { WorkqueueMetrics } from '../metrics/workqueue-metrics.ts';
+import type { EventRecorder } from '../record/event-recorder.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
+import type { Cause } from '../workqueue/cause.ts';
+import type { Outcome } from '../workqueue/outcome.ts';
+import type { KeySink } from './enqueue.ts';
+import type { RunHistory } from './run-history.ts';
+import type { Sharding } from './serve-shards.ts';
+
+/** What a run of a sync handler is given. */
+export interface SyncContext {
+  /** Aborts when the daemon can wait no longer for this run; pass it to every call. */
+  readonly signal: AbortSignal;
+  /** Names the controller and the key on every line. */
+  readonly log: Logger;
+  /** Its writes are remembered, so that no later run of this key sees a cache from before them. */
+  readonly client: Client;
+  /** Why this key runs: what happened since its last run, merged and bounded. */
+  readonly causes: readonly Cause[];
+}
+
+/**
+ * Makes the actual state match the desired one for one key. It is level-triggered: it reads both
+ * from caches and never learns what changed. Return `done()` or `requeueAfter(ms)`; throw to be
+ * retried with backoff, or `TerminalError` when a retry could not help. Runs for one key never
+ * overlap.
+ */
+export type SyncHandler = (key: ObjectKey, context: SyncContext) => Promise<Outcome>;
+
+export interface ControllerDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /**
+   * Milliseconds that runs in flight have to finish when the controller is stopped.
+   * @default 30_000
+   */
+  readonly drainTimeoutMs?: number | undefined;
+  /**
+   * How often every object is looked at again although nothing happened, in milliseconds; 0: never.
+   * @default 0
+   */
+  readonly resyncPeriodMs?: number | undefined;
+  /**
+   * Where recorders of events come from: an `EventBroadcaster`. Objects whose keys are in a hot loop
+   * are told so.
+   * @default none, the log alone is told
+   */
+  readonly events?: { recorder(component: string): EventRecorder } | undefined;
+  /**
+   * Where runs are remembered: several controllers may share one. Causes tell in detail what changed
+   * then, and calls are taken down, as they are from `-v=4`.
+   * @default none
+   */
+  readonly history?: RunHistory | undefined;
+  /**
+   * Numbers in [0, 1), for the names of runs.
+   * @default Math.random
+   */
+  readonly random?: (() => number) | undefined;
+  /** @default none */
+  readonly metrics?: ControllerMetrics | undefined;
+  /**
+   * That several processes share the work: only keys of shards that this one holds run here.
+   * @default every key does
+   */
+  readonly sharding?: Sharding | undefined;
+}
+
+export interface ControllerMetrics {
+  readonly workqueue: WorkqueueMetrics;
+  readonly reconcile: ReconcileMetrics;
+}
+
+export interface ControllerOptions {
+  /** Unique in the process; names the queue in logs and metrics: `count`. */
+  readonly name: string;
+  /** The kind that keys name: the field of log lines is its lower-case form. */
+  readonly kind: string;
+  readonly sync: SyncHandler;
+  /**
+   * Keys that run at once.
+   * @default 2
+   */
+  readonly concurrency?: number;
+  /**
+   * Milliseconds a sync may take before its signal aborts.
+   * @default for ever
+   */
+  readonly syncTimeoutMs?: number | undefined;
+  /**
+   * How often a key that fails is tried again before it is given up, logged and counted.
+   * @default for ever, with backoff
+   */
+  readonly maxRetries?: number | undefined;
+}
+
+/** Adds keys to a controller's queue until the signal aborts. */
+export type Feed = (queue: KeySink, signal: AbortSignal) => Promise<void>;

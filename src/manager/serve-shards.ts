@@ -1,0 +1,44 @@
+import type { ObjectKey } from '../api/object-key.ts';
+import { catchUp } from '../cache/catch-up.ts';
+import type { CatchUpDeps } from '../cache/catch-up.ts';
+import type { SharedInformer } from '../cache/shared-informer.ts';
+import type { ServeShard } from '../sharding/shards.ts';
+import { untilAborted } from '../util/until-aborted.ts';
+import type { KeyOwnership } from './key-ownership.ts';
+
+/** That keys are split between processes; `Shards` do it. */
+export interface Sharding {
+  /** The shard that a key belongs to: in every process the same. */
+  shardOf(key: ObjectKey): number;
+  /** Has `serve` called for every shard that this process comes to hold. */
+  servedBy(serve: ServeShard): void;
+}
+
+export interface ServedKeys {
+  /** What the keys' runs read. */
+  informers(): Iterable<SharedInformer>;
+  /** Queues the keys of `shard`, as if all that concerns them had just been listed. */
+  requeue(shard: number): void;
+}
+
+/**
+ * Opens each shard that is held once the caches show at least what the server had by then: its holder
+ * before may have written until a moment ago. All its keys run then, as nobody can tell what was left
+ * undone. When the shard is to be given up, its runs in flight end first.
+ */
+export function serveShards(
+  sharding: Sharding,
+  ownership: KeyOwnership,
+  keys: ServedKeys,
+  deps: CatchUpDeps,
+): void {
+  sharding.servedBy(async (shard, signal) => {
+    const caches = Array.from(keys.informers()).flatMap(({ parts }) => parts);
+    const arrived = await Promise.all(caches.map((cache) => catchUp(cache, deps, signal)));
+    if (arrived.includes(false)) return;
+    ownership.open(shard);
+    keys.requeue(shard);
+    await untilAborted(signal);
+    await ownership.close(shard);
+  });
+}
