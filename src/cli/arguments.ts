@@ -1,4 +1,6 @@
+import { goQuote } from '../util/go-quote.ts';
 import { UsageError } from './exit-codes.ts';
+import { parseGoBoolean } from './go-boolean.ts';
 
 /** What the normaliser must know of a flag. */
 export interface FlagForm {
@@ -71,12 +73,10 @@ function split(
   return { name, text: equals === -1 ? undefined : body.slice(equals + 1) };
 }
 
-/** The values that Go's `strconv.ParseBool` takes. */
-const TRUE: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
-const FALSE: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
-
 function booleanText(name: string, text: string = 'true'): string {
-  if (TRUE.has(text)) return 'true';
-  if (FALSE.has(text)) return 'false';
-  throw new UsageError(`invalid value "${text}" for --${name}: must be true or false`);
+  const value = parseGoBoolean(text);
+  if (value === undefined) {
+    throw new UsageError(`invalid value ${goQuote(text)} for --${name}: must be true or false`);
+  }
+  return String(value);
 }

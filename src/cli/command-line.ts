@@ -5,6 +5,7 @@ import { normaliseArguments } from './arguments.ts';
 import type { Command, ReadyCommand } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { versionLine } from './commands/version.ts';
+import { didYouMean } from './did-you-mean.ts';
 import { errorText, isProgrammerError } from './error-text.ts';
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from './exit-codes.ts';
 import { flagForms } from './flag-parser.ts';
@@ -36,7 +37,7 @@ export async function commandLine(
       print(await helpText(command, process.stdout.columns));
       return EXIT_OK;
     }
-    const ready = command.prepare(flags, operands, environment);
+    const ready = await command.prepare(flags, operands, environment);
     verbosity = ready.common.v;
     if (ready.common.version) {
       print(versionLine(manifest(), process));
@@ -76,7 +77,13 @@ function readCommand(argv: readonly string[]): CommandRequest {
   const forms = [...COMMANDS.flatMap(({ options }) => flagForms(options)), ...KLOG_FLAGS];
   const [name = COMMANDS[0].name] = normaliseArguments(argv, forms).positionals;
   const command = COMMANDS.find((each) => each.name === name);
-  if (!command) throw new UsageError(`unknown command: ${goQuote(name)}`);
+  if (!command) {
+    const hint = didYouMean(
+      name,
+      COMMANDS.map((each) => each.name),
+    );
+    throw new UsageError(`unknown command: ${goQuote(name)}${hint}`);
+  }
   // A name may mean one flag to one command and another to the next: the command's own counts.
   const own = [...forms, ...flagForms(command.options)];
   const { positionals, flags } = normaliseArguments(argv, own);

@@ -1,6 +1,7 @@
 import type { Logger } from '../util/logger.ts';
 import type { ParsedFlags } from './flag-parser.ts';
-import { parseFlags } from './flag-parser.ts';
+import { configPath, parseFlags } from './flag-parser.ts';
+import type { FileSettings } from './flag-parser.ts';
 import type { LogLevel } from './log-level.ts';
 import type { LoggingOptions } from './logging.ts';
 import type { Options } from './option.ts';
@@ -54,22 +55,28 @@ export interface ReadyCommand {
 
 /** A command of any kind of flags. */
 export interface Command extends Omit<CommandDefinition<Options>, 'run'> {
-  /** @throws {UsageError} on flags that the command does not have or that have bad values */
+  /**
+   * Rejects with `UsageError` on flags that the command does not have or that have bad values, and on
+   * a configuration file that is no good.
+   */
   prepare(
     flags: readonly string[],
     operands: readonly string[],
     environment: Readonly<Record<string, string | undefined>>,
-  ): ReadyCommand;
+  ): Promise<ReadyCommand>;
 }
 
 export function command<O extends typeof COMMON_OPTIONS>(
   definition: CommandDefinition<O>,
 ): Command {
   const { run, ...about } = definition;
+  const { options } = definition;
   return {
     ...about,
-    prepare: (flags, operands, environment) => {
-      const parsed = parseFlags(definition.options, flags, environment);
+    prepare: async (flags, operands, environment) => {
+      const path = configPath(options, flags, environment);
+      const file = path === '' ? undefined : await configFile(path, options);
+      const parsed = parseFlags(options, flags, environment, file);
       return {
         common: parsed.values,
         changed: parsed.changed,
@@ -77,4 +84,10 @@ export function command<O extends typeof COMMON_OPTIONS>(
       };
     },
   };
+}
+
+/** Few have one, and what reads it takes its time to load. */
+async function configFile(path: string, options: Options): Promise<FileSettings> {
+  const { readConfigFile } = await import('./config-file.ts');
+  return readConfigFile(path, options);
 }

@@ -1,4 +1,6 @@
 import { InformerSet } from '../cache/informer-set.ts';
+import type { TweakListOptions } from '../cache/list-options.ts';
+import { WatchListSupport } from '../cache/watch-list-support.ts';
 import type { Client } from '../client/client.ts';
 import { serverVersion } from '../client/discovery.ts';
 import { CONTROLLERS } from '../controllers/registry.ts';
@@ -52,7 +54,8 @@ export type DaemonConfig = Pick<
   | 'healthProbeBindAddress'
   | 'metricsBindAddress'
   | 'debugBindAddress'
->;
+> &
+  Partial<Pick<RunConfig, 'labelSelector' | 'features'>>;
 
 /**
  * Parts of the time to stop: for runs in flight before they are told to hurry, and at most for the
@@ -76,6 +79,8 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     log: log.named('cache'),
     random,
     freeze,
+    watchList: new WatchListSupport(clock, { enabled: config.features?.WatchListClient ?? true }),
+    tweakListOptions: onlySelected(config),
     ...(metrics ? { metrics: metrics.reflector } : {}),
   });
   const events = new EventBroadcaster(
@@ -133,6 +138,16 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
       signal.addEventListener('abort', () => stopping.abort(), { once: true });
       return manager.run(signal);
     },
+  };
+}
+
+/** Of the kinds that controllers are for, what has the labels; of all others, everything. */
+function onlySelected({ controllers, labelSelector = '' }: DaemonConfig): TweakListOptions {
+  const subjects = new Set(controllers.map((name) => CONTROLLERS.get(name)?.resource));
+  return (options, resource) => {
+    if (labelSelector === '' || !subjects.has(resource)) return options;
+    const others = options.labelSelector ? [options.labelSelector] : [];
+    return { ...options, labelSelector: [labelSelector, ...others].join(',') };
   };
 }
 

@@ -1,4 +1,6 @@
+import { parseLabelSelector } from '../api/label-selector.ts';
 import { parseBindAddress } from '../manager/http-server.ts';
+import { parseGoBoolean } from './go-boolean.ts';
 import { parseGoDuration } from './go-duration.ts';
 import { goQuote } from '../util/go-quote.ts';
 import type { VModulePattern } from './vmodule.ts';
@@ -28,16 +30,37 @@ export interface Option<T> {
   readonly default: string;
   /** @throws {SyntaxError} saying what was expected, without repeating flag and value */
   readonly parse: (text: string) => T;
+  /** What is written for it in a configuration file, and what becomes of several settings. */
+  readonly type: ValueType;
   readonly aliases?: readonly string[];
   /** Environment variables that set it, besides `CRD_CONTROLLER_<NAME>`. */
-  readonly environment?: readonly string[];
-  /** No environment variable sets it. */
+  readonly environment?: readonly (string | EnvironmentSource)[];
+  /** Nothing else sets it: neither environment nor configuration file. */
   readonly flagOnly?: boolean;
-  readonly isBoolean?: boolean;
-  readonly isList?: boolean;
   /** Accepted, but left out of help and documentation. */
   readonly hidden?: boolean;
+  /**
+   * What a shell offers for its value.
+   * @default nothing
+   */
+  readonly completion?: Completion;
 }
+
+/**
+ * The last setting counts, save that of `switches` (`A=true,B=false`) each does: a switch has the
+ * value of the strongest setting that names it.
+ */
+export type ValueType = 'text' | 'boolean' | 'integer' | 'list' | 'switches';
+
+/** A variable whose value is not what the flag would have. */
+export interface EnvironmentSource {
+  readonly variable: string;
+  /** What the flag would have. */
+  readonly read: (text: string) => string;
+}
+
+/** Words to choose from, names of controllers, or paths. */
+export type Completion = readonly string[] | 'controllers' | 'file' | 'folder';
 
 /** Flags by name. */
 export type Options = Readonly<Record<string, Option<unknown>>>;
@@ -50,23 +73,24 @@ export type OptionValues<O extends Options> = {
 /** What most flags have in common; the rest is in the functions below, one for each type. */
 interface About<D> extends Pick<
   Option<unknown>,
-  'group' | 'help' | 'aliases' | 'environment' | 'flagOnly' | 'hidden'
+  'group' | 'help' | 'aliases' | 'environment' | 'flagOnly' | 'hidden' | 'completion'
 > {
   readonly default: D;
 }
 
 export function textOption(about: About<string>): Option<string> {
-  return { ...about, parse: (text) => text };
+  return { ...about, type: 'text', parse: (text) => text };
 }
 
 export function booleanOption(about: About<boolean>): Option<boolean> {
   return {
     ...about,
+    type: 'boolean',
     default: String(about.default),
-    isBoolean: true,
     parse: (text) => {
-      if (text !== 'true' && text !== 'false') throw new SyntaxError('must be true or false');
-      return text === 'true';
+      const value = parseGoBoolean(text);
+      if (value === undefined) throw new SyntaxError('must be true or false');
+      return value;
     },
   };
 }
@@ -75,7 +99,7 @@ export function booleanOption(about: About<boolean>): Option<boolean> {
 export function listOption(about: About<string>): Option<readonly string[]> {
   return {
     ...about,
-    isList: true,
+    type: 'list',
     parse: (text) =>
       text
         .split(',')
@@ -89,7 +113,9 @@ export function choiceOption<const C extends string>(
 ): Option<C> {
   const { choices, ...rest } = about;
   return {
+    completion: choices,
     ...rest,
+    type: 'text',
     parse: (text) => {
       const choice = choices.find((each) => each === text);
       if (choice === undefined) {
@@ -106,6 +132,7 @@ export function integerOption(
   const { min, max = Number.MAX_SAFE_INTEGER, ...rest } = about;
   return {
     ...rest,
+    type: 'integer',
     default: String(about.default),
     parse: (text) => {
       const value = /^[-+]?\d+$/.test(text) ? Number(text) : Number.NaN;
@@ -125,6 +152,7 @@ export function integerOption(
 export function durationOption(about: About<string>): Option<number> {
   return {
     ...about,
+    type: 'text',
     parse: (text) => {
       const ms = parseGoDuration(text);
       if (ms < 0) throw new SyntaxError('must not be negative');
@@ -137,6 +165,7 @@ export function durationOption(about: About<string>): Option<number> {
 export function bindAddressOption(about: About<string>): Option<string | undefined> {
   return {
     ...about,
+    type: 'text',
     parse: (text) => {
       if (text === '0' || text === '') return undefined;
       try {
@@ -150,5 +179,17 @@ export function bindAddressOption(about: About<string>): Option<string | undefin
 }
 
 export function vmoduleOption(about: About<string>): Option<readonly VModulePattern[]> {
-  return { ...about, parse: parseVModule };
+  return { ...about, type: 'text', parse: parseVModule };
+}
+
+/** `app=web,tier!=db` */
+export function labelSelectorOption(about: About<string>): Option<string> {
+  return {
+    ...about,
+    type: 'text',
+    parse: (text) => {
+      parseLabelSelector(text);
+      return text;
+    },
+  };
 }

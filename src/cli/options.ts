@@ -1,10 +1,12 @@
 import type { FlagForm } from './arguments.ts';
+import { featureGatesOption } from './feature-gates.ts';
 import {
   bindAddressOption,
   booleanOption,
   choiceOption,
   durationOption,
   integerOption,
+  labelSelectorOption,
   listOption,
   textOption,
   vmoduleOption,
@@ -68,6 +70,7 @@ export const CLUSTER_OPTIONS = {
     group: 'Cluster access',
     help: 'Path to a kubeconfig file. Without it: the files in $KUBECONFIG, the service account of the Pod, ~/.kube/config',
     default: '',
+    completion: 'file',
   }),
   context: textOption({
     group: 'Cluster access',
@@ -101,10 +104,18 @@ function concurrencyOption(kind: string): Option<number> {
 export const RUN_OPTIONS = {
   ...COMMON_OPTIONS,
   ...CLUSTER_OPTIONS,
+  config: textOption({
+    group: 'Process',
+    help: 'Path to a ControllerConfiguration, which has a field for every flag; flags and environment come before it',
+    default: '',
+    completion: 'file',
+  }),
+  'feature-gates': featureGatesOption({ group: 'Process' }),
   controllers: listOption({
     group: 'Controllers',
     help: 'Controllers to run: "*" is all that are on by default, "name" turns one on, "-name" turns one off',
     default: '*',
+    completion: 'controllers',
   }),
   namespaces: listOption({
     group: 'Controllers',
@@ -112,6 +123,11 @@ export const RUN_OPTIONS = {
     default: '',
     aliases: ['namespace'],
     environment: ['WATCH_NAMESPACE'],
+  }),
+  'watch-label-selector': labelSelectorOption({
+    group: 'Controllers',
+    help: 'Labels of the objects to look after, as in team=a or !team; what those objects own need not have them',
+    default: '',
   }),
   'concurrent-count-syncs': concurrencyOption('Counts'),
   'concurrent-webapp-syncs': concurrencyOption('WebApps'),
@@ -146,6 +162,11 @@ export const RUN_OPTIONS = {
     group: 'Leader election',
     help: 'Pause between two renewals, or two attempts to get the Lease; 1.2 times that is less than the renew deadline',
     default: '2s',
+  }),
+  'leader-elect-release-on-cancel': booleanOption({
+    group: 'Leader election',
+    help: 'Give the Lease back at the end of an orderly stop, so that the next leader need not wait for its end',
+    default: true,
   }),
   'leader-elect-resource-lock': choiceOption({
     group: 'Leader election',
@@ -211,6 +232,7 @@ export const APPLY_OPTIONS = {
     group: 'Files',
     help: 'File, folder or URL with manifests in YAML or JSON, or "-" for standard input; may be repeated',
     default: '',
+    completion: 'file',
     aliases: ['f'],
     flagOnly: true,
   }),
@@ -279,6 +301,7 @@ export const SERVE_OPTIONS = {
     group: 'Server',
     help: 'File to write the kubeconfig to. Without it: a temporary file, removed at the end',
     default: '',
+    completion: 'file',
   }),
   'no-cluster-controllers': booleanOption({
     group: 'Server',
@@ -304,6 +327,7 @@ export const GENERATE_OPTIONS = {
     group: 'Files',
     help: 'Folder the modules are written to',
     default: 'src/generated',
+    completion: 'folder',
     flagOnly: true,
   }),
   check: booleanOption({
@@ -327,6 +351,7 @@ export const INIT_OPTIONS = {
     group: 'Files',
     help: 'Folder the project is written to; nothing in it is overwritten',
     default: '.',
+    completion: 'folder',
     flagOnly: true,
   }),
 } as const;

@@ -2,6 +2,7 @@ import type { ClusterAccess } from './cluster-access.ts';
 import { clusterAccess, LOOPBACK, namespaceName } from './cluster-access.ts';
 import { selectControllers } from './controller-selection.ts';
 import { UsageError } from './exit-codes.ts';
+import type { FeatureGates } from './feature-gates.ts';
 import type { ParsedFlags } from './flag-parser.ts';
 import { formatDuration } from '../util/duration.ts';
 import { goQuote } from '../util/go-quote.ts';
@@ -15,6 +16,9 @@ export interface RunConfig {
   readonly controllers: readonly string[];
   /** Empty: all namespaces. */
   readonly namespaces: readonly string[];
+  /** Labels of the objects that controllers are for; empty: any. */
+  readonly labelSelector: string;
+  readonly features: FeatureGates;
   /** How many keys of a controller are worked on at the same time, by its name. */
   readonly concurrentSyncs: ReadonlyMap<string, number>;
   /** Whether pod-count records an event on each new Pod. */
@@ -43,6 +47,11 @@ export interface LeaderElectionConfig {
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
+  /**
+   * Whether an orderly stop gives the Lease back.
+   * @default true
+   */
+  readonly releaseOnCancel?: boolean;
 }
 
 export interface RequestLimits {
@@ -68,6 +77,8 @@ export function runConfig(
     cluster: clusterAccess(values),
     controllers: selectControllers(values.controllers, known.all, known.onByDefault),
     namespaces: [...new Set(values.namespaces.map((name) => namespaceName(name, '--namespaces')))],
+    labelSelector: values['watch-label-selector'],
+    features: values['feature-gates'],
     concurrentSyncs: new Map([
       ['count', values['concurrent-count-syncs']],
       ['webapp', values['concurrent-webapp-syncs']],
@@ -138,6 +149,7 @@ function leaderElection(values: OptionValues<typeof RUN_OPTIONS>): LeaderElectio
     leaseDurationMs,
     renewDeadlineMs,
     retryPeriodMs,
+    releaseOnCancel: values['leader-elect-release-on-cancel'],
   });
 }
 

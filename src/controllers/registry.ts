@@ -1,3 +1,9 @@
+import { NODES } from '../api/builtin.ts';
+import { ATS } from '../api/generated/at.ts';
+import { COUNTS } from '../api/generated/count.ts';
+import { FOOS } from '../api/generated/foo.ts';
+import { WEB_APPS } from '../api/generated/web-app.ts';
+import type { Resource } from '../api/resource.ts';
 import { atController } from './at/controller.ts';
 import type { ControllerFactory } from './controller-factory.ts';
 import { countController } from './count/controller.ts';
@@ -7,6 +13,8 @@ import { webAppController } from './webapp/controller.ts';
 
 export interface RegisteredController {
   readonly build: ControllerFactory;
+  /** What its keys name. */
+  readonly resource: Resource;
   /** Part of `*`. What writes to objects of the whole cluster is not. */
   readonly isOnByDefault: boolean;
   /** It has no meaning within namespaces, and does not run when they are given. */
@@ -15,11 +23,14 @@ export interface RegisteredController {
 
 /** The controllers by the names that `--controllers` knows. */
 export const CONTROLLERS: ReadonlyMap<string, RegisteredController> = new Map([
-  ['count', namespaced(countController)],
-  ['webapp', namespaced(webAppController)],
-  ['at', namespaced(atController)],
-  ['foo', namespaced(fooController)],
-  ['pod-count', { build: podCountController, isOnByDefault: false, isClusterScoped: true }],
+  ['count', namespaced(COUNTS, countController)],
+  ['webapp', namespaced(WEB_APPS, webAppController)],
+  ['at', namespaced(ATS, atController)],
+  ['foo', namespaced(FOOS, fooController)],
+  [
+    'pod-count',
+    { build: podCountController, resource: NODES, isOnByDefault: false, isClusterScoped: true },
+  ],
 ]);
 
 /** The names that `*` stands for. */
@@ -27,6 +38,6 @@ export const DEFAULT_CONTROLLERS: readonly string[] = [...CONTROLLERS]
   .filter(([, { isOnByDefault }]) => isOnByDefault)
   .map(([name]) => name);
 
-function namespaced(build: ControllerFactory): RegisteredController {
-  return { build, isOnByDefault: true, isClusterScoped: false };
+function namespaced(resource: Resource, build: ControllerFactory): RegisteredController {
+  return { build, resource, isOnByDefault: true, isClusterScoped: false };
 }

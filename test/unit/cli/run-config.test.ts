@@ -21,6 +21,8 @@ test('without any flag, the defaults suit a laptop', () => {
     },
     controllers: ['count', 'webapp'],
     namespaces: [],
+    labelSelector: '',
+    features: { WatchListClient: true },
     concurrentSyncs: new Map([
       ['count', 2],
       ['webapp', 2],
@@ -49,12 +51,15 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     '--as-group=b',
     '--controllers=-webapp',
     '--namespace=dev,test,dev',
+    '--watch-label-selector=team=a,!old',
+    '--feature-gates=WatchListClient=false',
     '--concurrent_count_syncs=7',
     '--resync-period=1h30m',
     '-leader-elect',
     '--leader-elect-lease-duration=1m',
     '--leader-elect-renew-deadline=40s',
     '--leader-elect-retry-period=15s',
+    '--leader-elect-release-on-cancel=false',
     '--leader-elect-resource-lock=leases',
     '--leader-elect-resource-name=mine',
     '--leader-elect-resource-namespace=ops',
@@ -76,6 +81,8 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     },
     controllers: ['count'],
     namespaces: ['dev', 'test'],
+    labelSelector: 'team=a,!old',
+    features: { WatchListClient: false },
     concurrentSyncs: new Map([
       ['count', 7],
       ['webapp', 2],
@@ -90,6 +97,7 @@ test('flags arrive in the units of the program, and as text for the log', () => 
       leaseDurationMs: 60_000,
       renewDeadlineMs: 40_000,
       retryPeriodMs: 15_000,
+      releaseOnCancel: false,
     },
     requests: { qps: 50, burst: 60, timeoutMs: undefined },
     gracefulShutdownTimeoutMs: 500,
@@ -99,7 +107,7 @@ test('flags arrive in the units of the program, and as text for the log', () => 
   });
   assert.equal(changedFlags['resync-period'], '1h30m');
   assert.equal(changedFlags['as-group'], 'a,b');
-  assert.equal(Object.keys(changedFlags).length, 22);
+  assert.equal(Object.keys(changedFlags).length, 25);
 });
 
 test('it cannot be changed', () => {
@@ -224,6 +232,7 @@ test('who wants to lead gets the times of every component of Kubernetes', () => 
     leaseDurationMs: 15_000,
     renewDeadlineMs: 10_000,
     retryPeriodMs: 2_000,
+    releaseOnCancel: true,
   });
 });
 
