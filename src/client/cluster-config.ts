@@ -10,7 +10,7 @@ export interface ClusterConfig {
   readonly tlsServerName?: string;
   /** Accept any certificate of the server. */
   readonly insecureSkipTlsVerify: boolean;
-  /** Proxy that tunnels to the server. */
+  /** Proxy that tunnels to the server: `http://`, `https://` or `socks5://`. A secret may be in it. */
   readonly proxyUrl?: string;
   readonly credentials: CredentialSource;
   readonly impersonation?: Impersonation;

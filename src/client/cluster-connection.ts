@@ -44,6 +44,7 @@ export function connectCluster(
   const transport = clusterTransport({
     server: config.server,
     tls: () => credentials.tls(),
+    onTlsRefused: () => credentials.invalidateTls(),
     serverName: config.tlsServerName,
     insecure: config.insecureSkipTlsVerify,
     proxyUrl: config.proxyUrl,

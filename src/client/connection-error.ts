@@ -5,6 +5,14 @@ export class DialError extends Error {
   override readonly name = 'DialError';
 }
 
+/** The same, because of the proxy between: it cannot be reached, or does not carry us. */
+export class ProxyError extends DialError {
+  /** @param proxy its user and password are shown to nobody */
+  constructor(proxy: URL, cause: unknown) {
+    super(`the proxy ${proxy.host}: ${wordsOf(cause)}`, { cause });
+  }
+}
+
 /** The peer did not answer: the connection is dead, whatever the operating system thinks of it. */
 export class PingTimeoutError extends Error {
   override readonly name = 'PingTimeoutError';
@@ -41,6 +49,11 @@ export function isDeadConnection(error: unknown): boolean {
   return causesOf(error).some((cause) => cause instanceof PingTimeoutError);
 }
 
+/** One side does not trust the other's certificate: somebody may have replaced an authority. */
+export function isCertificateRefused(error: unknown): boolean {
+  return codesOf(error).some((code) => UNTRUSTED_CODES.has(code) || REFUSED_BY_PEER.has(code));
+}
+
 /** The connection broke after the request was, or may have been, sent. */
 export function isConnectionReset(error: unknown): boolean {
   return !isNeverSent(error) && codesOf(error).some((code) => RESET_CODES.has(code));
@@ -67,6 +80,17 @@ const UNTRUSTED_CODES: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  // By an authority that has the same name.
+  'CERT_SIGNATURE_FAILURE',
+]);
+
+/** What a server says of a client's certificate. */
+const REFUSED_BY_PEER: ReadonlySet<string> = new Set([
+  'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+  'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
+  'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA',
+  'ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE',
+  'ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED',
 ]);
 
 interface Explanation {
@@ -78,6 +102,13 @@ function explain(error: unknown): Explanation {
   const codes = codesOf(error);
   const code = codes[0];
   const named = (text: string) => (code ? `${text} (${code})` : text);
+  const proxyError = causesOf(error).find((cause) => cause instanceof ProxyError);
+  if (proxyError) {
+    return {
+      happened: proxyError.message,
+      nextStep: 'Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig.',
+    };
+  }
   if (codes.includes('ECONNREFUSED')) {
     return {
       happened: 'connection refused (ECONNREFUSED)',
@@ -88,6 +119,12 @@ function explain(error: unknown): Explanation {
     return {
       happened: named('x509: certificate signed by unknown authority'),
       nextStep: 'Check certificate-authority in the kubeconfig: it must be the CA of this server.',
+    };
+  }
+  if (codes.some((each) => REFUSED_BY_PEER.has(each))) {
+    return {
+      happened: named("it did not accept this client's certificate"),
+      nextStep: 'Check client-certificate and client-key in the kubeconfig.',
     };
   }
   switch (code) {
@@ -137,15 +174,6 @@ function explain(error: unknown): Explanation {
       return {
         happened: named('it does not speak TLS'),
         nextStep: 'Check the port, and whether the address should begin with http://.',
-      };
-    case 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED':
-    case 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE':
-    case 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA':
-    case 'ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE':
-    case 'ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED':
-      return {
-        happened: named("it did not accept this client's certificate"),
-        nextStep: 'Check client-certificate and client-key in the kubeconfig.',
       };
     default:
       if (codes.some((each) => RESET_CODES.has(each))) {

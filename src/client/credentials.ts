@@ -10,12 +10,16 @@ import type { TlsMaterial } from './dial.ts';
 import { ExecPlugin } from './exec-plugin.ts';
 import type { RequestCredentials } from './exchanger.ts';
 import { PemFiles } from './pem-files.ts';
+import type { ReadFile } from './read-file.ts';
+import { readTextFile } from './read-file.ts';
 import { TokenFile } from './token-file.ts';
 
 /** What proves who we are, kept fresh, and whom we trust. */
 export interface Credentials extends RequestCredentials {
   /** For new connections; the same object as long as nothing has changed. */
   tls(): Promise<TlsMaterial>;
+  /** A connection with what `tls` gave was refused, by us or the server: its files are read again. */
+  invalidateTls(): void;
 }
 
 export interface CredentialsOptions {
@@ -25,6 +29,11 @@ export interface CredentialsOptions {
   readonly log?: Logger | undefined;
   /** @default none */
   readonly metrics?: RestClientMetrics | undefined;
+  /**
+   * Reads the files that a configuration names.
+   * @default those of this machine
+   */
+  readonly readFile?: ReadFile | undefined;
 }
 
 /** The credentials a configuration describes. Nothing is read or run before they are needed. */
@@ -34,6 +43,7 @@ export function credentialsOf(
     clock = systemClock,
     log = silentLogger,
     metrics = noRestClientMetrics,
+    readFile = readTextFile,
   }: CredentialsOptions = {},
 ): Credentials {
   const source = config.credentials;
@@ -47,24 +57,28 @@ export function credentialsOf(
     },
     clock,
     log,
+    readFile,
   });
-  const tls = () => pemFiles.material();
+  const tls = {
+    tls: () => pemFiles.material(),
+    invalidateTls: () => pemFiles.invalidate(),
+  };
   switch (source.kind) {
     case 'none':
-      return { tls, headers: async () => ({}), invalidate: () => false };
+      return { ...tls, headers: async () => ({}), invalidate: () => false };
     case 'token': {
       const headers = bearer(source.token);
-      return { tls, headers: async () => headers, invalidate: () => false };
+      return { ...tls, headers: async () => headers, invalidate: () => false };
     }
     case 'basic': {
       const pair = Buffer.from(`${source.username}:${source.password}`).toString('base64');
       const headers = { authorization: `Basic ${pair}` };
-      return { tls, headers: async () => headers, invalidate: () => false };
+      return { ...tls, headers: async () => headers, invalidate: () => false };
     }
     case 'tokenFile': {
-      const file = new TokenFile({ path: source.path, clock, log });
+      const file = new TokenFile({ path: source.path, clock, log, readFile });
       return {
-        tls,
+        ...tls,
         headers: async () => bearer(await file.token()),
         invalidate(refused) {
           file.invalidate(tokenOf(refused) ?? '');
@@ -74,7 +88,7 @@ export function credentialsOf(
     }
     case 'clientCertificate':
       return {
-        tls,
+        ...tls,
         headers: async () => ({}),
         invalidate() {
           pemFiles.invalidate();
@@ -83,7 +97,8 @@ export function credentialsOf(
       };
     case 'exec': {
       const ca = async () => (await pemFiles.material()).ca;
-      return execCredentials(new ExecPlugin({ source, cluster: config, ca, clock, metrics }), tls);
+      const plugin = new ExecPlugin({ source, cluster: config, ca, clock, log, metrics });
+      return execCredentials(plugin, tls);
     }
     default:
       return assertNever(source);
@@ -91,17 +106,22 @@ export function credentialsOf(
 }
 
 /** What a plugin gives may be a token, a certificate, or both. */
-function execCredentials(plugin: ExecPlugin, trusted: () => Promise<TlsMaterial>): Credentials {
+function execCredentials(
+  plugin: ExecPlugin,
+  trusted: Pick<Credentials, 'tls' | 'invalidateTls'>,
+): Credentials {
   /** Remembered with what it was made of, so that what is the same is the same object. */
   let last: { readonly of: readonly unknown[]; readonly material: TlsMaterial } | undefined;
   return {
+    ...trusted,
+
     async headers() {
       const { token } = await plugin.credential();
       return token === undefined ? {} : bearer(token);
     },
 
     async tls() {
-      const base = await trusted();
+      const base = await trusted.tls();
       const { certificate, key } = await plugin.credential();
       if (certificate === undefined || key === undefined) return base;
       const of = [base, certificate, key];

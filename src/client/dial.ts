@@ -2,12 +2,13 @@ import type { Socket } from 'node:net';
 import { connect as connectTcp, isIP } from 'node:net';
 import { callbackify } from 'node:util';
 import type { ConnectionOptions, SecureVersion } from 'node:tls';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, getCACertificates } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
+import { ProxyError } from './connection-error.ts';
 import { connected } from './dial-step.ts';
-import { tunnel } from './tunnel.ts';
+import { isSocks, tunnel } from './tunnel.ts';
 
 /** Whom a TLS connection trusts, and what it presents. */
 export interface TlsMaterial {
@@ -28,7 +29,7 @@ export interface DialOptions {
    * @default false
    */
   readonly insecure?: boolean | undefined;
-  /** `http://` or `https://` proxy that tunnels to the server; user and password may be in it. */
+  /** `http://`, `https://` or `socks5://` proxy to the server; user and password may be in it. */
   readonly proxyUrl?: string | undefined;
   /**
    * What to speak over TLS, most wanted first; the server chooses.
@@ -55,6 +56,7 @@ export interface DialOptions {
 const TCP_KEEP_ALIVE_MS = 30_000;
 const DIAL_TIMEOUT_MS = 30_000;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
+const SOCKS_PORT = '1080';
 
 /** TLS options every connection shares. */
 function tlsOptions(options: Pick<DialOptions, 'tls' | 'insecure'>): {
@@ -147,18 +149,36 @@ function handshake(
   return connected({ socket, event: 'secureConnect', timeoutMs, clock, signal });
 }
 
-/** A connection to `target` that `proxy` carries. Of the proxy's own TLS Node's authorities judge. */
+/**
+ * A connection to `target` that `proxy` carries; what fails on the way is a `ProxyError`. Of the
+ * proxy's own certificate judge those whom Node trusts and, as in Go, the authority of the cluster.
+ */
 async function dialTunnel(proxy: URL, target: DialTarget, options: DialOptions): Promise<Socket> {
-  const { dialTimeoutMs = DIAL_TIMEOUT_MS, clock = systemClock, signal } = options;
-  const tcp = await dialTcp(proxy, options);
-  const socket =
-    proxy.protocol === 'https:'
-      ? await handshake(proxy, tcp, options, {
-          ...tlsOptions({ tls: {} }),
-          servername: sniOf(withoutBrackets(proxy.hostname), undefined),
-        })
-      : tcp;
-  const authority = `${target.hostname}:${target.port || (target.protocol === 'https:' ? 443 : 80)}`;
-  await tunnel({ socket, proxy, authority, timeoutMs: dialTimeoutMs, clock, signal });
-  return socket;
+  const { tls, dialTimeoutMs = DIAL_TIMEOUT_MS, clock = systemClock, signal } = options;
+  const port = proxy.port || (isSocks(proxy) ? SOCKS_PORT : '');
+  try {
+    const tcp = await dialTcp(
+      { protocol: proxy.protocol, hostname: proxy.hostname, port },
+      options,
+    );
+    const socket =
+      proxy.protocol === 'https:'
+        ? await handshake(proxy, tcp, options, {
+            ...tlsOptions({ tls: tls.ca === undefined ? {} : { ca: withDefaults(tls.ca) } }),
+            servername: sniOf(withoutBrackets(proxy.hostname), undefined),
+          })
+        : tcp;
+    const leadsTo = {
+      host: withoutBrackets(target.hostname),
+      port: Number(target.port) || (target.protocol === 'https:' ? 443 : 80),
+    };
+    await tunnel({ socket, proxy, ...leadsTo, timeoutMs: dialTimeoutMs, clock, signal });
+    return socket;
+  } catch (error) {
+    throw new ProxyError(proxy, error);
+  }
+}
+
+function withDefaults(ca: string): string {
+  return [...getCACertificates('default'), ca].join('\n');
 }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { ApiError } from '../api/api-error.ts';
 import type { RestClientMetrics } from '../metrics/rest-client-metrics.ts';
 import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
 import type { ClusterConfig, ExecSource } from './cluster-config.ts';
 import { credentialError } from './credential-error.ts';
 import { isRecord } from './json.ts';
@@ -27,6 +28,7 @@ export interface ExecPluginOptions {
   /** PEM of whom the cluster's clients trust; part of what a plugin may be told. */
   readonly ca: () => Promise<string | undefined>;
   readonly clock: Clock;
+  readonly log: Logger;
   readonly metrics: RestClientMetrics;
 }
 
@@ -34,13 +36,16 @@ export interface ExecPluginOptions {
 const RUN_TIMEOUT_MS = 60_000;
 /** A credential is replaced this long before it expires, or at half its life if that is less. */
 const EXPIRY_SKEW_MS = 30_000;
+/** Pause after an attempt to replace one that is still valid, in milliseconds. */
+const RETRY_MS = 10_000;
 const MOST_OUTPUT_BYTES = 1024 * 1024;
 
 /**
  * Credentials from a program named in the kubeconfig (client.authentication.k8s.io/v1, v1beta1). It
  * is run without a shell, once at a time however many wait, and again when its credential expires or
- * the server refuses it. Its output is never shown; its complaints go to our standard error, as
- * kubectl lets them.
+ * the server refuses it. A credential serves until it expires, should the plugin fail to replace it
+ * before. Its output is never shown; its complaints are neither read nor logged by us, but go to our
+ * standard error, as kubectl lets them.
  */
 export class ExecPlugin {
   readonly #options: ExecPluginOptions;
@@ -69,15 +74,25 @@ export class ExecPlugin {
   }
 
   async #renew(): Promise<ExecCredential> {
-    const { clock, metrics } = this.#options;
+    const { source, clock, log, metrics } = this.#options;
     const startedMs = clock.now();
-    const credential = parseCredential(await this.#run(), this.#options.source);
-    const { expiresAtMs = Number.POSITIVE_INFINITY } = credential;
-    const lifeMs = Math.max(0, expiresAtMs - startedMs);
-    this.#renewAtMs = expiresAtMs - Math.min(EXPIRY_SKEW_MS, lifeMs / 2);
-    this.#credential = credential;
-    metrics.execPluginExpiry(expiresAtMs);
-    return credential;
+    let output: ExecCredential;
+    try {
+      output = parseCredential(await this.#run(), source);
+    } catch (error) {
+      const kept = this.#credential;
+      if (!kept || clock.now() >= expiryOf(kept)) throw error;
+      this.#renewAtMs = Math.min(clock.now() + RETRY_MS, expiryOf(kept));
+      log.error(error, 'Failed to replace a credential that expires soon, using it until then', {
+        plugin: source.command,
+      });
+      return kept;
+    }
+    const lifeMs = Math.max(0, expiryOf(output) - startedMs);
+    this.#renewAtMs = expiryOf(output) - Math.min(EXPIRY_SKEW_MS, lifeMs / 2);
+    this.#credential = output;
+    metrics.execPluginExpiry(expiryOf(output));
+    return output;
   }
 
   async #run(): Promise<Buffer> {
@@ -121,6 +136,10 @@ export class ExecPlugin {
       ? credentialError(`${name} was not found`, undefined, hint)
       : credentialError(`${name} could not be run`, error, 'Check its name and permissions.');
   }
+}
+
+function expiryOf({ expiresAtMs = Number.POSITIVE_INFINITY }: ExecCredential): number {
+  return expiresAtMs;
 }
 
 class ExitError extends Error {

@@ -171,9 +171,9 @@ function withProxy(config: ClusterConfig, environment: Environment): ClusterConf
   const proxyUrl = config.proxyUrl ?? proxyFor(new URL(config.server), environment);
   if (proxyUrl === undefined) return config;
   const url = URL.parse(proxyUrl);
-  if (!url || !/^https?:$/.test(url.protocol)) {
+  if (!url?.host || !/^(https?|socks5h?):$/.test(url.protocol)) {
     throw new KubeConfigError(
-      `${config.source}: the proxy ${withoutUserInfo(proxyUrl)} is not supported. Expected http://HOST:PORT or https://HOST:PORT.`,
+      `${config.source}: the proxy ${withoutUserInfo(proxyUrl)} is not supported. Expected http://HOST:PORT, https:// or socks5://.`,
     );
   }
   return { ...config, proxyUrl };
@@ -202,6 +202,8 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
+/** However wrong the URL is: a password may have any character in it. */
 function withoutUserInfo(url: string): string {
-  return url.replace(/\/\/[^/]*@/, '//');
+  const scheme = /^[a-z][a-z0-9+.-]{0,20}:\/\//i.exec(url)?.[0] ?? '';
+  return scheme + url.slice(Math.max(scheme.length, url.lastIndexOf('@') + 1));
 }

@@ -1,12 +1,13 @@
-import { readFile } from 'node:fs/promises';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { credentialError } from './credential-error.ts';
+import type { ReadFile } from './read-file.ts';
 
 export interface TokenFileOptions {
   readonly path: string;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Logger;
+  readonly readFile: ReadFile;
 }
 
 /** How long a token is used before its file is read again, in milliseconds. */
@@ -22,14 +23,16 @@ export class TokenFile {
   readonly #path: string;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #log: Logger;
+  readonly #readFile: ReadFile;
   #token: string | undefined;
   #rereadAtMs = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
 
-  constructor({ path, clock, log }: TokenFileOptions) {
+  constructor({ path, clock, log, readFile }: TokenFileOptions) {
     this.#path = path;
     this.#clock = clock;
     this.#log = log;
+    this.#readFile = readFile;
   }
 
   /** @throws {ApiError} of kind `unauthorized` if there is no token and never was */
@@ -51,7 +54,7 @@ export class TokenFile {
 
   async #read(): Promise<void> {
     try {
-      const token = (await readFile(this.#path, 'utf8')).trim();
+      const token = (await this.#readFile(this.#path)).trim();
       if (token === '') throw new Error('the file is empty');
       this.#token = token;
       this.#rereadAtMs = this.#clock.monotonic() + REREAD_MS;

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import { Pool } from 'undici';
 import type { Clock } from '../util/clock.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
-import { unreachable } from './connection-error.ts';
+import { isCertificateRefused, unreachable } from './connection-error.ts';
 import type { TlsMaterial } from './dial.ts';
 import { dialer } from './dial.ts';
 import { untilAborted } from './until-aborted.ts';
@@ -16,6 +16,8 @@ export interface TransportOptions {
    * @default what Node trusts, and no client certificate
    */
   readonly tls?: () => TlsMaterial | Promise<TlsMaterial>;
+  /** Called when one side did not trust the other's certificate: `tls` may have newer material. */
+  readonly onTlsRefused?: (() => void) | undefined;
   /** Name to expect in the server's certificate instead of the host's. */
   readonly serverName?: string | undefined;
   /**
@@ -23,7 +25,7 @@ export interface TransportOptions {
    * @default false
    */
   readonly insecure?: boolean | undefined;
-  /** `http://` or `https://` proxy that tunnels to the server. */
+  /** As in `DialOptions`. */
   readonly proxyUrl?: string | undefined;
   /** Sent with every request, in addition to its own: names may repeat. */
   readonly headers?: readonly (readonly [name: string, value: string])[];
@@ -105,6 +107,7 @@ export function undiciTransport(options: TransportOptions): Transport {
         body: readBody(answer.body, signal, presentable),
       };
     } catch (error) {
+      if (isCertificateRefused(error)) options.onTlsRefused?.();
       signal?.throwIfAborted();
       throw unreachable(error, presentable);
     }

@@ -5,7 +5,7 @@ import { systemClock } from '../util/clock.ts';
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
 import { silentLogger } from '../util/logger.ts';
-import { PingTimeoutError, unreachable } from './connection-error.ts';
+import { isCertificateRefused, PingTimeoutError, unreachable } from './connection-error.ts';
 import type { TlsMaterial } from './dial.ts';
 import { dial } from './dial.ts';
 import type { HeartbeatLimits } from './heartbeat.ts';
@@ -118,6 +118,7 @@ export class WatchLane {
         signal,
       });
     } catch (error) {
+      if (isCertificateRefused(error)) this.#options.onTlsRefused?.();
       throw unreachable(error, origin);
     }
     if (!(socket instanceof TLSSocket) || socket.alpnProtocol !== 'h2') {

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -11,6 +14,7 @@ import { connectCluster } from '../../../src/client/cluster-connection.ts';
 import type { CredentialsOptions } from '../../../src/client/credentials.ts';
 import { credentialsOf } from '../../../src/client/credentials.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { createCertificateAuthority } from '../../../src/util/x509.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 import { CONFIG_MAPS, configMap, sendJson, sendStatus, serve, serveTls } from './server.ts';
 
@@ -123,39 +127,151 @@ test('a refusal of an old token leaves a newer one alone', async (t) => {
   assert.deepEqual(await credentials.headers(), { authorization: 'Bearer two' });
 });
 
-test('certificate files are read again after five minutes, and the old ones kept if they cannot be', async (t) => {
-  const folder = await directory(t);
+/** A pair of files and their authority's, as text that may be replaced. */
+async function identity(commonName: string) {
+  const authority = await createCertificateAuthority({ commonName: 'ca' });
+  const issued = await authority.issue({ commonName, usages: 'client' });
+  return {
+    'ca.crt': authority.certificatePem,
+    'tls.crt': issued.certificatePem,
+    'tls.key': issued.privateKeyPem,
+  };
+}
+
+type PemFile = keyof Awaited<ReturnType<typeof identity>>;
+
+function pemCredentials(files: Record<PemFile, string | undefined>, options: CredentialsOptions) {
+  const file = (path: PemFile) => ({ kind: 'file', path }) as const;
+  return credentialsOf(
+    configOf(
+      { kind: 'clientCertificate', certificate: file('tls.crt'), key: file('tls.key') },
+      { ca: file('ca.crt') },
+    ),
+    {
+      ...options,
+      readFile: async (path) => {
+        const text = files[path as PemFile];
+        if (text === undefined) throw new Error('ENOENT');
+        return text;
+      },
+    },
+  );
+}
+
+test('certificate files are read again after five minutes, and what changed is told', async () => {
+  const [first, second] = await Promise.all([identity('first'), identity('second')]);
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
-  const files = { ca: 'ca.crt', certificate: 'tls.crt', key: 'tls.key' };
-  const pathOf = (name: keyof typeof files) => join(folder, files[name]);
-  const write = (name: keyof typeof files, text: string) => writeFile(pathOf(name), text);
-  for (const name of ['ca', 'certificate', 'key'] as const) await write(name, `${name} 1`);
-  const credentials = credentialsOf(
-    configOf(
-      {
-        kind: 'clientCertificate',
-        certificate: { kind: 'file', path: pathOf('certificate') },
-        key: { kind: 'file', path: pathOf('key') },
-      },
-      { ca: { kind: 'file', path: pathOf('ca') } },
-    ),
-    { clock, log },
+  const files = { ...first };
+  const credentials = pemCredentials(files, { clock, log });
+  const material = await credentials.tls();
+  assert.deepEqual(material, {
+    ca: first['ca.crt'],
+    certificate: first['tls.crt'],
+    key: first['tls.key'],
+  });
+  await clock.advance(300_000);
+  assert.equal(await credentials.tls(), material, 'nothing changed: the same object');
+  Object.assign(files, { ...second, 'ca.crt': first['ca.crt'] });
+  assert.equal(await credentials.tls(), material, 'not yet');
+  await clock.advance(300_000);
+  assert.deepEqual(await credentials.tls(), {
+    ca: first['ca.crt'],
+    certificate: second['tls.crt'],
+    key: second['tls.key'],
+  });
+  assert.deepEqual(
+    lines.map(({ message, fields }) => [message, fields['files']]),
+    [['TLS files have changed', ['tls.crt', 'tls.key']]],
   );
-  const first = await credentials.tls();
-  assert.deepEqual(first, { ca: 'ca 1', certificate: 'certificate 1', key: 'key 1' });
+});
+
+test('while certificate files are not whole or do not fit each other, all stay as they are', async () => {
+  const [first, second] = await Promise.all([identity('first'), identity('second')]);
+  const clock = new FakeClock();
+  const { log, lines } = recordingLogger();
+  const files: Record<PemFile, string | undefined> = { ...first };
+  const credentials = pemCredentials(files, { clock, log });
+  const material = await credentials.tls();
+  const ca = first['ca.crt'];
+  const spoilt: [Partial<typeof files>, RegExp][] = [
+    [{ 'tls.key': undefined, 'tls.crt': second['tls.crt'] }, /Cannot read tls\.key: ENOENT/],
+    [
+      { 'tls.crt': second['tls.crt'] },
+      /No certificate with its key in tls\.crt and tls\.key: they do not belong together/,
+    ],
+    [{ 'tls.crt': '' }, /No certificate with its key.*: there is none/],
+    [{ 'tls.key': '' }, /No certificate with its key/],
+    // Of an empty one TLS thinks that nobody in particular is to be trusted.
+    [{ 'ca.crt': '' }, /No certificate authority in ca\.crt: there is none\. Expected PEM/],
+    [{ 'ca.crt': ca.slice(0, -40) }, /ca\.crt: it is cut off/],
+    [{ 'ca.crt': `${ca}-----BEGIN CERTIFICATE-----\nMII` }, /ca\.crt: it is cut off/],
+    [{ 'ca.crt': ca.replace(/MII.{20}/, 'canary') }, /No certificate authority in ca\.crt/],
+  ];
   await clock.advance(300_000);
-  assert.equal(await credentials.tls(), first, 'nothing changed: the same object');
-  await write('ca', 'ca 2');
-  assert.equal(await credentials.tls(), first, 'not yet');
-  await clock.advance(300_000);
-  const second = await credentials.tls();
-  assert.deepEqual(second, { ...first, ca: 'ca 2' });
-  await rm(pathOf('key'));
-  await write('certificate', 'certificate 3');
-  await clock.advance(300_000);
-  assert.equal(await credentials.tls(), second);
-  assert.match(String(lines[0]?.message), /Failed to read TLS files/);
+  for (const [spoil, told] of spoilt) {
+    Object.assign(files, first, spoil);
+    assert.equal(await credentials.tls(), material);
+    const { message, error } = lines.at(-1) ?? {};
+    assert.equal(message, 'Failed to read TLS files, using what was read before');
+    assert.match(String(error), told);
+    assert.doesNotMatch(String(error), /canary|PRIVATE/);
+    await clock.advance(10_000);
+  }
+  assert.equal(lines.length, spoilt.length);
+  Object.assign(files, second);
+  assert.equal((await credentials.tls()).ca, second['ca.crt'], 'ten seconds later');
+  for (const [spoil, told] of spoilt) {
+    const never = pemCredentials({ ...first, ...spoil }, { clock });
+    await assert.rejects(
+      never.tls(),
+      (error) => isApiError(error, 'unauthorized') && told.test(error.message),
+    );
+  }
+});
+
+test('a server of a new authority is believed once the file has that authority, and no old one is', async (t) => {
+  const [before, after] = await Promise.all([
+    serveTls(t, (_request, response) => sendJson(response, configMap('before'))),
+    serveTls(t, (_request, response) => sendJson(response, configMap('after'))),
+  ]);
+  let running = before;
+  const balancer = createServer((socket) => {
+    const upstream = createConnection(running.port, '127.0.0.1');
+    socket
+      .on('error', () => undefined)
+      .pipe(upstream.on('error', () => undefined))
+      .pipe(socket);
+  }).listen(0, '127.0.0.1');
+  await once(balancer, 'listening');
+  t.after(() => balancer.close());
+
+  const { port } = balancer.address() as AddressInfo;
+  const files = { 'ca.crt': before.authority.certificatePem };
+  const clock = new FakeClock();
+  const connection = connectCluster(
+    configOf(
+      { kind: 'none' },
+      { server: `https://127.0.0.1:${port}`, ca: { kind: 'file', path: 'ca.crt' } },
+    ),
+    { clock, readFile: async (path) => files[path as 'ca.crt'] },
+  );
+  t.after(() => connection.close());
+  const found = async () => (await connection.client.get(CONFIG_MAPS, AT)).metadata.name;
+  const untrusted = /x509: certificate signed by unknown authority/;
+  const lose = () => [before, after].forEach(({ server }) => server.closeAllConnections());
+
+  assert.equal(await found(), 'before');
+  running = after;
+  lose();
+  await assert.rejects(found(), untrusted);
+  files['ca.crt'] = after.authority.certificatePem;
+  assert.equal(await found(), 'after', 'without a wait for the next reading');
+  await connection.client.watch(CONFIG_MAPS, { namespace: 'default' });
+  running = before;
+  lose();
+  await assert.rejects(found(), untrusted);
+  await assert.rejects(connection.client.watch(CONFIG_MAPS, { namespace: 'default' }), untrusted);
 });
 
 test('a certificate file that is not there is a clear error', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
+import { inspect } from 'node:util';
 import { isApiError } from '../../../src/api/api-error.ts';
 import type { ClusterConfig, ExecSource } from '../../../src/client/cluster-config.ts';
 import { connectCluster } from '../../../src/client/cluster-connection.ts';
@@ -12,6 +13,8 @@ import type { CredentialsOptions } from '../../../src/client/credentials.ts';
 import { credentialsOf } from '../../../src/client/credentials.ts';
 import { noRestClientMetrics } from '../../../src/metrics/rest-client-metrics.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { createCertificateAuthority } from '../../../src/util/x509.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { CONFIG_MAPS, configMap, sendJson, sendStatus, serve, serveTls } from './server.ts';
 
 const AT = { namespace: 'default', name: 'settings' };
@@ -86,6 +89,49 @@ test('a credential is replaced half a minute before it expires', async (t) => {
   assert.equal((await credentials.headers())['authorization'], 'Bearer token 2');
 });
 
+test('a credential that cannot be replaced serves until it expires; complaints are not logged', async (t) => {
+  const clock = new FakeClock();
+  const { log, lines } = recordingLogger();
+  const folder = await mkdtemp(join(tmpdir(), 'plugin-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const runs = join(folder, 'runs');
+  const expirationTimestamp = new Date(clock.now() + 600_000).toISOString();
+  const printed = JSON.stringify({
+    apiVersion: API_VERSION,
+    kind: 'ExecCredential',
+    status: { token: 'secret', expirationTimestamp },
+  });
+  // A shell starts sooner than Node.
+  const script = `test -e "$1" && echo canary >&2; echo x >>"$1"; test "$(cat "$1")" = x && echo '${printed}'`;
+  const credentials = open(
+    {
+      command: '/bin/sh',
+      args: ['-c', script, 'plugin', runs],
+      environment: { PATH: '/usr/bin:/bin' },
+      apiVersion: API_VERSION,
+      provideClusterInfo: false,
+    },
+    { clock, log },
+  );
+  const countRuns = async () => (await readFile(runs, 'utf8')).length / 2;
+  await credentials.headers();
+  await clock.advance(570_000);
+  for (const attempt of [2, 3, 4]) {
+    for (const headers of await Promise.all([credentials.headers(), credentials.headers()])) {
+      assert.equal(headers['authorization'], 'Bearer secret');
+    }
+    await credentials.headers();
+    assert.equal(await countRuns(), attempt, 'one attempt in ten seconds');
+    await clock.advance(10_000);
+  }
+  await assert.rejects(credentials.headers(), /exit code 1/, 'it has expired');
+  assert.equal(lines.length, 3);
+  for (const { message, error } of lines) {
+    assert.equal(message, 'Failed to replace a credential that expires soon, using it until then');
+    assert.doesNotMatch(inspect(error, { depth: 9 }), /canary|secret/);
+  }
+});
+
 test('a refused token makes the plugin run once more, and the call is repeated', async (t) => {
   const { source, runs } = await plugin(t, `print({ token: 'token-' + run })`);
   const { url } = await serve(t, (request, response) => {
@@ -137,10 +183,11 @@ test('a plugin gets its environment and what it may know of the cluster, and no 
     const { spec } = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
     const input = readFileSync(0, 'utf8');
     print({ token: JSON.stringify([spec, process.env.OWN, input, process.argv.slice(2)]) });`;
+  const { certificatePem: pem } = await createCertificateAuthority({ commonName: 'ca' });
   const cluster: Partial<ClusterConfig> = {
     server: 'https://cluster.example',
     tlsServerName: 'inner',
-    ca: { kind: 'data', pem: 'PEM' },
+    ca: { kind: 'data', pem },
   };
   const told = async (more: Partial<ExecSource>) => {
     const { source } = await plugin(t, script, { environment: { OWN: 'value' }, ...more });
@@ -156,7 +203,7 @@ test('a plugin gets its environment and what it may know of the cluster, and no 
       cluster: {
         server: 'https://cluster.example',
         'tls-server-name': 'inner',
-        'certificate-authority-data': Buffer.from('PEM').toString('base64'),
+        'certificate-authority-data': Buffer.from(pem).toString('base64'),
         config: { audience: 'x' },
       },
     },

@@ -329,10 +329,28 @@ test('a proxy comes from the file, or from the environment with its exceptions',
     (await load({ kubeconfig: own, environment: { HTTPS_PROXY } })).proxyUrl,
     'http://own:1',
   );
+  for (const [given, shown] of [
+    ['ftp://me:can/ary@own:1', 'ftp://own:1'],
+    ['me:can@ary@own:1', 'own:1'],
+    ['http://me:can/ary@own:1', 'http://own:1'],
+    ['socks5://', 'socks5://'],
+  ] as const) {
+    const odd = await write(
+      'odd',
+      kubeconfig('x', '', `server: "https://x", proxy-url: "${given}"`),
+    );
+    const message = await refusal(load({ kubeconfig: odd }));
+    assert.ok(message.includes(`the proxy ${shown} is not supported. Expected http://`), message);
+    assert.doesNotMatch(message, /can|ary/);
+  }
   const socks = await write(
     'socks',
-    kubeconfig('x', '', 'server: "https://x", proxy-url: "socks5://me:canary@own:1"'),
+    kubeconfig('x', '', 'server: "https://127.0.0.1", proxy-url: "socks5://me:secret@own"'),
   );
-  const message = await refusal(load({ kubeconfig: socks }));
-  assert.match(message, /the proxy socks5:\/\/own:1 is not supported/);
+  const environment = { HTTPS_PROXY, NO_PROXY: '*' };
+  assert.equal(
+    (await load({ kubeconfig: socks, environment })).proxyUrl,
+    'socks5://me:secret@own',
+    'the file wins, also over exceptions',
+  );
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
-import { createConnection, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
@@ -13,8 +13,6 @@ import { undiciTransport } from '../../../src/client/transport.ts';
 import type { HttpRequest, HttpResponse } from '../../../src/util/http.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { createCertificateAuthority } from '../../../src/util/x509.ts';
-import { WatchLane } from '../../../src/client/watch-lane.ts';
-import { beginBody, serveHttp2 } from './http2-server.ts';
 import { bodyOf, serve, serveTls } from './server.ts';
 
 function open(t: TestContext, options: TransportOptions): Transport {
@@ -265,65 +263,6 @@ test('many calls under one signal leave no listener behind and raise no warning'
   );
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(warnings, []);
-});
-
-/** A proxy that tunnels wherever it is asked to; `seen` is what it was asked. */
-async function tunnellingProxy(t: TestContext, answer = '200 Connection Established') {
-  const proxy = await serve(t, () => undefined);
-  const seen: string[] = [];
-  proxy.server.on('connect', (request, client: Socket) => {
-    seen.push(`${request.url} ${request.headers['proxy-authorization'] ?? ''}`.trim());
-    const { hostname, port } = new URL(`http://${request.url}`);
-    const upstream = createConnection(Number(port), hostname, () => {
-      client.write(`HTTP/1.1 ${answer}\r\n\r\n`);
-      upstream.pipe(client).pipe(upstream);
-    });
-    for (const socket of [client, upstream]) socket.on('error', () => undefined);
-    client.on('close', () => upstream.destroy());
-  });
-  return { ...proxy, seen };
-}
-
-test('a tunnel through a proxy reaches the server', async (t) => {
-  const { url, authority } = await serveTls(t, (_request, response) => response.end('through'));
-  const { seen, port } = await tunnellingProxy(t);
-  const transport = open(t, {
-    server: url,
-    proxyUrl: `http://us%40er:secret@127.0.0.1:${port}`,
-    tls: () => ({ ca: authority.certificatePem }),
-  });
-  assert.equal(await textOf(await get(transport)), 'through');
-  const credentials = Buffer.from('us@er:secret').toString('base64');
-  assert.deepEqual(seen, [`${new URL(url).host} Basic ${credentials}`]);
-});
-
-test('watches go through a proxy over HTTP/2', async (t) => {
-  const server = await serveHttp2(t, (stream) => beginBody(stream));
-  const { seen, url: proxyUrl } = await tunnellingProxy(t);
-  const lane = new WatchLane({ server: server.url, proxyUrl, tls: () => ({ ca: server.ca }) });
-  t.after(() => lane.close());
-  const response = await lane.send({ method: 'GET', path: '/', headers: {} });
-  assert.equal(response?.status, 200);
-  assert.deepEqual(seen, [new URL(server.url).host]);
-});
-
-test('a proxy that refuses, or does not answer, is told by name; nothing was sent', async (t) => {
-  const { url } = await serveTls(t, (_request, response) => response.end('through'));
-  const refusing = await tunnellingProxy(t, '407 Proxy Authentication Required');
-  const refused = await failure(get(open(t, { server: url, proxyUrl: refusing.url })));
-  assert.match(refused.message, /127\.0\.0\.1:\d+ answered 407 to CONNECT 127\.0\.0\.1:\d+/);
-  assert.ok(isNeverSent(refused));
-
-  const mute = await serve(t, () => undefined);
-  mute.server.on('connect', () => undefined);
-  const clock = new FakeClock();
-  const outcome = failure(get(open(t, { server: url, proxyUrl: mute.url, clock })));
-  await once(mute.server, 'connect');
-  await clock.advance(30_000);
-  const silent = await outcome;
-  assert.match(silent.message, /no connection within the time allowed/);
-  assert.ok(isNeverSent(silent));
-  assert.equal(clock.pending, 0);
 });
 
 test('a request is judged when there is a connection for it, not when it was made', async (t) => {
