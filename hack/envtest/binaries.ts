@@ -5,8 +5,8 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** The release that tests run against. */
-export const KUBERNETES_VERSION = '1.36.3';
+/** The releases that are tried against: the newest minor, and the two before it. */
+export const KUBERNETES_VERSIONS = ['1.36.3', '1.35.4', '1.34.4'] as const;
 
 const KWOK_VERSION = '0.8.0';
 
@@ -31,6 +31,23 @@ export function isComponent(name: string): name is Component {
   return COMPONENTS.includes(name);
 }
 
+/**
+ * The release that tests run against: the newest, unless `$KUBERNETES_VERSION` names another, as a
+ * minor (`1.35`) or in full.
+ */
+export function kubernetesVersion(
+  wanted: string | undefined = process.env['KUBERNETES_VERSION'],
+): string {
+  if (!wanted) return KUBERNETES_VERSIONS[0];
+  const known = KUBERNETES_VERSIONS.find((version) => version.startsWith(`${wanted}.`));
+  if (!known && !/^1\.\d+\.\d+$/.test(wanted)) {
+    throw new Error(
+      `KUBERNETES_VERSION: expected ${KUBERNETES_VERSIONS.join(', ')} or another release, got ${wanted}`,
+    );
+  }
+  return known ?? wanted;
+}
+
 /** There are no binaries, and no way to build them on this machine: nothing is wrong with them. */
 export class BinariesUnavailable extends Error {
   override readonly name = 'BinariesUnavailable';
@@ -41,24 +58,28 @@ export class BinariesUnavailable extends Error {
  * here from their Go modules, which takes some minutes the first time. They are kept in a cache
  * outside the repository. Any number of processes may ask at once: one builds, the others wait.
  *
+ * @param version of Kubernetes; what `$KUBEBUILDER_ASSETS` has is of the version it is of
  * @throws {BinariesUnavailable} if they are not there and cannot be built on this machine
  */
 export async function findOrBuild<C extends Component>(
   wanted: readonly C[],
   report: (line: string) => void,
+  version: string = kubernetesVersion(),
 ): Promise<Record<C, string>> {
-  const assets = process.env['KUBEBUILDER_ASSETS'];
-  const folder = assets ?? join(cacheFolder(), 'bin');
+  const assets = version === kubernetesVersion() ? process.env['KUBEBUILDER_ASSETS'] : undefined;
+  const cache = cacheFolder(version);
+  const folder = assets ?? join(cache, 'bin');
   const missing = () => wanted.filter((component) => !existsSync(join(folder, component)));
   if (missing().length > 0) {
     if (assets !== undefined) {
       throw new Error(`KUBEBUILDER_ASSETS (${assets}) lacks ${missing().join(', ')}`);
     }
     const go = await findGo();
-    await withLock(join(cacheFolder(), 'lock'), report, async () => {
+    await withLock(join(cache, 'lock'), report, async () => {
+      const building = { go, cache, version, report };
       const kubernetes = missing().filter((component) => component !== 'kwok');
-      if (kubernetes.length > 0) await build(go, kubernetes, kubernetesModule, report);
-      if (missing().length > 0) await build(go, missing(), kwokModule, report);
+      if (kubernetes.length > 0) await build(kubernetes, kubernetesModule, building);
+      if (missing().length > 0) await build(missing(), kwokModule, building);
     });
   }
   const paths = wanted.map((component) => [component, join(folder, component)]);
@@ -66,11 +87,11 @@ export async function findOrBuild<C extends Component>(
 }
 
 /** `$CRD_CONTROLLER_ENVTEST` or a folder of the user's cache; it names all that its content depends on. */
-function cacheFolder(): string {
+function cacheFolder(version: string): string {
   const root =
     process.env['CRD_CONTROLLER_ENVTEST'] ??
     join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'crd-controller', 'envtest');
-  return join(root, `${KUBERNETES_VERSION}-${process.platform}-${process.arch}`);
+  return join(root, `${version}-${process.platform}-${process.arch}`);
 }
 
 async function findGo(): Promise<string> {
@@ -90,31 +111,39 @@ async function findGo(): Promise<string> {
   return 'go';
 }
 
+interface Building {
+  readonly go: string;
+  readonly cache: string;
+  /** Of Kubernetes. */
+  readonly version: string;
+  readonly report: (line: string) => void;
+}
+
 /** Writes go.mod into a folder and says how to link what is built there. */
-type PrepareModule = (go: string, folder: string) => Promise<{ readonly ldflags: string }>;
+type PrepareModule = (folder: string, building: Building) => Promise<{ readonly ldflags: string }>;
 
 /**
  * Kubernetes' own go.mod, with the modules of its staging folder replaced by the published ones of
  * the same release: exactly the dependencies that Kubernetes ships with. etcd is one of them.
  */
-async function kubernetesModule(go: string, folder: string): Promise<{ ldflags: string }> {
-  const own = await download(go, 'k8s.io/kubernetes', KUBERNETES_VERSION, folder);
-  const published = `v0${KUBERNETES_VERSION.slice(KUBERNETES_VERSION.indexOf('.'))}`;
+async function kubernetesModule(
+  folder: string,
+  { go, version }: Building,
+): Promise<{ ldflags: string }> {
+  const own = await download(go, 'k8s.io/kubernetes', version, folder);
+  const published = `v0${version.slice(version.indexOf('.'))}`;
   const module = own
     .replace(/^module .*$/m, 'module envtest')
     .replaceAll(/(\S+) => \.\/staging\/src\/\S+/g, `$1 => $1 ${published}`);
-  await writeFile(
-    join(folder, 'go.mod'),
-    `${module}\nrequire k8s.io/kubernetes v${KUBERNETES_VERSION}\n`,
-  );
-  const [major, minor] = KUBERNETES_VERSION.split('.');
-  const version = 'k8s.io/component-base/version';
+  await writeFile(join(folder, 'go.mod'), `${module}\nrequire k8s.io/kubernetes v${version}\n`);
+  const [major, minor] = version.split('.');
+  const stamp = 'k8s.io/component-base/version';
   return {
-    ldflags: `-X ${version}.gitVersion=v${KUBERNETES_VERSION} -X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`,
+    ldflags: `-X ${stamp}.gitVersion=v${version} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor}`,
   };
 }
 
-async function kwokModule(go: string, folder: string): Promise<{ ldflags: string }> {
+async function kwokModule(folder: string, { go }: Building): Promise<{ ldflags: string }> {
   const own = await download(go, 'sigs.k8s.io/kwok', KWOK_VERSION, folder);
   const module = own.replace(/^module .*$/m, 'module envtest');
   await writeFile(join(folder, 'go.mod'), `${module}\nrequire sigs.k8s.io/kwok v${KWOK_VERSION}\n`);
@@ -145,16 +174,16 @@ async function download(
 
 /** A program appears in the cache by rename, whole or not at all. */
 async function build(
-  go: string,
   components: readonly Component[],
   prepare: PrepareModule,
-  report: (line: string) => void,
+  building: Building,
 ): Promise<void> {
-  const bin = join(cacheFolder(), 'bin');
+  const { go, cache, report } = building;
+  const bin = join(cache, 'bin');
   await mkdir(bin, { recursive: true });
-  const folder = await mkdtemp(join(cacheFolder(), 'build-'));
+  const folder = await mkdtemp(join(cache, 'build-'));
   try {
-    const { ldflags } = await prepare(go, folder);
+    const { ldflags } = await prepare(folder, building);
     for (const component of components) {
       report(`building ${component} (${PACKAGES[component]}): this takes minutes, once`);
       const target = join(folder, component);
