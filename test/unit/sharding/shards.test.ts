@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import { LeadershipLostError } from '../../../src/leaderelection/leader-elector.ts';
+import { Deferred } from '../../../src/util/deferred.ts';
+import { Sharers } from './sharers.ts';
+
+/** Lease duration and retry period: the longest that a shard is without a holder, and jitter. */
+const TAKEOVER_MS = 15_000 + 2_000 * 2.2;
+
+describe('a process that shares the work', () => {
+  it('has all of it as long as it is alone', async () => {
+    const world = new Sharers();
+    world.start('a');
+    assert.deepEqual(await world.pass(1000), []);
+    assert.equal(world.share, 'a: 0 1 2');
+    assert.deepEqual(await world.leases(), ['shard-0', 'shard-1', 'shard-2']);
+  });
+
+  it('gives others their share, until no two differ by more than one', async () => {
+    const world = new Sharers();
+    world.start('a', 6);
+    assert.deepEqual(await world.pass(1000), []);
+    world.start('b', 6);
+    world.start('c', 6);
+    assert.deepEqual(await world.pass(60_000), []);
+    assert.deepEqual(world.loads, [2, 2, 2]);
+    const settled = world.share;
+    assert.deepEqual(await world.pass(60_000), []);
+    assert.equal(world.share, settled);
+  });
+
+  it('ends what it does for a shard before another begins', async () => {
+    const world = new Sharers();
+    const a = world.start('a', 2);
+    await world.pass(1000);
+    a.work = new Deferred();
+    world.start('b', 2);
+    assert.deepEqual(await world.pass(60_000), []);
+    assert.equal(world.share, 'a: 0 1');
+    a.work.resolve();
+    a.work = undefined;
+    assert.deepEqual(await world.pass(10_000), []);
+    assert.deepEqual(world.loads, [1, 1]);
+  });
+
+  it('leaves its shards to those who are there when it is stopped', async () => {
+    const world = new Sharers();
+    const a = world.start('a');
+    await world.pass(1000);
+    world.start('b');
+    await world.pass(30_000);
+    a.stop();
+    assert.deepEqual(await world.pass(5000), []);
+    assert.equal(a.ending, 'ended');
+    assert.equal(world.share, 'b: 0 1 2');
+  });
+
+  it('is replaced within lease duration and retry period when it dies', async () => {
+    const world = new Sharers();
+    const a = world.start('a');
+    await world.pass(1000);
+    world.start('b');
+    world.start('c');
+    await world.pass(60_000);
+    assert.deepEqual(world.loads, [1, 1, 1]);
+    a.kill();
+    assert.deepEqual(await world.pass(TAKEOVER_MS), []);
+    assert.deepEqual(world.loads, [2, 1, 0]);
+  });
+
+  it('may write nothing once its time is up, comes back to nothing, and ends', async () => {
+    const world = new Sharers();
+    const a = world.start('a');
+    await world.pass(1000);
+    world.start('b');
+    await world.pass(30_000);
+    a.pause();
+    assert.deepEqual(await world.pass(30_000), []);
+    assert.equal(world.share, 'b: 0 1 2');
+    a.resume();
+    assert.equal(a.shards.mayWrite(), false);
+    assert.deepEqual(await world.pass(1000), []);
+    assert.ok(a.ending instanceof LeadershipLostError);
+  });
+
+  it('has lost all shards when it has lost one', async () => {
+    const world = new Sharers();
+    const a = world.start('a');
+    await world.pass(1000);
+    a.network(false);
+    await world.pass(10_000);
+    assert.deepEqual(a.acting, []);
+    await world.pass(1000);
+    assert.ok(a.ending instanceof LeadershipLostError);
+    assert.equal(a.shards.mayWrite(), false);
+  });
+
+  it('waits until nobody counts otherwise', async () => {
+    const world = new Sharers();
+    const [a, b] = [world.start('a', 2), world.start('b', 2)];
+    await world.pass(30_000);
+    const c = world.start('c', 3);
+    assert.deepEqual(await world.pass(30_000), []);
+    a.stop();
+    assert.deepEqual(await world.pass(30_000), []);
+    assert.equal(world.share, 'b: 0 1');
+    assert.equal(c.lines.filter((line) => line.startsWith('Others split')).length, 1);
+    b.stop();
+    await world.pass(1000);
+    assert.equal(world.share, '');
+    await world.pass(2 * TAKEOVER_MS);
+    assert.equal(world.share, 'c: 0 1 2');
+    const d = world.start('d', 2);
+    await world.pass(60_000);
+    assert.deepEqual(d.acting, []);
+    c.kill();
+    await world.pass(4 * TAKEOVER_MS);
+    assert.equal(world.share, 'd: 0 1');
+  });
+});
+
+it('an impossible number of shards is refused', () => {
+  for (const count of [0, -1, 1.5, NaN]) {
+    assert.throws(() => new Sharers().start('a', count), /count must be a positive integer: got/);
+  }
+});
+
+it('whatever happens to four processes, no two act on one shard, and in the end all is shared', async () => {
+  const what = fc.constantFrom('stop', 'kill', 'pause', 'resume', 'unplug', 'plug in', 'start');
+  const incident = fc.record({
+    who: fc.nat(3),
+    what,
+    afterMs: fc.integer({ min: 0, max: 20_000 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(incident, { maxLength: 12, size: 'max' }), async (incidents) => {
+      const world = new Sharers();
+      const processes = [0, 1, 2, 3].map((i) => world.start(`${i}.0`, 5));
+      for (const [i, { who, what, afterMs }] of incidents.entries()) {
+        assert.deepEqual(await world.pass(afterMs), []);
+        const victim = processes[who]!;
+        if (what === 'stop') victim.stop();
+        else if (what === 'kill') victim.kill();
+        else if (what === 'pause') victim.pause();
+        else if (what === 'resume') victim.resume();
+        else if (what === 'unplug') victim.network(false);
+        else if (what === 'plug in') victim.network(true);
+        else if (victim.ending !== undefined) processes[who] = world.start(`${who}.${i}`, 5);
+      }
+      const last = world.start('last', 5);
+      for (const one of processes) one.kill();
+      assert.deepEqual(await world.pass(60_000), []);
+      assert.deepEqual(last.acting, [0, 1, 2, 3, 4]);
+    }),
+    { numRuns: 10 },
+  );
+});
