@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { HttpRequest } from '../util/http.ts';
+import type { RequestInfo } from './request-info.ts';
 
 /** Who sends a request, as tokens tell it. */
 export interface User {
@@ -16,6 +18,25 @@ export interface PolicyRule {
   readonly resourceNames?: readonly string[];
   /** Paths that are no resource's: `/metrics`, or all that begin so: `/debug/*`. */
   readonly nonResourceURLs?: readonly string[];
+}
+
+/** Somebody who may enter besides the administrator. */
+export interface ApiUser {
+  /** The bearer token to be known by. */
+  readonly token: string;
+  /** `jane`, `system:serviceaccount:default:prometheus` */
+  readonly name: string;
+  /**
+   * Besides `system:authenticated`.
+   * @default none
+   */
+  readonly groups?: readonly string[];
+  /**
+   * What is allowed, in all namespaces, beyond what everybody may: to look around, and to ask for
+   * oneself.
+   * @default nothing
+   */
+  readonly rules?: readonly PolicyRule[];
 }
 
 /** What is to be allowed. */
@@ -80,9 +101,17 @@ const PUBLIC: readonly PolicyRule[] = [
 /** Whose token is whose, and who may do what. Tokens are kept as hashes. */
 export class Access {
   readonly #users: ReadonlyMap<string, User>;
+  readonly #rules: ReadonlyMap<string, readonly PolicyRule[]>;
 
-  constructor(adminToken: string) {
-    this.#users = new Map([[hashOf(adminToken), ADMIN]]);
+  constructor(adminToken: string, users: readonly ApiUser[]) {
+    this.#users = new Map([
+      [hashOf(adminToken), ADMIN],
+      ...users.map(({ token, name, groups = [] }): [string, User] => [
+        hashOf(token),
+        { name, groups: [...groups, AUTHENTICATED] },
+      ]),
+    ]);
+    this.#rules = new Map(users.map(({ name, rules = [] }) => [name, rules]));
   }
 
   userOf(token: string): User | undefined {
@@ -93,13 +122,39 @@ export class Access {
     return this.rulesOf(user).some((rule) => covers(rule, action));
   }
 
-  rulesOf({ groups }: User): readonly PolicyRule[] {
+  rulesOf({ name, groups }: User): readonly PolicyRule[] {
     return [
+      ...(this.#rules.get(name) ?? []),
       ...(groups.includes(MASTERS) ? EVERYTHING : []),
       ...(groups.includes(AUTHENTICATED) ? BASICS : []),
       ...(groups.includes(AUTHENTICATED) || groups.includes(UNAUTHENTICATED) ? PUBLIC : []),
     ];
   }
+}
+
+/** What a request does: the attributes by which a server decides whether it may. */
+export function actionOf({ method, path }: HttpRequest, info: RequestInfo | undefined): Action {
+  if (!info) {
+    return { kind: 'path', verb: method.toLowerCase(), path: path.split('?', 1)[0] ?? '' };
+  }
+  const { verb, group, resource, subresource = '', name = '' } = info;
+  const isNamespace = group === '' && resource === 'namespaces';
+  const namespace = info.namespace ?? (isNamespace ? name : '');
+  return { kind: 'resource', verb, group, resource, subresource, namespace, name };
+}
+
+/** Whom somebody else is to be taken for: as in any cluster, whoever may impersonate says so. */
+export function impersonated({ headers }: HttpRequest): User | undefined {
+  const name = headers['impersonate-user'];
+  if (!name) return undefined;
+  const given = (headers['impersonate-group'] ?? '').split(',').map((group) => group.trim());
+  const groups = given.filter(Boolean);
+  if (name === ANONYMOUS.name) return { name, groups: [...groups, UNAUTHENTICATED] };
+  const [, namespace] = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name) ?? [];
+  if (namespace !== undefined && groups.length === 0) {
+    groups.push('system:serviceaccounts', `system:serviceaccounts:${namespace}`);
+  }
+  return { name, groups: [...groups, AUTHENTICATED] };
 }
 
 /** Whether a rule is about an action, as RBAC decides it. */

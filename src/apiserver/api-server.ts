@@ -6,6 +6,7 @@ import type { Logger } from '../util/logger.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { CertificateAuthority } from '../util/x509.ts';
 import { createCertificateAuthority } from '../util/x509.ts';
+import type { ApiUser } from './access.ts';
 import { ADMIN, Access } from './access.ts';
 import { BUILTIN_KINDS } from './builtin/kinds.ts';
 import type { Backend, Kubelets, WatchLimits } from './call.ts';
@@ -56,6 +57,12 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    * @default there is none, and `kubectl logs` is told so
    */
   readonly kubelets?: Kubelets;
+  /**
+   * Who may enter besides the administrator, with which rights: what is not allowed is answered
+   * with 403, as by a cluster with RBAC.
+   * @default nobody
+   */
+  readonly users?: readonly ApiUser[];
 }
 
 export interface ListenOptions {
@@ -125,6 +132,7 @@ export class ApiServer {
       historySize = 10_000,
       kinds = BUILTIN_KINDS,
       kubelets = () => undefined,
+      users = [],
       bookmarkIntervalMs = 60_000,
       watchTimeoutMs = 1_800_000,
       watchBufferLimit = 10_000,
@@ -145,7 +153,7 @@ export class ApiServer {
       uid,
       random,
       kubelets,
-      access: new Access(this.token),
+      access: new Access(this.token, users),
       limits: { bookmarkIntervalMs, watchTimeoutMs, watchBufferLimit },
     };
     const backend: Backend = { ...parts, observer: new CrdLifecycle(parts) };

@@ -1,7 +1,7 @@
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
-import type { User } from './access.ts';
-import { ADMIN, ANONYMOUS } from './access.ts';
+import type { Action, User } from './access.ts';
+import { ADMIN, ANONYMOUS, actionOf, impersonated } from './access.ts';
 import type { Backend } from './call.ts';
 import { discover } from './discovery.ts';
 import type { FaultPlan, Faults } from './faults.ts';
@@ -26,6 +26,7 @@ import type { RenderedAnswer } from './router.ts';
 import { answerCall } from './router.ts';
 import {
   StatusError,
+  accessDenied,
   faultStatus,
   internalError,
   methodNotAllowed,
@@ -41,6 +42,15 @@ export interface RequestHandlerDeps {
   readonly streams: OpenStreams;
   readonly log: Logger;
 }
+
+const IMPERSONATE = {
+  kind: 'resource',
+  verb: 'impersonate',
+  group: '',
+  resource: 'users',
+  subresource: '',
+  namespace: '',
+} as const;
 
 /** What a probe may ask without a token. */
 const HEALTH: ReadonlySet<string> = new Set(['healthz', 'livez', 'readyz']);
@@ -96,7 +106,7 @@ export class RequestHandler {
         throw faultStatus(plan.failure, plan.retryAfterSeconds);
       }
       const target = parseTarget(request.path);
-      const user = authenticate ? this.#authenticate(request, target) : ADMIN;
+      const user = this.#admit(request, record.info, authenticate);
       return (
         this.#document(request, target) ??
         (await this.#operate(request, user, target, record.info, warnings))
@@ -110,14 +120,28 @@ export class RequestHandler {
     }
   }
 
-  /** @throws {StatusError} 401 if the token is nobody's */
-  #authenticate({ headers }: HttpRequest, { segments }: Target): User {
-    const [scheme = '', token = ''] = (headers['authorization'] ?? '').split(' ');
-    const isBearer = scheme.toLowerCase() === 'bearer';
-    const user = isBearer ? this.#deps.backend.access.userOf(token) : undefined;
-    if (user) return user;
-    if (HEALTH.has(segments[0] ?? '')) return ANONYMOUS;
-    throw unauthorized();
+  /**
+   * Who sends the request, who may do what it does.
+   *
+   * @throws {StatusError} 401 if the token is nobody's, 403 if it is not allowed
+   */
+  #admit(request: HttpRequest, info: RequestInfo | undefined, authenticate: boolean): User {
+    const { access } = this.#deps.backend;
+    const [scheme = '', token = ''] = (request.headers['authorization'] ?? '').split(' ');
+    const known = scheme.toLowerCase() === 'bearer' ? access.userOf(token) : undefined;
+    const sender = known ?? (authenticate ? ANONYMOUS : ADMIN);
+    const user = impersonated(request) ?? sender;
+    if (user !== sender) this.#requireImpersonation(sender, user);
+    const action = actionOf(request, info);
+    if (access.allows(user, action)) return user;
+    throw user === ANONYMOUS ? unauthorized() : accessDenied(user, action);
+  }
+
+  /** @throws {StatusError} 403 if `sender` may not be taken for `user` */
+  #requireImpersonation(sender: User, { name }: User): void {
+    const action: Action = { ...IMPERSONATE, name };
+    if (this.#deps.backend.access.allows(sender, action)) return;
+    throw sender === ANONYMOUS ? unauthorized() : accessDenied(sender, action);
   }
 
   /** Paths that are about the server itself. */

@@ -1,5 +1,6 @@
 import type { Resource } from '../api/resource.ts';
 import { groupResourceOf } from '../api/resource.ts';
+import type { Action, User } from './access.ts';
 import type { Status, StatusCause, StatusDetails } from '../api/status.ts';
 import { goQuote } from '../util/go-quote.ts';
 import type { FieldError } from './schema/field-error.ts';
@@ -66,6 +67,26 @@ export function forbidden(
     reason: 'Forbidden',
     message: `${groupResourceOf(resource)} ${goQuote(name)} is forbidden: ${why}`,
     details: { ...detailsOf(resource, name), ...(causes && { causes }) },
+  });
+}
+
+/** A user may not do what the request does. */
+export function accessDenied({ name: user }: User, action: Action): StatusError {
+  const failure = { code: 403, reason: 'Forbidden' };
+  const { kind, verb } = action;
+  if (kind === 'path') {
+    const message = `forbidden: User ${goQuote(user)} cannot ${verb} path ${goQuote(action.path)}`;
+    return StatusError.failure({ ...failure, message, details: {} });
+  }
+  const { group, resource, subresource, namespace, name } = action;
+  const names = { group, plural: resource };
+  const what = name ? `${groupResourceOf(names)} ${goQuote(name)}` : groupResourceOf(names);
+  const full = subresource ? `${resource}/${subresource}` : resource;
+  const where = namespace ? `in the namespace ${goQuote(namespace)}` : 'at the cluster scope';
+  return StatusError.failure({
+    ...failure,
+    message: `${what} is forbidden: User ${goQuote(user)} cannot ${verb} resource ${goQuote(full)} in API group ${goQuote(group)} ${where}`,
+    details: detailsOf(names, name),
   });
 }
 

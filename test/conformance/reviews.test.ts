@@ -306,3 +306,83 @@ test('selectors in a question are looked at', async () => {
     ],
   );
 });
+
+test('somebody without rights may look around and ask for oneself, and nothing else', async () => {
+  const jane = { 'impersonate-user': 'jane' };
+  const as = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: Json) =>
+    api.send(method, path, body, jane);
+  for (const path of ['/api', '/apis/apps/v1', '/openapi/v3', '/healthz', '/version']) {
+    assert.equal((await as('GET', path)).status, 200, path);
+  }
+  const self = await as('POST', `${AUTHENTICATION}/selfsubjectreviews`, {});
+  const { username, groups } = self.body.status.userInfo;
+  assert.deepEqual([username, groups], ['jane', ['system:authenticated']]);
+  const question = { spec: { resourceAttributes: PODS } };
+  const asked = await as('POST', `${AUTHORIZATION}/selfsubjectaccessreviews`, question);
+  assert.deepEqual(asked.body.status, { allowed: false });
+
+  const cannot = 'is forbidden: User "jane" cannot';
+  const inDefault = 'in API group "" in the namespace "default"';
+  for (const [reply, message, details] of [
+    [
+      await as('GET', '/api/v1/namespaces/default/pods'),
+      `pods ${cannot} list resource "pods" ${inDefault}`,
+      { kind: 'pods' },
+    ],
+    [
+      await as('GET', '/api/v1/namespaces/default/pods/x/log'),
+      `pods "x" ${cannot} get resource "pods/log" ${inDefault}`,
+      { name: 'x', kind: 'pods' },
+    ],
+    [
+      await as('DELETE', '/apis/apps/v1/namespaces/default/deployments'),
+      `deployments.apps ${cannot} deletecollection resource "deployments" in API group "apps" in the namespace "default"`,
+      { group: 'apps', kind: 'deployments' },
+    ],
+    [
+      await as('GET', '/api/v1/namespaces/default'),
+      `namespaces "default" ${cannot} get resource "namespaces" ${inDefault}`,
+      { name: 'default', kind: 'namespaces' },
+    ],
+    [
+      await as('GET', '/api/v1/nodes?watch=1'),
+      `nodes ${cannot} watch resource "nodes" in API group "" at the cluster scope`,
+      { kind: 'nodes' },
+    ],
+    [
+      await as('POST', `${AUTHORIZATION}/subjectaccessreviews`, {}),
+      `subjectaccessreviews.authorization.k8s.io ${cannot} create resource "subjectaccessreviews" in API group "authorization.k8s.io" at the cluster scope`,
+      { group: 'authorization.k8s.io', kind: 'subjectaccessreviews' },
+    ],
+    [
+      await as('GET', '/apis/no.such/v1/unicorns'),
+      `unicorns.no.such ${cannot} list resource "unicorns" in API group "no.such" at the cluster scope`,
+      { group: 'no.such', kind: 'unicorns' },
+    ],
+    [await as('GET', '/metrics'), 'forbidden: User "jane" cannot get path "/metrics"', {}],
+    [await as('GET', '/'), 'forbidden: User "jane" cannot get path "/"', {}],
+  ] as const) {
+    assertRefused(reply, { code: 403, reason: 'Forbidden', message, details });
+  }
+});
+
+test('a service account that is impersonated is in the groups of its namespace', async () => {
+  const { body } = await api.send(
+    'POST',
+    `${AUTHENTICATION}/selfsubjectreviews`,
+    {},
+    { 'impersonate-user': 'system:serviceaccount:default:prometheus' },
+  );
+  assert.deepEqual(body.status.userInfo.groups, [
+    'system:serviceaccounts',
+    'system:serviceaccounts:default',
+    'system:authenticated',
+  ]);
+  const anonymous = await api.send(
+    'POST',
+    `${AUTHENTICATION}/selfsubjectreviews`,
+    {},
+    { 'impersonate-user': 'system:anonymous' },
+  );
+  assert.equal(anonymous.status, 403, anonymous.text);
+});

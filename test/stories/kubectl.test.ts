@@ -66,6 +66,8 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     assert.deepEqual([may, path], ['yes\n', 'yes\n']);
     assert.match(all, /^\*\.\* +\[\] +\[\] +\[\*\]$/m);
     assert.deepEqual(JSON.parse(self), ['system:masters', 'system:authenticated']);
+    const jane = await kubectl.start(['auth', 'can-i', 'list', 'pods', '--as=jane']).ended();
+    assert.deepEqual([jane.code, jane.stdout], [1, 'no\n']);
   });
 
   it('apply creates the Count, get shows it and its Pods', async () => {
