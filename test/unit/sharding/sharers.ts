@@ -117,7 +117,7 @@ export class Sharer {
   /** What it does something for, and what it writes would be sent. */
   get acting(): number[] {
     const acts = !this.#isDead && this.ending === undefined && this.shards.mayWrite();
-    return acts ? [...this.#serving].toSorted() : [];
+    return acts ? [...this.#serving].toSorted((a, b) => a - b) : [];
   }
 
   get lines(): string[] {
