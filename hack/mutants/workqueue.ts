@@ -23,7 +23,7 @@ export const WORKQUEUE: readonly Mutant[] = [
     file: 'work-queue.ts',
     fault: 'a change during the run of its key is lost',
     find: "if (wish?.state === 'held') {",
-    put: "if (wish?.state === 'held' && wish.causes.counts.size > 1) {",
+    put: "if (wish?.state === 'held' && wish.causes.length > 1) {",
   },
   {
     file: 'work-queue.ts',
@@ -136,13 +136,13 @@ export const WORKQUEUE: readonly Mutant[] = [
   {
     file: 'cause.ts',
     fault: 'one cause more than the bound',
-    find: 'to.counts.size < MAX_CAUSES',
-    put: 'to.counts.size <= MAX_CAUSES',
+    find: 'to.causes.length < MAX_CAUSES',
+    put: 'to.causes.length <= MAX_CAUSES',
   },
   {
     file: 'cause.ts',
     fault: 'causes that found no place are not counted',
-    find: 'else to.omitted += times;',
+    find: 'else to.omittedCauses += times;',
     put: '',
   },
   {

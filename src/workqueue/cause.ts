@@ -11,10 +11,10 @@ export const MAX_CAUSES = 10;
 
 /** What several additions of a key give as causes, equal ones once. */
 export interface Causes {
-  /** How often each was given, first ones first. */
-  readonly counts: Map<string, number>;
-  /** Additions whose cause found no place in `counts`. */
-  omitted: number;
+  /** First ones first. They are few, most often one: a list is cheaper than a map. */
+  readonly causes: { readonly text: string; times: number }[];
+  /** Additions whose cause found no place in `causes`. */
+  omittedCauses: number;
 }
 
 /** @param causes one, or those of a run that was put off */
@@ -24,14 +24,14 @@ export function addCauses(to: Causes, causes: string | readonly Cause[]): void {
 }
 
 function addCause(to: Causes, text: string, times: number): void {
-  const before = to.counts.get(text);
-  if (before !== undefined) to.counts.set(text, before + times);
-  else if (to.counts.size < MAX_CAUSES) to.counts.set(text, times);
-  else to.omitted += times;
-}
-
-export function causesOf({ counts }: Causes): Cause[] {
-  return Array.from(counts, ([text, times]) => ({ text, times }));
+  for (const known of to.causes) {
+    if (known.text === text) {
+      known.times += times;
+      return;
+    }
+  }
+  if (to.causes.length < MAX_CAUSES) to.causes.push({ text, times });
+  else to.omittedCauses += times;
 }
 
 /** `Pod default/web-0 deleted`, `Count default/web changed (3 times)` */

@@ -28,6 +28,8 @@ export interface RunEnd {
   readonly tookMs: number;
   /** In how many milliseconds the key runs again; absent if only something new makes it run. */
   readonly requeueAfterMs?: number | undefined;
+  /** It was put off: what the key was to run for is still to be done. */
+  readonly postponed?: boolean;
   /** Why it is put off, or runs again by plan, if that was said. */
   readonly reason?: string | undefined;
   /** What it was rejected with. */

@@ -1,4 +1,3 @@
-import { causesOf } from './cause.ts';
 import type { Cause } from './cause.ts';
 import type { Wish } from './wish.ts';
 
@@ -32,7 +31,12 @@ export function snapshotOf<K>(
   const ready = [];
   const delayed = [];
   for (const { key, tenant, priority, causes, state, readyAtMs } of wishes.values()) {
-    const waiting = { key, tenant, priority, causes: causesOf(causes) };
+    const waiting = {
+      key,
+      tenant,
+      priority,
+      causes: causes.map(({ text, times }) => ({ text, times })),
+    };
     if (state === 'ready') ready.push({ ...waiting, queuedMs: nowMs - readyAtMs });
     if (state === 'delayed') delayed.push({ ...waiting, dueInMs: readyAtMs - nowMs });
   }

@@ -1,10 +1,9 @@
 import type { Causes } from './cause.ts';
 
 /** That a key shall run, or run once more: what all additions since it was last handed out add up to. */
-export interface Wish<K> {
+export interface Wish<K> extends Causes {
   readonly key: K;
   readonly tenant: string;
-  readonly causes: Causes;
   priority: number;
   /** `delayed` until `readyAtMs`; then `ready`, or `held` for as long as the key is in flight. */
   state: 'delayed' | 'ready' | 'held';
@@ -19,7 +18,8 @@ export function newWish<K>(key: K, tenant: string, priority: number, nowMs: numb
   return {
     key,
     tenant,
-    causes: { counts: new Map(), omitted: 0 },
+    causes: [],
+    omittedCauses: 0,
     priority,
     state: 'delayed',
     sinceMs: nowMs,

@@ -2,7 +2,7 @@ import type { QueueMetrics, WorkqueueMetrics } from '../metrics/workqueue-metric
 import { noWorkqueueMetrics } from '../metrics/workqueue-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
-import { addCauses, causesOf } from './cause.ts';
+import { addCauses } from './cause.ts';
 import type { Cause } from './cause.ts';
 import { DelayedKeys } from './delayed-keys.ts';
 import { exponentialLimiter } from './rate-limiter.ts';
@@ -197,15 +197,9 @@ export class WorkQueue<K> {
     this.#wishes.delete(wish.key);
     this.#processing.set(wish.key, now);
     this.#metrics.handedOut(queuedMs);
-    const { priority, causes, sinceMs, readyAtMs } = wish;
-    return {
-      key: wish.key,
-      causes: causesOf(causes),
-      omittedCauses: causes.omitted,
-      priority,
-      delayedMs: readyAtMs - sinceMs,
-      queuedMs,
-    };
+    const { priority, causes, omittedCauses, sinceMs, readyAtMs } = wish;
+    const delayedMs = readyAtMs - sinceMs;
+    return { key: wish.key, causes, omittedCauses, priority, delayedMs, queuedMs };
   }
 
   /**
@@ -263,7 +257,7 @@ export class WorkQueue<K> {
       wish = newWish(key, this.#tenantOf(key), priority, now);
       this.#wishes.set(key, wish);
     }
-    if (cause !== undefined) addCauses(wish.causes, cause);
+    if (cause !== undefined) addCauses(wish, cause);
     if (priority > wish.priority) {
       if (wish.state === 'ready') this.#ready.remove(key, wish.priority, wish.tenant);
       wish.priority = priority;

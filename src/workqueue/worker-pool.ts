@@ -241,7 +241,7 @@ export class WorkerPool<K> implements Runnable {
         const text = reason === undefined ? 'postponed' : `postponed: ${reason}`;
         const cause = [...causes, { text, times: 1 }];
         this.#queue.add(key, { afterMs: ms, priority, cause });
-        return { result: 'requeueAfter', requeueAfterMs: ms, reason };
+        return { result: 'requeueAfter', requeueAfterMs: ms, postponed: true, reason };
       }
       case 'broken':
         return {

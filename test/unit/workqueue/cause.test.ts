@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addCauses, causesOf, formatCause, MAX_CAUSES } from '../../../src/workqueue/cause.ts';
+import { addCauses, formatCause, MAX_CAUSES } from '../../../src/workqueue/cause.ts';
 import type { Causes } from '../../../src/workqueue/cause.ts';
 
-const none = (): Causes => ({ counts: new Map(), omitted: 0 });
+const none = (): Causes => ({ causes: [], omittedCauses: 0 });
 
 test('equal causes are one that came several times, in the order of their first ones', () => {
-  const causes = none();
-  addCauses(causes, 'Pod a deleted');
-  addCauses(causes, 'Pod b deleted');
-  addCauses(causes, [
+  const tally = none();
+  addCauses(tally, 'Pod a deleted');
+  addCauses(tally, 'Pod b deleted');
+  addCauses(tally, [
     { text: 'Pod a deleted', times: 4 },
     { text: 'postponed', times: 1 },
   ]);
-  assert.deepEqual(causesOf(causes).map(formatCause), [
+  assert.deepEqual(tally.causes.map(formatCause), [
     'Pod a deleted (5 times)',
     'Pod b deleted',
     'postponed',
@@ -21,11 +21,11 @@ test('equal causes are one that came several times, in the order of their first 
 });
 
 test('what finds no place is counted, as often as it came', () => {
-  const causes = none();
-  for (let at = 0; at < MAX_CAUSES; at++) addCauses(causes, `cause ${at}`);
-  addCauses(causes, [{ text: 'one more', times: 3 }]);
-  addCauses(causes, 'and another');
-  addCauses(causes, 'cause 0');
-  assert.equal(causesOf(causes).length, MAX_CAUSES);
-  assert.deepEqual([causesOf(causes)[0]?.times, causes.omitted], [2, 4]);
+  const tally = none();
+  for (let at = 0; at < MAX_CAUSES; at++) addCauses(tally, `cause ${at}`);
+  addCauses(tally, [{ text: 'one more', times: 3 }]);
+  addCauses(tally, 'and another');
+  addCauses(tally, 'cause 0');
+  assert.equal(tally.causes.length, MAX_CAUSES);
+  assert.deepEqual([tally.causes[0]?.times, tally.omittedCauses], [2, 4]);
 });
