@@ -11,6 +11,8 @@ import type { Pages } from '../manager/debug-pages.ts';
 import { freshStart } from '../manager/fresh-start.ts';
 import { HttpServer } from '../manager/http-server.ts';
 import type { HealthCheck, HttpServerRoutes } from '../manager/http-server.ts';
+import { partOf } from '../manager/leadership.ts';
+import type { Part, PartDeps } from '../manager/leadership.ts';
 import { Manager } from '../manager/manager.ts';
 import { RunHistory } from '../manager/run-history.ts';
 import type { ManagerMetrics } from '../metrics/manager-metrics.ts';
@@ -21,10 +23,9 @@ import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { LeadershipDeps } from './leadership.ts';
-import { leaderElector } from './leadership.ts';
 import { readiness } from './readiness.ts';
 import { redactText } from './redact.ts';
-import type { RunConfig } from './run-config.ts';
+import type { LeaderElectionConfig, RunConfig } from './run-config.ts';
 
 export interface DaemonDeps {
   readonly client: Client;
@@ -87,8 +88,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     { client, clock, log: log.named('events') },
     { host, random, metrics: metrics?.events, flushTimeoutMs },
   );
-  const leadership =
-    leaderElection && leaderElector({ ...deps, events, flushTimeoutMs }, leaderElection);
+  const part = leaderElection && partIn(deps, leaderElection, { events, flushTimeoutMs });
   const history = config.debugBindAddress ? new RunHistory() : undefined;
   const debugged: Controller[] = [];
   const shared = {
@@ -100,17 +100,21 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     events,
     metrics,
     history,
+    sharding: part?.sharding,
     drainTimeoutMs: DRAIN_PART * gracefulShutdownTimeoutMs,
     resyncPeriodMs: config.resyncPeriodMs,
   };
   const stopping = new AbortController();
   const health: HttpServerRoutes = {
-    livez: leadership ? [leads(leadership)] : [],
+    livez: part ? [leads(part.leadership)] : [],
     readyz: [...readiness(() => informers.informers, clock), stops(stopping.signal)],
   };
   const pages =
     history && debugPages({ controllers: () => debugged, history, clock, redact: redactText });
-  const manager = new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership })
+  const manager = new Manager(
+    { clock, log },
+    { gracefulShutdownTimeoutMs, leadership: part?.leadership },
+  )
     .add('servers', ...servers(deps, config, health, pages))
     .add('servers', greeting(client, log))
     .add('caches', informers)
@@ -129,7 +133,9 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     const podEvents = config.podCountEvents;
     const controller = registered.build(shared, { name, selection, concurrency, podEvents });
     debugged.push(controller);
-    const fresh = leadership ? freshStart(controller, { clock, log, random }) : controller;
+    // Shards are caught up with one by one.
+    const isSole = part && !part.sharding;
+    const fresh = isSole ? freshStart(controller, { clock, log, random }) : controller;
     manager.add('controllers', metrics ? told(fresh, metrics.manager) : fresh);
   }
   return {
@@ -139,6 +145,16 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
       return manager.run(signal);
     },
   };
+}
+
+function partIn(
+  { leadership, clock, random, log, metrics }: DaemonDeps,
+  config: LeaderElectionConfig,
+  rest: Pick<PartDeps, 'events' | 'flushTimeoutMs'>,
+): Part {
+  if (!leadership) throw new TypeError('leadership must be given: leaderElection is configured');
+  const counted = metrics?.metrics.leaderElection;
+  return partOf({ clock, random, log, metrics: counted, ...rest }, { ...config, ...leadership });
 }
 
 /** Of the kinds that controllers are for, what has the labels; of all others, everything. */
@@ -185,7 +201,7 @@ function told(controller: Runnable, metrics: ManagerMetrics): Runnable {
 }
 
 /** A leader that neither renews nor gives up is restarted. A standby is as well as a leader. */
-function leads(elector: LeaderElector): HealthCheck {
+function leads(elector: Pick<LeaderElector, 'health'>): HealthCheck {
   return { name: 'leaderElection', check: () => elector.health() };
 }
 

@@ -1,11 +1,6 @@
 import type { ClusterConfig } from '../client/cluster-config.ts';
 import type { WriteFence } from '../client/write-fence.ts';
-import { LeaderElector } from '../leaderelection/leader-elector.ts';
 import type { LeaseClient } from '../leaderelection/lease-lock.ts';
-import type { Metrics } from '../metrics/metrics.ts';
-import type { EventBroadcaster } from '../record/event-broadcaster.ts';
-import type { Clock } from '../util/clock.ts';
-import type { Logger } from '../util/logger.ts';
 import { UsageError } from './exit-codes.ts';
 import type { LeaderElectionConfig } from './run-config.ts';
 
@@ -19,38 +14,6 @@ export interface LeadershipDeps {
   readonly identity: string;
   /** Where the Lease is. */
   readonly namespace: string;
-}
-
-/** An elector that guards the fence. */
-export function leaderElector(
-  deps: {
-    readonly leadership?: LeadershipDeps | undefined;
-    readonly clock: Clock;
-    readonly random: () => number;
-    readonly log: Logger;
-    readonly metrics?: { readonly metrics: Metrics };
-    readonly events: EventBroadcaster;
-    readonly flushTimeoutMs: number;
-  },
-  config: LeaderElectionConfig,
-): LeaderElector {
-  const { leadership, clock, random, log, metrics, events, flushTimeoutMs } = deps;
-  if (!leadership) throw new TypeError('leadership must be given: leaderElection is configured');
-  const { client, fence, identity, namespace } = leadership;
-  const elector = new LeaderElector(
-    {
-      client,
-      clock,
-      random,
-      log: log.named('leaderelection'),
-      recorder: events.recorder(config.name),
-      flushEvents: () => events.flush(flushTimeoutMs),
-      metrics: metrics?.metrics.leaderElection,
-    },
-    { ...config, identity, namespace },
-  );
-  fence.guardedBy(() => elector.mayWrite());
-  return elector;
 }
 
 /** Half the time that a renewal may take, so that one request that hangs is not the end of it. */

@@ -1,9 +1,5 @@
 import { InformerSet } from '../cache/informer-set.ts';
 import type { Client } from '../client/client.ts';
-import type { WriteFence } from '../client/write-fence.ts';
-import { LeaderElector } from '../leaderelection/leader-elector.ts';
-import type { LeaderElectorOptions } from '../leaderelection/leader-elector-options.ts';
-import type { LeaseClient } from '../leaderelection/lease-lock.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { EventBroadcaster } from '../record/event-broadcaster.ts';
 import { systemClock } from '../util/clock.ts';
@@ -12,6 +8,8 @@ import { silentLogger } from '../util/logger.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
 import { freshStart } from './fresh-start.ts';
+import { partOf } from './leadership.ts';
+import type { LeaderElectionOptions } from './leadership.ts';
 import { Manager } from './manager.ts';
 import type { RunHistory } from './run-history.ts';
 import { terminationSignal } from './signals.ts';
@@ -24,13 +22,7 @@ export interface ControllerKit extends ControllerDeps {
   readonly events: EventBroadcaster;
 }
 
-/** That of several replicas one works. */
-export interface LeaderElectionOptions extends LeaderElectorOptions {
-  /** Of a connection of its own: renewals must not wait behind other requests. */
-  readonly client: LeaseClient;
-  /** What the controllers' client has around its transport: the `around` of `connectCluster`. */
-  readonly fence: WriteFence;
-}
+export type { LeaderElectionOptions } from './leadership.ts';
 
 export interface ControllerManagerOptions {
   readonly client: Client;
@@ -99,9 +91,12 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
     { client, clock, log: log.named('events') },
     { host, random, flushTimeoutMs, metrics: metrics?.events },
   );
-  const elector =
+  const part =
     leaderElection &&
-    leaderElector(leaderElection, { clock, log, random, metrics, events, flushTimeoutMs });
+    partOf(
+      { clock, log, random, metrics: metrics?.leaderElection, events, flushTimeoutMs },
+      leaderElection,
+    );
   const controllers = options.controllers({
     client,
     clock,
@@ -111,16 +106,18 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
     events,
     metrics,
     history,
+    sharding: part?.sharding,
     resyncPeriodMs,
     drainTimeoutMs: DRAIN_PART * gracefulShutdownTimeoutMs,
   });
-  return new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership: elector })
+  return new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership: part?.leadership })
     .add('caches', informers)
     .add('events', events)
     .add(
       'controllers',
       ...controllers.map((controller) =>
-        elector ? freshStart(controller, { clock, log, random }) : controller,
+        // Shards are caught up with one by one.
+        part && !part.sharding ? freshStart(controller, { clock, log, random }) : controller,
       ),
     );
 }
@@ -144,33 +141,4 @@ export async function runControllers(
   } finally {
     termination.dispose();
   }
-}
-
-/** An elector that guards the fence. */
-function leaderElector(
-  { client, fence, ...terms }: LeaderElectionOptions,
-  deps: {
-    readonly clock: Clock;
-    readonly log: Logger;
-    readonly random: () => number;
-    readonly metrics: Metrics | undefined;
-    readonly events: EventBroadcaster;
-    readonly flushTimeoutMs: number;
-  },
-): LeaderElector {
-  const { clock, log, random, metrics, events, flushTimeoutMs } = deps;
-  const elector = new LeaderElector(
-    {
-      client,
-      clock,
-      random,
-      log: log.named('leaderelection'),
-      recorder: events.recorder(terms.name),
-      flushEvents: () => events.flush(flushTimeoutMs),
-      metrics: metrics?.leaderElection,
-    },
-    terms,
-  );
-  fence.guardedBy(() => elector.mayWrite());
-  return elector;
 }

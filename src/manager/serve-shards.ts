@@ -10,6 +10,8 @@ import type { KeyOwnership } from './key-ownership.ts';
 export interface Sharding {
   /** The shard that a key belongs to: in every process the same. */
   shardOf(key: ObjectKey): number;
+  /** Whether this process holds that shard now. */
+  holds(key: ObjectKey): boolean;
   /** Has `serve` called for every shard that this process comes to hold. */
   servedBy(serve: ServeShard): void;
 }

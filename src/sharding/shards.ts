@@ -72,6 +72,11 @@ export class Shards implements Runnable {
     return shardOf(key, this.count);
   }
 
+  /** Whether this process holds that shard now. */
+  holds(key: string): boolean {
+    return this.#shards[this.shardOf(key)]?.isHeld ?? false;
+  }
+
   /** Has `serve` called for every shard that comes to be held. To be called before `run`. */
   servedBy(serve: ServeShard): void {
     this.#servants.push(serve);

@@ -21,7 +21,9 @@ export const podCountController: ControllerFactory = (deps, options) => {
     pods.addHandler({
       // Those that are there already were told when they came, or nobody looked.
       onAdd: (pod, isInInitialList) => {
-        if (!isInInitialList) announcer.added(pod);
+        // Of several that share the work, one tells it.
+        const isOurs = deps.sharding?.holds(keyOf(pod)) ?? true;
+        if (!isInInitialList && isOurs) announcer.added(pod);
       },
     });
   }
