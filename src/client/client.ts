@@ -11,6 +11,12 @@ import type { Pulse } from '../util/http.ts';
  * Objects returned belong to the caller.
  */
 export interface Client {
+  /**
+   * Writes are checked and answered by the server, and change nothing.
+   * @default false
+   */
+  readonly isDryRun?: boolean;
+
   get<T extends KubernetesObject>(
     resource: Resource<T>,
     at: ObjectName,

@@ -7,7 +7,10 @@ import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Cause } from '../workqueue/cause.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
+import type { RunReport } from '../workqueue/run-report.ts';
+import type { Controller } from './controller.ts';
 import type { KeySink } from './enqueue.ts';
+import type { EndedCall } from './observed-client.ts';
 import type { RunHistory } from './run-history.ts';
 import type { Sharding } from './serve-shards.ts';
 
@@ -69,6 +72,19 @@ export interface ControllerDeps {
    * @default every key does
    */
   readonly sharding?: Sharding | undefined;
+  /**
+   * Is told of all that the controller does.
+   * @default nobody is
+   */
+  readonly observe?: ((controller: Controller) => ControllerObserver) | undefined;
+}
+
+/** Somebody who watches a controller at work. */
+export interface ControllerObserver {
+  /** A call made by a run of `key` has ended. */
+  called(key: ObjectKey, call: EndedCall): void;
+  /** A run has ended, or a key was put off; whatever comes next for it is in the queue already. */
+  ended(report: RunReport<ObjectKey>): void;
 }
 
 export interface ControllerMetrics {

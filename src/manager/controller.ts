@@ -17,7 +17,13 @@ import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import { LOW_PRIORITY, WorkQueue } from '../workqueue/work-queue.ts';
 import { WorkerPool } from '../workqueue/worker-pool.ts';
 import type { HandlerContext } from '../workqueue/worker-pool.ts';
-import type { ControllerDeps, ControllerOptions, Feed, SyncHandler } from './controller-options.ts';
+import type {
+  ControllerDeps,
+  ControllerObserver,
+  ControllerOptions,
+  Feed,
+  SyncHandler,
+} from './controller-options.ts';
 import { allKeys, enqueue, toController, toItself } from './enqueue.ts';
 import type { KeySink, ToKeys } from './enqueue.ts';
 import { CATCH_UP_PACE, Gate } from './gate.ts';
@@ -31,6 +37,7 @@ import type { Sharding } from './serve-shards.ts';
 export type {
   ControllerDeps,
   ControllerMetrics,
+  ControllerObserver,
   ControllerOptions,
   Feed,
   SyncContext,
@@ -62,6 +69,7 @@ export class Controller implements Runnable {
   readonly #registrations: Registration[] = [];
   readonly #feeds: Feed[] = [];
   readonly #ownership: KeyOwnership | undefined;
+  readonly #observer: ControllerObserver | undefined;
   /** Each queues the keys of a shard that one informer knows of. */
   readonly #requeues: ((shard: number) => void)[] = [];
   /** Finds the key of the object, of the kind this controller is for, that controls another. */
@@ -103,11 +111,15 @@ export class Controller implements Runnable {
         drainTimeoutMs: deps.drainTimeoutMs,
         runTimeoutMs: syncTimeoutMs,
         maxRetries,
-        onRun: (report, runLog) => this.#runs.finished(report, runLog),
+        onRun: (report, runLog) => {
+          this.#runs.finished(report, runLog);
+          this.#observer?.ended(report);
+        },
         metrics: reconcile,
       },
     );
     if (deps.sharding) this.#ownership = this.#serveShards(deps.sharding);
+    this.#observer = deps.observe?.(this);
   }
 
   /** The kind this controller is for: its objects' keys are queued. */
@@ -249,6 +261,7 @@ export class Controller implements Runnable {
     const client = observedClient(this.#deps.client, this.#deps.clock, (call) => {
       this.#gate.called(key, call);
       recorder?.called(call);
+      this.#observer?.called(key, call);
     });
     try {
       const outcome = await this.#handler(key, { signal, log, causes, client });

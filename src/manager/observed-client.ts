@@ -25,7 +25,10 @@ export interface EndedCall extends Call {
   readonly error?: unknown;
 }
 
-/** `client`, with `observer` told of every call that has ended, before its caller is. */
+/**
+ * `client`, with `observer` told of every call that has ended, before its caller is. The options of
+ * a call say so if it was a dry run, whoever made it one.
+ */
 export function observedClient(
   client: Client,
   clock: Pick<Clock, 'monotonic'>,
@@ -46,9 +49,13 @@ export function observedClient(
       throw error;
     }
   };
+  const { isDryRun = false } = client;
   const write = <T extends KubernetesObject>(call: Call, calling: Promise<T>): Promise<T> =>
-    observed(call, calling, (answer) => ({ answer }));
+    observed(dry(call), calling, (answer) => ({ answer }));
+  const dry = (call: Call): Call =>
+    isDryRun ? { ...call, options: { ...call.options, dryRun: true } } : call;
   return {
+    isDryRun,
     get: (resource, at, options) =>
       observed({ verb: 'get', resource, at: keyAt(at) }, client.get(resource, at, options)),
     list: (resource, options) =>
@@ -82,7 +89,7 @@ export function observedClient(
       ),
     delete: (resource, at, options = {}) =>
       observed(
-        { verb: 'delete', resource, at: keyAt(at), options },
+        dry({ verb: 'delete', resource, at: keyAt(at), options }),
         client.delete(resource, at, options),
       ),
   };

@@ -57,12 +57,12 @@ export class OwnWrites {
     return left.length === 0;
   }
 
-  /** Enters a call under `key` if it was a write that succeeded. */
+  /** Enters a call under `key` if it was a write that succeeded, and no dry run: nobody will see those. */
   enter(key: ObjectKey, { verb, resource, at, options, answer, failed }: EndedCall): void {
     const caches = resource && this.#caches.get(groupResourceOf(resource));
     const child = at as ObjectKey;
     const cache = caches?.within(answer ? answer.metadata.namespace : namespaceOf(child));
-    if (!cache || failed) return;
+    if (!cache || failed || options?.dryRun) return;
     const since = cache.lastSyncResourceVersion;
     if (answer) {
       const { resourceVersion } = answer.metadata;

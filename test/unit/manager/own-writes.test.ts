@@ -61,6 +61,15 @@ describe('the ledger of own writes', () => {
     assert.equal(writes.visible(key), true);
   });
 
+  it('does not hold a key for what a dry run has written, which no cache will ever show', async () => {
+    await client.create(PODS, pod, { dryRun: true });
+    await client.delete(PODS, pod.metadata, { uid: pod.metadata.uid, dryRun: true });
+    assert.equal(writes.visible(key), true);
+    const dry: Partial<Client> = { isDryRun: true, create: () => Promise.resolve(pod as never) };
+    await entering(dry as Client).create(PODS, pod);
+    assert.equal(writes.visible(key), true);
+  });
+
   it('holds a key until the cache has reached the last of its writes', async () => {
     await client.create(PODS, pod);
     await client.patch(PODS, pod.metadata, { type: 'merge', body: {} });

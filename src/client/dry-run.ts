@@ -1,0 +1,68 @@
+import { objectKey } from '../api/object-key.ts';
+import type { ObjectName } from '../api/object-key.ts';
+import { groupResourceOf } from '../api/resource.ts';
+import type { Resource } from '../api/resource.ts';
+import type { Logger } from '../util/logger.ts';
+import type { Client, RawRequest } from './client.ts';
+
+/**
+ * `client`, whose every write is a dry run: the server admits and validates it, answers as if it had
+ * been carried out, and stores nothing. Each one that the server would have carried out is a line in
+ * the log.
+ */
+export function dryRunClient(client: Client, log: Logger): Client {
+  const tell = async <R>(
+    would: string,
+    resource: Resource,
+    at: Partial<ObjectName>,
+    written: Promise<R>,
+    subresource?: string,
+  ): Promise<R> => {
+    const result = await written;
+    const suffix = subresource === undefined ? '' : `/${subresource}`;
+    log.info('Dry run', {
+      would,
+      resource: `${groupResourceOf(resource)}${suffix}`,
+      object: objectKey(at.namespace, at.name ?? ''),
+    });
+    return result;
+  };
+  return {
+    isDryRun: true,
+    get: (resource, at, options) => client.get(resource, at, options),
+    list: (resource, options) => client.list(resource, options),
+    watch: (resource, options) => client.watch(resource, options),
+    raw: (request) => client.raw(dryRequest(request)),
+    create: (resource, object, options) =>
+      tell(
+        'create',
+        resource,
+        object.metadata,
+        client.create(resource, object, { ...options, dryRun: true }),
+      ),
+    update: (resource, object, options) =>
+      tell(
+        'update',
+        resource,
+        object.metadata,
+        client.update(resource, object, { ...options, dryRun: true }),
+        options?.subresource,
+      ),
+    patch: (resource, at, patch, options) =>
+      tell(
+        'patch',
+        resource,
+        at,
+        client.patch(resource, at, patch, { ...options, dryRun: true }),
+        options?.subresource,
+      ),
+    delete: (resource, at, options) =>
+      tell('delete', resource, at, client.delete(resource, at, { ...options, dryRun: true })),
+  };
+}
+
+function dryRequest(request: RawRequest): RawRequest {
+  const { method = 'GET', path } = request;
+  if (method === 'GET') return request;
+  return { ...request, path: `${path}${path.includes('?') ? '&' : '?'}dryRun=All` };
+}
