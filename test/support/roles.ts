@@ -16,7 +16,11 @@ export interface PolicyRule {
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
   readonly rules?: readonly PolicyRule[];
 }
 
@@ -42,14 +46,19 @@ export function permissionsOf(rules: readonly PolicyRule[]): string[] {
 
 /** Whether rules allow a request, as RBAC decides it. */
 export function allows(rules: readonly PolicyRule[], info: RequestInfo): boolean {
+  const name = nameOf(info);
   return rules.some(
     ({ apiGroups, resources, resourceNames, verbs }) =>
       verbs.includes(info.verb) &&
       apiGroups.includes(info.group) &&
       resources.includes(resourceOf(info)) &&
-      (resourceNames === undefined ||
-        (info.name !== undefined && resourceNames.includes(info.name))),
+      (resourceNames === undefined || (name !== undefined && resourceNames.includes(name))),
   );
+}
+
+/** The one object that a request is about; of a list or watch, the one that it selects by name. */
+function nameOf({ name, query }: RequestInfo): string | undefined {
+  return name ?? /^metadata\.name=([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1];
 }
 
 /** Takes down what the requests that pass it would need to be granted. */

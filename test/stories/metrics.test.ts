@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { parseExposition } from '../support/exposition.ts';
+import type { Sample } from '../support/exposition.ts';
+import {
+  dashboard,
+  dashboardExpressions,
+  dashboardText,
+  ruleGroups,
+} from '../support/observability.ts';
+import { mentionsOf } from '../support/promql.ts';
+import { ScrapedWorld } from '../support/scraped-world.ts';
+
+const README = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+
+/** Prometheus says these itself, or puts them on every sample. */
+const OF_PROMETHEUS: readonly Sample[] = [{ name: 'up', labels: {}, value: 1 }];
+const TARGET_LABELS = ['job', 'namespace', 'pod', 'instance'];
+
+describe('given a daemon that has run all controllers', () => {
+  let world: ScrapedWorld;
+  let text: string;
+  let samples: readonly Sample[];
+  /** The labels that each metric has somewhere. */
+  let labelsOf: Map<string, Set<string>>;
+
+  before(async () => {
+    world = new ScrapedWorld();
+    world.startCluster();
+    await world.installAll();
+    await world.applyExamples();
+    // With a limit of its own, and one answer that has it ask again.
+    world.server.faults.failNext({ verb: 'list' }, 429, { retryAfterSeconds: 1, times: 2 });
+    world.startScraped('a', { qps: 100 });
+    await world.pass(60_000);
+    await world.scrape();
+    text = world.scrapes[0]?.text ?? '';
+    samples = parseExposition(text);
+    labelsOf = new Map();
+    for (const { name, labels } of [...samples, ...OF_PROMETHEUS]) {
+      const known = labelsOf.get(name) ?? new Set(TARGET_LABELS);
+      for (const label of Object.keys(labels)) known.add(label);
+      labelsOf.set(name, known);
+    }
+  });
+  after(() => world.end());
+
+  it('each of them ended its runs well, and an At has started', () => {
+    assert.deepEqual(world.errors(), []);
+    const value = (name: string, wanted: Record<string, string> = {}) =>
+      samples.find(
+        (sample) =>
+          sample.name === name &&
+          Object.entries(wanted).every(([label, is]) => sample.labels[label] === is),
+      )?.value ?? 0;
+    for (const controller of ['count', 'webapp', 'at', 'foo', 'pod-count']) {
+      const success = { controller, result: 'success' };
+      assert.ok(value('controller_runtime_reconcile_total', success) > 0, controller);
+      assert.equal(value('running_managed_controllers', { name: controller }), 1, controller);
+    }
+    assert.equal(value('leader_election_master_status'), 1);
+    assert.equal(value('crd_controller_at_due_total'), 1);
+    assert.equal(value('crd_controller_at_start_delay_seconds_count'), 1);
+    assert.equal(value('crd_controller_at_missed_total'), 1, 'its time was years ago');
+  });
+
+  /** What an expression asks for that is not to be had. */
+  const problems = ([where, expression]: readonly [string, string]): string[] => {
+    const { selectors, grouping } = mentionsOf(expression);
+    const known = new Set<string>();
+    const found = selectors.flatMap(({ metric, labels }) => {
+      const has = labelsOf.get(metric);
+      if (!has) return [`nothing is called ${metric}`];
+      for (const label of has) known.add(label);
+      return [
+        ...labels.filter((label) => !has.has(label)).map((label) => `${metric} has no ${label}`),
+        // Others have metrics of these names too.
+        ...(labels.includes('job') ? [] : [`${metric} of which job?`]),
+      ];
+    });
+    if (selectors.length === 0) found.push('it asks for nothing');
+    for (const label of grouping) if (!known.has(label)) found.push(`nothing has a ${label}`);
+    return found.map((problem) => `${where}: ${problem}`);
+  };
+
+  it('it has every metric and every label that the alerts ask for', () => {
+    const rules = ruleGroups().flatMap((group) => group.rules);
+    assert.deepEqual(
+      rules.flatMap(({ alert, expr }) => problems([alert, expr])),
+      [],
+    );
+  });
+
+  it('it has every metric and every label that the dashboard asks for', () => {
+    assert.deepEqual(dashboardExpressions().flatMap(problems), []);
+  });
+
+  it('what it does not have is found', () => {
+    assert.deepEqual(
+      [
+        'workqueue_depht{job="a"}',
+        'workqueue_depth{job="a", queue="b"}',
+        'sum by (queue) (workqueue_depth)',
+        '1 + 1',
+      ].flatMap((expression) => problems(['x', expression])),
+      [
+        'x: nothing is called workqueue_depht',
+        'x: workqueue_depth has no queue',
+        'x: workqueue_depth of which job?',
+        'x: nothing has a queue',
+        'x: it asks for nothing',
+      ],
+    );
+  });
+
+  it('the README explains every metric that is ours alone', () => {
+    const ours = text.matchAll(/^# TYPE (crd_controller_\w+) /gm);
+    const missing = Array.from(ours, ([, name = '']) => name).filter(
+      (name) => !README.includes(`\`${name}\``),
+    );
+    assert.deepEqual(missing, []);
+  });
+
+  it('no object, namespace or path is in a label, and there are few series', () => {
+    const names =
+      /test-count|webapp-sample|example-at|example-foo|web-|default|kube-system|\/apis?\//;
+    const telling = samples.flatMap(({ name, labels }) =>
+      Object.values(labels)
+        .filter((value) => names.test(value))
+        .map((value) => `${name}: ${value}`),
+    );
+    assert.deepEqual(telling, []);
+    assert.ok(samples.length < 5000, `${samples.length} series`);
+  });
+});
+
+describe('the alerts', () => {
+  const rules = ruleGroups().flatMap((group) => group.rules);
+
+  it('are few, and each says how bad it is, what is so, and what to do', () => {
+    assert.ok(rules.length > 0 && rules.length <= 15, `${rules.length} alerts`);
+    for (const { alert, labels, annotations } of rules) {
+      assert.match(alert, /^CrdController[A-Z]\w+$/);
+      assert.match(labels['severity'] ?? '', /^(critical|warning|info)$/, alert);
+      assert.deepEqual(Object.keys(annotations), ['summary', 'description', 'runbook'], alert);
+      for (const [name, value] of Object.entries(annotations)) {
+        assert.ok(value.length > 20, `${alert}: ${name}`);
+        assert.ok(!value.includes('  '), `${alert}: ${name} was folded with blanks`);
+      }
+      assert.ok((annotations['summary'] ?? '').length < 100, `${alert}: a summary is one line`);
+    }
+  });
+
+  it('have names of their own, and the README has each with its severity', () => {
+    assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
+    for (const { alert, labels } of rules) {
+      const row = README.split('\n').find((line) => line.includes(`\`${alert}\``)) ?? '';
+      assert.ok(row.includes(`| ${labels['severity']} `), `${alert}: ${row}`);
+    }
+  });
+});
+
+describe('the dashboard', () => {
+  const { panels, templating, ...board } = dashboard();
+
+  it('is of a form that Grafana 10.4 and later read', () => {
+    assert.equal(board.schemaVersion, 39);
+    assert.equal(board.title, 'crd-controller');
+    assert.match(board.uid, /^[\w-]{1,40}$/);
+    assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
+    const cells = new Set<string>();
+    for (const { title, type, gridPos, targets = [] } of panels) {
+      assert.match(type, /^(row|stat|timeseries|state-timeline)$/, title);
+      assert.equal(targets.length === 0, type === 'row', title);
+      assert.equal(new Set(targets.map(({ refId }) => refId)).size, targets.length, title);
+      const { x, y, w, h } = gridPos;
+      assert.ok(x >= 0 && w > 0 && h > 0 && x + w <= 24, title);
+      for (let row = y; row < y + h; row++) {
+        for (let column = x; column < x + w; column++) {
+          const cell = `${row}/${column}`;
+          assert.ok(!cells.has(cell), `${title} covers another panel`);
+          cells.add(cell);
+        }
+      }
+    }
+  });
+
+  it('asks the data source, the jobs and the namespaces that its reader chooses', () => {
+    assert.deepEqual(
+      templating.list.map(({ name, type }) => `${name} ${type}`),
+      ['datasource datasource', 'job query', 'namespace query'],
+    );
+    const sources = Array.from(dashboardText().matchAll(/"uid": "([^"]*)"/g), ([, uid]) => uid);
+    assert.deepEqual(new Set(sources), new Set([board.uid, '${datasource}']));
+    for (const [where, expression] of dashboardExpressions()) {
+      const { selectors } = mentionsOf(expression);
+      const chosen = expression.split('job=~"$job", namespace=~"$namespace"').length - 1;
+      assert.equal(chosen, selectors.length, where);
+    }
+  });
+});

@@ -1,0 +1,181 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { DEPLOYMENTS } from '../../src/api/builtin.ts';
+import { ATS } from '../../src/api/generated/at.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import type { Draft, KubernetesObject } from '../../src/api/object.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { daemon } from '../../src/cli/daemon.ts';
+import type { DaemonConfig } from '../../src/cli/daemon.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
+import { WriteFence } from '../../src/client/write-fence.ts';
+import { CONTROLLERS } from '../../src/controllers/registry.ts';
+import { buildMetrics } from '../../src/metrics/process-metrics.ts';
+import { metricsOf } from '../../src/metrics/metrics.ts';
+import { createRegistry, expose } from '../../src/metrics/registry.ts';
+import type { HttpHandler } from '../../src/util/http.ts';
+import { recordingLogger } from './recording-logger.ts';
+import { Simulation } from './simulation.ts';
+import { DAEMON_CONFIG } from './world.ts';
+
+/** What Prometheus puts on the samples of a target. */
+export interface TargetLabels {
+  readonly job: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly instance: string;
+}
+
+/** What one target said at one time. */
+export interface Scrape {
+  readonly target: TargetLabels;
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
+  /** In Prometheus' text format; undefined if the target did not answer. */
+  readonly text: string | undefined;
+}
+
+export interface ScrapedOptions {
+  readonly config?: Partial<DaemonConfig>;
+  /** What stands between the daemon and its server. */
+  readonly around?: (handler: HttpHandler) => HttpHandler;
+  /** @default no limit */
+  readonly qps?: number;
+  /**
+   * Milliseconds a request may take; 0 is for ever.
+   * @default 30_000
+   */
+  readonly requestTimeoutMs?: number;
+  /**
+   * Where Prometheus finds it.
+   * @default 'crd-controller-system'
+   */
+  readonly namespace?: string;
+}
+
+/** As a Prometheus with default settings would. */
+const SCRAPE_INTERVAL_MS = 30_000;
+
+const EXAMPLES = join(import.meta.dirname, '../../examples');
+
+/** The example of each controller, as its user applies it. */
+const OBJECTS: readonly (readonly [Resource, string])[] = [
+  [COUNTS, '01-count/count.yaml'],
+  [WEB_APPS, '02-webapp/webapp.yaml'],
+  [ATS, '03-at/at.yaml'],
+  [FOOS, '04-foo/foo.yaml'],
+  [DEPLOYMENTS, '05-pod-count/web.yaml'],
+];
+
+/**
+ * A simulation whose daemons run all controllers, with leader election and the registry that the
+ * program has, and are scraped as Prometheus would.
+ */
+export class ScrapedWorld extends Simulation {
+  readonly scrapes: Scrape[] = [];
+  readonly #targets: { readonly labels: TargetLabels; expose(): Promise<string | undefined> }[] =
+    [];
+
+  async installAll(): Promise<void> {
+    for (const kind of [COUNTS, WEB_APPS, ATS, FOOS]) await this.installCrd(kind);
+  }
+
+  /** Applies the examples of all controllers. */
+  async applyExamples(): Promise<void> {
+    for (const [resource, file] of OBJECTS) {
+      const draft = parse(readFileSync(join(EXAMPLES, file), 'utf8')) as Draft<KubernetesObject>;
+      const { namespace } = this;
+      await this.client.create(resource, { ...draft, metadata: { ...draft.metadata, namespace } });
+    }
+  }
+
+  /** Starts a daemon and has it scraped from then on; the returned function stops it. */
+  startScraped(pod: string, options: ScrapedOptions = {}): () => Promise<void> {
+    const { config, around = (handler) => handler, qps, requestTimeoutMs = 30_000 } = options;
+    const { clock, random } = this;
+    const registry = createRegistry({ processMetrics: true });
+    const metrics = metricsOf(registry);
+    buildMetrics(registry, { version: '0.0.0' });
+    const handler = around(this.server.handler);
+    const fence = new WriteFence();
+    const common = { server: 'https://simulated', clock, metrics: metrics.restClient };
+    const client = new HttpClient({
+      ...common,
+      handler: fence.around(handler),
+      userAgent: pod,
+      requestTimeoutMs,
+      ...(qps === undefined ? {} : { qps, burst: qps }),
+    });
+    const leases = new HttpClient({
+      ...common,
+      handler,
+      userAgent: `${pod}/leader-election`,
+      requestTimeoutMs: 5000,
+    });
+    const whole = daemon(
+      {
+        client,
+        clock,
+        log: recordingLogger(this.lines).log,
+        metrics: { metrics, expose: () => expose(registry) },
+        random,
+        host: pod,
+        leadership: { client: leases, fence, identity: pod, namespace: 'default' },
+        freeze: true,
+      },
+      {
+        ...DAEMON_CONFIG,
+        controllers: [...CONTROLLERS.keys()],
+        leaderElection: LEADER_ELECTION,
+        ...config,
+      },
+    );
+    const namespace = options.namespace ?? 'crd-controller-system';
+    const life = { ended: false };
+    const target = {
+      labels: { job: 'crd-controller', namespace, pod, instance: `${pod}:8080` },
+      expose: async () => (life.ended ? undefined : (await expose(registry)).text),
+    };
+    this.#targets.push(target);
+    const stop = this.start(async (signal) => {
+      try {
+        await whole.run(signal);
+      } finally {
+        life.ended = true;
+      }
+    });
+    return stop;
+  }
+
+  /** Service discovery finds the target no more. */
+  forget(pod: string): void {
+    const at = this.#targets.findIndex(({ labels }) => labels.pod === pod);
+    if (at >= 0) this.#targets.splice(at, 1);
+  }
+
+  /** Lets `ms` milliseconds pass, with all targets scraped as Prometheus does. */
+  async passScraped(ms: number): Promise<void> {
+    for (const untilMs = this.elapsedMs() + ms; this.elapsedMs() < untilMs;) {
+      await this.pass(SCRAPE_INTERVAL_MS);
+      await this.scrape();
+    }
+  }
+
+  /** Asks all targets now. */
+  async scrape(): Promise<void> {
+    for (const target of this.#targets) {
+      this.scrapes.push({ target: target.labels, atMs: this.now(), text: await target.expose() });
+    }
+  }
+}
+
+const LEADER_ELECTION = {
+  name: 'crd-controller',
+  namespace: undefined,
+  leaseDurationMs: 15_000,
+  renewDeadlineMs: 10_000,
+  retryPeriodMs: 2_000,
+};
