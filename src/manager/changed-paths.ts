@@ -24,31 +24,46 @@ export function changedPaths(before: unknown, after: unknown, limit: number): Fi
   return found;
 }
 
+/** @param path where both are: one stack for the whole walk, since most of what it passes is equal */
 function collect(
   before: unknown,
   after: unknown,
-  path: FieldPath,
+  path: (string | number)[],
+  found: FieldPath[],
+  limit: number,
+): void {
+  if (!isContainer(before) || !isContainer(after) || path.length >= DEEPEST) {
+    if (!equalJson(before, after)) found.push([...path]);
+  } else if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+    for (let index = 0; index < after.length; index++) {
+      descend(index, before[index], after[index], path, found, limit);
+    }
+  } else if (Array.isArray(before) || Array.isArray(after)) {
+    found.push([...path]);
+  } else {
+    for (const name of Object.keys(after)) {
+      descend(name, member(before, name), member(after, name), path, found, limit);
+    }
+    for (const name of Object.keys(before)) {
+      if (Object.hasOwn(after, name)) continue;
+      descend(name, member(before, name), undefined, path, found, limit);
+    }
+  }
+}
+
+function descend(
+  step: string | number,
+  before: unknown,
+  after: unknown,
+  path: (string | number)[],
   found: FieldPath[],
   limit: number,
 ): void {
   if (before === after || found.length >= limit) return;
-  const steps = stepsInto(before, after);
-  if (!steps || path.length >= DEEPEST) {
-    if (!equalJson(before, after)) found.push(path);
-    return;
-  }
-  for (const step of steps) {
-    if (path.length === 1 && path[0] === 'metadata' && BOOKKEEPING.has(String(step))) continue;
-    collect(member(before, step), member(after, step), [...path, step], found, limit);
-  }
-}
-
-/** What lies below two values that are of one build: objects, or lists of one length. */
-function stepsInto(before: unknown, after: unknown): Iterable<string | number> | undefined {
-  if (!isContainer(before) || !isContainer(after)) return undefined;
-  if (Array.isArray(before) !== Array.isArray(after)) return undefined;
-  if (!Array.isArray(before)) return new Set([...Object.keys(after), ...Object.keys(before)]);
-  return Array.isArray(after) && before.length === after.length ? before.keys() : undefined;
+  if (path.length === 1 && path[0] === 'metadata' && BOOKKEEPING.has(String(step))) return;
+  path.push(step);
+  collect(before, after, path, found, limit);
+  path.pop();
 }
 
 /** The value at `path`, undefined where there is none. */
