@@ -47,6 +47,15 @@ export class ChildProcess {
     if (this.#state !== 'running') throw new Error(`${this.#name} has ended:\n${this.#log}`);
   }
 
+  /** Asks it to end (SIGTERM) and ends it if it has not after `withinMs`; resolves when it is gone. */
+  async terminate(withinMs: number): Promise<void> {
+    const { pid } = this.#child;
+    if (this.#state === 'running' && pid !== undefined) process.kill(pid, 'SIGTERM');
+    const impatience = setTimeout(() => void this.kill(), withinMs);
+    await this.#ended;
+    clearTimeout(impatience);
+  }
+
   /** Ends it at once; resolves when it is gone. Its data is not worth a farewell. */
   async kill(): Promise<void> {
     if (this.#state === 'running') this.#killGroup();

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -7,9 +7,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCertificateAuthority } from '../../src/util/x509.ts';
-import { findOrBuild } from './binaries.ts';
+import { findOrBuild, kubernetesVersion } from './binaries.ts';
 import { ChildProcess } from './child-process.ts';
+import { kubeconfig, replaceServingAuthority, writeCredentials } from './credential-files.ts';
 
 /** What a control plane of this kind consists of; kube-apiserver lives off etcd. */
 export type ControlPlaneProgram = 'etcd' | 'kube-apiserver';
@@ -31,11 +31,20 @@ export interface RealControlPlane {
    * its data stay its own.
    */
   crash(program: ControlPlaneProgram): Promise<void>;
+  /** The same in good order, with SIGTERM, as an upgrade does it. */
+  terminate(program: ControlPlaneProgram): Promise<void>;
   /**
-   * Starts one that has crashed, as it was started before; resolves once all that runs calls itself
+   * Starts one that has ended, as it was started before; resolves once all that runs calls itself
    * ready. After a crash of etcd kube-apiserver needs another moment, for each resource, to find it.
+   *
+   * @param version of Kubernetes, from now on; the same unless it is given
    */
-  restart(program: ControlPlaneProgram): Promise<void>;
+  restart(program: ControlPlaneProgram, version?: string): Promise<void>;
+  /**
+   * A new authority signs a new certificate of kube-apiserver, which presents it once it has been
+   * restarted. Resolves with the authority's PEM. Of users it still believes the old one.
+   */
+  replaceAuthority(): Promise<string>;
   /** A folder of its own, removed when it is stopped. */
   readonly folder: string;
   /** Ends both processes and removes their data. */
@@ -44,6 +53,9 @@ export interface RealControlPlane {
 
 /** On an idle machine it takes three seconds; a busy one may need many times as long. */
 const READY_TIMEOUT_MS = 120_000;
+
+/** In good order they end within a second or two. */
+const TERMINATION_TIMEOUT_MS = 60_000;
 
 /** A free port may be taken before its process listens on it: then the whole start is repeated. */
 const ATTEMPTS = 3;
@@ -54,16 +66,19 @@ const ATTEMPTS = 3;
  * it ends.
  *
  * @param moreFlags of kube-apiserver
+ * @param version of Kubernetes
  * @throws {BinariesUnavailable} if this machine has no binaries and cannot build them
  */
 export async function startRealControlPlane(
   report: (line: string) => void = () => undefined,
   moreFlags: readonly string[] = [],
+  version: string = kubernetesVersion(),
 ): Promise<RealControlPlane> {
-  const binaries = await findOrBuild(['etcd', 'kube-apiserver'], report);
+  const binariesOf = (release: string) => findOrBuild(['etcd', 'kube-apiserver'], report, release);
+  const first = await binariesOf(version);
   for (let attempt = 1; ; attempt++) {
     try {
-      return await start(binaries, moreFlags);
+      return await start(first, binariesOf, moreFlags);
     } catch (error) {
       if (attempt === ATTEMPTS) throw error;
       report(`start failed, trying again: ${error instanceof Error ? error.message : 'unknown'}`);
@@ -71,19 +86,24 @@ export async function startRealControlPlane(
   }
 }
 
+type Binaries = Readonly<Record<ControlPlaneProgram, string>>;
+
 async function start(
-  binaries: Record<ControlPlaneProgram, string>,
+  first: Binaries,
+  binariesOf: (version: string) => Promise<Binaries>,
   moreFlags: readonly string[],
 ): Promise<RealControlPlane> {
   const folder = mkdtempSync(join(tmpdir(), 'crd-controller-envtest-'));
   const removeFolder = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   process.once('exit', removeFolder);
+  const paths = { ...first };
   const running = new Map<ControlPlaneProgram, ChildProcess>();
-  const crash = async (program: ControlPlaneProgram) => {
+  const end = async (program: ControlPlaneProgram, how: (child: ChildProcess) => Promise<void>) => {
     const child = running.get(program);
     running.delete(program);
-    await child?.kill();
+    if (child) await how(child);
   };
+  const crash = (program: ControlPlaneProgram) => end(program, (child) => child.kill());
   const stop = async () => {
     await Promise.all([...running.keys()].map(crash));
     removeFolder();
@@ -95,6 +115,7 @@ async function start(
     const url = `https://127.0.0.1:${port}`;
     const token = randomBytes(24).toString('hex');
     const { ca, flags } = await writeCredentials(folder, token);
+    let servedBy = ca;
     const args: Record<ControlPlaneProgram, readonly string[]> = {
       etcd: [
         `--data-dir=${join(folder, 'etcd')}`,
@@ -121,8 +142,8 @@ async function start(
       ],
     };
     const launch = (program: ControlPlaneProgram) =>
-      running.set(program, new ChildProcess(binaries[program], args[program]));
-    const ready = () => untilReady({ url, ca, token, etcdUrl }, running);
+      running.set(program, new ChildProcess(paths[program], args[program]));
+    const ready = () => untilReady({ url, ca: servedBy, token, etcdUrl }, running);
     launch('etcd');
     launch('kube-apiserver');
     await ready();
@@ -136,10 +157,16 @@ async function start(
       folder,
       compact: () => compact(etcdUrl),
       crash,
-      async restart(program) {
-        if (running.has(program)) throw new Error(`${program} has not crashed`);
+      terminate: (program) => end(program, (child) => child.terminate(TERMINATION_TIMEOUT_MS)),
+      async restart(program, version) {
+        if (running.has(program)) throw new Error(`${program} has not ended`);
+        if (version !== undefined) paths[program] = (await binariesOf(version))[program];
         launch(program);
         await ready();
+      },
+      async replaceAuthority() {
+        servedBy = await replaceServingAuthority(folder);
+        return servedBy;
       },
       stop,
     };
@@ -147,54 +174,6 @@ async function start(
     await stop();
     throw error;
   }
-}
-
-/** The files that kube-apiserver proves itself and its users with, and the flags that name them. */
-async function writeCredentials(folder: string, token: string) {
-  const authority = await createCertificateAuthority({ commonName: 'envtest-ca' });
-  const serving = await authority.issue({
-    commonName: 'kube-apiserver',
-    dnsNames: ['localhost', 'kubernetes', 'kubernetes.default.svc'],
-    ipAddresses: ['127.0.0.1', '10.0.0.1'],
-    usages: 'server',
-  });
-  const serviceAccountKey = generateKeyPairSync('rsa', { modulusLength: 2048 })
-    .privateKey.export({ type: 'pkcs1', format: 'pem' })
-    .toString();
-  const files = {
-    'client-ca-file': authority.certificatePem,
-    'tls-cert-file': serving.certificatePem,
-    'tls-private-key-file': serving.privateKeyPem,
-    'service-account-key-file': serviceAccountKey,
-    'service-account-signing-key-file': serviceAccountKey,
-    'token-auth-file': `${token},envtest-admin,envtest-admin,"system:masters"\n`,
-  };
-  const flags = await Promise.all(
-    Object.entries(files).map(async ([flag, content]) => {
-      const path = join(folder, flag);
-      await writeFile(path, content, { mode: 0o600 });
-      return `--${flag}=${path}`;
-    }),
-  );
-  return { ca: authority.certificatePem, flags };
-}
-
-/** JSON, which is YAML too. */
-function kubeconfig(server: string, ca: string, token: string): string {
-  const name = 'envtest';
-  const certificateAuthority = Buffer.from(ca).toString('base64');
-  return JSON.stringify(
-    {
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name, cluster: { server, 'certificate-authority-data': certificateAuthority } }],
-      users: [{ name, user: { token } }],
-      contexts: [{ name, context: { cluster: name, user: name } }],
-      'current-context': name,
-    },
-    undefined,
-    2,
-  );
 }
 
 async function compact(etcdUrl: string): Promise<void> {

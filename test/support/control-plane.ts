@@ -26,6 +26,11 @@ export interface ControlPlaneOptions {
    * @default none
    */
   readonly apiServerFlags?: readonly string[];
+  /**
+   * The release of Kubernetes that a bare kube-apiserver is of, if one is started.
+   * @default that of `$KUBERNETES_VERSION`
+   */
+  readonly kubernetes?: string;
   /** @default says nothing */
   readonly log?: Logger;
 }
@@ -47,7 +52,10 @@ export interface ControlPlane {
    */
   readonly expireHistory?: () => Promise<void>;
   /** Its processes, for those who end them. Present of `real` and `cluster`. */
-  readonly processes?: Pick<RealControlPlane, 'crash' | 'restart'>;
+  readonly processes?: Pick<
+    RealControlPlane,
+    'crash' | 'terminate' | 'restart' | 'replaceAuthority'
+  >;
   /** Ends everything that was started; resolves when it has ended. */
   close(): Promise<void>;
 }
@@ -60,11 +68,13 @@ export interface ControlPlane {
 export async function startControlPlane({
   cluster = false,
   apiServerFlags = [],
+  kubernetes,
   log = silentLogger,
 }: ControlPlaneOptions = {}): Promise<ControlPlane> {
   let attached: ReturnType<typeof runCluster> | undefined;
   const started = await start(process.env['CONTROL_PLANE'] ?? 'embedded', {
     apiServerFlags,
+    kubernetes,
     log,
     kubelets: (node) => attached?.cluster.kubelet(node),
   });
@@ -97,10 +107,12 @@ async function start(
   wanted: string,
   {
     apiServerFlags,
+    kubernetes,
     ...options
-  }: { readonly apiServerFlags: readonly string[] } & Required<
-    Pick<ApiServerOptions, 'log' | 'kubelets'>
-  >,
+  }: {
+    readonly apiServerFlags: readonly string[];
+    readonly kubernetes: string | undefined;
+  } & Required<Pick<ApiServerOptions, 'log' | 'kubelets'>>,
 ): Promise<Started> {
   switch (wanted) {
     case 'embedded': {
@@ -121,7 +133,7 @@ async function start(
     case 'cluster': {
       const report = (line: string) => options.log.info(line);
       const real = await (wanted === 'real'
-        ? startRealControlPlane(report, apiServerFlags)
+        ? startRealControlPlane(report, apiServerFlags, kubernetes)
         : startRealCluster(report));
       return {
         kind: wanted,
