@@ -694,8 +694,50 @@ export const CACHE: readonly Mutant[] = [
   {
     file: 'catch-up.ts',
     fault: 'a cache that never synced is taken for one that has caught up',
-    find: 'if (!(await holds(() => informer.hasSynced, clock, signal))) break;',
+    find: 'if (!(await holds(() => informer.hasSynced, clock, signal))) return false;',
     put: '',
+  },
+  {
+    file: 'catch-up.ts',
+    fault: 'a cache that shows an older state of an object passes for current',
+    find: 'if (!shown || isOlder(shown, object.metadata.resourceVersion)) return false;',
+    put: 'if (!shown) return false;',
+  },
+  {
+    file: 'catch-up.ts',
+    fault: 'a cache that lacks an object passes for current',
+    find: 'if (!shown || isOlder(shown, object.metadata.resourceVersion)) return false;',
+    put: 'if (shown && isOlder(shown, object.metadata.resourceVersion)) return false;',
+  },
+  {
+    file: 'catch-up.ts',
+    fault: 'a cache that shows what is gone passes for current',
+    find: 'if (lister.size === keys.size) return true;',
+    put: 'return true;',
+  },
+  {
+    file: 'catch-up.ts',
+    fault: 'an object that came after the read holds its cache up',
+    find: 'keys.has(keyOf(shown)) || !isOlder(shown, resourceVersion)',
+    put: 'keys.has(keyOf(shown))',
+  },
+  {
+    file: 'catch-up.ts',
+    fault: 'a cache is compared with the first page of many',
+    find: 'isSmall && list.continueToken === undefined',
+    put: 'isSmall',
+  },
+  {
+    file: 'catch-up.ts',
+    fault: 'a cache that refuses an object is compared for ever',
+    find: 'const untilMs = clock.monotonic() + COMPARE_FOR_MS;',
+    put: 'const untilMs = Infinity;',
+  },
+  {
+    file: 'catch-up.ts',
+    fault: 'a large cache is listed whole',
+    find: 'const isSmall = informer.lister.size <= MOST_COMPARED;',
+    put: 'const isSmall = true;',
   },
   {
     file: 'catch-up.ts',

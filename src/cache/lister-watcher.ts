@@ -8,8 +8,8 @@ import type {
   WatchStream,
 } from '../client/client.ts';
 
-/** What a reflector asks of a list; which objects is settled by the source. */
-export type ListRequest = Omit<ListOptions, keyof Selection | 'metadataOnly'>;
+/** What is asked of a list; which objects is settled by the source. */
+export type ListRequest = Omit<ListOptions, keyof Selection>;
 
 /** What a reflector asks of a watch; which objects is settled by the source. */
 export type WatchRequest = Omit<WatchOptions, keyof Selection | 'metadataOnly'>;
@@ -34,7 +34,12 @@ export function listerWatcher<T extends KubernetesObject>(
   const { metadataOnly } = form;
   const bound = { namespace, labelSelector, fieldSelector, metadataOnly };
   return {
-    list: (request) => client.list(resource, { ...request, ...bound }),
+    list: (request) =>
+      client.list(resource, {
+        ...request,
+        ...bound,
+        metadataOnly: request.metadataOnly ?? metadataOnly,
+      }),
     watch: (request) => client.watch(resource, { ...request, ...bound }),
   };
 }

@@ -4,7 +4,6 @@ import { apiVersionOf } from '../api/resource.ts';
 import { noLeaderElectionMetrics } from '../metrics/leader-election-metrics.ts';
 import type { LeaderElectionMetrics } from '../metrics/leader-election-metrics.ts';
 import { AbruptStop } from '../util/abrupt-stop.ts';
-import { jittered } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import { formatDuration } from '../util/duration.ts';
@@ -12,6 +11,7 @@ import type { Logger } from '../util/logger.ts';
 import { runAll } from '../util/run-all.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { untilAborted } from '../util/until-aborted.ts';
+import { Acquisition } from './acquisition.ts';
 import { electionTerms } from './leader-elector-options.ts';
 import type { ElectionTerms, LeaderElectorOptions } from './leader-elector-options.ts';
 import { LeaseLock } from './lease-lock.ts';
@@ -50,7 +50,7 @@ export interface LeaderElectorDeps {
   /** @default none */
   readonly metrics?: LeaderElectionMetrics | undefined;
   /**
-   * Told of the lease whenever it was read or written.
+   * Told of the lease whenever it was read, heard of or written.
    * @default nobody is
    */
   readonly onLease?: ((lease: Lease) => void) | undefined;
@@ -61,9 +61,6 @@ export class LeadershipLostError extends AbruptStop {
   override readonly name = 'LeadershipLostError';
 }
 
-/** Between two lines about the same trouble of a candidate. */
-const COMPLAINT_PERIOD_MS = 60_000;
-
 /**
  * Holds a Lease, or waits for it: of all processes that ask for the same one, one leads at a time.
  *
@@ -71,6 +68,7 @@ const COMPLAINT_PERIOD_MS = 60_000;
  * unchanged, on its monotonic clock, and takes it when that is longer than the duration written in
  * it. So clocks may be wrong by any amount, and may jump; but they must not run at rates that differ
  * by more than `leaseDurationMs / renewDeadlineMs`. A candidate that is new waits a whole duration.
+ * It watches the lease meanwhile, and so takes one that is given back at once.
  *
  * **A leader counts from when it sent** the last renewal that succeeded, which is before anybody
  * could see it. `renewDeadlineMs` after that it has lost the lease, whether or not somebody took
@@ -95,9 +93,9 @@ export class LeaderElector implements Runnable {
   readonly #lockName: string;
   readonly #lockKey: string;
   readonly #tenure: LeaseTenure;
+  readonly #acquisition: Acquisition;
   readonly #won = new Deferred();
   #role: 'candidate' | 'leader' | 'lost' | 'retired' = 'candidate';
-  #complaint: { readonly text: string; readonly atMs: number } | undefined;
 
   /** @throws {RangeError} naming the option that is wrong, what is expected of it, and its value */
   constructor(deps: LeaderElectorDeps, options: LeaderElectorOptions) {
@@ -110,13 +108,12 @@ export class LeaderElector implements Runnable {
     this.#metrics = deps.metrics ?? noLeaderElectionMetrics;
     const { clock, random, onLease } = deps;
     const onSlowPath = () => this.#metrics.slowPath(options.name);
-    this.#tenure = new LeaseTenure(
-      { lock, clock, random, log: this.#log, onSlowPath, onLease },
-      this.#terms,
-    );
+    const common = { lock, clock, random, log: this.#log };
+    this.#tenure = new LeaseTenure({ ...common, onSlowPath, onLease }, this.#terms);
+    this.#acquisition = new Acquisition({ ...common, tenure: this.#tenure }, this.#terms);
   }
 
-  /** Whoever held the lease when it was last read; empty: nobody was seen to. */
+  /** Whoever held the lease when it was last read or heard of; empty: nobody was seen to. */
   get leader(): string {
     return this.#tenure.leader;
   }
@@ -168,7 +165,7 @@ export class LeaderElector implements Runnable {
     this.#metrics.leading(this.#lockName, false);
     this.#log.info('Attempting to acquire leader lease...', { identity: this.#terms.identity });
     try {
-      if (await this.#acquire(signal)) await this.#lead(signal);
+      if (await this.#acquisition.run(signal)) await this.#lead(signal);
       this.#role = 'retired';
     } finally {
       this.#metrics.leading(this.#lockName, false);
@@ -177,30 +174,6 @@ export class LeaderElector implements Runnable {
     if (releaseOnCancel && this.#tenure.hasClaimed && !(signal.reason instanceof AbruptStop)) {
       await this.#tenure.release();
     }
-  }
-
-  /** @returns false if `signal` aborted first */
-  async #acquire(signal: AbortSignal): Promise<boolean> {
-    const { clock, random } = this.#deps;
-    const { retryPeriodMs, renewDeadlineMs, jitter } = this.#terms;
-    while (!signal.aborted) {
-      const attempt = await this.#tenure.attempt(
-        { timeoutMs: renewDeadlineMs, isLeading: false },
-        signal,
-      );
-      if (attempt.kind === 'held') return true;
-      if (signal.aborted) break;
-      let pauseMs = jittered(retryPeriodMs, jitter, random);
-      if (attempt.kind === 'failed') {
-        this.#complain(attempt.error);
-      } else {
-        const { holder: leader, untilMs } = attempt;
-        this.#log.v(4).info('Lease is held and has not expired', { leader });
-        pauseMs = Math.min(pauseMs, untilMs - clock.monotonic());
-      }
-      await clock.sleep(pauseMs, signal);
-    }
-    return false;
   }
 
   /** @throws {LeadershipLostError} */
@@ -278,18 +251,5 @@ export class LeaderElector implements Runnable {
       'LeaderElection',
       `${this.#terms.identity} ${what}`,
     );
-  }
-
-  /** A candidate that cannot even ask says so, but not every two seconds. */
-  #complain(error: unknown): void {
-    const text = error instanceof Error ? error.message : String(error);
-    const nowMs = this.#deps.clock.monotonic();
-    const last = this.#complaint;
-    if (last?.text === text && nowMs - last.atMs < COMPLAINT_PERIOD_MS) {
-      this.#log.v(4).info('Could not acquire the lease; trying again', { err: error });
-      return;
-    }
-    this.#complaint = { text, atMs: nowMs };
-    this.#log.error(error, 'Could not acquire the lease; trying again');
   }
 }

@@ -7,7 +7,7 @@ import type { Client } from '../client/client.ts';
 import type { LeaseSpec } from './election.ts';
 
 /** As much of a client as a lease takes. */
-export type LeaseClient = Pick<Client, 'get' | 'create' | 'update'>;
+export type LeaseClient = Pick<Client, 'get' | 'watch' | 'create' | 'update'>;
 
 export interface LeaseLockOptions {
   readonly namespace: string;
@@ -17,6 +17,12 @@ export interface LeaseLockOptions {
    * @default none
    */
   readonly labels?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface LeaseWatchOptions {
+  /** After how long the server is asked to end it. */
+  readonly timeoutSeconds: number;
+  readonly signal: AbortSignal;
 }
 
 /** Reads and writes one Lease. Who holds it is not decided here. */
@@ -41,6 +47,21 @@ export class LeaseLock {
     } catch (error) {
       if (isApiError(error, 'notFound')) return undefined;
       throw error;
+    }
+  }
+
+  /**
+   * The lease as it is now, and then after each change; undefined once it is deleted. Ends when the
+   * server ends it, or quietly when `signal` aborts.
+   */
+  async *watch({ timeoutSeconds, signal }: LeaseWatchOptions): AsyncGenerator<Lease | undefined> {
+    const { namespace, name } = this.#at;
+    const fieldSelector = `metadata.name=${name}`;
+    const options = { namespace, fieldSelector, timeoutSeconds, signal };
+    for await (const event of await this.#client.watch(LEASES, options)) {
+      if (event.type === 'error') throw event.error;
+      if (event.type === 'bookmark' || event.object.metadata.name !== name) continue;
+      yield event.type === 'deleted' ? undefined : event.object;
     }
   }
 

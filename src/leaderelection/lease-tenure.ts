@@ -1,4 +1,5 @@
 import type { Lease } from '../api/builtin.ts';
+import { compareResourceVersions } from '../api/resource-version.ts';
 import { retryOnConflict } from '../client/retry-on-conflict.ts';
 import { withinTimeout } from '../client/within-timeout.ts';
 import type { Clock } from '../util/clock.ts';
@@ -16,7 +17,7 @@ export interface LeaseTenureDeps {
   readonly log: Logger;
   /** Called when a renewal takes more than one update. */
   readonly onSlowPath: () => void;
-  /** Told of the lease whenever it was read or written. */
+  /** Told of the lease whenever it was read, heard of or written. */
   readonly onLease?: ((lease: Lease) => void) | undefined;
 }
 
@@ -49,7 +50,7 @@ export class LeaseTenure {
     this.#terms = terms;
   }
 
-  /** The lease as it was last read or written. */
+  /** The lease as it was last read, heard of or written. */
   get lease(): Lease | undefined {
     return this.#sighting?.lease;
   }
@@ -72,6 +73,19 @@ export class LeaseTenure {
   /** A claim was sent; whether it succeeded may be unknown. */
   get hasClaimed(): boolean {
     return this.#hasClaimed;
+  }
+
+  /**
+   * Takes note of a state of the lease that was heard of. The holder has renewed it at some time
+   * before, so what counts from now counts too long rather than too short. One that is not newer than
+   * what was seen is no news.
+   */
+  heard(lease: Lease): void {
+    const seen = this.#sighting?.lease.metadata.resourceVersion;
+    const { resourceVersion } = lease.metadata;
+    if (seen !== undefined && compareResourceVersions(resourceVersion, seen) <= 0) return;
+    this.#sighting = sight(this.#sighting, lease, this.#deps.clock.monotonic());
+    this.#tell(lease);
   }
 
   /** One attempt to hold the lease. Rejects never, also when it takes too long. */

@@ -5,7 +5,15 @@ import { COUNTS } from '../../src/api/generated/count.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import { isApiError } from '../../src/api/api-error.ts';
-import { DEPLOYMENTS, EVENTS, NAMESPACES, NODES, PODS, SERVICES } from '../../src/api/builtin.ts';
+import {
+  DEPLOYMENTS,
+  EVENTS,
+  LEASES,
+  NAMESPACES,
+  NODES,
+  PODS,
+  SERVICES,
+} from '../../src/api/builtin.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import type { RequestInfo } from '../../src/apiserver/request-info.ts';
@@ -42,6 +50,8 @@ const OPEN_TO_ALL = ['/version'];
 const SYSTEM = 'crd-controller-system';
 const EVENTS_ROLE = manifestsOf('rbac/events/events.yaml');
 const LEASE_ROLE = manifestsOf('rbac/identity/leader-election.yaml');
+
+const WATCHES_LEASE = 'watch coordination.k8s.io/leases';
 
 const LEADER_ELECTION = {
   name: 'crd-controller',
@@ -216,6 +226,13 @@ function stages(plane: () => ControlPlane | undefined) {
       ends.push(() => connection.close());
       const fence = new WriteFence();
       const leases = connection.client(demand.around);
+      const lease = { namespace: system, name: LEADER_ELECTION.name };
+      await world.client.create(LEASES, {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: lease,
+        spec: { holderIdentity: 'another', leaseDurationSeconds: 3600 },
+      });
       const client = connection.client((handler) => fence.around(demand.around(handler)));
       world.startDaemon(
         {
@@ -226,6 +243,8 @@ function stages(plane: () => ControlPlane | undefined) {
         client,
         { client: leases, fence, identity: 'replica', namespace: system },
       );
+      await world.until('it stands by', async () => demand.permissions.includes(WATCHES_LEASE));
+      await world.client.delete(LEASES, lease);
       return stageOf(world, demand);
     },
     async clear(): Promise<void> {

@@ -10,12 +10,16 @@ import type {
 } from '../../../src/leaderelection/leader-elector.ts';
 import type { LeaseSpec } from '../../../src/leaderelection/election.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
-import type { HttpHandler } from '../../../src/util/http.ts';
+import type { HttpHandler, HttpRequest } from '../../../src/util/http.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
 export const AT = { namespace: 'default', name: 'lock' };
 
 const VERBS: Readonly<Record<string, string>> = { GET: 'get', POST: 'create', PUT: 'update' };
+
+function verbOf({ method, path }: HttpRequest): string {
+  return /[?&]watch=true/.test(path) ? 'watch' : (VERBS[method] ?? method);
+}
 
 /** An API server and whoever wants to lead, in virtual time. */
 export class Candidates {
@@ -73,6 +77,11 @@ export class Candidates {
 }
 
 export interface CandidateOptions {
+  /**
+   * What stands between it and the server at first.
+   * @default nothing
+   */
+  readonly around?: (handler: HttpHandler) => HttpHandler;
   readonly options?: Partial<LeaderElectorOptions>;
   readonly deps?: Partial<LeaderElectorDeps>;
 }
@@ -88,11 +97,16 @@ export class Candidate {
   readonly #stop = new AbortController();
   #ending: Promise<'ended' | Error> | undefined;
   /** What stands between it and the server. */
-  around: (handler: HttpHandler) => HttpHandler = (handler) => handler;
+  around: (handler: HttpHandler) => HttpHandler;
 
-  constructor(world: Candidates, identity: string, { options, deps }: CandidateOptions) {
+  constructor(
+    world: Candidates,
+    identity: string,
+    { options, deps, around = (handler) => handler }: CandidateOptions,
+  ) {
+    this.around = around;
     const handler: HttpHandler = (request) => {
-      this.trace.push(VERBS[request.method] ?? request.method);
+      this.trace.push(verbOf(request));
       return this.around(world.server.handler)(request);
     };
     this.elector = new LeaderElector(

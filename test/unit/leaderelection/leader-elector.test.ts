@@ -15,6 +15,7 @@ import type { HttpHandler } from '../../../src/util/http.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { untilAborted } from '../../../src/util/until-aborted.ts';
 import { AT, Candidates } from './candidates.ts';
+import type { Candidate } from './candidates.ts';
 
 let world: Candidates;
 beforeEach(() => {
@@ -35,6 +36,21 @@ const hangs: HttpHandler = async ({ signal }) => {
   await untilAborted(signal);
   throw signal.reason;
 };
+
+/** A network in which what watches tell waits for `until`. */
+function delayingWatches(handler: HttpHandler, until: Promise<void>): HttpHandler {
+  return async (request) => {
+    const response = await handler(request);
+    if (!request.path.includes('watch=true')) return response;
+    const held = async function* () {
+      for await (const chunk of response.body) {
+        await until;
+        yield chunk;
+      }
+    };
+    return { ...response, body: held() };
+  };
+}
 
 describe('a candidate', () => {
   it('creates the lease where there is none, and says so', async () => {
@@ -88,18 +104,100 @@ describe('a candidate', () => {
     assert.ok(a.leads);
   });
 
-  it('takes a released lease with its next look, and one without spec at once', async () => {
+  it('takes a lease as soon as it is released or deleted, and one without spec at once', async () => {
     await world.create(foreign);
     const a = await world.start('a');
+    await world.clock.advance(1000);
     await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
-    await world.clock.advance(2000);
+    await settle();
     assert.ok(a.leads);
+    assert.deepEqual(a.trace, ['get', 'watch', 'get', 'update']);
+
+    world = new Candidates();
+    await world.create(foreign);
+    const b = await world.start('b');
+    await world.client.delete(LEASES, AT);
+    await settle();
+    assert.ok(b.leads);
 
     world = new Candidates();
     await world.create();
-    const b = await world.start('b');
-    assert.ok(b.leads);
+    const c = await world.start('c');
+    assert.ok(c.leads);
     assert.equal((await world.spec()).leaseTransitions, 1);
+    assert.deepEqual(c.trace, ['get', 'update'], 'nobody to watch');
+  });
+
+  it('counts from when it heard of a renewal, not from when it looked', async () => {
+    await world.create(foreign);
+    const a = await world.start('a');
+    await world.clock.advance(6100);
+    await world.write({ ...foreign, renewTime: microTimestamp(world.clock.now()) });
+    await world.clock.advance(14_999);
+    assert.ok(!a.leads);
+    await world.clock.advance(1);
+    assert.ok(a.leads);
+  });
+
+  it('takes what it heard late for no news', async () => {
+    const late = new Deferred();
+    const deaf = (handler: HttpHandler) => delayingWatches(handler, late.promise);
+    await world.create(foreign);
+    const a = await world.start('a', { around: deaf });
+    await world.clock.advance(1000);
+    await world.write({ ...foreign, holderIdentity: 'y' });
+    await world.clock.advance(9000);
+    late.resolve();
+    await world.clock.advance(6999);
+    assert.ok(!a.leads);
+    assert.equal(a.elector.leader, 'y');
+    await world.clock.advance(1);
+    assert.ok(a.leads, 'fifteen seconds after the look that found y');
+    assert.equal(a.lines().filter((line) => line === 'New leader elected').length, 2);
+  });
+
+  it('that may not watch takes a released lease with its next look', async () => {
+    world.server.faults.beforeRequest(({ info }) => (info?.verb === 'watch' ? 403 : undefined));
+    await world.create(foreign);
+    const a = await world.start('a');
+    await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
+    await world.clock.advance(1999);
+    assert.ok(!a.leads);
+    await world.clock.advance(1);
+    assert.ok(a.leads);
+  });
+
+  it('that is told of a lease which is to be left to others takes it when nobody did', async () => {
+    await world.create(foreign);
+    const a = await world.start('a', { options: { deferMs: () => 700 } });
+    await world.clock.advance(100);
+    await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
+    await world.clock.advance(699);
+    assert.ok(!a.leads);
+    await world.clock.advance(1);
+    assert.ok(a.leads);
+  });
+
+  it('that claims a lease in vain, another being quicker, does not complain', async () => {
+    await world.create(foreign);
+    const all = await Promise.all(['a', 'b', 'c'].map((name) => world.start(name)));
+    await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
+    await settle();
+    assert.equal(all.filter(({ leads }) => leads).length, 1);
+    for (const each of all) {
+      assert.ok(!each.lines().some((line) => line.startsWith('Could not')), each.lines().join());
+    }
+  });
+
+  it('hears of a claim of its own whose answer was lost', async () => {
+    await world.create(foreign);
+    const a = await world.start('a');
+    world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
+    const body = { spec: { holderIdentity: '', leaseDurationSeconds: 1 } };
+    await world.client.patch(LEASES, AT, { type: 'merge', body });
+    await settle(20);
+    assert.ok(a.leads);
+    assert.equal(a.trace.join(' '), 'get watch get update update');
   });
 
   it('looks every two to four and a half seconds', async () => {
@@ -107,8 +205,8 @@ describe('a candidate', () => {
     const eager = await world.start('a', { deps: { random: () => 0 } });
     const patient = await world.start('b', { deps: { random: () => 0.999 } });
     await world.clock.advance(44_000);
-    assert.equal(eager.trace.length, 23);
-    assert.equal(patient.trace.length, 11);
+    const looks = ({ trace }: Candidate) => trace.filter((verb) => verb === 'get').length;
+    assert.deepEqual([looks(eager), looks(patient)], [23, 11]);
   });
 
   it('that is beaten to the creation waits for its turn', async () => {
@@ -116,9 +214,9 @@ describe('a candidate', () => {
     assert.notEqual(a.leads, b.leads);
     const [leader, other] = a.leads ? [a, b] : [b, a];
     assert.deepEqual(leader.trace, ['get', 'create']);
-    assert.deepEqual(other.trace, ['get', 'create']);
+    assert.deepEqual(other.trace, ['get', 'create', 'watch']);
     await world.clock.advance(2000);
-    assert.deepEqual(other.trace, ['get', 'create', 'get']);
+    assert.deepEqual(other.trace, ['get', 'create', 'watch', 'get']);
     assert.ok(!other.leads);
   });
 
@@ -152,7 +250,7 @@ describe('a candidate', () => {
     const a = await world.start('a');
     a.stop();
     assert.equal(await a.ending(), 'ended');
-    assert.deepEqual(a.trace, ['get']);
+    assert.deepEqual(a.trace, ['get', 'watch']);
     assert.deepEqual(a.events, []);
     assert.equal(world.clock.pending, 0);
   });
@@ -390,6 +488,7 @@ describe('a leader that is stopped', () => {
         await untilAborted(options.signal);
         throw options.signal.reason;
       },
+      watch: client.watch.bind(client),
       create: client.create.bind(client),
       update: client.update.bind(client),
     };
@@ -419,13 +518,13 @@ describe('a leader that is stopped', () => {
     assert.ok(!b.elector.mayWrite());
   });
 
-  it('has a successor with the next look', async () => {
+  it('has a successor at once', async () => {
     const a = await world.start('a');
     const b = await world.start('b');
     await world.clock.advance(10_000);
     a.stop();
     assert.equal(await a.ending(), 'ended');
-    await world.clock.advance(2000);
+    await settle();
     assert.ok(b.leads);
     assert.equal((await world.spec()).leaseTransitions, 1);
   });

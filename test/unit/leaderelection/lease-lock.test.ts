@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { Lease } from '../../../src/api/builtin.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { ApiError } from '../../../src/api/api-error.ts';
+import type { WatchEvent } from '../../../src/api/watch-event.ts';
 import { LeaseLock } from '../../../src/leaderelection/lease-lock.ts';
 
 const { signal } = new AbortController();
@@ -68,4 +69,40 @@ test('a lease is replaced in the state that was read, whole but for its spec', a
   const read = lease({ app: 'count' });
   await lock.update(read, { holderIdentity: 'b' }, signal);
   assert.deepEqual(sent, [{ ...read, spec: { holderIdentity: 'b' } }]);
+});
+
+test('a lease is watched by its name: each state of it, none once it is deleted, and nothing else', async () => {
+  const error = new ApiError({ kind: 'expired', message: 'gone', code: 410 });
+  const other = { ...lease(), metadata: { ...lease().metadata, name: 'other' } };
+  const events: WatchEvent<Lease>[] = [
+    { type: 'added', object: lease() },
+    { type: 'added', object: other },
+    { type: 'bookmark', resourceVersion: '9', initialEventsEnd: false },
+    { type: 'modified', object: lease({ app: 'count' }) },
+    { type: 'deleted', object: lease() },
+    { type: 'error', error },
+  ];
+  const asked: unknown[] = [];
+  const client: Partial<Client> = {
+    watch: (_resource, { signal: _, ...options } = {}) => {
+      asked.push(options);
+      const told = (async function* () {
+        yield* events;
+      })();
+      return Promise.resolve(told as never);
+    },
+  };
+  const lock = new LeaseLock(client as Client, {
+    namespace: 'default',
+    name: 'count',
+  });
+  const heard: (Lease | undefined)[] = [];
+  const watching = async () => {
+    for await (const state of lock.watch({ timeoutSeconds: 300, signal })) heard.push(state);
+  };
+  await assert.rejects(watching(), { kind: 'expired' });
+  assert.deepEqual(heard, [lease(), lease({ app: 'count' }), undefined]);
+  assert.deepEqual(asked, [
+    { namespace: 'default', fieldSelector: 'metadata.name=count', timeoutSeconds: 300 },
+  ]);
 });

@@ -4,10 +4,12 @@ import * as fc from 'fast-check';
 import { ApiError } from '../../../src/api/api-error.ts';
 import type { ApiErrorKind } from '../../../src/api/api-error.ts';
 import type { Lease } from '../../../src/api/builtin.ts';
+import type { WatchEvent } from '../../../src/api/watch-event.ts';
 import { untilAborted } from '../../../src/client/until-aborted.ts';
 import { LeaderElector } from '../../../src/leaderelection/leader-elector.ts';
 import type { LeaseClient } from '../../../src/leaderelection/lease-lock.ts';
 import type { Clock } from '../../../src/util/clock.ts';
+import { Deferred } from '../../../src/util/deferred.ts';
 import { sleepOn } from '../../../src/util/clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { LocalClock } from '../../support/local-clock.ts';
@@ -108,11 +110,21 @@ class Timeline implements Clock {
   }
 }
 
-/** Optimistic locking, and nothing else that a server does. */
+/** Optimistic locking, word of changes, and nothing else that a server does. */
 class LeaseStore {
   #lease: Lease | undefined;
   #version = 0;
+  #changed = new Deferred();
   readonly holders = new Set<string>();
+
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Resolves with the next change. */
+  get changed(): Promise<void> {
+    return this.#changed.promise;
+  }
 
   get(): Lease {
     if (!this.#lease) throw refusal('notFound');
@@ -142,6 +154,8 @@ class LeaseStore {
       },
       ...(spec && { spec }),
     };
+    this.#changed.resolve();
+    this.#changed = new Deferred();
     return this.get();
   }
 }
@@ -243,10 +257,33 @@ class Replica {
         carry(() => this.#store.get(), signal),
       create: (_: unknown, { spec }: Lease, { signal }: { signal?: AbortSignal } = {}) =>
         carry(() => this.#store.create(spec), signal),
+      watch: (_: unknown, { signal }: { signal?: AbortSignal } = {}) =>
+        carry(() => Object.assign(this.#tell(clock, signal), { lastByteMs: 0 }), signal),
       update: (_: unknown, lease: Lease, { signal }: { signal?: AbortSignal } = {}) =>
         carry(() => this.#store.update(lease), signal),
     };
     return client as LeaseClient;
+  }
+
+  /** States of the lease, not all of them, and late; silent while the network is, until it breaks. */
+  async *#tell(
+    clock: LocalClock,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<WatchEvent<Lease>> {
+    for (let seen = 0; ;) {
+      if (signal?.aborted) return;
+      const { version } = this.#store;
+      if (version > seen) {
+        seen = version;
+        const object = this.#store.get();
+        await this.#delay();
+        await clock.awake();
+        if (this.#network === 'down') throw refusal('unreachable');
+        if (this.#network === 'up' && !signal?.aborted) yield { type: 'modified', object };
+      } else {
+        await untilAborted(this.#store.changed, signal).catch(() => undefined);
+      }
+    }
   }
 
   async #carry<R>(carryOut: () => R, clock: LocalClock): Promise<R> {
