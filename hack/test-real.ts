@@ -1,8 +1,9 @@
 /**
  * Runs the stories and the conformance cases against real control planes: each test file that asks
  * test/support/control-plane.ts for one gets etcd and kube-apiserver instead of the embedded server.
- * Then it runs the stories of what lives by Kubernetes' own controllers on a whole cluster. Arguments,
- * if any, are the test files to run, and `--cluster` has them run on the cluster.
+ * Then it runs the stories of what lives by Kubernetes' own controllers on a whole cluster. Before all
+ * that, it compares our log with the real klog. Arguments, if any, are the test files to run, and
+ * `--cluster` has them run on the cluster.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,6 +14,8 @@ const ON_A_CLUSTER = ['webapp', 'at', 'foo'].map((name) => `test/stories/${name}
 
 const args = process.argv.slice(2);
 const files = args.filter((arg) => arg !== '--cluster');
+
+if (files.length === 0) await runNode(['hack/klog/fuzz.ts']);
 
 try {
   const { kubectl } = await findOrBuild(COMPONENTS.filter(isComponent), (line) =>
@@ -35,13 +38,19 @@ try {
   }
 }
 
-/** A run that fails makes this process fail, once all have ended. */
 async function runTests(
   wanted: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<void> {
   // Every file starts a control plane: one at a time.
-  const args = ['--test', '--test-concurrency=1', '--test-timeout=600000', ...wanted];
+  await runNode(['--test', '--test-concurrency=1', '--test-timeout=600000', ...wanted], env);
+}
+
+/** A run that fails makes this process fail, once all have ended. */
+async function runNode(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const child = spawn(process.execPath, args, {
     stdio: 'inherit',
     env: { ...process.env, ...env },

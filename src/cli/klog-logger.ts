@@ -3,6 +3,7 @@ import type { Caller } from './caller.ts';
 import { callerOfCaller } from './caller.ts';
 import { errorText, isProgrammerError } from './error-text.ts';
 import type { LogRecord } from './klog-text.ts';
+import { valueText } from './klog-text.ts';
 import type { LogLevel } from './log-level.ts';
 import type { LogValue } from './log-value.ts';
 import { logText, logValue } from './log-value.ts';
@@ -30,7 +31,8 @@ export interface KlogScope {
 
 /**
  * Decides what is shown and puts together what a line says, as klog does: an error first, then the
- * logger's name, then its fields, then those of the line; of two with the same key, the last.
+ * logger's name, then its fields, then those of the line; of two with the same key, the last, unless
+ * the first says the same.
  *
  * `info`, `error` and `enabled` each ask for their caller themselves: `callerOfCaller` counts
  * frames.
@@ -95,7 +97,7 @@ export class KlogLogger implements Logger {
     const longest = this.#longest;
     const merged = merge(new Map(), about, longest);
     if (this.#scope.name) merged.set('logger', this.#scope.name);
-    for (const [key, value] of this.#scope.fields) merged.set(key, value);
+    for (const [key, value] of this.#scope.fields) set(merged, key, value);
     this.#core.write({
       severity,
       message: logText(message, longest),
@@ -112,7 +114,10 @@ function stackOf(error: unknown): string | undefined {
   return error instanceof Error && isProgrammerError(error) ? error.stack : undefined;
 }
 
-/** Sets `fields` in `target`. A key that is there already moves to the place of its last mention. */
+/**
+ * Sets `fields` in `target`. A key that is there already moves to the place of its last mention,
+ * unless that says the same.
+ */
 function merge(
   target: Map<string, LogValue>,
   fields: LogFields,
@@ -120,8 +125,17 @@ function merge(
 ): Map<string, LogValue> {
   for (const [key, field] of Object.entries(fields)) {
     const value = logValue(key, field, longest);
-    target.delete(key);
-    if (value !== undefined) target.set(key, value);
+    if (value === undefined) target.delete(key);
+    else set(target, key, value);
   }
   return target;
+}
+
+function set(target: Map<string, LogValue>, key: string, value: LogValue): void {
+  const before = target.get(key);
+  if (before !== undefined) {
+    if (valueText(before) === valueText(value)) return;
+    target.delete(key);
+  }
+  target.set(key, value);
 }

@@ -29,8 +29,8 @@ export interface KlogTextOptions {
  *
  *     I0530 07:57:55.721030    4866 controller.go:63] "Updated Deployment" foo="default/web" replicas=3
  *
- * One deviation, for the sake of terminals: where a value of several lines is shown as it is,
- * control characters in it are escaped.
+ * What klog leaves as it is, this escapes, for the sake of terminals: control characters in values of
+ * several lines, in members of objects and lists, and in names of objects.
  */
 export function klogText(record: LogRecord, options: KlogTextOptions): string {
   let line = options.skipHeaders ? '' : header(record, options);
@@ -54,10 +54,15 @@ function header({ severity, timeMs, caller }: LogRecord, options: KlogTextOption
   return `${letter}${date} ${clock}.${fraction} ${pid} ${file}:${caller.line}] `;
 }
 
-function valueText(value: LogValue): string {
+/** `value` as it follows its key and a `=`. */
+export function valueText(value: LogValue): string {
   if (typeof value === 'string') return value.includes('\n') ? linesText(value) : goQuote(value);
   if (value instanceof ObjectReference) return goQuote(value.toString());
-  return goJson(value);
+  return isReferences(value) ? `[${value.map(valueText).join(',')}]` : goJson(value);
+}
+
+function isReferences(value: LogValue): value is readonly ObjectReference[] {
+  return Array.isArray(value) && value.every((each) => each instanceof ObjectReference);
 }
 
 /** The lines of `text`, indented by a tab between `<` and ` >`; a final line break does not show. */
@@ -67,15 +72,27 @@ function linesText(text: string): string {
 }
 
 function visible(line: string): string {
-  return line.replaceAll(/[^\P{C}\t]/gu, escapeUnprintable);
+  return line.replaceAll(/[^\P{C}\t]|[\u2028\u2029]/gu, escapeUnprintable);
 }
 
 /** JSON as Go's encoder writes it: what HTML and JavaScript treat specially is escaped. */
 function goJson(value: LogValue): string {
-  return JSON.stringify(value).replaceAll(
-    /[<>&\u2028\u2029]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return visibleJson(JSON.stringify(value)).replaceAll(/[<>&]/g, escapeUnits);
+}
+
+/**
+ * Lines of JSON without characters that could control a terminal or break a line elsewhere: they are
+ * escaped, as JSON allows.
+ */
+export function visibleJson(json: string): string {
+  return json.replaceAll(/[^\P{C}\n]|[\u2028\u2029]/gu, escapeUnits);
+}
+
+function escapeUnits(character: string): string {
+  return Array.from(
+    { length: character.length },
+    (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`,
+  ).join('');
 }
 
 function pad(value: number, width: number): string {

@@ -46,10 +46,14 @@ export function logValue(
   return shown(name, value, { longest, members: MOST_MEMBERS }, 0);
 }
 
-/** `text` without credentials, its end cut off if it has more than `longest` characters. */
+/**
+ * `text` without credentials, its end cut off if it has more than `longest` characters. What is half
+ * a character becomes U+FFFD, as it does in UTF-8.
+ */
 export function logText(text: string, longest: number = LONGEST_TEXT): string {
-  if (text.length <= longest) return redactText(text);
-  return `${redactText(text.slice(0, longest))}… (${text.length - longest} more characters)`;
+  if (text.length <= longest) return redactText(text.toWellFormed());
+  const start = redactText(text.slice(0, longest).toWellFormed());
+  return `${start}… (${text.length - longest} more characters)`;
 }
 
 interface Bounds {
@@ -65,7 +69,7 @@ function shown(name: string, value: unknown, bounds: Bounds, level: number): Log
     case 'boolean':
       return value;
     case 'number':
-      return isSecretName(name) ? MASK : Number.isFinite(value) ? value : String(value);
+      return isSecretName(name) ? MASK : Number.isFinite(value) ? value : unbounded(value);
     case 'bigint':
       return String(value);
     case 'string':
@@ -77,6 +81,12 @@ function shown(name: string, value: unknown, bounds: Bounds, level: number): Log
       if (value === null) return null;
       return isSecretName(name) ? MASK : shownObject(value, bounds, level);
   }
+}
+
+/** As Go spells it: JSON has no such number. */
+function unbounded(value: number): string {
+  if (Number.isNaN(value)) return 'NaN';
+  return value > 0 ? '+Inf' : '-Inf';
 }
 
 function shownObject(value: object, bounds: Bounds, level: number): LogValue {

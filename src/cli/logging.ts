@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import type { Logger } from '../util/logger.ts';
 import { KlogLogger } from './klog-logger.ts';
 import type { LogRecord } from './klog-text.ts';
-import { klogText } from './klog-text.ts';
+import { klogText, visibleJson } from './klog-text.ts';
 import type { LogLevel } from './log-level.ts';
 import { ChangeableLogLevel } from './log-level.ts';
 import { preciseNow } from './precise-now.ts';
@@ -97,13 +97,15 @@ function jsonWriter({ write }: LoggingEnvironment) {
       timestamp: () => `"ts":${Math.floor(timeMs * 1000) / 1e6}`,
       formatters: { level: () => ({}) },
     },
-    { write: (line) => write(line, current) },
+    { write: (line) => write(visibleJson(line), current) },
   );
   return (record: LogRecord) => {
     timeMs = record.timeMs;
     current = record.severity;
     const { caller, fields, message, severity, verbosity } = record;
-    const line: [string, unknown][] = [['caller', `${caller.file}:${caller.line}`]];
+    const line: [string, unknown][] = [
+      ['caller', `${caller.folder}/${caller.file}:${caller.line}`],
+    ];
     const name = fields.get('logger');
     if (name !== undefined) line.push(['logger', name]);
     if (severity === 'info') line.push(['v', verbosity]);

@@ -74,6 +74,14 @@ describe('a value', () => {
 
   test('of several lines cannot control the terminal', () => {
     assert.equal(shown('a\tb\n\x1b[2J\r\u009b'), ' k=<\n\ta\tb\n\t\\x1b[2J\\x0d\\u009b\n >\n');
+    assert.equal(shown('a\nb\u2028c'), ' k=<\n\ta\n\tb\\u2028c\n >\n');
+  });
+
+  test('that is JSON cannot either, and means the same', () => {
+    const value = { '\u009b': ['\u007f\u202e\u{E0001}'] };
+    const text = shown(value);
+    assert.equal(text, String.raw` k={"\u009b":["\u007f\u202e\udb40\udc01"]}` + '\n');
+    assert.deepEqual(JSON.parse(text.slice(' k='.length)), value);
   });
 
   test('that is JSON is compact and escaped as Go escapes it', () => {
@@ -89,6 +97,13 @@ describe('a value', () => {
   test('that refers to an object is namespace/name', () => {
     assert.equal(shown(new ObjectReference('web', 'default')), ' k="default/web"\n');
     assert.equal(shown(new ObjectReference('node-1')), ' k="node-1"\n');
+    const list = [new ObjectReference('web', 'default'), new ObjectReference('node-1')];
+    assert.equal(shown(list), ' k=["default/web","node-1"]\n');
+    assert.equal(
+      shown([...list, 1]),
+      ' k=[{"name":"web","namespace":"default"},{"name":"node-1"},1]\n',
+    );
+    assert.equal(shown([]), ' k=[]\n');
   });
 });
 

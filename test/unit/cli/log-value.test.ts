@@ -10,7 +10,10 @@ test('JSON stays JSON', () => {
 test('absent values leave nothing, numbers without JSON a text', () => {
   assert.equal(logValue('k', undefined), undefined);
   assert.deepEqual(logValue('k', { a: undefined, b: [undefined] }), { b: [null] });
-  assert.equal(logValue('k', Number.NaN), 'NaN');
+  assert.deepEqual(
+    [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY].map((n) => logValue('k', n)),
+    ['NaN', '+Inf', '-Inf'],
+  );
   assert.equal(logValue('k', 2n ** 70n), '1180591620717411303424');
 });
 
@@ -60,6 +63,11 @@ test('long texts, wide and deep values are cut', () => {
   let deep: unknown = 'bottom';
   for (let level = 0; level < 100_000; level++) deep = { deep };
   assert.equal(JSON.stringify(logValue('k', deep)), `${'{"deep":'.repeat(8)}"…"${'}'.repeat(8)}`);
+});
+
+test('half a character is none', () => {
+  assert.equal(logText('a\uD800b'), 'a\uFFFDb');
+  assert.equal(logText('ab\u{1F600}c', 3), 'ab\uFFFD… (2 more characters)');
 });
 
 test('a value that contains itself ends', () => {

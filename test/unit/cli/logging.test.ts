@@ -72,6 +72,14 @@ describe('fields', () => {
     assert.deepEqual(lines, ['"m" a=3 b=4\n', '"m" b=2 a=5\n']);
   });
 
+  test('of the same key and the same value: the first one stays', () => {
+    const lines: string[] = [];
+    logTo(lines)
+      .with({ a: [1], b: 2 })
+      .info('m', { c: 3, a: [1] });
+    assert.deepEqual(lines, ['"m" a=[1] b=2 c=3\n']);
+  });
+
   test('without value are left out', () => {
     const lines: string[] = [];
     logTo(lines).info('m', { a: undefined, b: null });
@@ -120,10 +128,20 @@ describe('JSON', () => {
     assert.deepEqual(
       lines.map((line) => line.replace(/logging\.test\.ts:\d+/, 'logging.test.ts:1')),
       [
-        '{"ts":1580306777.04728,"caller":"logging.test.ts:1","logger":"foo","v":2,"msg":"Updated","foo":{"name":"a","namespace":"b"},"text":"x\\ny"}\n',
-        '{"ts":1580306777.04728,"caller":"logging.test.ts:1","msg":"Failed","err":"no","foo":"b/a"}\n',
+        '{"ts":1580306777.04728,"caller":"cli/logging.test.ts:1","logger":"foo","v":2,"msg":"Updated","foo":{"name":"a","namespace":"b"},"text":"x\\ny"}\n',
+        '{"ts":1580306777.04728,"caller":"cli/logging.test.ts:1","msg":"Failed","err":"no","foo":"b/a"}\n',
       ],
     );
+  });
+
+  test('holds nothing that controls a terminal', () => {
+    const lines: string[] = [];
+    const text = '\x1b[2J\u009b\u202e';
+    logTo(lines, { format: 'json' }).info(text, { text });
+    assert.match(lines[0] ?? '', /^[\x20-\x7e]+\n$/);
+    const line: unknown = JSON.parse(lines[0] ?? '');
+    assert.ok(typeof line === 'object' && line && 'msg' in line && 'text' in line);
+    assert.deepEqual([line.msg, line.text], [text, text]);
   });
 
   test('keeps a field whose name the line needs for itself', () => {
