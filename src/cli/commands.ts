@@ -26,16 +26,16 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     examples: [
       ['--kubeconfig=$HOME/.kube/config -v=4', 'Run here against a cluster, and say why'],
       ['--controllers=count --namespaces=dev', 'One controller, one namespace'],
+      ['--dry-run --once', 'What would it do?'],
     ],
     run: async (flags, world) => {
       const { CONTROLLERS, DEFAULT_CONTROLLERS } = await import('../controllers/registry.ts');
       const { runConfig } = await import('./run-config.ts');
       const { runController } = await import('./commands/run.ts');
-      await runController(
+      return runController(
         runConfig(flags, { all: [...CONTROLLERS.keys()], onByDefault: DEFAULT_CONTROLLERS }),
         world,
       );
-      return EXIT_OK;
     },
   }),
   command({

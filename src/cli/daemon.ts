@@ -9,11 +9,13 @@ import type { Controller } from '../manager/controller.ts';
 import { debugPages } from '../manager/debug-pages.ts';
 import type { Pages } from '../manager/debug-pages.ts';
 import { freshStart } from '../manager/fresh-start.ts';
+import type { HealthCheck } from '../manager/health-probe.ts';
 import { HttpServer } from '../manager/http-server.ts';
-import type { HealthCheck, HttpServerRoutes } from '../manager/http-server.ts';
+import type { HttpServerRoutes } from '../manager/http-server.ts';
 import { partOf } from '../manager/leadership.ts';
 import type { Part, PartDeps } from '../manager/leadership.ts';
 import { Manager } from '../manager/manager.ts';
+import type { Pass } from '../manager/pass.ts';
 import { RunHistory } from '../manager/run-history.ts';
 import type { ManagerMetrics } from '../metrics/manager-metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
@@ -39,6 +41,8 @@ export interface DaemonDeps {
   readonly host: string;
   /** What it takes to lead. Needed where `leaderElection` is configured: `client` must be fenced then. */
   readonly leadership?: LeadershipDeps | undefined;
+  /** Ends the daemon when it is over, and knows then what is left to do. */
+  readonly pass?: Pass | undefined;
   /** Freeze what is cached; for tests. */
   readonly freeze?: boolean;
 }
@@ -71,7 +75,7 @@ const LONGEST_FLUSH_MS = 5000;
  * informers start once, after every controller has added its handlers.
  */
 export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
-  const { client, clock, log, random, host, freeze = false } = deps;
+  const { client, clock, log, random, host, pass, freeze = false } = deps;
   const metrics = deps.metrics?.metrics;
   const { gracefulShutdownTimeoutMs, leaderElection } = config;
   const flushTimeoutMs = Math.min(LONGEST_FLUSH_MS, FLUSH_PART * gracefulShutdownTimeoutMs);
@@ -100,6 +104,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     events,
     metrics,
     history,
+    observe: pass?.observe,
     sharding: part?.sharding,
     drainTimeoutMs: DRAIN_PART * gracefulShutdownTimeoutMs,
     resyncPeriodMs: config.resyncPeriodMs,
@@ -138,11 +143,14 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     const fresh = isSole ? freshStart(controller, { clock, log, random }) : controller;
     manager.add('controllers', metrics ? told(fresh, metrics.manager) : fresh);
   }
+  if (pass) manager.add('controllers', endedBy(pass, stopping));
   return {
     name: 'daemon',
     run: (signal) => {
-      signal.addEventListener('abort', () => stopping.abort(), { once: true });
-      return manager.run(signal);
+      const stop = () => stopping.abort(signal.reason);
+      if (signal.aborted) stop();
+      signal.addEventListener('abort', stop, { once: true });
+      return manager.run(stopping.signal);
     },
   };
 }
@@ -155,6 +163,16 @@ function partIn(
   if (!leadership) throw new TypeError('leadership must be given: leaderElection is configured');
   const counted = metrics?.metrics.leaderElection;
   return partOf({ clock, random, log, metrics: counted, ...rest }, { ...config, ...leadership });
+}
+
+function endedBy(pass: Pass, stopping: AbortController): Runnable {
+  return {
+    name: pass.name,
+    run: async (signal) => {
+      await pass.run(signal);
+      stopping.abort(new Error('The pass is over'));
+    },
+  };
 }
 
 /** Of the kinds that controllers are for, what has the labels; of all others, everything. */

@@ -111,6 +111,16 @@ export const RUN_OPTIONS = {
     completion: 'file',
   }),
   'feature-gates': featureGatesOption({ group: 'Process' }),
+  'dry-run': booleanOption({
+    group: 'Process',
+    help: 'Have the server check every write and store none, and log what would have been written; no Lease is taken',
+    default: false,
+  }),
+  once: booleanOption({
+    group: 'Process',
+    help: 'Look at every object once, do what can be done now, and exit: 0 if nothing is left to do, 1 if something failed or, with --dry-run, would be written',
+    default: false,
+  }),
   controllers: listOption({
     group: 'Controllers',
     help: 'Controllers to run: "*" is all that are on by default, "name" turns one on, "-name" turns one off',
@@ -184,6 +194,13 @@ export const RUN_OPTIONS = {
     group: 'Leader election',
     help: 'Namespace of the Lease. Without it: that of the service account, or of the context of the kubeconfig',
     default: '',
+  }),
+  shards: integerOption({
+    group: 'Leader election',
+    help: 'Parts into which the objects are split, each worked on by the replica that holds its Lease; more than 1 needs --leader-elect',
+    default: 1,
+    min: 1,
+    max: 100,
   }),
   'kube-api-qps': integerOption({
     group: 'API client',

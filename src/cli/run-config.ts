@@ -19,6 +19,10 @@ export interface RunConfig {
   /** Labels of the objects that controllers are for; empty: any. */
   readonly labelSelector: string;
   readonly features: FeatureGates;
+  /** Nothing is to be changed. */
+  readonly isDryRun: boolean;
+  /** One pass over everything, and no more. */
+  readonly isOnce: boolean;
   /** How many keys of a controller are worked on at the same time, by its name. */
   readonly concurrentSyncs: ReadonlyMap<string, number>;
   /** Whether pod-count records an event on each new Pod. */
@@ -52,6 +56,11 @@ export interface LeaderElectionConfig {
    * @default true
    */
   readonly releaseOnCancel?: boolean;
+  /**
+   * Into how many shards the work is split.
+   * @default 1, one replica does everything
+   */
+  readonly shards?: number;
 }
 
 export interface RequestLimits {
@@ -79,6 +88,8 @@ export function runConfig(
     namespaces: [...new Set(values.namespaces.map((name) => namespaceName(name, '--namespaces')))],
     labelSelector: values['watch-label-selector'],
     features: values['feature-gates'],
+    isDryRun: values['dry-run'],
+    isOnce: values.once,
     concurrentSyncs: new Map([
       ['count', values['concurrent-count-syncs']],
       ['webapp', values['concurrent-webapp-syncs']],
@@ -87,7 +98,8 @@ export function runConfig(
     ]),
     podCountEvents: values['pod-count-events'],
     resyncPeriodMs: values['resync-period'],
-    leaderElection: values['leader-elect'] ? leaderElection(values) : undefined,
+    // To lead is to write, and to stand by would be to see nothing.
+    leaderElection: values['dry-run'] ? undefined : leaderElection(values),
     requests: {
       qps: queriesPerSecond(values['kube-api-qps']),
       burst: values['kube-api-burst'],
@@ -117,7 +129,14 @@ function onThisMachine(address: string | undefined): string | undefined {
 }
 
 /** As the elector checks them, in the words of the command line. */
-function leaderElection(values: OptionValues<typeof RUN_OPTIONS>): LeaderElectionConfig {
+function leaderElection(
+  values: OptionValues<typeof RUN_OPTIONS>,
+): LeaderElectionConfig | undefined {
+  const { shards } = values;
+  if (!values['leader-elect']) {
+    if (shards > 1) throw new UsageError('--shards needs --leader-elect: a Lease holds each shard');
+    return undefined;
+  }
   const name = values['leader-elect-resource-name'];
   const namespace = values['leader-elect-resource-namespace'];
   const leaseDurationMs = values['leader-elect-lease-duration'];
@@ -150,6 +169,7 @@ function leaderElection(values: OptionValues<typeof RUN_OPTIONS>): LeaderElectio
     renewDeadlineMs,
     retryPeriodMs,
     releaseOnCancel: values['leader-elect-release-on-cancel'],
+    ...(shards > 1 && { shards }),
   });
 }
 

@@ -16,7 +16,7 @@ export interface PassDeps {
 
 export interface PassOptions {
   /** Writes change nothing: each is something left to do, and there is no use in looking again. */
-  readonly dryRun: boolean;
+  readonly isDryRun: boolean;
 }
 
 /** Between two looks whether all is done, in milliseconds. */
@@ -50,7 +50,7 @@ export class Pass implements Runnable {
 
   /** To be told of all that `controller`, which is part of the pass, does. */
   readonly observe = (controller: Controller): ControllerObserver => {
-    const part = new ControllerPass(controller, this.#options.dryRun);
+    const part = new ControllerPass(controller, this.#options.isDryRun);
     this.#parts.push(part);
     return part;
   };
@@ -77,7 +77,7 @@ export class Pass implements Runnable {
     }
     log.info(this.hasConverged ? 'Nothing is left to do' : 'Something is left to do', {
       objects: this.#sum(({ objects }) => objects),
-      [this.#options.dryRun ? 'wouldWrite' : 'wrote']: this.#sum(({ writes }) => writes),
+      [this.#options.isDryRun ? 'wouldWrite' : 'wrote']: this.#sum(({ writes }) => writes),
       failed: this.#sum(({ failed }) => failed),
       took: formatDuration(Math.round(clock.monotonic() - startMs)),
     });
@@ -88,7 +88,7 @@ export class Pass implements Runnable {
     if (!this.#isOver) return false;
     return this.#parts.every(
       ({ failed, unavailable, writes }) =>
-        failed === 0 && unavailable.length === 0 && !(this.#options.dryRun && writes > 0),
+        failed === 0 && unavailable.length === 0 && !(this.#options.isDryRun && writes > 0),
     );
   }
 

@@ -1,16 +1,19 @@
 import { ApiServer } from '../../src/apiserver/api-server.ts';
+import { daemon } from '../../src/cli/daemon.ts';
 import type { DaemonConfig } from '../../src/cli/daemon.ts';
 import type { Client } from '../../src/client/client.ts';
+import { dryRunClient } from '../../src/client/dry-run.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Cluster } from '../../src/cluster/cluster.ts';
 import type { ClusterOptions } from '../../src/cluster/cluster.ts';
+import { Pass } from '../../src/manager/pass.ts';
 import { runControllers } from '../../src/manager/run-controllers.ts';
 import type { ControllerManagerOptions } from '../../src/manager/run-controllers.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { silentLogger } from '../../src/util/logger.ts';
 import { recordingLogger } from './recording-logger.ts';
-import { World } from './world.ts';
+import { DAEMON_CONFIG, World } from './world.ts';
 
 /**
  * An API server, the controllers of a cluster and any number of daemons in one process and one
@@ -68,6 +71,25 @@ export class Simulation extends World {
     config: Partial<DaemonConfig> = {},
   ): () => Promise<void> {
     return this.startDaemon(config, this.clientOver(around(this.server.handler), 'daemon'));
+  }
+
+  /**
+   * Lets a daemon make one pass over everything.
+   *
+   * @returns whether nothing is left to do
+   */
+  async onePass(config: Partial<DaemonConfig> = {}, { isDryRun = false } = {}): Promise<boolean> {
+    const { clock, random } = this;
+    const { log } = recordingLogger(this.lines);
+    const own = this.clientOver(this.server.handler, 'daemon');
+    const client = isDryRun ? dryRunClient(own, log) : own;
+    const pass = new Pass({ clock, log }, { isDryRun });
+    const deps = { client, clock, log, random, host: 'test', pass, freeze: true };
+    const whole = daemon(deps, { ...DAEMON_CONFIG, ...config });
+    let isOver = false;
+    this.start((signal) => whole.run(signal).finally(() => (isOver = true)));
+    await this.until('the pass is over', () => Promise.resolve(isOver), { withinMs: 120_000 });
+    return pass.hasConverged;
   }
 
   /** Starts controllers of one's own, as a program over the library does. */

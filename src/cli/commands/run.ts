@@ -1,26 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { connectCluster } from '../../client/cluster-connection.ts';
+import { dryRunClient } from '../../client/dry-run.ts';
 import { WriteFence } from '../../client/write-fence.ts';
 import { metricsOf } from '../../metrics/metrics.ts';
 import { buildMetrics } from '../../metrics/process-metrics.ts';
 import { createRegistry, expose } from '../../metrics/registry.ts';
 import { systemClock } from '../../util/clock.ts';
+import { Pass } from '../../manager/pass.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import type { World } from '../command.ts';
 import { daemon } from '../daemon.ts';
+import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
 import { leaseNamespace, leaseTimeoutMs } from '../leadership.ts';
 import { manifest } from '../package.ts';
 import type { RunConfig } from '../run-config.ts';
 
 /**
  * The composition root: reads where the cluster is, and runs the daemon against it until the world's
- * signal aborts.
+ * signal aborts, or the pass that was asked for is over. Resolves to the exit code.
  */
 export async function runController(
   config: RunConfig,
   { log, signal, environment }: Pick<World, 'log' | 'signal' | 'environment'>,
-): Promise<void> {
+): Promise<number> {
   const clock = systemClock;
   const registry = createRegistry({ processMetrics: true });
   const metrics = metricsOf(registry);
@@ -50,8 +53,13 @@ export async function runController(
       requestTimeoutMs: leaseTimeoutMs(leaderElection),
     }),
   };
-  const { client, server } = connection;
+  const { server } = connection;
+  const client = config.isDryRun
+    ? dryRunClient(connection.client, log.named('client'))
+    : connection.client;
+  const pass = config.isOnce ? new Pass({ clock, log }, { isDryRun: config.isDryRun }) : undefined;
   log.info('Starting crd-controller', { version: `v${version}`, server, source: cluster.source });
+  if (config.isDryRun) log.info('Dry run: nothing will be changed, and no Lease is taken');
   const whole = daemon(
     {
       client,
@@ -60,6 +68,7 @@ export async function runController(
       metrics: { metrics, expose: () => expose(registry) },
       random: Math.random,
       host,
+      pass,
       leadership: lease && {
         client: lease.connection.client,
         fence,
@@ -71,6 +80,7 @@ export async function runController(
   );
   try {
     await whole.run(signal);
+    return pass?.hasConverged === false ? EXIT_FAILURE : EXIT_OK;
   } finally {
     await connection.close();
     await lease?.connection.close();

@@ -23,6 +23,8 @@ test('without any flag, the defaults suit a laptop', () => {
     namespaces: [],
     labelSelector: '',
     features: { WatchListClient: true },
+    isDryRun: false,
+    isOnce: false,
     concurrentSyncs: new Map([
       ['count', 2],
       ['webapp', 2],
@@ -53,6 +55,7 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     '--namespace=dev,test,dev',
     '--watch-label-selector=team=a,!old',
     '--feature-gates=WatchListClient=false',
+    '--once',
     '--concurrent_count_syncs=7',
     '--resync-period=1h30m',
     '-leader-elect',
@@ -63,6 +66,7 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     '--leader-elect-resource-lock=leases',
     '--leader-elect-resource-name=mine',
     '--leader-elect-resource-namespace=ops',
+    '--shards=3',
     '--kube-api-qps=50',
     '--kube-api-burst=60',
     '--kube-api-request-timeout=0',
@@ -83,6 +87,8 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     namespaces: ['dev', 'test'],
     labelSelector: 'team=a,!old',
     features: { WatchListClient: false },
+    isDryRun: false,
+    isOnce: true,
     concurrentSyncs: new Map([
       ['count', 7],
       ['webapp', 2],
@@ -98,6 +104,7 @@ test('flags arrive in the units of the program, and as text for the log', () => 
       renewDeadlineMs: 40_000,
       retryPeriodMs: 15_000,
       releaseOnCancel: false,
+      shards: 3,
     },
     requests: { qps: 50, burst: 60, timeoutMs: undefined },
     gracefulShutdownTimeoutMs: 500,
@@ -107,7 +114,7 @@ test('flags arrive in the units of the program, and as text for the log', () => 
   });
   assert.equal(changedFlags['resync-period'], '1h30m');
   assert.equal(changedFlags['as-group'], 'a,b');
-  assert.equal(Object.keys(changedFlags).length, 25);
+  assert.equal(Object.keys(changedFlags).length, 27);
 });
 
 test('it cannot be changed', () => {
@@ -178,6 +185,7 @@ const refused: readonly (readonly [argv: string, message: string])[] = [
     '--master=http://10.0.0.1:8080',
     'invalid value "http://10.0.0.1:8080" for --master: must be https, unless it is on this machine',
   ],
+  ['--shards=2', '--shards needs --leader-elect: a Lease holds each shard'],
   ['--as-group=admins', '--as-group needs --as: a group alone is nobody'],
   [
     '--namespaces=Dev',
@@ -241,6 +249,10 @@ test('a bad value in the environment is blamed on its variable', () => {
     name: 'UsageError',
     message: 'invalid value "x" for CRD_CONTROLLER_V: must be a whole number, 0 or more',
   });
+});
+
+test('a dry run neither leads nor stands by', () => {
+  assert.equal(configOf(['--leader-elect', '--dry-run']).leaderElection, undefined);
 });
 
 test('plain HTTP is for this machine', () => {
