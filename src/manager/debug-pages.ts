@@ -5,18 +5,12 @@ import type { Clock } from '../util/clock.ts';
 import type { WorkQueue } from '../workqueue/work-queue.ts';
 import { formatPath } from './changed-paths.ts';
 import type { HotLoop } from './loop-evidence.ts';
+import { jsonPages } from './page.ts';
+import type { Page, Pages } from './page.ts';
 import type { KeyHistory, RunHistory } from './run-history.ts';
 import { hottest, slowest } from './run-ranking.ts';
 
-/** An answer of a page. */
-export interface Page {
-  readonly status: number;
-  readonly contentType: string;
-  readonly body: string;
-}
-
-/** Pages by their paths. */
-export type Pages = ReadonlyMap<string, (query: URLSearchParams) => Page>;
+export type { Page, Pages } from './page.ts';
 
 /** As much of a controller as its pages show. */
 export interface DebuggedController {
@@ -53,16 +47,8 @@ const MOST_RANKED = 20;
  *   with their causes, calls and ends.
  */
 export function debugPages(deps: DebugPagesDeps): Pages {
-  const { controllers, history, clock, redact = (text: string) => text } = deps;
-  const shown = (_: string, member: unknown): unknown => {
-    if (typeof member === 'string') return redact(member);
-    return typeof member === 'number' ? Math.round(member * 1000) / 1000 : member;
-  };
-  const json = (status: number, value: unknown): Page => ({
-    status,
-    contentType: 'application/json',
-    body: `${JSON.stringify(value, shown, 2)}\n`,
-  });
+  const { controllers, history, clock, redact } = deps;
+  const json = jsonPages(redact);
   return new Map<string, (query: URLSearchParams) => Page>([
     [
       '/debug/queues',
