@@ -175,8 +175,23 @@ export { freshStart } from './manager/fresh-start.ts';
 export type { FieldPath } from './manager/changed-paths.ts';
 export type { HotLoop } from './manager/loop-evidence.ts';
 export type { Hold } from './manager/holds.ts';
+export { DelegatedAccess } from './manager/delegated-access.ts';
+export type {
+  DelegatedAccessDeps,
+  GuardedRequest,
+  RequestGuard,
+  Verdict,
+} from './manager/delegated-access.ts';
+export type { HealthCheck } from './manager/health-probe.ts';
 export { HttpServer } from './manager/http-server.ts';
-export type { HealthCheck, HttpServerRoutes } from './manager/http-server.ts';
+export type { HttpServerOptions, HttpServerRoutes, ServerTls } from './manager/http-server.ts';
+export { CertificateFiles, selfSigned } from './manager/serving-certificate.ts';
+export type {
+  CertificateFilesDeps,
+  CertificateFilesOptions,
+  CertificateSource,
+} from './manager/serving-certificate.ts';
+export type { Setting, Settings } from './manager/settings.ts';
 export { Manager } from './manager/manager.ts';
 export type { Leadership, ManagerOptions, Stage } from './manager/manager.ts';
 export type { Page, Pages } from './manager/page.ts';

@@ -1,5 +1,5 @@
 import { parseLabelSelector } from '../api/label-selector.ts';
-import { parseBindAddress } from '../manager/http-server.ts';
+import { parseBindAddress } from '../manager/bind-address.ts';
 import { parseGoBoolean } from './go-boolean.ts';
 import { parseGoDuration } from './go-duration.ts';
 import { goQuote } from '../util/go-quote.ts';

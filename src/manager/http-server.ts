@@ -1,17 +1,24 @@
 import { createServer } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createSecureServer } from 'node:http2';
+import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { createServer as createHttpsServer } from 'node:https';
+import type { Server as HttpsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import type { SecureContextOptions, SecureVersion } from 'node:tls';
 import type { Exposition } from '../metrics/registry.ts';
 import type { Logger } from '../util/logger.ts';
+import { runAll } from '../util/run-all.ts';
 import type { Runnable } from '../util/runnable.ts';
+import type { Certificate } from '../util/x509.ts';
+import { formatAddress, parseBindAddress } from './bind-address.ts';
 import type { Pages } from './debug-pages.ts';
-
-/** One named check of a probe: returns why it fails, or undefined when all is well. */
-export interface HealthCheck {
-  readonly name: string;
-  readonly check: () => string | undefined;
-  /** Lines for people, shown under the check by `?verbose`; anybody may read them. */
-  readonly detail?: () => readonly string[];
-}
+import type { RequestGuard } from './delegated-access.ts';
+import type { HealthCheck } from './health-probe.ts';
+import { probeAnswer } from './health-probe.ts';
+import type { CertificateSource } from './serving-certificate.ts';
+import type { Settings } from './settings.ts';
+import { LONGEST_SETTING, settingAnswer } from './settings.ts';
 
 export interface HttpServerRoutes {
   /** Answered at `/livez` and `/healthz`: the process itself, never what it depends on. */
@@ -22,53 +29,113 @@ export interface HttpServerRoutes {
   readonly metrics?: () => Promise<Exposition>;
   /** Answered at their own paths: `/debug/queues`. */
   readonly pages?: Pages;
+  /** Read with GET, changed with PUT at their own paths: `/debug/flags/v`. */
+  readonly settings?: Settings;
+}
+
+export interface HttpServerOptions {
+  readonly name: string;
+  /** `:8081`, `127.0.0.1:8081` or `[::1]:8081`. */
+  readonly bindAddress: string;
+  readonly routes: HttpServerRoutes;
+  /** @default plain HTTP */
+  readonly tls?: ServerTls | undefined;
+  /**
+   * Asked about every request but probes, also about paths that there are not.
+   * @default everybody may ask everything
+   */
+  readonly guard?: RequestGuard | undefined;
+}
+
+export interface ServerTls {
+  readonly certificate: CertificateSource;
+  /** @default 'TLSv1.2' */
+  readonly minVersion?: Extract<SecureVersion, 'TLSv1.2' | 'TLSv1.3'>;
+  /**
+   * As OpenSSL lists them, those of TLS 1.3 first.
+   * @default those of Node.js
+   */
+  readonly ciphers?: string | undefined;
+  /**
+   * Speak HTTP/2, besides HTTP/1.1, with clients that want to.
+   * @default false
+   */
+  readonly http2?: boolean;
+}
+
+/** What a client may take, in time and memory. */
+const LIMITS = {
+  headersTimeout: 32_000,
+  requestTimeout: 32_000,
+  keepAliveTimeout: 90_000,
+  maxHeaderSize: 1024 * 1024,
+} as const;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+const MOST_CONNECTIONS = 1000;
+
+const PLAIN_TEXT = 'text/plain; charset=utf-8';
+
+type AnyServer = Server | HttpsServer | Http2SecureServer;
+type Incoming = IncomingMessage | Http2ServerRequest;
+type Outgoing = ServerResponse | Http2ServerResponse;
+
+interface Answer {
+  readonly status: number;
+  readonly contentType?: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * Probes and metrics over plain HTTP, in the manner of the kube-apiserver: `ok`, or with
- * `?verbose` a line a check; `?exclude=NAME` and `/readyz/NAME` narrow it; 500 on failure, with
- * the reasons in the log alone.
+ * Probes, metrics and what people look into: over plain HTTP, or TLS with a certificate that may be
+ * renewed while it runs. Probes are for everybody, in the manner of the kube-apiserver: `ok`, or with
+ * `?verbose` a line a check; `?exclude=NAME` and `/readyz/NAME` narrow it; 500 on failure.
  */
 export class HttpServer implements Runnable {
   readonly name: string;
-  readonly #bindAddress: string;
+  readonly #options: HttpServerOptions;
   readonly #address: { readonly host?: string; readonly port: number };
-  readonly #routes: HttpServerRoutes;
   readonly #log: Logger;
 
-  constructor(
-    deps: { log: Logger },
-    options: {
-      readonly name: string;
-      /** `:8081`, `127.0.0.1:8081` or `[::1]:8081`. */
-      readonly bindAddress: string;
-      readonly routes: HttpServerRoutes;
-    },
-  ) {
+  constructor(deps: { log: Logger }, options: HttpServerOptions) {
     this.name = options.name;
-    this.#bindAddress = options.bindAddress;
+    this.#options = options;
     this.#address = parseBindAddress(options.bindAddress);
-    this.#routes = options.routes;
     this.#log = deps.log;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const server = createServer(
-      { headersTimeout: 32_000, keepAliveTimeout: 90_000 },
-      (request, response) => {
-        this.#answer(request, response).catch((error: unknown) => {
-          this.#log.error(error, 'Could not answer a request', { server: this.name });
-          response.destroy();
-        });
-      },
+    const { tls } = this.#options;
+    if (!tls) return this.#serve(createServer(LIMITS), signal);
+    const server = secureServer(tls, await tls.certificate.load());
+    const renew = (renewed: Certificate) => server.setSecureContext(contextOf(tls, renewed));
+    await runAll(
+      [(signal) => this.#serve(server, signal), (signal) => tls.certificate.watch(signal, renew)],
+      signal,
     );
+  }
+
+  async #serve(server: AnyServer, signal: AbortSignal): Promise<void> {
+    const sockets = new Set<Socket>();
+    const exchanges = new Set<Promise<void>>();
+    server.maxConnections = MOST_CONNECTIONS;
+    server.on('connection', (socket: Socket) => {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    });
+    server.on('request', (request: Incoming, response: Outgoing) => {
+      const exchange = this.#exchange(request, response, signal);
+      exchanges.add(exchange);
+      void exchange.finally(() => exchanges.delete(exchange));
+    });
     await new Promise<void>((resolve, reject) => {
       const close = () => {
         server.close(() => resolve());
-        server.closeAllConnections();
+        for (const socket of sockets) socket.destroy();
       };
       server.once('error', (cause) => {
-        const message = `Could not listen on ${this.#bindAddress} for ${this.name}: ${cause.message}`;
+        const address = this.#options.bindAddress;
+        const message = `Could not listen on ${address} for ${this.name}: ${cause.message}`;
         reject(new Error(message, { cause }));
       });
       server.listen(this.#address, () => {
@@ -79,93 +146,107 @@ export class HttpServer implements Runnable {
         signal.addEventListener('abort', close, { once: true });
       });
     });
+    await Promise.all(exchanges);
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      response.writeHead(405).end();
-      return;
+  /** Never rejects: what cannot be answered is logged. */
+  async #exchange(request: Incoming, response: Outgoing, signal: AbortSignal): Promise<void> {
+    let answer: Answer;
+    try {
+      answer = await this.#answer(request, signal);
+    } catch (error) {
+      this.#log.error(error, 'Could not answer a request', { server: this.name });
+      answer = { status: 500, body: 'internal error\n' };
     }
+    const { status, contentType = PLAIN_TEXT, body, headers = {} } = answer;
+    response.statusCode = status;
+    response.setHeader('content-type', contentType);
+    response.setHeader('x-content-type-options', 'nosniff');
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    response.end(body);
+  }
+
+  async #answer(request: Incoming, signal: AbortSignal): Promise<Answer> {
+    const { method = '' } = request;
     const [path = '', query = ''] = (request.url ?? '').split('?', 2);
-    const [, probe = '', only] = path.split('/');
-    const { metrics, pages } = this.#routes;
-    const page = pages?.get(path);
-    const checks = this.#checksOf(probe);
+    const [, probe = '', only, ...more] = path.split('/');
+    const checks = more.length === 0 ? this.#checksOf(probe) : undefined;
     if (checks) {
-      const asked = new URLSearchParams(query);
-      const { status, body } = probeAnswer(probe, checks, asked, only, this.#log);
-      response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body);
-    } else if (metrics && path === '/metrics') {
-      const { contentType, text } = await metrics();
-      response.writeHead(200, { 'content-type': contentType }).end(text);
-    } else if (page) {
-      const { status, contentType, body } = page(new URLSearchParams(query));
-      response.writeHead(status, { 'content-type': contentType }).end(body);
-    } else {
-      response
-        .writeHead(404, { 'content-type': 'text/plain; charset=utf-8' })
-        .end('404 not found\n');
+      if (!isReading(method)) return NOT_ALLOWED;
+      const asked = { probe, checks, only, query: new URLSearchParams(query) };
+      return probeAnswer(asked, this.#log);
     }
+    const { authorization } = request.headers;
+    const verdict = await this.#options.guard?.judge({ method, path, authorization, signal });
+    if (verdict && !verdict.allowed) return refusal(verdict.status, verdict.why);
+    const { metrics, pages, settings } = this.#options.routes;
+    const setting = settings?.get(path);
+    if (setting && method === 'PUT') {
+      const text = await textOf(request, LONGEST_SETTING);
+      return text === undefined ? TOO_LARGE : settingAnswer(setting, text);
+    }
+    if (!isReading(method)) return NOT_ALLOWED;
+    if (setting) return { status: 200, body: setting.get() };
+    const page = pages?.get(path);
+    if (page) return page(new URLSearchParams(query));
+    if (!metrics || path !== '/metrics') return NOT_FOUND;
+    const { contentType, text } = await metrics();
+    return { status: 200, contentType, body: text };
   }
 
   #checksOf(probe: string): readonly HealthCheck[] | undefined {
     switch (probe) {
       case 'livez':
       case 'healthz':
-        return this.#routes.livez;
+        return this.#options.routes.livez;
       case 'readyz':
-        return this.#routes.readyz;
+        return this.#options.routes.readyz;
       default:
         return undefined;
     }
   }
 }
 
-function probeAnswer(
-  probe: string,
-  checks: readonly HealthCheck[],
-  query: URLSearchParams,
-  only: string | undefined,
-  log: Logger,
-): { status: number; body: string } {
-  const excluded = new Set(query.getAll('exclude'));
-  const chosen = checks.filter(({ name }) => (only ? name === only : !excluded.has(name)));
-  if (only && chosen.length === 0) return { status: 404, body: '404 not found\n' };
-  const lines = only ? [] : ['[+]ping ok'];
-  let failed = false;
-  for (const { name, check, detail } of chosen) {
-    const reason = check();
-    if (reason === undefined) {
-      lines.push(`[+]${name} ok`);
-    } else {
-      failed = true;
-      lines.push(`[-]${name} failed: reason withheld`);
-      log.v(1).info('Health check failed', { probe, check: name, reason });
-    }
-    if (detail && query.has('verbose')) lines.push(...detail().map((line) => `    ${line}`));
-  }
-  if (failed) return { status: 500, body: `${lines.join('\n')}\n${probe} check failed\n` };
-  if (query.has('verbose'))
-    return { status: 200, body: `${lines.join('\n')}\n${probe} check passed\n` };
-  return { status: 200, body: 'ok' };
+const NOT_FOUND: Answer = { status: 404, body: '404 not found\n' };
+const NOT_ALLOWED: Answer = { status: 405, body: '405 method not allowed\n' };
+const TOO_LARGE: Answer = { status: 413, body: '413 too large\n' };
+
+function refusal(status: number, why: string): Answer {
+  const headers = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
+  return { status, body: `${why}\n`, headers };
 }
 
-/** @throws {RangeError} naming what is wrong with the address */
-export function parseBindAddress(address: string): { host?: string; port: number } {
-  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(address);
-  const port = Number(match?.[3]);
-  if (!match || port > 65_535) {
-    throw new RangeError(
-      `Bind address must be HOST:PORT or :PORT with a port up to 65535: got "${address}"`,
-    );
-  }
-  const host = match[1] ?? match[2];
-  return host ? { host, port } : { port };
+function isReading(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
 }
 
-function formatAddress(address: ReturnType<ReturnType<typeof createServer>['address']>): string {
-  if (!address || typeof address === 'string') return String(address);
-  return address.family === 'IPv6'
-    ? `[${address.address}]:${address.port}`
-    : `${address.address}:${address.port}`;
+/** The body, if it is not longer than so many bytes. */
+async function textOf(request: Incoming, most: number): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    if (bytes > most) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function secureServer(tls: ServerTls, certificate: Certificate): HttpsServer | Http2SecureServer {
+  const options = {
+    ...LIMITS,
+    ...contextOf(tls, certificate),
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+  };
+  return tls.http2
+    ? createSecureServer({ ...options, allowHTTP1: true })
+    : createHttpsServer(options);
+}
+
+function contextOf(
+  { minVersion = 'TLSv1.2', ciphers }: ServerTls,
+  { certificatePem, privateKeyPem }: Certificate,
+): SecureContextOptions {
+  const cert = certificatePem;
+  return { cert, key: privateKeyPem, minVersion, ...(ciphers === undefined ? {} : { ciphers }) };
 }
