@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { LEASES } from '../../src/api/builtin.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import type { HttpHandler } from '../../src/util/http.ts';
+import { shardOf } from '../../src/sharding/shard-of.ts';
+import { Replicas } from '../support/replicas.ts';
+import type { Replica } from '../support/replicas.ts';
+
+const OBJECTS = 3000;
+const SHARDS = 3;
+const LEASE_MS = 15_000;
+const RETRY_MS = 2_000;
+/** All of them are listed at each look. */
+const PATIENCE = { stepMs: 500 };
+
+const leaderElection = {
+  name: 'crd-controller',
+  namespace: undefined,
+  leaseDurationMs: LEASE_MS,
+  renewDeadlineMs: 10_000,
+  retryPeriodMs: RETRY_MS,
+  shards: SHARDS,
+};
+
+/** Daemons that share Counts, and who wrote to which of them. */
+class SharedWork extends Replicas {
+  /** Writes by somebody who did not hold the Lease at that moment. */
+  readonly trespasses: string[] = [];
+  /** Who wrote last to each Count since they were touched. */
+  readonly #writers = new Map<string, string>();
+
+  join(identity: string): Replica {
+    const watched =
+      (handler: HttpHandler): HttpHandler =>
+      async (request) => {
+        const name = /\/counts\/([^/?]+)\/status/.exec(request.path)?.[1];
+        if (name === undefined || request.method === 'GET') return handler(request);
+        const shard = shardOf(`default/${name}`, SHARDS);
+        const lease = await this.client.get(LEASES, {
+          namespace: 'default',
+          name: `crd-controller-${shard}`,
+        });
+        const holder = lease.spec?.holderIdentity;
+        if (holder !== identity) this.trespasses.push(`${name}: ${identity} instead of ${holder}`);
+        this.#writers.set(name, identity);
+        return handler(request);
+      };
+    const config = { controllers: ['count'], leaderElection };
+    return this.startReplica(identity, { config, around: watched });
+  }
+
+  /** Asks something of every tenth Count. */
+  async touchSome(name: string): Promise<void> {
+    this.#writers.clear();
+    for (let i = 0; i < OBJECTS; i += 10) {
+      const at = { namespace: 'default', name: `count-${i}` };
+      await this.client.patch(COUNTS, at, { type: 'merge', body: { spec: { name } } });
+    }
+  }
+
+  /** Whether every Count shows what was asked of it last. */
+  async isCurrent(): Promise<boolean> {
+    const { items } = await this.client.list(COUNTS);
+    return items.every(
+      ({ metadata, status }) => status?.observedGeneration === metadata.generation,
+    );
+  }
+
+  /** To how many Counts each daemon wrote since they were touched. */
+  get loads(): Map<string, number> {
+    const loads = new Map<string, number>();
+    for (const writer of this.#writers.values()) loads.set(writer, (loads.get(writer) ?? 0) + 1);
+    return loads;
+  }
+}
+
+describe(`given ${OBJECTS} Counts and three daemons that share them`, { timeout: 120_000 }, () => {
+  it('each acts on a third of them, alone; who dies or freezes is replaced in time', async () => {
+    const world = new SharedWork();
+    await world.installCrd(COUNTS);
+    const [a, b] = [world.join('a'), world.join('b'), world.join('c')];
+    await world.pass(40_000);
+    for (let i = 0; i < OBJECTS; i++) await world.applyCount({ count: 0 }, `count-${i}`);
+    await world.until('every Count was looked at', () => world.isCurrent(), PATIENCE);
+    assert.deepEqual([...world.loads.keys()].toSorted(), ['a', 'b', 'c']);
+    for (const load of world.loads.values()) {
+      assert.ok(Math.abs(load / (OBJECTS / 3) - 1) < 0.2, `${load} is a fair share`);
+    }
+
+    a.kill();
+    b.pause();
+    const sinceMs = world.elapsedMs();
+    await world.touchSome('one');
+    await world.until('one has done it all', () => world.isCurrent(), PATIENCE);
+    assert.ok(world.elapsedMs() - sinceMs <= LEASE_MS + RETRY_MS, 'no Count waited longer');
+    assert.deepEqual(world.loads, new Map([['c', OBJECTS / 10]]));
+
+    b.resume();
+    world.join('d');
+    await world.pass(40_000);
+    assert.ok(b.ending instanceof Error);
+    await world.touchSome('two');
+    await world.until('both have done their share', () => world.isCurrent(), PATIENCE);
+    assert.deepEqual([...world.loads.keys()].toSorted(), ['c', 'd']);
+
+    assert.deepEqual(world.trespasses, []);
+    assert.deepEqual(world.replicas.at(-1)?.errors, []);
+    await world.end();
+  });
+});
