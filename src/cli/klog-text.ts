@@ -80,11 +80,15 @@ function goJson(value: LogValue): string {
   return visibleJson(JSON.stringify(value)).replaceAll(/[<>&]/g, escapeUnits);
 }
 
+/** The common case, which needs no look at each character. */
+const PLAIN_JSON = /^[ -~\n]*$/;
+
 /**
  * Lines of JSON without characters that could control a terminal or break a line elsewhere: they are
  * escaped, as JSON allows.
  */
 export function visibleJson(json: string): string {
+  if (PLAIN_JSON.test(json)) return json;
   return json.replaceAll(/[^\P{C}\n]|[\u2028\u2029]/gu, escapeUnits);
 }
 

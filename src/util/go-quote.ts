@@ -3,6 +3,7 @@ const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
 /** Strings made of these alone are the common case and need no look at each character. */
 const PLAIN = /^[ !#-[\]-~]*$/;
+const SPECIAL = /[^ !#-[\]-~]/gu;
 
 const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['"', '\\"'],
@@ -18,10 +19,10 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 
 /** `text` as Go's `strconv.Quote` gives it: a double-quoted literal on one line. */
 export function goQuote(text: string): string {
-  if (PLAIN.test(text)) return `"${text}"`;
-  let quoted = '"';
-  for (const character of text) quoted += ESCAPES.get(character) ?? escapeUnprintable(character);
-  return `${quoted}"`;
+  const quoted = PLAIN.test(text)
+    ? text
+    : text.replaceAll(SPECIAL, (each) => ESCAPES.get(each) ?? escapeUnprintable(each));
+  return `"${quoted}"`;
 }
 
 /** `character` itself if it can be printed, else its `\x`, `\u` or `\U` escape. */
