@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { EveryKind } from '../support/every-kind.ts';
+import type { Program } from '../support/program.ts';
+import { Release } from '../support/releases.ts';
+import { WireWorld } from '../support/wire-world.ts';
+
+const skip =
+  process.env['CONTROL_PLANE'] === undefined &&
+  'SKIPPED: bundles the program twice; needs CONTROL_PLANE, as npm run test:real sets it';
+
+/** The next release has another default, and nothing else that would show. */
+const NEXT = {
+  file: 'src/controllers/at/pod.ts',
+  from: "image: 'busybox:1.37'",
+  to: "image: 'busybox:1.38'",
+};
+
+describe(
+  'given two releases of the program, and live objects of every kind',
+  { skip, timeout: 240_000 },
+  () => {
+    let plane: ControlPlane;
+    let world: WireWorld;
+    let kinds: EveryKind;
+    let current: Release;
+    let next: Release;
+    const programs: Program[] = [];
+
+    before(async () => {
+      [current, next] = await Promise.all([
+        Release.bundle('1.0.0'),
+        Release.bundle('1.1.0', [NEXT]),
+      ]);
+      plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
+      world = await WireWorld.create(plane);
+      kinds = new EveryKind(world);
+      await kinds.install();
+    });
+    after(async () => {
+      for (const { child } of programs) child.kill('SIGKILL');
+      await Promise.all(programs.map((program) => program.ended()));
+      await world.end();
+      await plane.close();
+      await Promise.all([current.remove(), next.remove()]);
+    });
+
+    /** A replica, once it has settled whether it leads. */
+    const start = async (release: Release): Promise<Program> => {
+      const program = release.run(
+        [
+          `--kubeconfig=${plane.kubeconfigPath}`,
+          `--namespaces=${world.namespace}`,
+          '--leader-elect',
+          `--leader-elect-resource-namespace=${world.namespace}`,
+          '-v=2',
+        ],
+        { POD_NAME: `${release.version}-${programs.length}` },
+      );
+      programs.push(program);
+      await program.printed(new RegExp(`"Starting crd-controller" version="v${release.version}"`));
+      await program.printed(/"(Successfully acquired lease|New leader elected)"/);
+      return program;
+    };
+
+    /** A rolling update: the new replica is there before the old one goes. */
+    const roll = async (old: Program, release: Release): Promise<Program> => {
+      const successor = await start(release);
+      old.child.kill('SIGTERM');
+      const { code, stderr } = await old.ended();
+      assert.equal(code, 0, stderr);
+      await successor.printed(/("Starting workers"[^]*){4}/);
+      await kinds.untilSettled();
+      return successor;
+    };
+
+    const sorted = (state: Map<string, string>) =>
+      [...state].map((entry) => entry.join(': ')).toSorted();
+
+    it('forward and back again nothing is created anew, written or told twice', async () => {
+      const first = await start(current);
+      await kinds.create('old');
+      await kinds.untilSettled();
+      const before = await kinds.state();
+      assert.deepEqual(await kinds.images('old'), ['busybox:1.37']);
+
+      const second = await roll(first, next);
+      assert.deepEqual(sorted(await kinds.state()), sorted(before), 'forward');
+      await kinds.create('new');
+      await kinds.untilSettled();
+      assert.deepEqual(await kinds.images('new'), ['busybox:1.38'], 'it is the next release');
+      const both = await kinds.state();
+      for (const [name, version] of before) assert.equal(both.get(name), version, name);
+
+      const third = await roll(second, current);
+      assert.deepEqual(sorted(await kinds.state()), sorted(both), 'and back');
+
+      for (const name of ['old-count', 'new-count']) {
+        const at = { namespace: world.namespace, name };
+        await world.client.patch(COUNTS, at, { type: 'merge', body: { spec: { count: 3 } } });
+      }
+      await kinds.untilSettled();
+      await kinds.removeAll();
+      third.child.kill('SIGTERM');
+      assert.equal((await third.ended()).code, 0);
+      const errors = programs.flatMap(({ stderr }) => stderr.match(/^E.*$/gm) ?? []);
+      for (const error of errors) assert.match(error, /retry would not help.*(old|new)-malformed/);
+    });
+  },
+);
