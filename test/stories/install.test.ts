@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { DEPLOYMENTS, PODS } from '../../src/api/builtin.ts';
+import type { Deployment } from '../../src/api/builtin.ts';
 import { isApiError } from '../../src/api/api-error.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
@@ -183,6 +184,18 @@ describe('given an empty cluster, and hack/deploy/install.yaml', { skip: !isOurs
           'grafana_dashboard'
         ],
         '1',
+      );
+      // A replica, and the right to hold a Lease, for each shard.
+      const deployment = found.get('Deployment/crd-controller-system/crd-controller');
+      const { replicas, template } = (deployment as Manifest & Deployment).spec ?? {};
+      const shards = (template?.spec?.containers ?? [])
+        .flatMap(({ args = [] }) => args)
+        .find((arg) => arg.startsWith('--shards='));
+      assert.equal(shards, `--shards=${replicas}`);
+      assert.deepEqual(
+        found.get('Role/crd-controller-system/crd-controller-leader-election')?.rules?.[0]
+          ?.resourceNames,
+        Array.from({ length: replicas ?? 0 }, (_, shard) => `crd-controller-${shard}`),
       );
       // Nobody operates Prometheus there.
       const known = all.filter(({ kind }) => kind !== 'PrometheusRule');
