@@ -97,14 +97,11 @@ export class CertificateFiles implements CertificateSource {
   async #read(): Promise<Certificate> {
     const { readFile = readTextFile } = this.#deps;
     const { certificatePath, privateKeyPath } = this.#options;
-    const [certificatePem, privateKeyPem] = await Promise.all([
-      readFile(certificatePath),
-      readFile(privateKeyPath),
-    ]);
-    const pair = { certificatePem, privateKeyPem };
+    const certificatePem = await readFile(certificatePath);
+    const pair = { certificatePem, privateKeyPem: await readFile(privateKeyPath) };
     if (isSame(pair, this.#pair)) return pair;
     try {
-      createSecureContext({ cert: certificatePem, key: privateKeyPem });
+      createSecureContext({ cert: certificatePem, key: pair.privateKeyPem });
     } catch (cause) {
       const files = `${certificatePath} and ${privateKeyPath}`;
       throw new Error(`${files} are no pair to serve: ${messageOf(cause)}`, { cause });

@@ -3,8 +3,9 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import { parseBindAddress } from '../../../src/manager/bind-address.ts';
+import type { RequestGuard } from '../../../src/manager/delegated-access.ts';
 import { HttpServer } from '../../../src/manager/http-server.ts';
-import type { HttpServerRoutes } from '../../../src/manager/http-server.ts';
+import type { HttpServerOptions, HttpServerRoutes } from '../../../src/manager/http-server.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 
@@ -13,6 +14,19 @@ async function serving(
   routes: HttpServerRoutes,
   work: (get: (path: string, init?: RequestInit) => Promise<[number, string]>) => Promise<void>,
 ): Promise<void> {
+  const { server, ended } = await started({ routes });
+  try {
+    await work(async (path, init) => {
+      const response = await fetch(`http://${server}${path}`, init);
+      return [response.status, await response.text()];
+    });
+  } finally {
+    await ended();
+  }
+}
+
+/** A server that listens, and how to end it. */
+async function started(options: Omit<HttpServerOptions, 'name' | 'bindAddress'>) {
   const listening = new Deferred<string>();
   const log = {
     ...silentLogger,
@@ -20,19 +34,18 @@ async function serving(
     info: (_: string, fields: { address?: unknown } = {}) =>
       listening.resolve(String(fields.address)),
   };
-  const server = new HttpServer({ log }, { name: 'probes', bindAddress: '127.0.0.1:0', routes });
+  const server = new HttpServer(
+    { log },
+    { name: 'probes', bindAddress: '127.0.0.1:0', ...options },
+  );
   const stop = new AbortController();
   const run = server.run(stop.signal);
-  const address = await listening.promise;
-  try {
-    await work(async (path, init) => {
-      const response = await fetch(`http://${address}${path}`, init);
-      return [response.status, await response.text()];
-    });
-  } finally {
+  run.catch((error: unknown) => listening.reject(error));
+  const ended = async () => {
     stop.abort();
     await run;
-  }
+  };
+  return { server: await listening.promise, ended };
 }
 
 describe('the HTTP server of probes and metrics', () => {
@@ -75,6 +88,24 @@ describe('the HTTP server of probes and metrics', () => {
         '[+]ping ok\n[-]cache failed: reason withheld\nreadyz check failed\n',
       ]);
       assert.deepEqual(await get('/readyz?exclude=cache'), [200, 'ok']);
+      assert.deepEqual(await get('/readyz/cache?exclude=cache'), [
+        500,
+        '[-]cache failed: reason withheld\nreadyz check failed\n',
+      ]);
+    });
+  });
+
+  it('tells what was left out, and what there is not to leave out', async () => {
+    const bad = { name: 'bad', check: () => 'broken' };
+    const fine = { name: 'fine', check: () => undefined };
+    await serving({ readyz: [bad, fine] }, async (get) => {
+      assert.deepEqual(await get('/readyz?verbose&exclude=bad&exclude=ping&exclude=b%22d'), [
+        200,
+        '[+]ping excluded: ok\n[+]bad excluded: ok\n[+]fine ok\n' +
+          'warn: some health checks cannot be excluded: no matches for "b\\"d"\nreadyz check passed\n',
+      ]);
+      assert.deepEqual(await get('/readyz/ping'), [200, 'ok']);
+      assert.deepEqual(await get('/readyz/fine/more'), [404, '404 not found\n']);
     });
   });
 
@@ -88,6 +119,79 @@ describe('the HTTP server of probes and metrics', () => {
       assert.deepEqual(await get('/debug/why?key=a%2Fb'), [201, '[["key","a/b"]]']);
       assert.equal((await get('/debug/why/more'))[0], 404);
       assert.equal((await get('/debug/why', { method: 'POST', body: 'x' }))[0], 405);
+    });
+  });
+
+  it('reads settings, and changes them', async () => {
+    let level = 2;
+    const verbosity = {
+      name: 'klog.logging.verbosity',
+      get: () => String(level),
+      set: (text: string) => {
+        if (!/^\d$/.test(text)) throw new RangeError('must be a digit');
+        level = Number(text);
+      },
+    };
+    const settings = new Map([['/debug/flags/v', verbosity]]);
+    await serving({ settings }, async (get) => {
+      const put = (body: string) => get('/debug/flags/v', { method: 'PUT', body });
+      assert.deepEqual(await get('/debug/flags/v'), [200, '2']);
+      assert.deepEqual(await put('4'), [200, 'successfully set klog.logging.verbosity to 4']);
+      assert.deepEqual(await get('/debug/flags/v'), [200, '4']);
+      assert.deepEqual(await put('high'), [
+        400,
+        'failed set klog.logging.verbosity "high": must be a digit',
+      ]);
+      assert.equal((await put('4'.repeat(2000)))[0], 413);
+      assert.equal((await get('/debug/flags/v', { method: 'DELETE' }))[0], 405);
+      assert.equal((await get('/debug/flags/x', { method: 'PUT', body: '4' }))[0], 405);
+      assert.equal(level, 4);
+    });
+  });
+
+  it('asks its guard about everything but probes', async () => {
+    const asked: string[] = [];
+    const guard: RequestGuard = {
+      judge: ({ method, path, authorization }) => {
+        asked.push(`${method} ${path} ${authorization}`);
+        if (authorization === 'Bearer good') return Promise.resolve({ allowed: true });
+        const status = authorization === undefined ? 401 : 403;
+        return Promise.resolve({ allowed: false, status, why: 'No' });
+      },
+    };
+    const metrics = () => Promise.resolve({ contentType: 'text/plain', text: 'up 1\n' });
+    const page = () => ({ status: 200, contentType: 'text/plain', body: 'page' });
+    let level = '2';
+    const setting = { name: 'v', get: () => level, set: (text: string) => (level = text) };
+    const routes = {
+      livez: [],
+      metrics,
+      pages: new Map([['/debug/queues', page]]),
+      settings: new Map([['/debug/flags/v', setting]]),
+    };
+    const headers = { authorization: 'Bearer good' };
+    const { server, ended } = await started({ routes, guard });
+    const get = (path: string, init?: RequestInit) => fetch(`http://${server}${path}`, init);
+    for (const path of ['/metrics', '/debug/queues', '/debug/flags/v', '/nothing']) {
+      const refused = await get(path);
+      assert.deepEqual([refused.status, await refused.text()], [401, 'No\n'], path);
+      assert.equal(refused.headers.get('www-authenticate'), 'Bearer');
+      assert.equal((await get(path, { headers: { authorization: 'Bearer bad' } })).status, 403);
+      assert.equal((await get(path, { headers })).status, path === '/nothing' ? 404 : 200);
+    }
+    assert.equal((await get('/debug/flags/v', { method: 'PUT', body: '9' })).status, 401);
+    assert.equal(level, '2');
+    assert.equal((await get('/livez')).status, 200);
+    assert.equal((await get('/metrics?x=1', { headers })).status, 200);
+    assert.equal(asked.at(-1), 'GET /metrics Bearer good', 'without the query');
+    assert.ok(!asked.some((line) => line.includes('livez')));
+    await ended();
+  });
+
+  it('answers 500 where an answer cannot be had, and says no more', async () => {
+    const metrics = () => Promise.reject(new Error('secret'));
+    await serving({ metrics }, async (get) => {
+      assert.deepEqual(await get('/metrics'), [500, 'internal error\n']);
     });
   });
 
