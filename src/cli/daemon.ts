@@ -7,7 +7,6 @@ import { CONTROLLERS } from '../controllers/registry.ts';
 import type { LeaderElector } from '../leaderelection/leader-elector.ts';
 import type { Controller } from '../manager/controller.ts';
 import { debugPages } from '../manager/debug-pages.ts';
-import type { Pages } from '../manager/debug-pages.ts';
 import { freshStart } from '../manager/fresh-start.ts';
 import type { HealthCheck } from '../manager/health-probe.ts';
 import { HttpServer } from '../manager/http-server.ts';
@@ -16,7 +15,10 @@ import { partOf } from '../manager/leadership.ts';
 import type { Part, PartDeps } from '../manager/leadership.ts';
 import { Manager } from '../manager/manager.ts';
 import type { Pass } from '../manager/pass.ts';
+import { LeaseSightings } from '../manager/lease-sightings.ts';
+import type { Pages } from '../manager/page.ts';
 import { RunHistory } from '../manager/run-history.ts';
+import { statusPage } from '../manager/status-page.ts';
 import type { ManagerMetrics } from '../metrics/manager-metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Exposition } from '../metrics/registry.ts';
@@ -25,6 +27,7 @@ import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { LeadershipDeps } from './leadership.ts';
+import { manifest } from './package.ts';
 import { readiness } from './readiness.ts';
 import { redactText } from './redact.ts';
 import type { LeaderElectionConfig, RunConfig } from './run-config.ts';
@@ -92,7 +95,9 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     { client, clock, log: log.named('events') },
     { host, random, metrics: metrics?.events, flushTimeoutMs },
   );
-  const part = leaderElection && partIn(deps, leaderElection, { events, flushTimeoutMs });
+  const leases = new LeaseSightings(clock);
+  const part =
+    leaderElection && partIn(deps, leaderElection, { events, flushTimeoutMs, onLease: leases.saw });
   const history = config.debugBindAddress ? new RunHistory() : undefined;
   const debugged: Controller[] = [];
   const shared = {
@@ -114,8 +119,21 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     livez: part ? [leads(part.leadership)] : [],
     readyz: [...readiness(() => informers.informers, clock), stops(stopping.signal)],
   };
-  const pages =
-    history && debugPages({ controllers: () => debugged, history, clock, redact: redactText });
+  const pages: Pages | undefined =
+    history &&
+    new Map([
+      ...debugPages({ controllers: () => debugged, history, clock, redact: redactText }),
+      ...statusPage({
+        clock,
+        version: `v${manifest().version}`,
+        informers: () => informers.informers,
+        election: deps.leadership && {
+          identity: deps.leadership.identity,
+          leases: () => leases.all,
+        },
+        redact: redactText,
+      }),
+    ]);
   const manager = new Manager(
     { clock, log },
     { gracefulShutdownTimeoutMs, leadership: part?.leadership },
@@ -158,7 +176,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
 function partIn(
   { leadership, clock, random, log, metrics }: DaemonDeps,
   config: LeaderElectionConfig,
-  rest: Pick<PartDeps, 'events' | 'flushTimeoutMs'>,
+  rest: Pick<PartDeps, 'events' | 'flushTimeoutMs' | 'onLease'>,
 ): Part {
   if (!leadership) throw new TypeError('leadership must be given: leaderElection is configured');
   const counted = metrics?.metrics.leaderElection;
@@ -240,7 +258,8 @@ function servers(
   };
   serve(healthProbeBindAddress, health);
   serve(metricsBindAddress, metrics && { metrics: () => metrics.expose() });
-  serve(debugBindAddress, pages && { pages });
+  // With all that a live view shows, metrics too: it is on this machine only.
+  serve(debugBindAddress, pages && { pages, ...(metrics && { metrics: () => metrics.expose() }) });
   return Array.from(
     routes,
     ([bindAddress, served]) =>

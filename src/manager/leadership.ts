@@ -22,7 +22,10 @@ export interface LeaderElectionOptions extends Omit<LeaderElectorOptions, 'defer
   readonly shards?: number | undefined;
 }
 
-export interface PartDeps extends Pick<LeaderElectorDeps, 'clock' | 'random' | 'log' | 'metrics'> {
+export interface PartDeps extends Pick<
+  LeaderElectorDeps,
+  'clock' | 'random' | 'log' | 'metrics' | 'onLease'
+> {
   readonly events: EventBroadcaster;
   /** How long events may take that are told before a Lease is given back, in milliseconds. */
   readonly flushTimeoutMs: number;

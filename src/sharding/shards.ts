@@ -59,7 +59,10 @@ export class Shards implements Runnable {
     this.#shards = Array.from({ length: count }, (_, shard) => {
       const serve = (signal: AbortSignal) => this.#serve(shard, signal);
       const partsWith = (seeker: string) => mayPart(this.#holders, options.identity, seeker);
-      const onLease = shard === 0 ? (lease: Lease) => this.#compare(lease) : () => undefined;
+      const onLease = (lease: Lease) => {
+        if (shard === 0) this.#compare(lease);
+        deps.onLease?.(lease);
+      };
       return new Shard(
         { ...deps, serve, partsWith, onLease },
         { ...options, name: `${name}-${shard}` },

@@ -9,8 +9,7 @@ import type { Client } from '../../src/client/client.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Controller } from '../../src/manager/controller.ts';
 import type { SyncContext } from '../../src/manager/controller.ts';
-import { formatCall, RunHistory } from '../../src/manager/run-history.ts';
-import type { KeyHistory } from '../../src/manager/run-history.ts';
+import { RunHistory } from '../../src/manager/run-history.ts';
 import { reconcileMetrics } from '../../src/metrics/reconcile-metrics.ts';
 import { createRegistry } from '../../src/metrics/registry.ts';
 import type { Registry } from '../../src/metrics/registry.ts';
@@ -318,46 +317,5 @@ describe('given a Count whose Pods come and go all the time', () => {
     assert.ok(written > 20, String(written));
     assert.ok(!messages.some((message) => message.startsWith('Hot loop')));
     await world.end();
-  });
-});
-
-describe('given a daemon with pages for people who ask why', () => {
-  let world: Simulation;
-
-  beforeEach(() => {
-    world = new Simulation();
-  });
-  afterEach(() => world.end());
-
-  it('a key tells why it ran last, and what it called', async () => {
-    world.startCluster();
-    await world.installCrd();
-    world.startDaemon({ debugBindAddress: '127.0.0.1:0' });
-    await world.applyCount({ count: 1 });
-    await world.untilReady(1);
-    await world.settle();
-    const address = world.lines.find(({ message }) => message === 'Listening')?.fields['address'];
-    const ask = async (path: string): Promise<unknown> =>
-      (await fetch(`http://${String(address)}${path}`)).json();
-    const why = (await ask('/debug/why?key=default/test-count')) as {
-      controllers: { state: string; history: KeyHistory }[];
-    };
-    const [{ state, history } = assert.fail()] = why.controllers;
-    assert.equal(state, 'idle');
-    const causes = history.last.flatMap((run) => run.causes.map(formatCause));
-    assert.ok(
-      causes.includes('child Pod default/test-count-0 changed: .spec.nodeName, .status.conditions'),
-      causes.join('\n'),
-    );
-    const calls = history.last.flatMap((run) => run.calls.map(formatCall));
-    assert.ok(
-      calls.includes('patch counts.demo.mark8s.io/status default/test-count ok 0ms'),
-      calls.join('\n'),
-    );
-    const queues = (await ask('/debug/queues')) as { busiest: { key: string }[] };
-    assert.deepEqual(
-      queues.busiest.map(({ key }) => key),
-      ['default/test-count'],
-    );
   });
 });

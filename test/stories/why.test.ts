@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { PODS } from '../../src/api/builtin.ts';
+import { WriteFence } from '../../src/client/write-fence.ts';
+import { formatHold } from '../../src/manager/holds.ts';
+import { formatCall } from '../../src/manager/run-history.ts';
+import type { KeyHistory } from '../../src/manager/run-history.ts';
+import type { ProcessStatus } from '../../src/manager/status-page.ts';
+import { formatCause } from '../../src/workqueue/cause.ts';
+import { Simulation } from '../support/simulation.ts';
+
+/** One run, as the story reads it. */
+interface Told {
+  readonly causes: readonly string[];
+  readonly held: readonly string[];
+  readonly calls: readonly string[];
+  readonly result: string | undefined;
+}
+
+describe('given a daemon with pages for people who ask why', () => {
+  let world: Simulation;
+
+  beforeEach(async () => {
+    world = new Simulation();
+    world.startCluster();
+    await world.installCrd();
+    const leaseDurationMs = 15_000;
+    world.startDaemon(
+      {
+        debugBindAddress: '127.0.0.1:0',
+        leaderElection: {
+          name: 'crd-controller',
+          namespace: undefined,
+          leaseDurationMs,
+          renewDeadlineMs: 10_000,
+          retryPeriodMs: 2000,
+        },
+      },
+      world.client,
+      { client: world.client, fence: new WriteFence(), identity: 'host_1', namespace: 'default' },
+    );
+    await world.applyCount({ count: 2 });
+    await world.untilReady(2);
+    await world.settle();
+  });
+  afterEach(() => world.end());
+
+  async function ask(path: string): Promise<unknown> {
+    const { fields } = world.lines.find(({ message }) => message === 'Listening') ?? assert.fail();
+    const answer = await fetch(`http://${String(fields['address'])}${path}`);
+    assert.equal(answer.status, 200, path);
+    return answer.json();
+  }
+
+  async function runsOf(key: string): Promise<Told[]> {
+    const { controllers } = (await ask(`/debug/why?key=${key}&controller=count`)) as {
+      controllers: readonly { state: string; history: KeyHistory }[];
+    };
+    const [{ state, history } = assert.fail()] = controllers;
+    assert.equal(state, 'idle');
+    return history.last.map(({ causes, held, calls, end }) => ({
+      causes: causes.map(formatCause),
+      held: held.map(formatHold),
+      calls: calls.map(formatCall),
+      result: end?.result,
+    }));
+  }
+
+  const about = (runs: readonly Told[], cause: string) =>
+    runs.find(({ causes }) => causes.includes(cause)) ??
+    assert.fail(`${cause} is none of ${runs.flatMap(({ causes }) => causes).join('\n')}`);
+
+  it("a user's change is the cause of a run, with the field, and so is what becomes of a child", async () => {
+    await world.patchCount({ count: 1 });
+    await world.settle();
+    const scaled = about(
+      await runsOf('default/test-count'),
+      'Count default/test-count changed: .spec.count',
+    );
+    assert.equal(scaled.result, 'done');
+    assert.ok(
+      scaled.calls.includes('delete pods default/test-count-1 ok 0ms'),
+      scaled.calls.join(),
+    );
+    await world.client.delete(PODS, world.podAt(0));
+    await world.settle();
+    const runs = await runsOf('default/test-count');
+    const mended = about(
+      runs,
+      'child Pod default/test-count-0 changed: .metadata.deletionTimestamp, .metadata.deletionGracePeriodSeconds',
+    );
+    assert.deepEqual(mended.calls, ['create pods default/test-count-0 ok 0ms']);
+    const seen = about(runs, 'child Pod default/test-count-0 deleted');
+    assert.deepEqual(seen.calls, ['patch counts.demo.mark8s.io/status default/test-count ok 0ms']);
+  });
+
+  it('the queues, the informers and the leader are told', async () => {
+    const queues = (await ask('/debug/queues')) as Record<string, readonly { key: string }[]>;
+    for (const ranking of ['busiest', 'slowest', 'hottest']) {
+      assert.deepEqual(
+        queues[ranking]?.map(({ key }) => key),
+        ['default/test-count'],
+        ranking,
+      );
+    }
+    const { election, informers } = (await ask('/debug/status')) as ProcessStatus;
+    assert.deepEqual(
+      election?.leases.map(({ lease, holder }) => [lease, holder]),
+      [['default/crd-controller', 'host_1']],
+    );
+    assert.equal(election.identity, 'host_1');
+    assert.deepEqual(
+      informers.map(({ name, state, objects }) => `${name} ${state} ${objects}`).toSorted(),
+      ['counts.demo.mark8s.io watching 1', 'pods watching 2'],
+    );
+  });
+});
