@@ -1,21 +1,24 @@
 /**
- * Writes dist/image/: what a container image needs besides Node.js. The program and all it depends
- * on are one file, which starts faster and holds less than a tree of packages does. Beside it are the
- * licences of what is in it, and where the places come from that its log lines name.
+ * Writes dist/image/, or the folder that is given: what a container image needs besides Node.js. The
+ * program and all it depends on are one file, which starts faster and holds less than a tree of
+ * packages does. Beside it are the licences of what is in it, and where the places come from that its
+ * log lines name.
  */
 import { build } from 'esbuild';
 import type { Metafile } from 'esbuild';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { SourceMapPayload } from 'node:module';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { CALLERS_SUFFIX } from '../src/cli/caller.ts';
 import { callersIn } from './callers.ts';
 
 const root = join(import.meta.dirname, '..');
-const image = join(root, 'dist/image');
+const [given] = process.argv.slice(2);
+const image = resolve(given ?? join(root, 'dist/image'));
 const bundle = join(image, 'crd-controller.mjs');
 
-rmSync(image, { recursive: true, force: true });
+// What was given may hold more than we put there.
+if (given === undefined) rmSync(image, { recursive: true, force: true });
 mkdirSync(image, { recursive: true });
 const { metafile } = await build({
   absWorkingDir: root,
@@ -42,7 +45,7 @@ const map: SourceMapPayload = JSON.parse(readFileSync(`${bundle}.map`, 'utf8'));
 const callers = callersIn(readFileSync(bundle, 'utf8'), map);
 writeFileSync(`${bundle}${CALLERS_SUFFIX}`, JSON.stringify(callers));
 writeFileSync(join(image, 'THIRD-PARTY-LICENSES'), licences(metafile));
-for (const path of ['LICENSE', 'package.json', 'crds', 'examples']) {
+for (const path of ['LICENSE', 'package.json', 'crds', 'examples', 'hack/deploy']) {
   cpSync(join(root, path), join(image, path), { recursive: true });
 }
 

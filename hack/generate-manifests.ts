@@ -1,11 +1,11 @@
 /**
  * Writes what hack/deploy has from elsewhere: the copies of crds/, which kustomize would not read
- * from there, and install.yaml, all resources of its kustomization in one file. With `--check` it
- * writes nothing and fails if what is there is not what would be written.
+ * from there, and install.yaml, which is what `crd-controller manifests` prints. With `--check` it writes
+ * nothing and fails if what is there is not what would be written.
  */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { parse } from 'yaml';
+import { installation } from '../src/cli/manifests/installation.ts';
 
 const root = join(import.meta.dirname, '..');
 const folder = 'hack/deploy';
@@ -25,7 +25,7 @@ wanted.set(
 );
 wanted.set(
   `${folder}/install.yaml`,
-  `# All resources of this folder's kustomization, written by: npm run generate\n${resourcesOf(folder).join('---\n')}`,
+  installation((path) => textOf(join(folder, path))),
 );
 const stale = [...wanted].filter(([path, text]) => read(path) !== text);
 const orphans = globSync(`${folder}/crds/*`, { cwd: root }).filter((path) => !wanted.has(path));
@@ -40,21 +40,6 @@ if (process.argv.includes('--check')) {
   for (const [path, text] of stale) writeFileSync(join(root, path), text);
   const changed = [...stale.map(([path]) => path), ...orphans];
   console.log(changed.length === 0 ? `${folder} is up to date` : changed.join('\n'));
-}
-
-/** The texts of the files that a kustomization names, directly or through others, in their order. */
-function resourcesOf(path: string): string[] {
-  const file = `${path}/kustomization.yaml`;
-  const { apiVersion, kind, resources, ...others } = parse(textOf(file)) as {
-    readonly apiVersion: string;
-    readonly kind: string;
-    readonly resources: readonly string[];
-  };
-  const [more] = Object.keys(others);
-  if (more !== undefined) throw new Error(`${file} has ${more}: that takes a real kustomize`);
-  return resources.flatMap((resource) =>
-    resource.endsWith('.yaml') ? [textOf(join(path, resource))] : resourcesOf(join(path, resource)),
-  );
 }
 
 /** What is wanted of the file, or what it has. */

@@ -8,6 +8,7 @@ import {
   DEMO_OPTIONS,
   GENERATE_OPTIONS,
   INIT_OPTIONS,
+  MANIFESTS_OPTIONS,
   RUN_OPTIONS,
   SERVE_OPTIONS,
 } from './options.ts';
@@ -78,6 +79,25 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     run: async (flags, world) => {
       const { apply } = await import('./commands/apply.ts');
       return apply(flags.values, world);
+    },
+  }),
+  command({
+    name: 'manifests',
+    summary: 'Print what an installation in a cluster consists of',
+    description:
+      'Print the manifests that fit this build, as YAML: namespace, CustomResourceDefinitions, rights, and the Deployment of two replicas.',
+    options: MANIFESTS_OPTIONS,
+    examples: [
+      ['manifests | kubectl apply --server-side -f -', 'Install, or upgrade'],
+      [
+        'manifests --controllers=count --namespaces=dev,test',
+        'One controller, without any right beyond two namespaces',
+      ],
+      ['manifests --only=crds', 'What an admin of the cluster has to install'],
+    ],
+    run: async (flags, world) => {
+      const { manifests } = await import('./commands/manifests.ts');
+      return manifests(flags.values, world);
     },
   }),
   command({

@@ -10,6 +10,7 @@ import { parseVModule } from './vmodule.ts';
 export const GROUPS = [
   'Cluster access',
   'Apply',
+  'Installation',
   'Controllers',
   'Leader election',
   'API client',
@@ -122,6 +123,27 @@ export function choiceOption<const C extends string>(
         throw new SyntaxError(`must be ${choices.map((each) => goQuote(each)).join(' or ')}`);
       }
       return choice;
+    },
+  };
+}
+
+/** Several of `choices`, each once, in their order. */
+export function choicesOption<const C extends string>(
+  about: About<''> & { readonly choices: readonly C[] },
+): Option<readonly C[]> {
+  const { choices, ...rest } = about;
+  const list = listOption(rest);
+  return {
+    completion: choices,
+    ...list,
+    parse: (text) => {
+      const chosen = new Set<string>(list.parse(text));
+      for (const word of chosen) {
+        if (!choices.some((choice) => choice === word)) {
+          throw new SyntaxError(`must be of ${choices.map((each) => goQuote(each)).join(', ')}`);
+        }
+      }
+      return choices.filter((choice) => chosen.has(choice));
     },
   };
 }

@@ -1,9 +1,11 @@
 import type { FlagForm } from './arguments.ts';
+import { PARTS } from './manifests/parts.ts';
 import { featureGatesOption } from './feature-gates.ts';
 import {
   bindAddressOption,
   booleanOption,
   choiceOption,
+  choicesOption,
   durationOption,
   integerOption,
   labelSelectorOption,
@@ -334,6 +336,44 @@ export const DEMO_OPTIONS = {
     group: 'Other',
     help: 'Stay up at the end, with a kubeconfig for kubectl',
     default: false,
+  }),
+} as const;
+
+/** Flags of `manifests`. */
+export const MANIFESTS_OPTIONS = {
+  ...COMMON_OPTIONS,
+  namespace: textOption({
+    group: 'Installation',
+    help: 'Namespace that the controller itself lives in. Without it: crd-controller-system',
+    default: '',
+    aliases: ['n'],
+    flagOnly: true,
+  }),
+  image: textOption({
+    group: 'Installation',
+    help: 'Image to run. Without it: crd-controller, in the version of this program',
+    default: '',
+    flagOnly: true,
+  }),
+  controllers: listOption({
+    group: 'Installation',
+    help: 'Controllers to run, as in run --controllers: others get neither CRDs nor rights',
+    default: '*',
+    completion: 'controllers',
+    flagOnly: true,
+  }),
+  namespaces: listOption({
+    group: 'Installation',
+    help: 'Namespaces to look after, with Roles in each and no ClusterRole; empty means all',
+    default: '',
+    flagOnly: true,
+  }),
+  only: choicesOption({
+    group: 'Installation',
+    help: `Parts to print: ${PARTS.join(', ')}; empty means all`,
+    default: '',
+    choices: PARTS,
+    flagOnly: true,
   }),
 } as const;
 

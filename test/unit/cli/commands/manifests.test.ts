@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import { ApiServer } from '../../../../src/apiserver/api-server.ts';
+import { normaliseArguments } from '../../../../src/cli/arguments.ts';
+import { manifests } from '../../../../src/cli/commands/manifests.ts';
+import { flagForms, parseFlags } from '../../../../src/cli/flag-parser.ts';
+import { MANIFESTS_OPTIONS, RUN_OPTIONS } from '../../../../src/cli/options.ts';
+import { applyManifests } from '../../../../src/client/apply.ts';
+import { HttpClient } from '../../../../src/client/http-client.ts';
+import { parseManifests } from '../../../../src/client/manifest.ts';
+import { rulesOf } from '../../../support/roles.ts';
+import type { Manifest } from '../../../support/roles.ts';
+
+const DEPLOY = join(import.meta.dirname, '../../../../hack/deploy');
+
+const known = new Map<string, string>();
+
+async function printed(...argv: readonly string[]): Promise<string> {
+  const before = known.get(argv.join(' '));
+  if (before !== undefined) return before;
+  const { flags } = normaliseArguments(argv, flagForms(MANIFESTS_OPTIONS));
+  const { values } = parseFlags(MANIFESTS_OPTIONS, flags, {});
+  let text = '';
+  await manifests(values, { print: (line) => (text += `${line}\n`) });
+  known.set(argv.join(' '), text);
+  return text;
+}
+
+interface Document extends Manifest {
+  readonly metadata: Manifest['metadata'] & { readonly labels?: Record<string, string> };
+  readonly roleRef?: { readonly kind: string; readonly name: string };
+  readonly subjects?: readonly { readonly namespace?: string }[];
+  readonly spec?: {
+    readonly template?: {
+      readonly spec: { readonly containers: readonly { image: string; args: readonly string[] }[] };
+    };
+  };
+}
+
+async function documents(...argv: readonly string[]): Promise<Document[]> {
+  const all = parseAllDocuments(await printed(...argv));
+  return all.map((document) => {
+    assert.deepEqual(document.errors, []);
+    return document.toJS() as Document;
+  });
+}
+
+const named = (all: readonly Document[], ...kinds: readonly string[]) =>
+  all
+    .filter(({ kind }) => kinds.includes(kind))
+    .map(({ kind, metadata: { namespace, name } }) =>
+      [kind, namespace, name].filter(Boolean).join(' '),
+    );
+
+const container = (all: readonly Document[]) =>
+  all.find(({ kind }) => kind === 'Deployment')?.spec?.template?.spec.containers[0];
+
+describe('manifests', () => {
+  test('are install.yaml, to the letter', async () => {
+    assert.equal(await printed(), readFileSync(join(DEPLOY, 'install.yaml'), 'utf8'));
+    assert.equal(await printed('--controllers=*'), await printed());
+    assert.equal(await printed('--only=rbac,crds,namespace,manager'), await printed());
+  });
+
+  test('can be applied to a server, and applied again without a change', async () => {
+    const server = new ApiServer();
+    const client = new HttpClient({
+      handler: server.handler,
+      server: 'in-process',
+      keepManagedFields: true,
+    });
+    const wanted = parseManifests([{ source: 'manifests', text: await printed() }]);
+    const outcomes = async () => {
+      const options = {
+        fieldManager: 'admin',
+        fieldValidation: 'Strict',
+        namespace: 'default',
+      } as const;
+      const results: string[] = [];
+      for await (const result of applyManifests(client, wanted, options)) {
+        const { kind } = result.manifest.object;
+        if (result.kind === 'refused') {
+          assert.equal(result.resource, undefined, `${kind}: ${result.refusal.message}`);
+        } else {
+          results.push(`${kind} ${result.change}`);
+        }
+      }
+      return [...new Set(results)];
+    };
+    const first = await outcomes();
+    for (const kind of ['Namespace', 'CustomResourceDefinition', 'Deployment', 'ServiceAccount']) {
+      assert.ok(first.includes(`${kind} created`), first.join(', '));
+    }
+    assert.ok((await outcomes()).every((outcome) => outcome.endsWith(' unchanged')));
+  });
+
+  test('--namespace moves all of it, bindings too', async () => {
+    const text = await printed('--namespace=ops');
+    assert.ok(!text.includes('crd-controller-system'));
+    const all = await documents('--namespace=ops');
+    assert.deepEqual(named(all, 'Namespace', 'Deployment', 'ServiceAccount'), [
+      'Namespace ops',
+      'ServiceAccount ops crd-controller',
+      'Deployment ops crd-controller',
+    ]);
+    for (const { subjects = [] } of all) {
+      for (const { namespace } of subjects) assert.equal(namespace, 'ops');
+    }
+    const namespace = all.find(({ kind }) => kind === 'Namespace');
+    assert.equal(namespace?.metadata.labels?.['pod-security.kubernetes.io/enforce'], 'restricted');
+  });
+
+  test('--image changes nothing but the image', async () => {
+    const before = (await printed()).split('\n');
+    const after = (await printed('--image=registry.example.com:5000/team/x:2')).split('\n');
+    const differing = after.filter((line, at) => line !== before[at]);
+    assert.deepEqual(differing, ['          image: registry.example.com:5000/team/x:2']);
+    assert.equal(after.length, before.length);
+  });
+
+  test('--controllers trims CRDs, rights and flags together', async () => {
+    const all = await documents('--controllers=count,foo');
+    assert.deepEqual(named(all, 'CustomResourceDefinition'), [
+      'CustomResourceDefinition counts.demo.mark8s.io',
+      'CustomResourceDefinition foos.samplecontroller.k8s.io',
+    ]);
+    const roles = named(all, 'ClusterRole').filter((role) => !role.includes('metrics'));
+    assert.deepEqual(roles, [
+      'ClusterRole crd-controller-count',
+      'ClusterRole crd-controller-foo',
+      'ClusterRole crd-controller-events',
+    ]);
+    assert.ok(container(all)?.args.includes('--controllers=count,foo'));
+    const { flags } = normaliseArguments(container(all)?.args ?? [], flagForms(RUN_OPTIONS));
+    assert.deepEqual(parseFlags(RUN_OPTIONS, flags, {}).values.controllers, ['count', 'foo']);
+  });
+
+  test('--controllers adds what is off by default, with its rights', async () => {
+    const all = await documents('--controllers=*,pod-count');
+    assert.ok(named(all, 'ClusterRole').includes('ClusterRole crd-controller-pod-count'));
+    assert.ok(
+      named(all, 'ClusterRoleBinding').includes('ClusterRoleBinding crd-controller-pod-count'),
+    );
+    assert.equal(named(all, 'CustomResourceDefinition').length, 4);
+    assert.ok(container(all)?.args.includes('--controllers=count,webapp,at,foo,pod-count'));
+  });
+
+  test('--namespaces grants the same in each of them, and nothing beyond', async () => {
+    const everywhere = await documents();
+    const all = await documents('--namespaces=dev,test');
+    const ofControllers = (manifest: Document) => !manifest.metadata.name.includes('metrics');
+    assert.deepEqual(named(all.filter(ofControllers), 'ClusterRole', 'ClusterRoleBinding'), []);
+    const within = (namespace: string) =>
+      all.filter(({ kind, metadata }) => kind === 'Role' && metadata.namespace === namespace);
+    const clusterRules = rulesOf(
+      everywhere.filter(({ kind }) => kind === 'ClusterRole').filter(ofControllers),
+    );
+    for (const namespace of ['dev', 'test']) {
+      assert.deepEqual(rulesOf(within(namespace)), clusterRules);
+    }
+    assert.deepEqual(named(within('crd-controller-system'), 'Role'), [
+      'Role crd-controller-system crd-controller-leader-election',
+      'Role crd-controller-system crd-controller-events',
+    ]);
+    for (const { kind, metadata, roleRef } of all.filter(ofControllers)) {
+      if (kind !== 'RoleBinding') continue;
+      assert.equal(roleRef?.kind, 'Role');
+      assert.ok(named(all, 'Role').includes(`Role ${metadata.namespace} ${roleRef.name}`));
+    }
+    assert.ok(container(all)?.args.includes('--namespaces=dev,test'));
+  });
+
+  test('--only prints some parts', async () => {
+    const crds = await documents('--only=crds');
+    assert.deepEqual(new Set(crds.map(({ kind }) => kind)), new Set(['CustomResourceDefinition']));
+    const parts = await documents('--only=namespace,rbac', '--namespaces=dev', '--controllers=at');
+    assert.ok(parts.length > 5);
+    assert.ok(
+      parts.every(({ kind }) => kind !== 'Deployment' && kind !== 'CustomResourceDefinition'),
+    );
+  });
+});
+
+const refused: readonly (readonly [argv: readonly string[], message: RegExp])[] = [
+  [['--controllers=bar'], /^no controller is called "bar"/],
+  [['--namespace=Ops'], /^invalid value "Ops" for --namespace: a namespace has/],
+  [['--namespaces=a,B'], /^invalid value "B" for --namespaces: a namespace has/],
+  [['--image=a b'], /^invalid value "a b" for --image: must be the name of an image/],
+  [['--only=roles'], /^invalid value "roles" for --only: must be of "namespace", "crds"/],
+  [
+    ['--controllers=pod-count', '--namespaces=dev'],
+    /^--controllers has pod-count, which is about the whole cluster/,
+  ],
+];
+
+for (const [argv, message] of refused) {
+  test(`manifests ${argv.join(' ')} is refused`, async () => {
+    await assert.rejects(printed(...argv), { name: 'UsageError', message });
+  });
+}
