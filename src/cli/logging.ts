@@ -1,4 +1,6 @@
 import { pino } from 'pino';
+import type { Clock } from '../util/clock.ts';
+import { systemClock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { KlogLogger } from './klog-logger.ts';
 import type { LogRecord } from './klog-text.ts';
@@ -6,6 +8,7 @@ import { klogText, visibleJson } from './klog-text.ts';
 import type { LogLevel } from './log-level.ts';
 import { ChangeableLogLevel } from './log-level.ts';
 import { preciseNow } from './precise-now.ts';
+import { RepeatedLines } from './repeated-lines.ts';
 import type { VModulePattern } from './vmodule.ts';
 
 export interface LoggingOptions {
@@ -27,6 +30,13 @@ export interface LoggingEnvironment {
   /** Milliseconds since the Unix epoch, with microseconds behind the point. */
   readonly now: () => number;
   readonly pid: number;
+  /**
+   * Measures for how long identical lines are held back.
+   * @default none ever are
+   */
+  readonly clock?: Pick<Clock, 'monotonic' | 'after'>;
+  /** Called once, with what is to be done at the end of the process: tell of what is held back. */
+  readonly atEnd?: (flush: () => void) => void;
 }
 
 /** The log of a process. */
@@ -48,8 +58,10 @@ export function createLogger(options: LoggingOptions, environment?: LoggingEnvir
 }
 
 function logging(options: LoggingOptions, environment: LoggingEnvironment = standardError()) {
-  const write =
-    options.format === 'json' ? jsonWriter(environment) : textWriter(options, environment);
+  const write = limited(
+    options.format === 'json' ? jsonWriter(environment) : textWriter(options, environment),
+    environment,
+  );
   const vmodule = options.format === 'json' ? [] : options.vmodule;
   const level = new ChangeableLogLevel(options.verbosity, () => log);
   const log: Logger = new KlogLogger(
@@ -57,6 +69,16 @@ function logging(options: LoggingOptions, environment: LoggingEnvironment = stan
     { verbosity: 0, name: '', fields: new Map() },
   );
   return { log, level };
+}
+
+function limited(
+  write: (record: LogRecord) => void,
+  { now, clock, atEnd }: LoggingEnvironment,
+): (record: LogRecord) => void {
+  if (!clock) return write;
+  const lines = new RepeatedLines(write, now, clock);
+  atEnd?.(() => lines.flush());
+  return (record) => lines.take(record);
 }
 
 /** Characters that wait for a reader who has gone; what comes after them is dropped. */
@@ -71,8 +93,23 @@ export function standardError(): LoggingEnvironment {
     // The reader of a pipe may go away (`| head`); that is no reason to stop reconciling.
     if (error.code !== 'EPIPE') throw error;
   });
-  return { write: (line) => destination.write(line), now: preciseNow(), pid: process.pid };
+  return {
+    write: (line) => destination.write(line),
+    now: preciseNow(),
+    pid: process.pid,
+    clock: patientClock,
+    atEnd: (flush) => process.once('exit', flush),
+  };
 }
+
+/** Nothing waits for what its timers do. */
+const patientClock: Pick<Clock, 'monotonic' | 'after'> = {
+  monotonic: () => systemClock.monotonic(),
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, ms).unref();
+    return () => clearTimeout(timer);
+  },
+};
 
 function textWriter(options: LoggingOptions, { write, pid }: LoggingEnvironment) {
   const { skipHeaders, addDirHeader } = options;
