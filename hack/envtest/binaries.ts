@@ -66,13 +66,12 @@ export async function findOrBuild<C extends Component>(
   report: (line: string) => void,
   version: string = kubernetesVersion(),
 ): Promise<Record<C, string>> {
-  const assets = version === kubernetesVersion() ? process.env['KUBEBUILDER_ASSETS'] : undefined;
   const cache = cacheFolder(version);
-  const folder = assets ?? join(cache, 'bin');
+  const folder = folderOf(version);
   const missing = () => wanted.filter((component) => !existsSync(join(folder, component)));
   if (missing().length > 0) {
-    if (assets !== undefined) {
-      throw new Error(`KUBEBUILDER_ASSETS (${assets}) lacks ${missing().join(', ')}`);
+    if (!folder.startsWith(cache)) {
+      throw new Error(`KUBEBUILDER_ASSETS (${folder}) lacks ${missing().join(', ')}`);
     }
     const go = await findGo();
     await withLock(join(cache, 'lock'), report, async () => {
@@ -84,6 +83,16 @@ export async function findOrBuild<C extends Component>(
   }
   const paths = wanted.map((component) => [component, join(folder, component)]);
   return Object.fromEntries(paths) as Record<C, string>;
+}
+
+/** Whether the programs of a release can be had without building anything. */
+export function isBuilt(wanted: readonly Component[], version: string): boolean {
+  return wanted.every((component) => existsSync(join(folderOf(version), component)));
+}
+
+function folderOf(version: string): string {
+  const assets = version === kubernetesVersion() ? process.env['KUBEBUILDER_ASSETS'] : undefined;
+  return assets ?? join(cacheFolder(version), 'bin');
 }
 
 /** `$CRD_CONTROLLER_ENVTEST` or a folder of the user's cache; it names all that its content depends on. */

@@ -48,7 +48,7 @@ export class Release {
       plugins: changes.map((change) => ({
         name: change.file,
         setup(bundling) {
-          const filter = new RegExp(`${RegExp.escape(change.file)}$`);
+          const filter = new RegExp(`${change.file.replaceAll('.', '\\.')}$`);
           bundling.onLoad({ filter }, async ({ path }) => ({
             loader: 'ts',
             contents: changed(await readFile(path, 'utf8'), change),
