@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import type { HttpRequest } from '../../src/util/http.ts';
 import { untilAborted } from '../../src/util/until-aborted.ts';
+import { Replicas } from '../support/replicas.ts';
+import type { Replica } from '../support/replicas.ts';
 import { Simulation } from '../support/simulation.ts';
 
 describe('given a daemon that is told to stop while a request hangs', () => {
@@ -43,5 +46,94 @@ describe('given a daemon that is told to stop while a request hangs', () => {
     assert.ok(world.elapsedMs() - from < 16_000, `${world.elapsedMs() - from} ms`);
     assert.deepEqual(world.errors(), ['Runs did not finish in time; telling them to stop: ']);
     assert.deepEqual(await world.events(), events);
+  });
+});
+
+describe('given a leader in the middle of a sync', () => {
+  let world: Replicas;
+  let leader: Replica;
+  /** What outsiders see, in order. */
+  let seen: string[];
+  /** Lets the server answer what it holds back. */
+  let answer: () => void;
+
+  beforeEach(async () => {
+    world = new Replicas();
+    world.startCluster();
+    await world.installCrd();
+    seen = [];
+    leader = world.startReplica('leader', {
+      config: { healthProbeBindAddress: '127.0.0.1:0' },
+      around: (handler) => (request) => {
+        note(request);
+        return handler(request);
+      },
+    });
+    await world.applyCount({ count: 2 });
+    await world.untilReady(2);
+    await world.settle();
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    let isHeld = false;
+    world.server.faults.beforeRequest(async ({ method, info }) => {
+      if (method !== 'POST' || info?.resource !== 'pods') return;
+      isHeld = true;
+      await held;
+    });
+    await world.patchCount({ count: 3 });
+    await world.until('the sync hangs', async () => isHeld);
+    seen = [];
+  });
+  afterEach(() => {
+    answer();
+    return world.end();
+  });
+
+  const note = ({ method, path, body, signal, endless }: HttpRequest) => {
+    const info = requestInfo(method, parseTarget(path));
+    if (endless) {
+      signal?.addEventListener('abort', () => seen.push('a watch ends'), { once: true });
+    } else if (info && method !== 'GET') {
+      const [, holder = ''] = /"holderIdentity":"([^"]*)"/.exec(String(body)) ?? [];
+      const [, reason = ''] = /"reason":"(\w+)"/.exec(String(body)) ?? [];
+      const about =
+        { events: reason, leases: `holder=${holder}` }[info.resource] ?? info.subresource;
+      seen.push([info.verb, info.resource, about ?? ''].join(' ').trim());
+    }
+  };
+
+  const probe = async (path: string): Promise<number | 'closed'> => {
+    try {
+      return (await fetch(`http://${leader.address}${path}`)).status;
+    } catch {
+      return 'closed';
+    }
+  };
+
+  it('it is unready at once, finishes that sync and begins none, tells its events, gives the lease back, and only then goes deaf and silent', async () => {
+    assert.equal(await probe('/readyz'), 200);
+    leader.stop();
+    await world.pass(100);
+    assert.deepEqual([await probe('/readyz'), await probe('/livez')], [500, 200]);
+    await world.applyCount({ count: 1 }, 'late');
+    await world.pass(3000);
+    assert.deepEqual(
+      new Set(seen),
+      new Set(['update leases holder=leader']),
+      'it waits, and leads',
+    );
+    seen = [];
+    answer();
+    await world.until('it ends', async () => leader.ending !== undefined);
+    assert.equal(leader.ending, 'ended');
+    assert.deepEqual(seen, [
+      'create events SuccessfulCreate',
+      'patch counts status',
+      'create events LeaderElection',
+      'update leases holder=',
+      'a watch ends',
+      'a watch ends',
+    ]);
+    assert.equal(await probe('/livez'), 'closed');
+    assert.equal((await world.pods()).length, 3, 'nothing was begun for the other Count');
   });
 });
