@@ -53,6 +53,7 @@ export { controllerOf, controllerReference, isControlledBy } from './api/owner-r
 export { compareResourceVersions } from './api/resource-version.ts';
 export { apiVersionOf, groupResourceOf } from './api/resource.ts';
 export type { Resource } from './api/resource.ts';
+export type { ShardRange } from './api/shard-range.ts';
 export { isReadyAt, withStanding } from './api/standing.ts';
 export type { Standing } from './api/standing.ts';
 export type { WatchEvent } from './api/watch-event.ts';

@@ -19,6 +19,7 @@ import type {
 import { listerWatcher } from './lister-watcher.ts';
 import { MultiNamespaceInformer } from './multi-namespace-informer.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
+import { withinShard } from './shard-source.ts';
 import type { SharedInformer } from './shared-informer.ts';
 import { WaitingLines } from './waiting-lines.ts';
 import { WatchListSupport } from './watch-list-support.ts';
@@ -94,6 +95,7 @@ export class InformerSet implements Runnable {
    *
    * @throws {SyntaxError} naming a selector that no server would accept
    * @throws {TypeError} if what the namespaces are is contradictory, or one of them has no name
+   * @throws {RangeError} if there is no such shard
    * @throws {Error} if it is there already with another transform, or if the set has stopped
    */
   for<T extends KubernetesObject>(
@@ -105,13 +107,12 @@ export class InformerSet implements Runnable {
     resource: Resource<T>,
     request: Details<T> = {},
   ): SharedInformer<T> {
-    const { metadataOnly = false } = request;
     const selections = selectionsOf(resource, request, this.#options.tweakListOptions);
     const parts = selections.map((selection) => this.#informer(resource, selection, request));
     const [first] = parts;
     if (first && parts.length === 1) return first;
     const id = selections
-      .map((selection) => identifySelection(resource, selection, metadataOnly))
+      .map((selection) => identifySelection(resource, selection, request))
       .sort()
       .join('; ');
     const present = this.#several.get(id);
@@ -128,9 +129,10 @@ export class InformerSet implements Runnable {
   #informer<T extends KubernetesObject>(
     resource: Resource<T>,
     selection: Selection,
-    { metadataOnly = false, transform, pageSize }: Details<T>,
+    request: Details<T>,
   ): Informer<T> {
-    const id = identifySelection(resource, selection, metadataOnly);
+    const { metadataOnly = false, shard, transform, pageSize } = request;
+    const id = identifySelection(resource, selection, request);
     const present = this.#informers.get(id);
     if (present) {
       if (transform !== this.#transforms.get(id)) {
@@ -143,9 +145,10 @@ export class InformerSet implements Runnable {
       throw new Error(`The informers have stopped; none is added for ${id}`);
     }
     const source = listerWatcher(this.#client, resource, selection, { metadataOnly });
-    const informer = new Informer<T>(resource, source, {
+    const part = shard ? withinShard(source, shard) : source;
+    const informer = new Informer<T>(resource, part, {
       ...this.#options,
-      name: describeSelection(resource, selection, metadataOnly),
+      name: describeSelection(resource, selection, request),
       namespace: selection.namespace,
       ...(transform ? { transform } : {}),
       ...(pageSize === undefined ? {} : { pageSize }),

@@ -3,6 +3,8 @@ import { parseLabelSelector } from '../api/label-selector.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
+import { requireShardRange } from '../api/shard-range.ts';
+import type { ShardRange } from '../api/shard-range.ts';
 import type { Selection } from '../client/client.ts';
 import { messageOf } from '../util/message-of.ts';
 import type { Transform } from './intake.ts';
@@ -28,6 +30,13 @@ export interface InformerScope extends Selectors {
    * them and not in all. To handlers, listers and indexes it is one informer. Empty: all.
    */
   readonly namespaces?: readonly string[] | undefined;
+  /**
+   * One of several equal parts of the objects, for programs that share out a kind whose objects stand
+   * alone: what is in other parts is not sent by servers that know how, and dropped otherwise. Where
+   * children must go with their owner, split keys instead (`LeaderElectionOptions.shards`).
+   * @default the whole
+   */
+  readonly shard?: ShardRange | undefined;
   /**
    * Changes the selectors, after the set's own hook.
    * @default none
@@ -66,6 +75,7 @@ export type PartialObjectMetadata = Pick<KubernetesObject, 'apiVersion' | 'kind'
  *
  * @throws {SyntaxError} naming a selector that no server would accept
  * @throws {TypeError} if what the namespaces are is contradictory, or one of them has no name
+ * @throws {RangeError} if there is no such shard
  */
 export function selectionsOf(
   resource: Resource,
@@ -75,6 +85,7 @@ export function selectionsOf(
   const given = { labelSelector: scope.labelSelector, fieldSelector: scope.fieldSelector };
   const tweaked = tweak(given, resource);
   const { labelSelector, fieldSelector } = scope.tweakListOptions?.(tweaked, resource) ?? tweaked;
+  if (scope.shard) requireShardRange(scope.shard);
   requireSelector(resource, 'labelSelector', labelSelector, parseLabelSelector);
   requireSelector(resource, 'fieldSelector', fieldSelector, parseFieldSelector);
   return namespacesOf(resource, scope).map((namespace) => ({
@@ -84,17 +95,24 @@ export function selectionsOf(
   }));
 }
 
+/** How much of what is selected. */
+export interface SelectionForm {
+  readonly metadataOnly?: boolean | undefined;
+  readonly shard?: ShardRange | undefined;
+}
+
 /** `pods`, or `pods in demo with labels app=web`: legible in a log line. */
 export function describeSelection(
   resource: Resource,
   { namespace, labelSelector, fieldSelector }: Selection,
-  metadataOnly: boolean,
+  { metadataOnly = false, shard }: SelectionForm = {},
 ): string {
   return [
     groupResourceOf(resource),
     ...(namespace ? [`in ${namespace}`] : []),
     ...(labelSelector ? [`with labels ${labelSelector}`] : []),
     ...(fieldSelector ? [`with fields ${fieldSelector}`] : []),
+    ...(shard ? [`in shard ${shard.index} of ${shard.count} by ${shard.by ?? 'uid'}`] : []),
     ...(metadataOnly ? ['as metadata'] : []),
   ].join(' ');
 }
@@ -103,9 +121,9 @@ export function describeSelection(
 export function identifySelection(
   resource: Resource,
   selection: Selection,
-  metadataOnly: boolean,
+  form: SelectionForm = {},
 ): string {
-  return `${apiVersionOf(resource)} ${describeSelection(resource, selection, metadataOnly)}`;
+  return `${apiVersionOf(resource)} ${describeSelection(resource, selection, form)}`;
 }
 
 /** Undefined stands for all. */

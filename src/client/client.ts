@@ -85,7 +85,13 @@ export interface Selection {
   readonly fieldSelector?: string | undefined;
 }
 
-export interface ListOptions extends CallOptions, Selection {
+/** Narrows a list or watch to a range of hashes, where the server knows how (KEP-5866, alpha). */
+export interface ShardSelection {
+  /** `shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')` */
+  readonly shardSelector?: string | undefined;
+}
+
+export interface ListOptions extends CallOptions, Selection, ShardSelection {
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: 'NotOlderThan' | 'Exact' | undefined;
   /** Objects on a page; absent or 0: all. */
@@ -95,7 +101,7 @@ export interface ListOptions extends CallOptions, Selection {
   readonly metadataOnly?: boolean | undefined;
 }
 
-export interface WatchOptions extends CallOptions, Selection {
+export interface WatchOptions extends CallOptions, Selection, ShardSelection {
   /** Where to begin; absent: the most recent state, sent as synthetic `added` events. */
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: 'NotOlderThan' | undefined;

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import type { ObjectMeta } from '../../../src/api/object.ts';
+import { formatShardRange, isInShard, requireShardRange } from '../../../src/api/shard-range.ts';
+
+function metadata(uid: string, namespace = 'default'): ObjectMeta {
+  return {
+    name: 'x',
+    namespace,
+    uid,
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  };
+}
+
+describe('a shard of objects', () => {
+  it('is asked for as a half-open range of 64-bit hashes', () => {
+    const ranges = [0, 1, 2].map((index) => formatShardRange({ index, count: 3 }));
+    assert.deepEqual(ranges, [
+      "shardRange(object.metadata.uid, '0x0000000000000000', '0x5555555600000000')",
+      "shardRange(object.metadata.uid, '0x5555555600000000', '0xaaaaaaab00000000')",
+      "shardRange(object.metadata.uid, '0xaaaaaaab00000000', '0x10000000000000000')",
+    ]);
+    assert.equal(
+      formatShardRange({ by: 'namespace', index: 0, count: 1 }),
+      "shardRange(object.metadata.namespace, '0x0000000000000000', '0x10000000000000000')",
+    );
+  });
+
+  it('goes by the published values of FNV-1a', () => {
+    // Of '' cbf29ce484222325, of 'a' af63dc4c8601ec8c, of 'foobar' 85944171f73967e8.
+    const shardOf = (uid: string) =>
+      Array.from({ length: 256 }, (_, index) => index).filter((index) =>
+        isInShard({ index, count: 256 }, metadata(uid)),
+      );
+    assert.deepEqual(['', 'a', 'foobar'].map(shardOf), [[0xcb], [0xaf], [0x85]]);
+  });
+
+  it('is the same as one reckoned with 64-bit integers, for any text', () => {
+    const reckoned = (text: string) => {
+      let hash = 0xcbf29ce484222325n;
+      for (const byte of new TextEncoder().encode(text)) {
+        hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+      }
+      return Number(hash >> 48n);
+    };
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (uid) =>
+        isInShard({ index: reckoned(uid), count: 65_536 }, metadata(uid)),
+      ),
+    );
+  });
+
+  it('has each object in exactly one of them', () => {
+    fc.assert(
+      fc.property(
+        fc.uuid(),
+        fc.integer({ min: 1, max: 40 }),
+        fc.constantFrom('uid' as const, 'namespace' as const),
+        (text, count, by) => {
+          const shards = Array.from({ length: count }, (_, index) => ({ by, index, count }));
+          const found = shards.filter((range) => isInShard(range, metadata(text, text)));
+          assert.equal(found.length, 1);
+        },
+      ),
+    );
+  });
+
+  it('that there cannot be is refused', () => {
+    for (const [index, count, message] of [
+      [0, 0, 'shard.count must be an integer from 1 to 65536: got 0'],
+      [0, 65_537, 'shard.count must be an integer from 1 to 65536: got 65537'],
+      [3, 3, 'shard.index must be an integer from 0 to 2: got 3'],
+      [0.5, 3, 'shard.index must be an integer from 0 to 2: got 0.5'],
+    ] as const) {
+      assert.throws(() => requireShardRange({ index, count }), { name: 'RangeError', message });
+    }
+  });
+});
