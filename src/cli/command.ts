@@ -4,7 +4,7 @@ import { configPath, parseFlags } from './flag-parser.ts';
 import type { FileSettings } from './flag-parser.ts';
 import type { LogLevel } from './log-level.ts';
 import type { LoggingOptions } from './logging.ts';
-import type { Options } from './option.ts';
+import type { Completion, Options } from './option.ts';
 import type { COMMON_OPTIONS } from './options.ts';
 
 /** What a command gets from the process it runs in. */
@@ -37,6 +37,11 @@ export interface CommandDefinition<O extends Options> {
    * @default nothing: further arguments are refused
    */
   readonly operands?: string;
+  /**
+   * What a shell offers for operands.
+   * @default nothing
+   */
+  readonly operandCompletion?: Completion;
   readonly examples: readonly (readonly [commandLine: string, meaning: string])[];
   /** Resolves to the exit code. */
   readonly run: (

@@ -106,6 +106,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     description:
       'Write one TypeScript module for each kind and served version in the files (folders: their .yaml, .yml and .json files): its types, and the descriptor by which informers, listers and clients of it are typed.',
     operands: 'CRD.yaml...',
+    operandCompletion: 'file',
     options: GENERATE_OPTIONS,
     examples: [
       ['generate crds --out=src/generated', 'Types for all that is in a folder'],
@@ -127,6 +128,20 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     run: async (flags, world, operands) => {
       const { init } = await import('./commands/init.ts');
       return init(operands, flags.values, world);
+    },
+  }),
+  command({
+    name: 'completion',
+    summary: 'Print a script that completes commands, flags and values in a shell',
+    description:
+      'Print a script by which bash, zsh or fish completes commands, flags, and the values of flags. What to do with it is in its first lines.',
+    operands: 'bash|zsh|fish',
+    operandCompletion: ['bash', 'zsh', 'fish'],
+    options: COMMON_OPTIONS,
+    examples: [['completion bash >/etc/bash_completion.d/crd-controller', 'For every new bash']],
+    run: async (_, world, operands) => {
+      const { completion } = await import('./commands/completion.ts');
+      return completion(operands, world);
     },
   }),
   command({

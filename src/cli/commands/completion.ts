@@ -1,0 +1,37 @@
+import { CONTROLLERS } from '../../controllers/registry.ts';
+import { goQuote } from '../../util/go-quote.ts';
+import type { World } from '../command.ts';
+import { COMMANDS } from '../commands.ts';
+import { bashCompletion } from '../completion/bash.ts';
+import { fishCompletion } from '../completion/fish.ts';
+import { completionModel } from '../completion/model.ts';
+import type { CompletionModel } from '../completion/model.ts';
+import { zshCompletion } from '../completion/zsh.ts';
+import { EXIT_OK, UsageError } from '../exit-codes.ts';
+
+const SHELLS: ReadonlyMap<string, (model: CompletionModel) => string> = new Map([
+  ['bash', bashCompletion],
+  ['zsh', zshCompletion],
+  ['fish', fishCompletion],
+]);
+
+/**
+ * Prints a script that completes this command line in a shell. It knows all there is to know: the
+ * shell never has to run the program, as it would for what yargs can print, at each press of a key.
+ *
+ * @throws {UsageError} if it is not said for which shell, or there is none for that one
+ */
+export async function completion(
+  [shell, ...rest]: readonly string[],
+  { print }: Pick<World, 'print'>,
+): Promise<number> {
+  const shells = [...SHELLS.keys()].join(', ');
+  if (shell === undefined) throw new UsageError(`completion needs the name of a shell: ${shells}`);
+  if (rest.length > 0) throw new UsageError('completion takes one shell');
+  const script = SHELLS.get(shell);
+  if (!script) {
+    throw new UsageError(`there is no completion for ${goQuote(shell)}: there is for ${shells}`);
+  }
+  print(script(completionModel('crd-controller', COMMANDS, [...CONTROLLERS.keys()])));
+  return EXIT_OK;
+}

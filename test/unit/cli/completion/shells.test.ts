@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { COMMANDS } from '../../../../src/cli/commands.ts';
+import { completion } from '../../../../src/cli/commands/completion.ts';
+import { flagNamed } from '../../../../src/cli/flag-parser.ts';
+import { CONTROLLERS } from '../../../../src/controllers/registry.ts';
+
+async function scriptFor(shell: string): Promise<string> {
+  let text = '';
+  await completion([shell], { print: (line) => (text += `${line}\n`) });
+  return text;
+}
+
+const isThere = (shell: string) => spawnSync(shell, ['-c', 'true']).status === 0;
+
+const folder = mkdtempSync(join(tmpdir(), 'completion-'));
+mkdirSync(join(folder, 'config'));
+mkdirSync(join(folder, 'con text'));
+writeFileSync(join(folder, 'cluster.yaml'), '');
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What a shell would offer, by what was typed. */
+type Offers = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * Asks one shell about all lines.
+ *
+ * @param program has the shell load $SCRIPT, and print for each line of its input the offers and `.`
+ */
+async function offersOf(
+  shell: string,
+  [option, program]: readonly [option: string, program: string],
+  lines: readonly string[],
+): Promise<Offers> {
+  const output = execFileSync(shell, [option, '-c', program], {
+    cwd: folder,
+    env: { ...process.env, SCRIPT: await scriptFor(shell) },
+    input: `${lines.join('\n')}\n`,
+  });
+  const answers = String(output).split(/^\.\n/m);
+  return new Map(
+    lines.map((line, at) => [line, (answers[at] ?? '').split('\n').filter((word) => word !== '')]),
+  );
+}
+
+const TYPED = [
+  ...COMMANDS.map(({ name }) => `crd-controller ${name} -`),
+  'crd-controller ',
+  'crd-controller se',
+  'crd-controller --kubeconf',
+  'crd-controller -kubeconf',
+  'crd-controller --logging-format=',
+  'crd-controller --logging-format j',
+  'crd-controller --logging_format=te',
+  'crd-controller apply --dry-run=',
+  'crd-controller --dry-run=',
+  'crd-controller --leader-elect ',
+  'crd-controller --leader-elect=f',
+  'crd-controller -v 4 --context x se',
+  'crd-controller --controllers=',
+  'crd-controller --controllers=count,fo',
+  'crd-controller --controllers=count,c',
+  'crd-controller manifests --only crds,',
+  'crd-controller --feature-gates=WatchListClient=t',
+  'crd-controller --kubeconfig=c',
+  'crd-controller init --dir co',
+  'crd-controller generate cl',
+  'crd-controller completion ',
+  'crd-controller serve --leader',
+  'crd-controller version x',
+  'crd-controller --as=',
+];
+
+const BASH = `
+eval "$SCRIPT"
+COMP_WORDBREAKS=$' \\t\\n"\\'><=;|&(:'
+while IFS= read -r COMP_LINE; do
+  COMP_POINT=\${#COMP_LINE}
+  COMPREPLY=()
+  _crd_controller
+  printf '%s\\n' "\${COMPREPLY[@]}"
+  echo .
+done`;
+
+describe('in bash', { skip: !isThere('bash') && 'there is no bash' }, () => {
+  let offers: Offers;
+  const offered = (line: string) => [...(offers.get(line) ?? [])].toSorted();
+
+  before(async () => {
+    offers = await offersOf('bash', ['--norc', BASH], TYPED);
+  });
+
+  test('every flag of every command is offered, and none that is hidden', () => {
+    for (const { name, options } of COMMANDS) {
+      const flags = Object.entries(options)
+        .filter(([, { hidden }]) => !hidden)
+        .flatMap(([flag, { aliases = [], type }]) =>
+          [flag, ...aliases].map((each) =>
+            type === 'boolean' || each.length === 1 ? flagNamed(each) : `${flagNamed(each)}=`,
+          ),
+        );
+      assert.deepEqual(offered(`crd-controller ${name} -`), flags.toSorted(), name);
+    }
+  });
+
+  test('commands are offered where there is none yet', () => {
+    const names = COMMANDS.map(({ name }) => name);
+    assert.deepEqual(offered('crd-controller '), names.toSorted());
+    assert.deepEqual(offered('crd-controller se'), ['serve']);
+    assert.deepEqual(offered('crd-controller -v 4 --context x se'), ['serve']);
+    assert.deepEqual(offered('crd-controller --leader-elect '), names.toSorted());
+    assert.deepEqual(offered('crd-controller version x'), []);
+  });
+
+  test('flags of run are offered where no command is named, those of others where they are', () => {
+    assert.deepEqual(offered('crd-controller --kubeconf'), ['--kubeconfig=']);
+    assert.deepEqual(offered('crd-controller serve --leader'), []);
+  });
+
+  test('choices are offered as values, behind = and as the next word', () => {
+    assert.deepEqual(offered('crd-controller --logging-format='), ['json', 'text']);
+    assert.deepEqual(offered('crd-controller --logging-format j'), ['json']);
+    assert.deepEqual(offered('crd-controller --logging_format=te'), ['text']);
+    assert.deepEqual(offered('crd-controller apply --dry-run='), ['none', 'server']);
+    assert.deepEqual(offered('crd-controller --dry-run='), ['false', 'true']);
+    assert.deepEqual(offered('crd-controller --leader-elect=f'), ['false']);
+    assert.deepEqual(offered('crd-controller completion '), ['bash', 'fish', 'zsh']);
+    assert.deepEqual(offered('crd-controller --as='), []);
+  });
+
+  test('elements of lists are offered one after another, each once', () => {
+    const names = [...CONTROLLERS.keys()];
+    const both = [...names, ...names.map((name) => `-${name}`)].toSorted();
+    assert.deepEqual(offered('crd-controller --controllers='), both);
+    assert.deepEqual(offered('crd-controller --controllers=count,fo'), ['count,foo']);
+    assert.deepEqual(offered('crd-controller --controllers=count,c'), []);
+    assert.deepEqual(offered('crd-controller manifests --only crds,'), [
+      'crds,manager',
+      'crds,namespace',
+      'crds,rbac',
+    ]);
+  });
+
+  test('where a value has a = of its own, what is behind it is offered', () => {
+    assert.deepEqual(offered('crd-controller --feature-gates=WatchListClient=t'), ['true']);
+  });
+
+  test('files are offered for files, folders for folders', () => {
+    assert.deepEqual(offered('crd-controller --kubeconfig=c'), [
+      'cluster.yaml',
+      'con text',
+      'config',
+    ]);
+    assert.deepEqual(offered('crd-controller init --dir co'), ['con text', 'config']);
+    assert.deepEqual(offered('crd-controller generate cl'), ['cluster.yaml']);
+  });
+});
+
+const FISH = `
+eval $SCRIPT
+while read -l line
+  complete -C "$line" | string replace -r '\\t.*' ''
+  echo .
+end`;
+
+describe('in fish', { skip: !isThere('fish') && 'there is no fish' }, () => {
+  test('commands, flags, choices and files are offered', async () => {
+    const offers = await offersOf('fish', ['--no-config', FISH], TYPED);
+    assert.deepEqual(
+      [...(offers.get('crd-controller ') ?? [])].toSorted(),
+      COMMANDS.map(({ name }) => name).toSorted(),
+    );
+    assert.deepEqual(offers.get('crd-controller --kubeconf'), ['--kubeconfig']);
+    assert.deepEqual(offers.get('crd-controller --logging-format j'), ['json']);
+    assert.deepEqual(offers.get('crd-controller -v 4 --context x se'), ['serve']);
+    assert.deepEqual(offers.get('crd-controller generate cl'), ['cluster.yaml']);
+    assert.deepEqual(offers.get('crd-controller serve --leader'), []);
+  });
+});
+
+describe('in zsh', { skip: !isThere('zsh') && 'there is no zsh' }, () => {
+  test('the script is well-formed', async () => {
+    execFileSync('zsh', ['-n'], { input: await scriptFor('zsh') });
+  });
+});
+
+test('each command and flag is told of to shells that show more than words', async () => {
+  for (const shell of ['zsh', 'fish']) {
+    const script = await scriptFor(shell);
+    for (const { name, summary, options } of COMMANDS) {
+      assert.ok(script.includes(summary), `${shell}: ${name}`);
+      for (const [flag, { hidden }] of Object.entries(options)) {
+        if (hidden || flag.length === 1) continue;
+        assert.ok(
+          script.includes(shell === 'zsh' ? `'--${flag}=` : ` -l ${flag} `),
+          `${shell}: ${flag}`,
+        );
+      }
+    }
+  }
+});
+
+for (const [operands, message] of [
+  [[], 'completion needs the name of a shell: bash, zsh, fish'],
+  [['tcsh'], 'there is no completion for "tcsh": there is for bash, zsh, fish'],
+  [['bash', 'zsh'], 'completion takes one shell'],
+] as const) {
+  test(`completion ${operands.join(' ')} is refused`, async () => {
+    await assert.rejects(completion(operands, { print: () => {} }), {
+      name: 'UsageError',
+      message,
+    });
+  });
+}
