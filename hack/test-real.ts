@@ -2,7 +2,8 @@
  * Runs the stories and the conformance cases against real control planes: each test file that asks
  * test/support/control-plane.ts for one gets etcd and kube-apiserver instead of the embedded server.
  * Then it runs the stories of what lives by Kubernetes' own controllers on a whole cluster. Before all
- * that, it compares our log with the real klog. Arguments, if any, are the test files to run, and
+ * that, it compares our log with the real klog, and has
+ * Prometheus' own engine evaluate our alerts. Arguments, if any, are the test files to run, and
  * `--cluster` has them run on the cluster.
  */
 import { spawn } from 'node:child_process';
@@ -12,10 +13,16 @@ import { BinariesUnavailable, COMPONENTS, findOrBuild, isComponent } from './env
 /** Stories whose objects have Deployments, or Pods that end. */
 const ON_A_CLUSTER = ['webapp', 'at', 'foo'].map((name) => `test/stories/${name}.test.ts`);
 
+/** What Prometheus makes of our alerts and our dashboard. */
+const ALERTS = 'hack/promql/alerts.test.ts';
+
 const args = process.argv.slice(2);
 const files = args.filter((arg) => arg !== '--cluster');
 
-if (files.length === 0) await runNode(['hack/klog/fuzz.ts']);
+if (files.length === 0) {
+  await runNode(['hack/klog/fuzz.ts']);
+  await runTests([ALERTS], {});
+}
 
 try {
   const { kubectl } = await findOrBuild(COMPONENTS.filter(isComponent), (line) =>

@@ -1,7 +1,7 @@
 import { Counter, Histogram } from 'prom-client';
 import type { Registry } from './registry.ts';
 
-/** Whether commands start when they should. */
+/** Whether commands start when they should: at their time, or when their At is created if that is later. */
 export interface AtMetrics {
   /** The time of an At has come, and it has not started yet. */
   due(): void;
@@ -31,12 +31,12 @@ export function atMetrics(registry: Registry): AtMetrics {
   });
   const missed = new Counter({
     name: 'crd_controller_at_missed_total',
-    help: 'Ats that had not started a minute after their time',
+    help: 'Ats that had not started a minute after they could have',
     registers,
   });
   const delay = new Histogram({
     name: 'crd_controller_at_start_delay_seconds',
-    help: 'Time from when an At was due until its Pod was created',
+    help: 'Time from when an At was due, and there, until its Pod was created',
     buckets: DELAY_BUCKETS,
     registers,
   });

@@ -13,10 +13,13 @@ import type { DaemonConfig } from '../../src/cli/daemon.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
 import { CONTROLLERS } from '../../src/controllers/registry.ts';
+import { LeadershipLostError } from '../../src/leaderelection/leader-elector.ts';
 import { buildMetrics } from '../../src/metrics/process-metrics.ts';
 import { metricsOf } from '../../src/metrics/metrics.ts';
 import { createRegistry, expose } from '../../src/metrics/registry.ts';
+import type { Registry } from '../../src/metrics/registry.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
+import type { Runnable } from '../../src/util/runnable.ts';
 import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
 import { DAEMON_CONFIG } from './world.ts';
@@ -54,10 +57,21 @@ export interface ScrapedOptions {
    * @default 'crd-controller-system'
    */
   readonly namespace?: string;
+  /**
+   * Where its Lease is.
+   * @default 'default'
+   */
+  readonly leaseNamespace?: string;
 }
 
 /** As a Prometheus with default settings would. */
 const SCRAPE_INTERVAL_MS = 30_000;
+
+/** From when a container has ended until it is started again. */
+const RESTART_MS = 10_000;
+
+/** Who asks, to the server. */
+export const DAEMON = 'crd-controller';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 
@@ -92,11 +106,41 @@ export class ScrapedWorld extends Simulation {
     }
   }
 
-  /** Starts a daemon and has it scraped from then on; the returned function stops it. */
+  /**
+   * Starts a daemon and has it scraped from then on. One that fails is started again, as a kubelet
+   * does; the returned function stops it.
+   */
   startScraped(pod: string, options: ScrapedOptions = {}): () => Promise<void> {
+    const namespace = options.namespace ?? 'crd-controller-system';
+    const labels = { job: 'crd-controller', namespace, pod, instance: `${pod}:8080` };
+    let registry: Registry | undefined;
+    const ask = async () => (registry ? (await expose(registry)).text : undefined);
+    this.#targets.push({ labels, expose: ask });
+    return this.start(async (signal) => {
+      for (let life = 1; !signal.aborted; life++) {
+        registry = createRegistry({ processMetrics: true });
+        try {
+          await this.#daemon(`${pod}-${life}`, registry, options).run(signal);
+        } catch (error) {
+          if (!(error instanceof LeadershipLostError)) throw error;
+        } finally {
+          registry = undefined;
+        }
+        await this.clock.sleep(RESTART_MS, signal);
+      }
+    });
+  }
+
+  #daemon(identity: string, registry: Registry, options: ScrapedOptions): Runnable {
     const { config, around = (handler) => handler, qps, requestTimeoutMs = 30_000 } = options;
+    const { leaseNamespace = 'default' } = options;
     const { clock, random } = this;
-    const registry = createRegistry({ processMetrics: true });
+    const whole = {
+      ...DAEMON_CONFIG,
+      controllers: [...CONTROLLERS.keys()],
+      leaderElection: LEADER_ELECTION,
+      ...config,
+    };
     const metrics = metricsOf(registry);
     buildMetrics(registry, { version: '0.0.0' });
     const handler = around(this.server.handler);
@@ -104,50 +148,30 @@ export class ScrapedWorld extends Simulation {
     const common = { server: 'https://simulated', clock, metrics: metrics.restClient };
     const client = new HttpClient({
       ...common,
-      handler: fence.around(handler),
-      userAgent: pod,
+      handler: whole.leaderElection ? fence.around(handler) : handler,
+      userAgent: DAEMON,
       requestTimeoutMs,
       ...(qps === undefined ? {} : { qps, burst: qps }),
     });
     const leases = new HttpClient({
       ...common,
       handler,
-      userAgent: `${pod}/leader-election`,
+      userAgent: `${DAEMON}/leader-election`,
       requestTimeoutMs: 5000,
     });
-    const whole = daemon(
+    return daemon(
       {
         client,
         clock,
         log: recordingLogger(this.lines).log,
         metrics: { metrics, expose: () => expose(registry) },
         random,
-        host: pod,
-        leadership: { client: leases, fence, identity: pod, namespace: 'default' },
+        host: identity,
+        leadership: { client: leases, fence, identity, namespace: leaseNamespace },
         freeze: true,
       },
-      {
-        ...DAEMON_CONFIG,
-        controllers: [...CONTROLLERS.keys()],
-        leaderElection: LEADER_ELECTION,
-        ...config,
-      },
+      whole,
     );
-    const namespace = options.namespace ?? 'crd-controller-system';
-    const life = { ended: false };
-    const target = {
-      labels: { job: 'crd-controller', namespace, pod, instance: `${pod}:8080` },
-      expose: async () => (life.ended ? undefined : (await expose(registry)).text),
-    };
-    this.#targets.push(target);
-    const stop = this.start(async (signal) => {
-      try {
-        await whole.run(signal);
-      } finally {
-        life.ended = true;
-      }
-    });
-    return stop;
   }
 
   /** Service discovery finds the target no more. */

@@ -21,7 +21,7 @@ export class Punctuality {
     this.#metrics = metrics;
   }
 
-  /** It is `lateMs` milliseconds after its time, and not known to have started. */
+  /** It could have started `lateMs` milliseconds ago, and is not known to have. */
   due(key: ObjectKey, uid: string, lateMs: number): void {
     let due = this.#due.get(key);
     if (due?.uid !== uid) {
@@ -34,7 +34,7 @@ export class Punctuality {
     this.#metrics.missed();
   }
 
-  /** It has a Pod since `lateMs` milliseconds after its time. */
+  /** It has a Pod, created `lateMs` milliseconds after it could have been. */
   started(key: ObjectKey, lateMs: number): void {
     const due = this.#due.get(key);
     if (!due || due.started) return;

@@ -161,7 +161,9 @@ class AtSync {
   async #start(words: readonly string[], dueMs: number): Promise<Outcome> {
     const { log } = this.#context;
     const { punctuality, clock } = this.#deps;
-    punctuality.due(this.#key, this.#at.metadata.uid, clock.now() - dueMs);
+    // Nobody is late for a time that had passed when the At was created: it means now.
+    const couldMs = Math.max(dueMs, Date.parse(this.#at.metadata.creationTimestamp));
+    punctuality.due(this.#key, this.#at.metadata.uid, clock.now() - couldMs);
     let present = await this.#livePod();
     if (!present) {
       await this.#requireCurrent();
@@ -177,8 +179,9 @@ class AtSync {
     }
     if (!present) return done();
     if (!isControlledBy(present, this.#at)) return this.#wait(present);
-    const lateMs = Date.parse(present.metadata.creationTimestamp) - dueMs;
-    punctuality.started(this.#key, lateMs);
+    const createdMs = Date.parse(present.metadata.creationTimestamp);
+    punctuality.started(this.#key, createdMs - couldMs);
+    const lateMs = createdMs - dueMs;
     const late = lateMs >= 1000 ? `, ${formatDuration(Math.floor(lateMs / 1000) * 1000)} late` : '';
     const message = `Started in Pod ${this.#podAt.name}${late}`;
     log.v(2).info('Command started', { pod: objectKey(this.#podAt.namespace, this.#podAt.name) });
