@@ -9,8 +9,6 @@ import type { Controller } from '../manager/controller.ts';
 import { debugPages } from '../manager/debug-pages.ts';
 import { freshStart } from '../manager/fresh-start.ts';
 import type { HealthCheck } from '../manager/health-probe.ts';
-import { HttpServer } from '../manager/http-server.ts';
-import type { HttpServerRoutes } from '../manager/http-server.ts';
 import { partOf } from '../manager/leadership.ts';
 import type { Part, PartDeps } from '../manager/leadership.ts';
 import { Manager } from '../manager/manager.ts';
@@ -26,7 +24,11 @@ import { EventBroadcaster } from '../record/event-broadcaster.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
+import { debugFlags, endpoints } from './endpoints.ts';
+import type { EndpointRoutes, SecureServing } from './endpoints.ts';
 import type { LeadershipDeps } from './leadership.ts';
+import { clockSkew, Heartbeat } from './liveness.ts';
+import type { LogLevel } from './log-level.ts';
 import { manifest } from './package.ts';
 import { readiness } from './readiness.ts';
 import { redactText } from './redact.ts';
@@ -46,6 +48,10 @@ export interface DaemonDeps {
   readonly leadership?: LeadershipDeps | undefined;
   /** Ends the daemon when it is over, and knows then what is left to do. */
   readonly pass?: Pass | undefined;
+  /** What it takes to serve what is not for everybody. Needed where `config` asks for that. */
+  readonly secure?: SecureServing | undefined;
+  /** What `/debug/flags/v` changes. */
+  readonly logLevel?: LogLevel | undefined;
   /** Freeze what is cached; for tests. */
   readonly freeze?: boolean;
 }
@@ -63,7 +69,7 @@ export type DaemonConfig = Pick<
   | 'metricsBindAddress'
   | 'debugBindAddress'
 > &
-  Partial<Pick<RunConfig, 'labelSelector' | 'features'>>;
+  Partial<Pick<RunConfig, 'labelSelector' | 'features' | 'serving'>>;
 
 /**
  * Parts of the time to stop: for runs in flight before they are told to hurry, and at most for the
@@ -115,8 +121,9 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     resyncPeriodMs: config.resyncPeriodMs,
   };
   const stopping = new AbortController();
-  const health: HttpServerRoutes = {
-    livez: part ? [leads(part.leadership)] : [],
+  const heartbeat = new Heartbeat(clock);
+  const health = {
+    livez: [heartbeat.check, clockSkew(clock), ...(part ? [leads(part.leadership)] : [])],
     readyz: [...readiness(() => informers.informers, clock), stops(stopping.signal)],
   };
   const pages: Pages | undefined =
@@ -134,11 +141,24 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
         redact: redactText,
       }),
     ]);
+  const { metrics: exposed } = deps;
+  const scrape = exposed && { metrics: () => exposed.expose() };
+  const routes: EndpointRoutes = {
+    health,
+    metrics: scrape,
+    debug: pages && {
+      pages,
+      // With all that a live view shows, metrics too.
+      ...scrape,
+      ...(deps.logLevel && { settings: debugFlags(deps.logLevel) }),
+    },
+  };
   const manager = new Manager(
     { clock, log },
     { gracefulShutdownTimeoutMs, leadership: part?.leadership },
   )
-    .add('servers', ...servers(deps, config, health, pages))
+    .add('servers', ...endpoints({ clock, log, routes, secure: deps.secure }, config))
+    .add('servers', ...(config.healthProbeBindAddress ? [heartbeat] : []))
     .add('servers', greeting(client, log))
     .add('caches', informers)
     .add('events', events);
@@ -243,26 +263,4 @@ function leads(elector: Pick<LeaderElector, 'health'>): HealthCheck {
 
 function stops(signal: AbortSignal): HealthCheck {
   return { name: 'shutdown', check: () => (signal.aborted ? 'shutting down' : undefined) };
-}
-
-/** One server for each address: two endpoints may share theirs. */
-function servers(
-  { log, metrics }: DaemonDeps,
-  { healthProbeBindAddress, metricsBindAddress, debugBindAddress }: DaemonConfig,
-  health: HttpServerRoutes,
-  pages: Pages | undefined,
-): HttpServer[] {
-  const routes = new Map<string, HttpServerRoutes>();
-  const serve = (address: string | undefined, more: HttpServerRoutes | undefined) => {
-    if (address && more) routes.set(address, { ...routes.get(address), ...more });
-  };
-  serve(healthProbeBindAddress, health);
-  serve(metricsBindAddress, metrics && { metrics: () => metrics.expose() });
-  // With all that a live view shows, metrics too: it is on this machine only.
-  serve(debugBindAddress, pages && { pages, ...(metrics && { metrics: () => metrics.expose() }) });
-  return Array.from(
-    routes,
-    ([bindAddress, served]) =>
-      new HttpServer({ log }, { name: 'endpoints', bindAddress, routes: served }),
-  );
 }

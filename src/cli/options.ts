@@ -13,7 +13,7 @@ import {
   textOption,
   vmoduleOption,
 } from './option.ts';
-import type { Option } from './option.ts';
+import type { Option, Options } from './option.ts';
 
 /**
  * Every flag there is, once: its name, default, meaning and place. Help texts and the README's
@@ -228,7 +228,7 @@ export const RUN_OPTIONS = {
   }),
   'debug-bind-address': bindAddressOption({
     group: 'Endpoints',
-    help: 'Where /debug/queues and /debug/why?key= are served, as in "127.0.0.1:6060"; on this machine only; "0" is off',
+    help: 'Where /debug/ is served, as in "127.0.0.1:6060"; beyond this machine over TLS, to whom the cluster allows it; "0" is off',
     default: '0',
   }),
   'health-probe-bind-address': bindAddressOption({
@@ -238,8 +238,95 @@ export const RUN_OPTIONS = {
   }),
   'metrics-bind-address': bindAddressOption({
     group: 'Endpoints',
-    help: 'Where /metrics is served, as in "127.0.0.1:8080"; "0" is off',
+    help: 'Where /metrics is served, as in ":8443"; "0" is off',
     default: '0',
+  }),
+  'metrics-secure': booleanOption({
+    group: 'Endpoints',
+    help: 'Serve /metrics over TLS, and only to whom the cluster allows to get that path; false is plain HTTP, for everybody',
+    default: true,
+  }),
+  'metrics-cert-path': textOption({
+    group: 'Endpoints',
+    help: 'Folder of the certificate to serve with, read again when it changes. Without it: one that nobody vouches for, made at the start',
+    default: '',
+    completion: 'folder',
+  }),
+  'metrics-cert-name': textOption({
+    group: 'Endpoints',
+    help: 'File of the certificate in --metrics-cert-path',
+    default: 'tls.crt',
+  }),
+  'metrics-cert-key': textOption({
+    group: 'Endpoints',
+    help: 'File of its private key in --metrics-cert-path',
+    default: 'tls.key',
+  }),
+  'tls-min-version': choiceOption({
+    group: 'Endpoints',
+    help: 'Oldest version of TLS to serve with, as Go spells it',
+    default: 'VersionTLS12',
+    choices: ['VersionTLS12', 'VersionTLS13'],
+  }),
+  'tls-cipher-suites': listOption({
+    group: 'Endpoints',
+    help: 'Cipher suites to serve with, as Go spells them; those of TLS 1.3 all stay unless some are named. Without it: those of Node.js',
+    default: '',
+  }),
+  'enable-http2': booleanOption({
+    group: 'Endpoints',
+    help: 'Serve HTTP/2 where there is TLS, besides HTTP/1.1',
+    default: false,
+  }),
+} as const;
+
+/**
+ * Flags of `check`: all that `run` takes, so that a command line can be checked as it is. Those that
+ * make no difference to it are not shown.
+ */
+export const CHECK_OPTIONS = {
+  ...onlyShowing(RUN_OPTIONS, [
+    ...keysOf(COMMON_OPTIONS),
+    ...keysOf(CLUSTER_OPTIONS),
+    'config',
+    'controllers',
+    'namespaces',
+    'leader-elect',
+    'leader-elect-resource-name',
+    'leader-elect-resource-namespace',
+    'shards',
+    'kube-api-request-timeout',
+  ]),
+  output: choiceOption({
+    group: 'Other',
+    help: 'Form of what is printed: "table" for people, "json" for scripts',
+    default: 'table',
+    choices: ['table', 'json'],
+    aliases: ['o'],
+    flagOnly: true,
+  }),
+} as const;
+
+/** Flags of `top`. */
+export const TOP_OPTIONS = {
+  ...COMMON_OPTIONS,
+  address: textOption({
+    group: 'Other',
+    help: 'What the daemon was given as --debug-bind-address',
+    default: '127.0.0.1:6060',
+    flagOnly: true,
+  }),
+  interval: durationOption({
+    group: 'Other',
+    help: 'Pause between two looks',
+    default: '2s',
+    flagOnly: true,
+  }),
+  once: booleanOption({
+    group: 'Other',
+    help: 'Look once, print, and exit; so it is where standard output is no terminal',
+    default: false,
+    flagOnly: true,
   }),
 } as const;
 
@@ -435,3 +522,16 @@ export const KLOG_FLAGS: readonly FlagForm[] = [
     'log-flush-frequency',
   ].map((name) => ({ name, isBoolean: false, isList: false })),
 ];
+
+function keysOf<O extends Options>(options: O): (keyof O)[] {
+  return Object.keys(options);
+}
+
+/** The same options, of which help shows some. */
+function onlyShowing<O extends Options>(options: O, shown: readonly (keyof O)[]): O {
+  const entries = Object.entries(options).map(([name, option]): [string, Option<unknown>] => [
+    name,
+    shown.includes(name) ? option : { ...option, hidden: true },
+  ]);
+  return Object.fromEntries(entries) as O;
+}

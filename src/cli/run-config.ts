@@ -1,5 +1,5 @@
 import type { ClusterAccess } from './cluster-access.ts';
-import { clusterAccess, LOOPBACK, namespaceName } from './cluster-access.ts';
+import { clusterAccess, namespaceName } from './cluster-access.ts';
 import { selectControllers } from './controller-selection.ts';
 import { UsageError } from './exit-codes.ts';
 import type { FeatureGates } from './feature-gates.ts';
@@ -8,6 +8,8 @@ import { formatDuration } from '../util/duration.ts';
 import { goQuote } from '../util/go-quote.ts';
 import type { OptionValues } from './option.ts';
 import type { RUN_OPTIONS } from './options.ts';
+import type { ServingConfig } from './serving-config.ts';
+import { servingConfig } from './serving-config.ts';
 
 /** What the daemon runs on: every flag checked, in the units of the program, and frozen. */
 export interface RunConfig {
@@ -37,8 +39,9 @@ export interface RunConfig {
   readonly healthProbeBindAddress: string | undefined;
   /** `HOST:PORT` or `:PORT`; absent: no server. */
   readonly metricsBindAddress: string | undefined;
-  /** `HOST:PORT` on this machine; absent: no server, and no history of runs. */
+  /** `HOST:PORT` or `:PORT`; absent: no server, and no history of runs. */
   readonly debugBindAddress?: string | undefined;
+  readonly serving: ServingConfig;
   /** The flags that are not at their default, as text, secrets masked: for the log. */
   readonly changedFlags: Readonly<Record<string, string>>;
 }
@@ -108,24 +111,14 @@ export function runConfig(
     gracefulShutdownTimeoutMs: values['graceful-shutdown-timeout'],
     healthProbeBindAddress: values['health-probe-bind-address'],
     metricsBindAddress: values['metrics-bind-address'],
-    debugBindAddress: onThisMachine(values['debug-bind-address']),
+    debugBindAddress: values['debug-bind-address'],
+    serving: servingConfig(values),
     changedFlags: changed,
   };
   for (const part of [config.requests, config.controllers, config.namespaces]) {
     Object.freeze(part);
   }
   return Object.freeze(config);
-}
-
-/** Names of objects and messages of errors are for those who are on the machine. */
-function onThisMachine(address: string | undefined): string | undefined {
-  const host = address?.slice(0, address.lastIndexOf(':'));
-  if (host !== undefined && !LOOPBACK.test(host)) {
-    throw new UsageError(
-      `invalid value ${goQuote(address ?? '')} for --debug-bind-address: must be on this machine, as in 127.0.0.1:6060`,
-    );
-  }
-  return address;
 }
 
 /** As the elector checks them, in the words of the command line. */

@@ -1,5 +1,3 @@
-import { goQuote } from '../util/go-quote.ts';
-
 /** Something that can be changed while the process runs. */
 export interface Setting {
   /** What answers call it: `klog.logging.verbosity`. */
@@ -25,6 +23,6 @@ export function settingAnswer(
     return { status: 200, body: `successfully set ${name} to ${text}` };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    return { status: 400, body: `failed set ${name} ${goQuote(text)}: ${error.message}` };
+    return { status: 400, body: `failed set ${name} ${text}: ${error.message}` };
   }
 }

@@ -11,6 +11,7 @@ import { Pass } from '../../manager/pass.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import type { World } from '../command.ts';
 import { daemon } from '../daemon.ts';
+import { servingCertificate } from '../endpoints.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
 import { leaseNamespace, leaseTimeoutMs } from '../leadership.ts';
 import { manifest } from '../package.ts';
@@ -22,7 +23,12 @@ import type { RunConfig } from '../run-config.ts';
  */
 export async function runController(
   config: RunConfig,
-  { log, signal, environment }: Pick<World, 'log' | 'signal' | 'environment'>,
+  {
+    log,
+    logLevel,
+    signal,
+    environment,
+  }: Pick<World, 'log' | 'signal' | 'environment'> & Partial<Pick<World, 'logLevel'>>,
 ): Promise<number> {
   const clock = systemClock;
   const registry = createRegistry({ processMetrics: true });
@@ -44,6 +50,7 @@ export async function runController(
     ...(leaderElection && { around: (handler) => fence.around(handler) }),
   });
   const host = environment['POD_NAME'] ?? hostname();
+  const reviews = connectCluster(cluster, { ...common, userAgent: `${agent}/access-reviews` });
   const lease = leaderElection && {
     namespace: leaseNamespace(leaderElection, cluster),
     // Whatever the rest of the daemon asks for, and however the server slows it down.
@@ -68,6 +75,11 @@ export async function runController(
       metrics: { metrics, expose: () => expose(registry) },
       random: Math.random,
       host,
+      logLevel,
+      secure: {
+        reviewer: reviews.client,
+        certificate: await servingCertificate(config.serving, { clock, log, host }),
+      },
       pass,
       leadership: lease && {
         client: lease.connection.client,
@@ -83,6 +95,7 @@ export async function runController(
     return pass?.hasConverged === false ? EXIT_FAILURE : EXIT_OK;
   } finally {
     await connection.close();
+    await reviews.close();
     await lease?.connection.close();
   }
 }

@@ -41,7 +41,10 @@ const HEADER = '# All that crd-controller needs in a cluster: crd-controller man
 export function installation(read: ReadFile, wishes: Wishes = {}): string {
   const { controllers, namespaces = [], only = [] } = wishes;
   const pieces = wanted(read, piecesOf(read), controllers).filter(
-    ({ path }) => only.length === 0 || only.some((part) => path.startsWith(`${part}/`)),
+    ({ path }) =>
+      (only.length === 0 || only.some((part) => path.startsWith(`${part}/`))) &&
+      // Whoever has rights in some namespaces alone cannot give any beyond them.
+      (namespaces.length === 0 || !path.startsWith('rbac/metrics/')),
   );
   const edits = editsOf(wishes);
   const documents = pieces.flatMap((piece) => {

@@ -39,6 +39,13 @@ test('without any flag, the defaults suit a laptop', () => {
     healthProbeBindAddress: undefined,
     metricsBindAddress: undefined,
     debugBindAddress: undefined,
+    serving: {
+      isMetricsSecure: true,
+      certificate: undefined,
+      minVersion: 'TLSv1.2',
+      ciphers: undefined,
+      http2: false,
+    },
     changedFlags: {},
   });
 });
@@ -74,6 +81,12 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     '--health-probe-bind-address=:8081',
     '--metrics-bind-address=[::1]:8080',
     '--debug-bind-address=localhost:6060',
+    '--metrics-secure=false',
+    '--metrics-cert-path=/certs',
+    '--metrics-cert-key=key.pem',
+    '--tls-min-version=VersionTLS13',
+    '--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305',
+    '--enable-http2',
   ]);
   const { changedFlags, ...rest } = config;
   assert.deepEqual(rest, {
@@ -111,10 +124,18 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     healthProbeBindAddress: ':8081',
     metricsBindAddress: '[::1]:8080',
     debugBindAddress: 'localhost:6060',
+    serving: {
+      isMetricsSecure: false,
+      certificate: { certificatePath: '/certs/tls.crt', privateKeyPath: '/certs/key.pem' },
+      minVersion: 'TLSv1.3',
+      ciphers:
+        'TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305',
+      http2: true,
+    },
   });
   assert.equal(changedFlags['resync-period'], '1h30m');
   assert.equal(changedFlags['as-group'], 'a,b');
-  assert.equal(Object.keys(changedFlags).length, 27);
+  assert.equal(Object.keys(changedFlags).length, 33);
 });
 
 test('it cannot be changed', () => {
@@ -173,8 +194,12 @@ const refused: readonly (readonly [argv: string, message: string])[] = [
     'invalid value "8080" for --metrics-bind-address: must be HOST:PORT or :PORT, or 0 for off',
   ],
   [
-    '--debug-bind-address=:6060',
-    'invalid value ":6060" for --debug-bind-address: must be on this machine, as in 127.0.0.1:6060',
+    '--debug-bind-address=:6060 --metrics-bind-address=:6060 --metrics-secure=false',
+    'invalid value ":6060" for --debug-bind-address: there, --metrics-secure=false would show it to everybody',
+  ],
+  [
+    '--tls-min-version=VersionTLS10',
+    'invalid value "VersionTLS10" for --tls-min-version: must be "VersionTLS12" or "VersionTLS13"',
   ],
   ['--logging-format=xml', 'invalid value "xml" for --logging-format: must be "text" or "json"'],
   [
@@ -195,7 +220,7 @@ const refused: readonly (readonly [argv: string, message: string])[] = [
 
 for (const [argument, message] of refused) {
   test(`${argument} is refused`, () => {
-    assert.throws(() => configOf([argument]), { name: 'UsageError', message });
+    assert.throws(() => configOf(argument.split(' ')), { name: 'UsageError', message });
   });
 }
 

@@ -140,7 +140,7 @@ describe('the HTTP server of probes and metrics', () => {
       assert.deepEqual(await get('/debug/flags/v'), [200, '4']);
       assert.deepEqual(await put('high'), [
         400,
-        'failed set klog.logging.verbosity "high": must be a digit',
+        'failed set klog.logging.verbosity high: must be a digit',
       ]);
       assert.equal((await put('4'.repeat(2000)))[0], 413);
       assert.equal((await get('/debug/flags/v', { method: 'DELETE' }))[0], 405);
