@@ -1,4 +1,5 @@
 import { ApiError } from '../api/api-error.ts';
+import { isSecretName } from './redact.ts';
 
 /** Causes below this depth are not shown: a chain may be a circle. */
 const DEEPEST_CAUSE = 8;
@@ -47,10 +48,13 @@ function aggregateText(error: AggregateError, depth: number): string {
   return error.message ? `${error.message}: ${list}` : list;
 }
 
+/** Of an object that is no error, what it says of itself; what it holds may be anything. */
 function thrownText(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
+  const plain = (name: string, value: unknown) =>
+    value === thrown || (typeof value !== 'object' && !isSecretName(name)) ? value : undefined;
   try {
-    return JSON.stringify(thrown) ?? String(thrown);
+    return JSON.stringify(thrown, plain) ?? String(thrown);
   } catch {
     return Object.prototype.toString.call(thrown);
   }

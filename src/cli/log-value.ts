@@ -46,14 +46,17 @@ export function logValue(
   return shown(name, value, { longest, members: MOST_MEMBERS }, 0);
 }
 
+/** A secret may begin within what is shown of a text and end beyond it: so far, one is recognised. */
+const LONGEST_SECRET = 8192;
+
 /**
  * `text` without credentials, its end cut off if it has more than `longest` characters. What is half
  * a character becomes U+FFFD, as it does in UTF-8.
  */
 export function logText(text: string, longest: number = LONGEST_TEXT): string {
   if (text.length <= longest) return redactText(text.toWellFormed());
-  const start = redactText(text.slice(0, longest).toWellFormed());
-  return `${start}… (${text.length - longest} more characters)`;
+  const start = redactText(text.slice(0, longest + LONGEST_SECRET)).slice(0, longest);
+  return `${start.toWellFormed()}… (${text.length - longest} more characters)`;
 }
 
 interface Bounds {
@@ -79,8 +82,26 @@ function shown(name: string, value: unknown, bounds: Bounds, level: number): Log
       return logText(String(value));
     case 'object':
       if (value === null) return null;
-      return isSecretName(name) ? MASK : shownObject(value, bounds, level);
+      if (isSecretName(name)) return MASK;
+      return shownObject(isEnvironment(name) ? withoutValues(value) : value, bounds, level);
   }
+}
+
+/** What programs are told by their environment is often a secret. */
+function isEnvironment(name: string): boolean {
+  return name === 'env' || name === 'environment';
+}
+
+/** Names of variables, as a container has them, or as a process does. */
+function withoutValues(environment: object): readonly unknown[] {
+  return Array.isArray(environment)
+    ? environment.slice(0, MOST_MEMBERS + 1).map(withoutValue)
+    : Object.keys(environment);
+}
+
+function withoutValue(variable: unknown): unknown {
+  const hasValue = typeof variable === 'object' && variable !== null && 'value' in variable;
+  return hasValue ? { ...variable, value: MASK } : variable;
 }
 
 /** As Go spells it: JSON has no such number. */
@@ -130,14 +151,25 @@ function shownMembers(
 /** A reference if `value` is an object of Kubernetes, or the name of one and nothing else. */
 function referenceTo(value: object): ObjectReference | undefined {
   if (value instanceof ObjectReference) return value;
-  if ('metadata' in value && 'kind' in value) {
-    const { metadata } = value;
-    return typeof metadata === 'object' && metadata !== null ? namedReference(metadata) : undefined;
-  }
+  if ('metadata' in value) return referenceToObject(value, value.metadata);
   const names = Object.keys(value);
   const isName =
     names.includes('name') && names.every((key) => key === 'name' || key === 'namespace');
   return isName ? namedReference(value) : undefined;
+}
+
+/** Elements of lists have no kind; what is to be created may have no name, or the start of one. */
+function referenceToObject(value: object, metadata: unknown): ObjectReference | undefined {
+  if (typeof metadata !== 'object' || metadata === null) return undefined;
+  const named = namedReference(metadata);
+  if (named) return named;
+  if ('generateName' in metadata && typeof metadata.generateName === 'string') {
+    return namedReference({ ...metadata, name: `${metadata.generateName}…` });
+  }
+  if (!('kind' in value) || typeof value.kind !== 'string' || value.kind.endsWith('List')) {
+    return undefined;
+  }
+  return new ObjectReference(logText(`(${value.kind} without a name)`));
 }
 
 function namedReference(value: object): ObjectReference | undefined {

@@ -68,11 +68,16 @@ export class CallLog {
 
 function maskHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name,
-      /authorization|cookie|token|secret|key/.test(name) ? maskCredential(value) : value,
-    ]),
+    Object.entries(headers).map(([name, value]) => [name, maskHeader(name, value)]),
   );
+}
+
+function maskHeader(name: string, value: string): string {
+  if (/authorization|cookie|token|secret|key|^impersonate-extra-/.test(name)) {
+    return maskCredential(value);
+  }
+  // A login page is called with a token, or answers with one.
+  return name === 'location' ? value.replace(/[?#].*/s, `?${MASKED}`) : value;
 }
 
 /** Keeps the scheme, which tells what kind of credential was used. */
@@ -88,6 +93,9 @@ function presentBody(call: LoggedCall, body: string, most: number): string {
     ? `${shown.slice(0, most)} [truncated ${shown.length - most} chars]`
     : shown;
 }
+
+/** Where a JSON patch changes a variable of a container, or a copy of the whole object. */
+const CONFIDENTIAL_PATH = /\/env(?:\/|$)|last-applied-configuration$/;
 
 /** Secrets, and what carries tokens: TokenRequest, TokenReview. */
 function isConfidential(path: string): boolean {
@@ -108,6 +116,14 @@ function redactMember(key: string, value: unknown): unknown {
   if ((key === 'token' || key === 'password') && typeof value === 'string') return MASKED;
   if (key === 'env' && Array.isArray(value)) return value.map(redactVariable);
   if (!isRecord(value)) return value;
+  // An operation of a JSON patch.
+  if (
+    'value' in value &&
+    typeof value['path'] === 'string' &&
+    CONFIDENTIAL_PATH.test(value['path'])
+  ) {
+    return { ...value, value: MASKED };
+  }
   return value['kind'] === 'Secret' ? withoutData(value) : value;
 }
 

@@ -224,9 +224,10 @@ export class Exchanger {
         measured(String(response.status), bytes);
         return { kind: 'done', result };
       }
-      const body = await readBody(response);
+      const answered = await readBody(response);
+      measured(String(response.status), answered.length);
+      const body = withoutEcho(answered, credentials);
       this.#callLog.responseBody(logged, body);
-      measured(String(response.status), body.length);
       return {
         kind: 'failed',
         error: errorOf(response, body, this.describe(call)),
@@ -282,6 +283,13 @@ export class Exchanger {
   #logged({ method: verb, path }: Call): LoggedCall {
     return { verb, url: this.#server + path, path: path.split('?', 1)[0] ?? path };
   }
+}
+
+/** Who refuses credentials may quote them, and people are shown what a refusal says. */
+function withoutEcho(body: Buffer, credentials: Readonly<Record<string, string>>): Buffer {
+  const [, secret = ''] = credentials['authorization']?.split(' ') ?? [];
+  if (secret.length < 6 || !body.includes(secret)) return body;
+  return Buffer.from(body.toString('utf8').replaceAll(secret, '<masked>'));
 }
 
 /** Only what changes nothing is sent again without the server's leave. */

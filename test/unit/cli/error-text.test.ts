@@ -64,6 +64,7 @@ test('whatever was thrown has a text', () => {
   assert.equal(errorText('plain'), 'plain');
   assert.equal(errorText(undefined), 'undefined');
   assert.equal(errorText({ code: 7 }), '{"code":7}');
+  assert.equal(errorText({ kind: 'Secret', data: { key: 'a' }, token: 'b' }), '{"kind":"Secret"}');
   assert.equal(errorText(7n), '[object BigInt]');
   assert.equal(errorText(circle), '[object Object]');
 });
