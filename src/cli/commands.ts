@@ -41,13 +41,14 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
   }),
   command({
     name: 'demo',
-    summary: 'Show the controller at work, with nothing installed',
+    summary: 'Show the controllers at work, with nothing installed',
     description:
-      'Start an API server in this process, run the controller against it, and show what happens to a Count. Checks what it shows; exits with 0 if all of it is so.',
+      'Start an API server in this process, run the controllers against it, and show what each of them does. Checks what it shows; exits with 0 if all of it is so.',
     options: DEMO_OPTIONS,
     examples: [
-      ['demo', 'The story, a few seconds long'],
-      ['demo --keep', 'The same, and then stay for kubectl'],
+      ['demo', 'Every controller, half a minute at most'],
+      ['demo --only=at,foo', 'Two of them'],
+      ['demo --keep', 'And then stay for kubectl'],
     ],
     run: async (flags, world) => {
       const { demo } = await import('./commands/demo.ts');

@@ -419,6 +419,13 @@ export const SERVE_OPTIONS = {
 /** Flags of `demo`. */
 export const DEMO_OPTIONS = {
   ...COMMON_OPTIONS,
+  only: listOption({
+    group: 'Other',
+    help: 'Controllers to show, by the names that --controllers takes; empty means all',
+    default: '',
+    completion: 'controllers',
+    flagOnly: true,
+  }),
   keep: booleanOption({
     group: 'Other',
     help: 'Stay up at the end, with a kubeconfig for kubectl',

@@ -177,6 +177,12 @@ export class HttpClient implements Client {
     return this.#json({ method, path, accept, body, signal });
   }
 
+  /** A path whose answer is a text and not JSON: a Pod's log, `/metrics`. */
+  async text({ method = 'GET', path, accept = '*/*', body, signal }: RawRequest): Promise<string> {
+    const answer = await this.#exchanger.send(httpCall({ method, path, accept, body, signal }));
+    return answer.body.toString('utf8');
+  }
+
   async #write<T extends KubernetesObject>(resource: Resource<T>, write: JsonCall): Promise<T> {
     return this.#decoder.object(await this.#json(write), { resource });
   }

@@ -1,77 +1,232 @@
-import { readFile } from 'node:fs/promises';
-import { parse } from 'yaml';
-import { PODS } from '../../api/builtin.ts';
-import { COUNTS } from '../../api/generated/count.ts';
-import type { Draft, KubernetesObject } from '../../api/object.ts';
+import { fileURLToPath } from 'node:url';
+import { DEPLOYMENTS, PODS } from '../../api/builtin.ts';
 import type { ObjectName } from '../../api/object-key.ts';
 import type { Resource } from '../../api/resource.ts';
-import { collectionPath } from '../../api/resource.ts';
+import { collectionPath, objectPath } from '../../api/resource.ts';
+import { applyManifests } from '../../client/apply.ts';
 import type { Client } from '../../client/client.ts';
-import type { Table } from '../table-printer.ts';
+import type { HttpClient } from '../../client/http-client.ts';
+import { parseManifests } from '../../client/manifest.ts';
+import type { ManifestText } from '../../client/manifest.ts';
+import { readManifests } from '../../client/manifest-files.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Table, TablePrinterOptions } from '../table-printer.ts';
 import { TABLE_TYPE, tableLines } from '../table-printer.ts';
+import type { Narrator } from './narrator.ts';
+
+export interface KubectlOptions {
+  readonly client: Client & Pick<HttpClient, 'text'>;
+  readonly clock: Clock;
+  /** Told of each command, and then of what it prints. */
+  readonly narrator: Pick<Narrator, 'command' | 'output'>;
+  /** The folder that `crds` and `examples` are in. */
+  readonly root: URL;
+  readonly namespace: string;
+  readonly signal: AbortSignal;
+}
+
+/** One object of a kind. */
+export interface Named {
+  readonly resource: Resource;
+  readonly name: string;
+}
+
+const FIELD_MANAGER = 'kubectl';
 
 /**
- * What a person does with kubectl in the story: requests of the same kind, and the same output. The
- * tables are the server's own.
+ * What a person does with kubectl: requests of the same kind, and the same output. The tables are
+ * the server's own.
  */
 export class Kubectl {
-  readonly #client: Client;
+  readonly #options: KubectlOptions;
 
-  constructor(client: Client) {
-    this.#client = client;
+  constructor(options: KubectlOptions) {
+    this.#options = options;
   }
 
-  /** Creates the object that a YAML file describes. */
-  async create(resource: Resource, file: URL, namespace?: string): Promise<string> {
-    const manifest: Draft<KubernetesObject> = parse(await readFile(file, 'utf8'));
-    const metadata = { ...manifest.metadata, ...(namespace ? { namespace } : {}) };
-    const stored = await this.#client.create(
-      resource,
-      { ...manifest, metadata },
-      { fieldManager: 'kubectl' },
+  /** `kubectl apply -f crds -f examples/01-count`; resolves to what was applied. */
+  async apply(...paths: readonly string[]): Promise<readonly Named[]> {
+    const texts = await this.#read(paths);
+    this.#type(`apply ${paths.map((path) => `-f ${path}`).join(' ')}`);
+    return this.#apply(texts);
+  }
+
+  /** A file of the repository, changed by `sed` on its way to `kubectl apply -f -`. */
+  async applyChanged(path: string, pattern: RegExp, replacement: string): Promise<void> {
+    const texts = await this.#read([path]);
+    const { narrator } = this.#options;
+    narrator.command(`sed 's/${pattern.source}/${replacement}/' ${path} | kubectl apply -f -`);
+    await this.#apply(
+      texts.map(({ source, text }) => ({ source, text: text.replace(pattern, replacement) })),
     );
-    return `${kindOf(resource)}/${stored.metadata.name} created`;
   }
 
-  async scale(at: ObjectName, replicas: number): Promise<string> {
-    const patch = { type: 'merge', body: { spec: { replicas } } } as const;
-    const options = { subresource: 'scale', fieldManager: 'kubectl' };
-    await this.#client.patch(COUNTS, at, patch, options);
-    return `${kindOf(COUNTS)}/${at.name} scaled`;
+  async createDeployment(name: string, image: string): Promise<void> {
+    const { client, namespace, signal } = this.#options;
+    this.#type(`create deployment ${name} --image=${image}`);
+    const labels = { app: name };
+    await client.create(
+      DEPLOYMENTS,
+      {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name, namespace, labels },
+        spec: {
+          selector: { matchLabels: labels },
+          template: { metadata: { labels }, spec: { containers: [{ name: image, image }] } },
+        },
+      },
+      { fieldManager: FIELD_MANAGER, signal },
+    );
+    this.#print(`${titleOf(DEPLOYMENTS, name)} created`);
   }
 
-  async delete(resource: Resource, at: ObjectName): Promise<string> {
-    await this.#client.delete(resource, at, { propagationPolicy: 'Background' });
-    return `${kindOf(resource)} "${at.name}" deleted`;
+  async scale(resource: Resource, name: string, replicas: number): Promise<void> {
+    this.#type(`scale --replicas=${replicas} ${singularOf(resource)}/${name}`);
+    await this.#patch(resource, name, { spec: { replicas } }, 'scale');
+    this.#print(`${titleOf(resource, name)} scaled`);
   }
 
-  /** `kubectl get count,pods` */
-  async getCountAndPods(namespace: string): Promise<readonly string[]> {
+  async patch(resource: Resource, name: string, body: object): Promise<void> {
+    this.#type(`patch ${singularOf(resource)} ${name} --type=merge -p '${JSON.stringify(body)}'`);
+    await this.#patch(resource, name, body);
+    this.#print(`${titleOf(resource, name)} patched`);
+  }
+
+  /** `undefined` takes a label away. */
+  async label(
+    resource: Resource,
+    name: string,
+    labels: Readonly<Record<string, string | undefined>>,
+  ): Promise<void> {
+    const entries = Object.entries(labels);
+    const words = entries.map(
+      ([label, value]) => label + (value === undefined ? '-' : `=${value}`),
+    );
+    this.#type(`label ${singularOf(resource)} ${name} ${words.join(' ')}`);
+    const patched = entries.map(([label, value]) => [label, value ?? null]);
+    await this.#patch(resource, name, { metadata: { labels: Object.fromEntries(patched) } });
+    const isLess = entries.every(([, value]) => value === undefined);
+    this.#print(`${titleOf(resource, name)} ${isLess ? 'unlabeled' : 'labeled'}`);
+  }
+
+  async delete(resource: Resource, name: string): Promise<void> {
+    const { client, namespace, signal } = this.#options;
+    this.#type(`delete ${singularOf(resource)} ${name}`);
+    const options = { propagationPolicy: 'Background', signal } as const;
+    await client.delete(resource, this.#at(resource, name), options);
+    const where = resource.namespaced ? ` from ${namespace} namespace` : '';
+    this.#print(`${qualified(resource)} "${name}" deleted${where}`);
+  }
+
+  /** `kubectl get counts,pods` */
+  async get(...resources: readonly Resource[]): Promise<void> {
+    await this.#get(resources, {});
+  }
+
+  /** `kubectl get foos -o wide` */
+  async getWide(...resources: readonly Resource[]): Promise<void> {
+    await this.#get(resources, { wide: true });
+  }
+
+  /** `kubectl get events --field-selector=reason=Synced` */
+  async getEvents(selector: string): Promise<void> {
+    const path = `/api/v1/namespaces/${this.#options.namespace}/events`;
+    this.#type(`get events --field-selector=${selector}`);
+    const table = await this.#table(`${path}?fieldSelector=${encodeURIComponent(selector)}`);
+    this.#print(...tableLines(table));
+  }
+
+  /** `kubectl logs example-at-pod`; resolves to what the Pod printed. */
+  async logs(pod: string): Promise<string> {
+    const { client, signal } = this.#options;
+    this.#type(`logs ${pod}`);
+    const log = await client.text({ path: objectPath(PODS, this.#at(PODS, pod), 'log'), signal });
+    this.#print(...log.trimEnd().split('\n'));
+    return log;
+  }
+
+  async #get(
+    resources: readonly Resource[],
+    options: Pick<TablePrinterOptions, 'wide'>,
+  ): Promise<void> {
+    const { namespace } = this.#options;
+    const plurals = resources.map(({ plural }) => plural).join(',');
+    this.#type(`get ${plurals}${options.wide ? ' -o wide' : ''}`);
     const tables: (readonly string[])[] = [];
-    for (const resource of [COUNTS, PODS]) {
+    for (const resource of resources) {
       const table = await this.#table(collectionPath(resource, namespace));
       if (table.rows.length === 0) continue;
       if (tables.length > 0) tables.push(['']);
-      tables.push(tableLines(table, { namePrefix: `${kindOf(resource)}/` }));
+      const namePrefix = resources.length > 1 ? titleOf(resource, '') : '';
+      tables.push(tableLines(table, { ...options, namePrefix }));
     }
-    return tables.length === 0 ? [`No resources found in ${namespace} namespace.`] : tables.flat();
+    if (tables.length > 0) this.#print(...tables.flat());
+    else this.#print(`No resources found in ${namespace} namespace.`);
   }
 
-  /** `kubectl get events` */
-  async getEvents(namespace: string): Promise<readonly string[]> {
-    return tableLines(await this.#table(`/api/v1/namespaces/${namespace}/events`));
+  #read(paths: readonly string[]): Promise<readonly ManifestText[]> {
+    const { root, signal } = this.#options;
+    const files = paths.map((path) => fileURLToPath(new URL(path, root)));
+    return readManifests(files, { signal });
+  }
+
+  async #apply(texts: readonly ManifestText[]): Promise<readonly Named[]> {
+    const { client, clock, namespace, signal } = this.#options;
+    const applied: Named[] = [];
+    const options = { fieldManager: FIELD_MANAGER, namespace, clock, signal };
+    for await (const result of applyManifests(client, parseManifests(texts), options)) {
+      const { name } = result.manifest.object.metadata;
+      if (result.kind === 'refused') throw new Error(`${name}: ${result.refusal.message}`);
+      applied.push({ resource: result.resource, name });
+      this.#print(`${titleOf(result.resource, name)} ${result.change}`);
+    }
+    return applied;
+  }
+
+  async #patch(
+    resource: Resource,
+    name: string,
+    body: object,
+    subresource?: 'scale',
+  ): Promise<void> {
+    const { client, signal } = this.#options;
+    const options = { ...(subresource && { subresource }), fieldManager: FIELD_MANAGER, signal };
+    await client.patch(resource, this.#at(resource, name), { type: 'merge', body }, options);
   }
 
   async #table(path: string): Promise<Table> {
-    const answer = await this.#client.raw({ path, accept: TABLE_TYPE });
+    const { client, signal } = this.#options;
+    const answer = await client.raw({ path, accept: TABLE_TYPE, signal });
     if (!isTable(answer)) throw new Error(`${path} was not answered with a Table`);
     return answer;
   }
+
+  #at({ namespaced }: Resource, name: string): ObjectName {
+    return namespaced ? { namespace: this.#options.namespace, name } : { name };
+  }
+
+  #type(command: string): void {
+    this.#options.narrator.command(`kubectl ${command}`);
+  }
+
+  #print(...lines: readonly string[]): void {
+    this.#options.narrator.output(lines);
+  }
 }
 
-/** As kubectl calls it: `pod`, `count.demo.mark8s.io` */
-function kindOf({ kind, group }: Resource): string {
-  return group ? `${kind.toLowerCase()}.${group}` : kind.toLowerCase();
+function singularOf({ kind }: Resource): string {
+  return kind.toLowerCase();
+}
+
+/** As kubectl calls a kind: `pod`, `count.demo.mark8s.io` */
+function qualified(resource: Resource): string {
+  return `${singularOf(resource)}${resource.group && `.${resource.group}`}`;
+}
+
+/** As kubectl calls an object: `pod/web-0` */
+function titleOf(resource: Resource, name: string): string {
+  return `${qualified(resource)}/${name}`;
 }
 
 function isTable(answer: unknown): answer is Table {

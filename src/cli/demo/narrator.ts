@@ -48,10 +48,14 @@ export class Narrator {
     this.#print(this.#styled('dim', text));
   }
 
-  /** A command that a reader could have typed, and what it prints. */
-  command(line: string, output: readonly string[] = []): void {
+  /** A command that a reader could have typed. */
+  command(line: string): void {
     this.#print(this.#styled('bold', `$ ${line}`));
-    for (const each of output) this.#print(each);
+  }
+
+  /** What a command prints. */
+  output(lines: readonly string[]): void {
+    for (const line of lines) this.#print(line);
   }
 
   /** Something that happened just now, with the time since the beginning. */

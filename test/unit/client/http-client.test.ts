@@ -41,6 +41,21 @@ async function failure(promise: Promise<unknown>): Promise<ApiError> {
 
 const AT = { namespace: 'default', name: 'settings' };
 
+test('a text comes as it is, and a Status instead of it is an error', async (t) => {
+  const { client } = await connect(t, ({ url, headers }, response) => {
+    if (url === '/log') {
+      assert.equal(headers.accept, '*/*');
+      response.setHeader('content-type', 'text/plain').end('{"a": ü}\n');
+    } else {
+      response.statusCode = 404;
+      sendJson(response, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404 });
+    }
+  });
+  assert.equal(await client.text({ path: '/log' }), '{"a": ü}\n');
+  const error = await failure(client.text({ path: '/other' }));
+  assert.equal(error.kind, 'notFound');
+});
+
 test('each verb becomes the request Kubernetes expects', async (t) => {
   const seen: unknown[] = [];
   const { client } = await connect(

@@ -13,7 +13,8 @@ function tell(colour: boolean): string[] {
   });
   now += 1234;
   narrator.heading('Begin');
-  narrator.command('kubectl get x', ['NAME', 'x']);
+  narrator.command('kubectl get x');
+  narrator.output(['NAME', 'x']);
   narrator.moment('x  gone');
   assert.equal(narrator.verdict('True'), true);
   assert.equal(narrator.verdict('False', 'no reason'), false);

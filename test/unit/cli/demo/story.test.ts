@@ -1,68 +1,146 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { PODS } from '../../../../src/api/builtin.ts';
+import { NODES, PODS } from '../../../../src/api/builtin.ts';
 import { COUNTS } from '../../../../src/api/generated/count.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
+import { daemon } from '../../../../src/cli/daemon.ts';
 import { Kubectl } from '../../../../src/cli/demo/kubectl.ts';
 import { Narrator } from '../../../../src/cli/demo/narrator.ts';
-import { Scene } from '../../../../src/cli/demo/scene.ts';
+import type { Scene } from '../../../../src/cli/demo/scene.ts';
+import { SCENES, selectScenes } from '../../../../src/cli/demo/scenes.ts';
+import { Stage } from '../../../../src/cli/demo/stage.ts';
 import { Story } from '../../../../src/cli/demo/story.ts';
+import { watchedWith } from '../../../../src/cli/demo/watched.ts';
 import { packageRoot } from '../../../../src/cli/package.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
+import { Cluster } from '../../../../src/cluster/cluster.ts';
+import type { ClusterOptions } from '../../../../src/cluster/cluster.ts';
+import { CONTROLLERS } from '../../../../src/controllers/registry.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
+import { silentLogger } from '../../../../src/util/logger.ts';
 
-/** A stage in this process, on which nobody plays the controller. */
-function emptyStage() {
+/** A stage in this process, on which nobody plays. */
+function emptyStage(scenes: readonly Scene[] = SCENES) {
   const clock = new FakeClock();
-  const server = new ApiServer({ clock });
+  let cluster: Cluster | undefined;
+  const server = new ApiServer({ clock, kubelets: (node) => cluster?.kubelet(node) });
   const client = new HttpClient({ handler: server.handler, server: 'in-process', clock });
+  const stop = new AbortController();
   const lines: string[] = [];
   const narrator = new Narrator({
     print: (text) => lines.push(text),
     colour: false,
     monotonic: () => clock.monotonic(),
   });
-  const scene = new Scene({ client, clock, onChange: (text) => lines.push(text) }, 'default');
-  const kubectl = new Kubectl(client);
-  const story = new Story({
-    client,
-    clock,
-    kubectl,
-    narrator,
-    scene,
-    root: packageRoot(),
-    revision: () => server.revision,
-  });
-  return { clock, client, kubectl, lines, narrator, scene, story };
+  const onChange = (text: string) => lines.push(text);
+  const watched = watchedWith(scenes.flatMap(({ kinds }) => kinds));
+  const stage = new Stage({ client, clock, onChange }, 'default', watched);
+  const { signal } = stop;
+  const root = packageRoot();
+  const kubectl = new Kubectl({ client, clock, narrator, root, namespace: 'default', signal });
+  const revision = () => server.revision;
+  const story = new Story({ client, clock, kubectl, narrator, stage, revision }, scenes);
+
+  /** What the demo has besides: a cluster, and the daemon. */
+  const startAll = (options: ClusterOptions = {}) => {
+    cluster = new Cluster({ client, clock, log: silentLogger }, options);
+    const config = {
+      controllers: scenes.map(({ name }) => name),
+      namespaces: [],
+      concurrentSyncs: new Map<string, number>(),
+      podCountEvents: true,
+      resyncPeriodMs: 0,
+      leaderElection: undefined,
+      gracefulShutdownTimeoutMs: 30_000,
+      healthProbeBindAddress: undefined,
+      metricsBindAddress: undefined,
+      debugBindAddress: undefined,
+    };
+    const deps = { client, clock, log: silentLogger, random: Math.random, host: 'test' };
+    return [cluster.run(signal), daemon(deps, config).run(signal)];
+  };
+
+  /** Files are read in real time, so it cannot be said how many turns a story takes. */
+  const ended = async <T>(life: Promise<T>): Promise<T> => {
+    const fate = { isOver: false };
+    const over = life.finally(() => (fate.isOver = true));
+    over.catch(() => undefined);
+    while (!fate.isOver) await clock.advance(100);
+    return over;
+  };
+
+  /** From the beginning to the end, with the others running. */
+  const perform = async (start: () => readonly Promise<void>[]) => {
+    await ended(story.install(signal));
+    const running = [stage.run(signal), ...start()];
+    const succeeded = await ended(story.play(signal));
+    return {
+      succeeded,
+      end: async () => {
+        stop.abort(new Error('The test is over'));
+        await ended(Promise.all(running));
+      },
+    };
+  };
+
+  return { clock, client, kubectl, lines, narrator, stage, stop, story, startAll, perform, ended };
 }
 
+test('with cluster and daemon everything that is claimed is so, and nothing is left behind', async () => {
+  const { client, lines, narrator, startAll, perform, story, ended, stop } = emptyStage();
+  const { succeeded, end } = await perform(startAll);
+  assert.ok(succeeded, lines.join('\n'));
+  assert.equal(narrator.failed, 0);
+  assert.equal(narrator.passed, 34);
+  const { items: pods } = await client.list(PODS, { namespace: 'default' });
+  assert.deepEqual(pods, []);
+  const { items: nodes } = await client.list(NODES);
+  assert.deepEqual(
+    nodes.map(({ metadata }) => metadata.labels),
+    [{ 'kubernetes.io/hostname': 'node-1' }],
+  );
+  assert.ok(await ended(story.leave(stop.signal)), lines.join('\n'));
+  assert.equal(lines.at(-1), '✓ All of them are ready');
+  await end();
+});
+
+test('a cluster without garbage collection is found out', async () => {
+  const { lines, perform, startAll } = emptyStage(selectScenes(['count']));
+  const { succeeded, end } = await perform(() => startAll({ garbageCollection: false }));
+  assert.equal(succeeded, false);
+  assert.equal(
+    lines.at(-1),
+    '✗ The Count is gone, and the garbage collector took its Pods: still there: test-count-0, test-count-1',
+  );
+  await end();
+});
+
 describe('without a controller', () => {
-  test('the story ends at the first thing that is not so, and says what', async () => {
-    const { clock, lines, narrator, scene, story } = emptyStage();
-    const stop = new AbortController();
-    assert.ok(await story.install(stop.signal));
-    const watching = scene.run(stop.signal);
-    const life = { ended: false };
-    const played = story.play(stop.signal).finally(() => (life.ended = true));
-    // Files are read in real time, so it cannot be said how many turns that takes.
-    while (!life.ended) await clock.advance(1000);
-    assert.equal(await played, false);
-    assert.equal(narrator.failed, 1);
-    assert.ok(
-      lines.includes(
-        '✗ 3 Pods, test-count-0 to test-count-2, are ready; the Count is healthy: test-count-0 does not exist',
-      ),
-      lines.join('\n'),
-    );
-    stop.abort();
-    await watching;
-  });
+  const firstClaims: Readonly<Record<string, string>> = {
+    count:
+      '3 Pods, test-count-0 to test-count-2, are ready; the Count is healthy: test-count-0 does not exist',
+    webapp:
+      "2 of 2 replicas are available, behind a Service of the WebApp's own: the status is out of date",
+    at: 'The command ended well: DONE: the status says nothing',
+    foo: 'The Foo has one Deployment, example-foo, with 1 of 1 replicas available: it has none',
+    'pod-count': 'Each new Pod was told the count: web is not available',
+  };
+
+  for (const scene of SCENES) {
+    test(`the scene of ${scene.name} ends at the first thing that is not so, and says what`, async () => {
+      const { lines, narrator, perform } = emptyStage([scene]);
+      const { succeeded, end } = await perform(() => []);
+      assert.equal(succeeded, false);
+      assert.equal(narrator.failed, 1);
+      assert.equal(lines.at(-1), `✗ ${firstClaims[scene.name]}`);
+      await end();
+    });
+  }
 
   test('the story can be broken off', async () => {
-    const { scene, story } = emptyStage();
-    const stop = new AbortController();
-    await story.install(stop.signal);
-    const watching = scene.run(stop.signal);
+    const { stage, stop, story, ended } = emptyStage();
+    await ended(story.install(stop.signal));
+    const watching = stage.run(stop.signal);
     const played = story.play(stop.signal);
     await settle(50);
     stop.abort(new Error('enough'));
@@ -71,11 +149,28 @@ describe('without a controller', () => {
   });
 });
 
-test('the scene tells each change once, in a few words', async () => {
-  const { client, lines, scene, story } = emptyStage();
-  const stop = new AbortController();
-  await story.install(stop.signal);
-  const watching = scene.run(stop.signal);
+test('every controller has a scene, and every scene is of a controller', () => {
+  assert.deepEqual(
+    SCENES.map(({ name }) => name),
+    [...CONTROLLERS.keys()],
+  );
+});
+
+test('scenes are chosen by the names of controllers, and played in their own order', () => {
+  const chosen = (...only: string[]) => selectScenes(only).map(({ name }) => name);
+  assert.deepEqual(chosen('foo', 'at'), ['at', 'foo']);
+  assert.deepEqual(chosen(), [...CONTROLLERS.keys()]);
+  assert.throws(() => selectScenes(['count', 'webap']), {
+    name: 'UsageError',
+    message:
+      'no controller is called "webap": --only takes count, webapp, at, foo, pod-count; did you mean webapp?',
+  });
+});
+
+test('the stage tells each change once, in a few words', async () => {
+  const { client, lines, stage, stop, story, ended } = emptyStage();
+  await ended(story.install(stop.signal));
+  const watching = stage.run(stop.signal);
   await settle();
   lines.length = 0;
   const pod = await client.create(PODS, {
@@ -106,19 +201,26 @@ test('the scene tells each change once, in a few words', async () => {
     'pod/p  Terminating',
     'pod/p  gone',
   ]);
-  assert.equal(scene.podsSeen, 1);
+  assert.deepEqual(stage.linesOf('pod/p').at(-1), 'gone');
+  assert.equal(stage.podsSeen, 1);
   stop.abort();
   await watching;
 });
 
 test('tables are those of the server', async () => {
-  const { kubectl, story } = emptyStage();
-  await story.install(new AbortController().signal);
-  assert.deepEqual(await kubectl.getCountAndPods('default'), [
+  const { kubectl, lines, stop, story, ended } = emptyStage();
+  await ended(story.install(stop.signal));
+  await kubectl.get(COUNTS, PODS);
+  assert.deepEqual(lines.slice(-2), [
+    '$ kubectl get counts,pods',
     'No resources found in default namespace.',
   ]);
-  await kubectl.create(COUNTS, new URL('examples/01-count/count.yaml', packageRoot()), 'default');
-  const [heading, row] = await kubectl.getCountAndPods('default');
+  await kubectl.apply('examples/01-count');
+  lines.length = 0;
+  await kubectl.get(COUNTS, PODS);
+  const [, heading, row] = lines;
   assert.match(heading ?? '', /^NAME +DESIRED +READY +HEALTHY +AGE$/);
   assert.match(row ?? '', /^count\.demo\.mark8s\.io\/test-count +3 /);
+  await kubectl.getWide(COUNTS);
+  assert.match(lines.at(-2) ?? '', /^NAME +DESIRED +READY +HEALTHY +APP +REASON +AGE$/);
 });

@@ -1,0 +1,149 @@
+import { PODS } from '../../../api/builtin.ts';
+import type { Pod } from '../../../api/builtin.ts';
+import { COUNTS } from '../../../api/generated/count.ts';
+import { COMPONENT } from '../../../controllers/count/pod.ts';
+import type { Act } from '../act.ts';
+import type { Scene } from '../scene.ts';
+import { eventsOf, isReady, namesOf, ownedBy, recordings } from '../view.ts';
+import type { View } from '../view.ts';
+
+const NAME = 'test-count';
+
+/** As many Pods as asked for: three, five, two, and one that is killed. */
+export const countScene: Scene = {
+  name: 'count',
+  kinds: [COUNTS],
+  sample: 'examples/01-count',
+  play: async (act) => {
+    const { kubectl } = act;
+    act.heading('A Count of three');
+    await kubectl.apply('examples/01-count');
+    let view = await reached(act, 3);
+    await kubectl.get(COUNTS, PODS);
+    await kubectl.getEvents(`source=${COMPONENT}`);
+    act.claim('Each Pod belongs to the Count, by uid', strays(view));
+    act.claim('Event Synced, from count-controller: Count synced successfully', unsaid(view));
+
+    act.heading('Two more');
+    let before = uidsOf(view);
+    await kubectl.scale(COUNTS, NAME, 5);
+    view = await reached(act, 5);
+    await kubectl.get(COUNTS, PODS);
+    act.claim('The first three were left alone', touched(before, view));
+
+    act.heading('Three fewer');
+    before = uidsOf(view, [0, 1]);
+    await kubectl.scale(COUNTS, NAME, 2);
+    view = await reached(act, 2);
+    await kubectl.get(COUNTS, PODS);
+    act.claim('The highest ordinals went; the first two were left alone', touched(before, view));
+
+    act.heading('A Pod is killed');
+    before = uidsOf(view, [0]);
+    const killed = view(PODS).get(podName(1))?.metadata.uid;
+    await kubectl.delete(PODS, podName(1));
+    view = await reached(act, 2, killed);
+    await kubectl.get(COUNTS, PODS);
+    act.claim(`Another Pod took the place of ${podName(1)}`, sameUid(view, killed));
+    act.claim(`${podName(0)} was left alone`, touched(before, view));
+
+    act.heading('Nothing to do');
+    await act.rest();
+
+    act.heading('A Count is deleted');
+    await kubectl.delete(COUNTS, NAME);
+    await act.reached('The Count is gone, and the garbage collector took its Pods', (now) => {
+      const left = [...now(COUNTS).values(), ...now(PODS).values()];
+      return left.length === 0 ? undefined : `still there: ${namesOf(left)}`;
+    });
+    await kubectl.get(COUNTS, PODS);
+  },
+};
+
+/**
+ * Waits until exactly `wanted` Pods are there and ready, and the Count and a new `Synced` event say
+ * so.
+ *
+ * @param unwanted uid of a Pod that must have gone
+ */
+function reached(act: Act, wanted: number, unwanted?: string): Promise<View> {
+  const told = syncedIn(act.stage.view);
+  return act.reached(
+    `${wanted} Pods, ${podName(0)} to ${podName(wanted - 1)}, are ready; the Count is healthy`,
+    (view) => {
+      const pods = view(PODS);
+      if ([...pods.values()].some(({ metadata }) => metadata.uid === unwanted)) {
+        return 'the old Pod is still there';
+      }
+      return (
+        missingPods(pods, wanted) ??
+        missingStatus(view, wanted) ??
+        (syncedIn(view) > told ? undefined : 'no event Synced')
+      );
+    },
+  );
+}
+
+function missingPods(pods: ReadonlyMap<string, Pod>, wanted: number): string | undefined {
+  for (let ordinal = 0; ordinal < wanted; ordinal++) {
+    const pod = pods.get(podName(ordinal));
+    if (!pod) return `${podName(ordinal)} does not exist`;
+    if (!isReady(pod)) return `${podName(ordinal)} is not ready`;
+  }
+  return pods.size === wanted ? undefined : `there are ${pods.size} Pods, not ${wanted}`;
+}
+
+function missingStatus(view: View, wanted: number): string | undefined {
+  const count = view(COUNTS).get(NAME);
+  if (!count) return 'the Count does not exist';
+  const { observedGeneration, healthy, replicas, readyReplicas } = count.status ?? {};
+  if (observedGeneration !== count.metadata.generation) return 'the status is out of date';
+  return healthy && replicas === wanted && readyReplicas === wanted
+    ? undefined
+    : `the status says ${JSON.stringify({ healthy, replicas, readyReplicas })}`;
+}
+
+function strays(view: View): string | undefined {
+  const count = view(COUNTS).get(NAME);
+  const owned = new Set(count ? ownedBy(view(PODS), count) : []);
+  const others = [...view(PODS).values()].filter((pod) => !owned.has(pod));
+  return others.length === 0 ? undefined : `not so ${namesOf(others)}`;
+}
+
+function unsaid(view: View): string | undefined {
+  const [event] = eventsOf(view, 'Synced');
+  return event?.source?.component === COMPONENT && event.message === 'Count synced successfully'
+    ? undefined
+    : `the server has ${JSON.stringify(event?.message)} from ${JSON.stringify(event?.source)}`;
+}
+
+function syncedIn(view: View): number {
+  return recordings(
+    eventsOf(view, 'Synced').filter(({ source }) => source?.component === COMPONENT),
+  );
+}
+
+function podName(ordinal: number): string {
+  return `${NAME}-${ordinal}`;
+}
+
+/** Uids by name: of all Pods, or of those with the given ordinals. */
+function uidsOf(view: View, ordinals?: readonly number[]): ReadonlyMap<string, string> {
+  const names = ordinals?.map(podName);
+  return new Map(
+    [...view(PODS)]
+      .filter(([name]) => names?.includes(name) ?? true)
+      .map(([name, { metadata }]) => [name, metadata.uid]),
+  );
+}
+
+/** Which of the Pods are not the same any more. */
+function touched(before: ReadonlyMap<string, string>, view: View): string | undefined {
+  const others = [...before].filter(([name, uid]) => view(PODS).get(name)?.metadata.uid !== uid);
+  return others.length === 0 ? undefined : `not so ${others.map(([name]) => name).join(', ')}`;
+}
+
+function sameUid(view: View, uid: string | undefined): string | undefined {
+  const now = view(PODS).get(podName(1))?.metadata.uid;
+  return now !== undefined && now !== uid ? undefined : `its uid is ${now}`;
+}

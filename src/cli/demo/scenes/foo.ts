@@ -1,0 +1,88 @@
+import { DEPLOYMENTS, PODS } from '../../../api/builtin.ts';
+import { rolloutOf } from '../../../api/deployment.ts';
+import { FOOS } from '../../../api/generated/foo.ts';
+import { controllerOf } from '../../../api/owner-reference.ts';
+import type { Act } from '../act.ts';
+import type { Scene } from '../scene.ts';
+import { eventsOf, holds, namesOf, ownedBy } from '../view.ts';
+import type { View } from '../view.ts';
+
+const NAME = 'example-foo';
+
+/** sample-controller's Foo: a Deployment that follows it, and others that it leaves alone. */
+export const fooScene: Scene = {
+  name: 'foo',
+  kinds: [FOOS],
+  sample: 'examples/04-foo',
+  complaint: /already exists and is not managed by Foo/,
+  play: async (act) => {
+    const { kubectl } = act;
+    act.heading('A Foo, and its Deployment');
+    await kubectl.apply('examples/04-foo');
+    await reached(act, 'example-foo', 1);
+    await kubectl.get(FOOS, DEPLOYMENTS);
+
+    act.heading('Somebody scales the Deployment, and it is put back');
+    await kubectl.scale(DEPLOYMENTS, 'example-foo', 3);
+    await reached(act, 'example-foo', 1);
+
+    act.heading('Another name for it');
+    const spec = { deploymentName: 'renamed', replicas: 2 };
+    await kubectl.patch(FOOS, NAME, { spec });
+    await reached(act, 'renamed', 2);
+    await kubectl.get(FOOS, DEPLOYMENTS);
+
+    act.heading("Somebody else's Deployment");
+    await kubectl.createDeployment('theirs', 'nginx');
+    await kubectl.patch(FOOS, NAME, { spec: { deploymentName: 'theirs' } });
+    await act.reached('The Foo says that it is not its own, and leaves it alone', (view) => {
+      const foo = view(FOOS).get(NAME);
+      const [event] = eventsOf(view, 'ErrResourceExists', foo?.metadata.uid);
+      if (!foo || !holds(foo, 'Stalled')) return 'it is not Stalled';
+      if (!event) return 'there is no event ErrResourceExists';
+      return touched(view);
+    });
+    await kubectl.getWide(FOOS);
+
+    act.heading('A Foo is deleted');
+    await kubectl.delete(FOOS, NAME);
+    await act.reached('The Foo is gone with its Deployment; theirs is there', (view) => {
+      const left = [...view(FOOS).values(), ...view(DEPLOYMENTS).values()];
+      return namesOf(left) === 'theirs' ? touched(view) : `there are ${namesOf(left)}`;
+    });
+    await kubectl.delete(DEPLOYMENTS, 'theirs');
+    await act.sight((view) => (view(PODS).size === 0 ? undefined : 'there are Pods'));
+  },
+};
+
+/** Waits until the Foo has one Deployment, of this name, with so many Pods, and is ready. */
+function reached(act: Act, deploymentName: string, replicas: number): Promise<View> {
+  const claim = `The Foo has one Deployment, ${deploymentName}, with ${replicas} of ${replicas} replicas available`;
+  return act.reached(claim, (view) => {
+    const foo = view(FOOS).get(NAME);
+    if (!foo) return 'the Foo does not exist';
+    const owned = ownedBy(view(DEPLOYMENTS), foo);
+    const [deployment] = owned;
+    if (owned.length !== 1 || deployment?.metadata.name !== deploymentName) {
+      return `it has ${namesOf(owned) || 'none'}`;
+    }
+    const { wanted, isComplete } = rolloutOf(deployment);
+    if (wanted !== replicas) return `the Deployment asks for ${wanted}`;
+    if (!isComplete) return 'the Deployment is not rolled out';
+    if (view(PODS).size !== replicas) return `there are ${view(PODS).size} Pods`;
+    const { observedGeneration, availableReplicas } = foo.status ?? {};
+    if (observedGeneration !== foo.metadata.generation) return 'the status is out of date';
+    return holds(foo, 'Ready') && availableReplicas === replicas
+      ? undefined
+      : `the status says ${availableReplicas}`;
+  });
+}
+
+function touched(view: View): string | undefined {
+  const theirs = view(DEPLOYMENTS).get('theirs');
+  if (!theirs) return 'their Deployment is gone';
+  const { generation, deletionTimestamp } = theirs.metadata;
+  return generation === 1 && deletionTimestamp === undefined && !controllerOf(theirs)
+    ? undefined
+    : 'their Deployment was changed';
+}

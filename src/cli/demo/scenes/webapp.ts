@@ -1,0 +1,115 @@
+import { DEPLOYMENTS, PODS, SERVICES } from '../../../api/builtin.ts';
+import type { Service } from '../../../api/builtin.ts';
+import { WEB_APPS } from '../../../api/generated/web-app.ts';
+import type { WebApp } from '../../../api/generated/web-app.ts';
+import type { KubernetesObject } from '../../../api/object.ts';
+import { compareResourceVersions } from '../../../api/resource-version.ts';
+import { FINALIZER } from '../../../controllers/webapp/children.ts';
+import type { Act } from '../act.ts';
+import type { Scene } from '../scene.ts';
+import { holds, isReady, namesOf, ownedBy } from '../view.ts';
+import type { View } from '../view.ts';
+
+const NAME = 'webapp-sample';
+
+/** The conditions of the tasks, in the order of the pipeline. */
+const TASKS = ['DeploymentDone', 'ServiceDone', 'RolloutDone'];
+
+/** A pipeline of tasks: forward, further, and backward. */
+export const webAppScene: Scene = {
+  name: 'webapp',
+  kinds: [WEB_APPS],
+  sample: 'examples/02-webapp',
+  play: async (act) => {
+    const { kubectl } = act;
+    act.heading('A WebApp: Deployment, Service, rollout');
+    await kubectl.apply('examples/02-webapp');
+    const view = await reached(act, 2);
+    await kubectl.get(WEB_APPS);
+    await kubectl.get(DEPLOYMENTS, PODS);
+    act.claim(`Each task has its condition: ${TASKS.join(', ')}`, undone(view));
+    act.claim('A finalizer keeps the WebApp until its tasks are taken down', unkept(view));
+
+    act.heading('One replica more');
+    await kubectl.scale(WEB_APPS, NAME, 3);
+    await reached(act, 3);
+    await kubectl.get(WEB_APPS);
+
+    act.heading('And backward');
+    const before = act.stage.gone.length;
+    await kubectl.delete(WEB_APPS, NAME);
+    await act.reached('The WebApp and all it had are gone', (now) => {
+      const left = [
+        ...now(WEB_APPS).values(),
+        ...now(DEPLOYMENTS).values(),
+        ...[...now(SERVICES).values()].filter(isOurs),
+        ...now(PODS).values(),
+      ];
+      return left.length === 0 ? undefined : `still there: ${namesOf(left)}`;
+    });
+    await kubectl.get(WEB_APPS, DEPLOYMENTS, PODS);
+    act.claim(
+      'First went the Service, then the Deployment, and last the WebApp',
+      wrongOrder(act.stage.gone.slice(before), ['Service', 'Deployment', 'WebApp']),
+    );
+  },
+};
+
+function reached(act: Act, wanted: number): Promise<View> {
+  return act.reached(
+    `${wanted} of ${wanted} replicas are available, behind a Service of the WebApp's own`,
+    (view) => {
+      const webapp = view(WEB_APPS).get(NAME);
+      if (!webapp) return 'the WebApp does not exist';
+      return missingStatus(webapp, wanted) ?? missingChildren(view, webapp, wanted);
+    },
+  );
+}
+
+function missingStatus(webapp: WebApp, wanted: number): string | undefined {
+  const { observedGeneration, availableReplicas } = webapp.status ?? {};
+  if (observedGeneration !== webapp.metadata.generation) return 'the status is out of date';
+  if (!holds(webapp, 'Ready')) return 'it is not Ready';
+  return availableReplicas === wanted ? undefined : `${availableReplicas} replicas are available`;
+}
+
+function missingChildren(view: View, webapp: WebApp, wanted: number): string | undefined {
+  const [deployment] = ownedBy(view(DEPLOYMENTS), webapp);
+  const [service] = ownedBy(view(SERVICES), webapp);
+  if (!deployment) return 'it has no Deployment';
+  if (!service) return 'it has no Service';
+  const available = deployment.status?.availableReplicas;
+  if (available !== wanted) return `the Deployment has ${available} available replicas`;
+  const ready = [...view(PODS).values()].filter((pod) => isReady(pod));
+  return ready.length === wanted ? undefined : `${ready.length} Pods are ready`;
+}
+
+function undone(view: View): string | undefined {
+  const webapp = view(WEB_APPS).get(NAME);
+  const open = TASKS.filter((type) => !webapp || !holds(webapp, type));
+  return open.length === 0 ? undefined : `not so ${open.join(', ')}`;
+}
+
+function unkept(view: View): string | undefined {
+  const { finalizers = [] } = view(WEB_APPS).get(NAME)?.metadata ?? {};
+  return finalizers.includes(FINALIZER) ? undefined : `it has ${JSON.stringify(finalizers)}`;
+}
+
+/** The Service of the API server is nobody's. */
+function isOurs({ metadata }: Service): boolean {
+  return metadata.ownerReferences !== undefined;
+}
+
+/** Watches of several kinds arrive in no order; what the server wrote has one. */
+function wrongOrder(
+  gone: readonly KubernetesObject[],
+  kinds: readonly string[],
+): string | undefined {
+  const order = gone
+    .filter(({ kind }) => kinds.includes(kind))
+    .toSorted((a, b) =>
+      compareResourceVersions(a.metadata.resourceVersion, b.metadata.resourceVersion),
+    )
+    .map(({ kind }) => kind);
+  return order.join() === kinds.join() ? undefined : `the order was ${order.join(', ')}`;
+}

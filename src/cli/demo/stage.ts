@@ -1,0 +1,160 @@
+import { PODS } from '../../api/builtin.ts';
+import type { KubernetesObject } from '../../api/object.ts';
+import type { Resource } from '../../api/resource.ts';
+import { groupResourceOf } from '../../api/resource.ts';
+import type { Client } from '../../client/client.ts';
+import type { Clock } from '../../util/clock.ts';
+import { runAll } from '../../util/run-all.ts';
+import type { Runnable } from '../../util/runnable.ts';
+import type { Missing, View } from './view.ts';
+import { titled } from './watched.ts';
+import type { Watched } from './watched.ts';
+
+export interface StageDeps {
+  readonly client: Pick<Client, 'list' | 'watch'>;
+  readonly clock: Clock;
+  /** Told of each change in words. */
+  readonly onChange: (text: string) => void;
+}
+
+type Objects = ReadonlyMap<string, ReadonlyMap<string, KubernetesObject>>;
+
+/**
+ * The objects of one namespace, and the nodes, as plain watches tell them: an observer that owes
+ * nothing to the caches of the daemon it looks at.
+ */
+export class Stage implements Runnable {
+  readonly name = 'stage';
+  readonly #deps: StageDeps;
+  readonly #namespace: string;
+  readonly #watched: readonly Watched[];
+  readonly #objects: ReadonlyMap<string, Map<string, KubernetesObject>>;
+  readonly #waiters = new Set<() => void>();
+  readonly #gone: KubernetesObject[] = [];
+  readonly #lines: string[] = [];
+  #podsSeen = 0;
+
+  constructor(deps: StageDeps, namespace: string, watched: readonly Watched[]) {
+    this.#deps = deps;
+    this.#namespace = namespace;
+    this.#watched = watched;
+    this.#objects = new Map(watched.map(({ resource }) => [groupResourceOf(resource), new Map()]));
+  }
+
+  /** What the watches have told so far. */
+  get view(): View {
+    return viewOf(this.#objects);
+  }
+
+  /** How many Pods there have been. */
+  get podsSeen(): number {
+    return this.#podsSeen;
+  }
+
+  /** What has gone, as it was last, in the order in which the watches told it. */
+  get gone(): readonly KubernetesObject[] {
+    return this.#gone;
+  }
+
+  /** All that was told of one object so far (`at/example-at`), in order. */
+  linesOf(title: string): readonly string[] {
+    const start = `${title}  `;
+    return this.#lines
+      .filter((line) => line.startsWith(start))
+      .map((line) => line.slice(start.length));
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await runAll(
+      this.#watched.map((watched) => (stop) => this.#follow(watched, stop)),
+      signal,
+    );
+  }
+
+  /** Asks the server itself. */
+  async snapshot(signal: AbortSignal): Promise<View> {
+    const lists = this.#watched.map(async ({ resource }) => {
+      const { items } = await this.#deps.client.list(resource, {
+        ...this.#scopeOf(resource),
+        signal,
+      });
+      const byName = new Map(items.map((object) => [object.metadata.name, object]));
+      return [groupResourceOf(resource), byName] as const;
+    });
+    return viewOf(new Map(await Promise.all(lists)));
+  }
+
+  /**
+   * Resolves as soon as `missing` finds nothing missing any more, or at `deadlineMs`
+   * (`Clock.monotonic()`): with what was missing then.
+   */
+  async until(
+    missing: Missing,
+    deadlineMs: number,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    for (;;) {
+      const reason = missing(this.view);
+      const left = deadlineMs - this.#deps.clock.monotonic();
+      if (reason === undefined || left <= 0) return reason;
+      signal.throwIfAborted();
+      await this.#change(left, signal);
+    }
+  }
+
+  /** Resolves at the next change, after `ms`, or when `signal` aborts. */
+  async #change(ms: number, signal: AbortSignal): Promise<void> {
+    const wake = new AbortController();
+    const waiter = () => wake.abort();
+    this.#waiters.add(waiter);
+    signal.addEventListener('abort', waiter, { once: true });
+    try {
+      await this.#deps.clock.sleep(ms, wake.signal);
+    } finally {
+      signal.removeEventListener('abort', waiter);
+      this.#waiters.delete(waiter);
+    }
+  }
+
+  async #follow(watched: Watched, signal: AbortSignal): Promise<void> {
+    const { client } = this.#deps;
+    const { resource } = watched;
+    const objects = this.#objects.get(groupResourceOf(resource));
+    const stream = await client.watch(resource, { ...this.#scopeOf(resource), signal });
+    for await (const event of stream) {
+      if (event.type === 'error') throw event.error;
+      if (event.type === 'bookmark' || !objects) continue;
+      const { object, type } = event;
+      const { name } = object.metadata;
+      const before = objects.get(name);
+      if (type === 'deleted') {
+        objects.delete(name);
+        this.#gone.push(object);
+        this.#tell(titled(object, 'gone'));
+      } else {
+        objects.set(name, object);
+        const text = watched.line(object);
+        if (text !== undefined && !(before && text === watched.line(before))) this.#tell(text);
+      }
+      if (resource === PODS && type === 'added') this.#podsSeen++;
+      for (const wake of this.#waiters) wake();
+    }
+  }
+
+  #tell(line: string): void {
+    this.#lines.push(line);
+    this.#deps.onChange(line);
+  }
+
+  #scopeOf({ namespaced }: Resource): { readonly namespace?: string } {
+    return namespaced ? { namespace: this.#namespace } : {};
+  }
+}
+
+function viewOf(objects: Objects): View {
+  return <T extends KubernetesObject>(resource: Resource<T>) => {
+    const known = objects.get(groupResourceOf(resource));
+    // What is filed under a resource came from its list or watch, which carry its type.
+    return (known ?? new Map()) as ReadonlyMap<string, T>;
+  };
+}
