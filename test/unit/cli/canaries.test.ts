@@ -136,7 +136,7 @@ test('what requests and answers hold', async () => {
     const replace = {
       op: 'replace' as const,
       path: '/spec/containers/0/env/0/value',
-      value: CANARY,
+      value: `${CANARY}2`,
     };
     const annotate = {
       op: 'add' as const,
