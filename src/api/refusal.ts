@@ -1,14 +1,20 @@
-/** A request that no authorizer allowed, as far as names in it mean nothing to a shell. */
-export interface Refusal {
-  readonly user: string;
+/** What an authorizer allows, or does not. */
+export interface Permission {
   readonly verb: string;
   /** Plural name, without the subresource. */
   readonly resource: string;
-  readonly subresource: string | undefined;
+  readonly subresource?: string | undefined;
   /** Empty for the core group. */
   readonly group: string;
   /** Absent: all of them, or the resource has none. */
-  readonly namespace: string | undefined;
+  readonly namespace?: string | undefined;
+  /** Of the one object it is about. */
+  readonly name?: string | undefined;
+}
+
+/** A request that no authorizer allowed, as far as names in it mean nothing to a shell. */
+export interface Refusal extends Permission {
+  readonly user: string;
 }
 
 /** What an API server says when no authorizer allows a request, whichever it asks. */
@@ -28,23 +34,37 @@ export function parseRefusal(message: string): Refusal | undefined {
 }
 
 /** `counts.demo.mark8s.io`, as kubectl takes it. */
-export function qualifiedResource({ resource, group }: Refusal): string {
+export function qualifiedResource({ resource, group }: Permission): string {
   return group ? `${resource}.${group}` : resource;
 }
 
-/** The command that asks whether the request would be allowed by now. */
-export function canI(refusal: Refusal): string {
-  const { user, verb, subresource, namespace } = refusal;
+/**
+ * The command that asks whether the request would be allowed by now.
+ *
+ * @param asked of whom; absent: of who runs the command
+ */
+export function canI(asked: Permission & { readonly user?: string | undefined }): string {
+  const { user, verb, subresource, namespace, name } = asked;
+  const object = name === undefined ? '' : `/${name}`;
   return [
-    `kubectl auth can-i ${verb} ${qualifiedResource(refusal)}`,
+    `kubectl auth can-i ${verb} ${qualifiedResource(asked)}${object}`,
     ...(subresource === undefined ? [] : [`--subresource=${subresource}`]),
     namespace === undefined ? '--all-namespaces' : `--namespace=${namespace}`,
-    `--as=${user}`,
+    ...(user !== undefined && PLAIN.test(user) ? [`--as=${user}`] : []),
   ].join(' ');
 }
 
-/** The rule of a role that would allow the request. */
-export function missingRule({ verb, resource, subresource, group }: Refusal): string {
-  const name = subresource === undefined ? resource : `${resource}/${subresource}`;
-  return `{apiGroups: ["${group}"], resources: ["${name}"], verbs: ["${verb}"]}`;
+/**
+ * The rule of a role that would allow the request.
+ *
+ * @param verbs more than the one, where several are missing
+ */
+export function missingRule(
+  { verb, resource, subresource, group, name }: Permission,
+  verbs: readonly string[] = [verb],
+): string {
+  const plural = subresource === undefined ? resource : `${resource}/${subresource}`;
+  const names = name === undefined ? '' : `resourceNames: ["${name}"], `;
+  const list = verbs.map((each) => `"${each}"`).join(', ');
+  return `{apiGroups: ["${group}"], resources: ["${plural}"], ${names}verbs: [${list}]}`;
 }

@@ -4,6 +4,7 @@ import { versionLine } from './commands/version.ts';
 import { EXIT_OK } from './exit-codes.ts';
 import {
   APPLY_OPTIONS,
+  CHECK_OPTIONS,
   COMMON_OPTIONS,
   DEMO_OPTIONS,
   GENERATE_OPTIONS,
@@ -80,6 +81,24 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     run: async (flags, world) => {
       const { apply } = await import('./commands/apply.ts');
       return apply(flags.values, world);
+    },
+  }),
+  command({
+    name: 'check',
+    summary: 'Look whether the controllers could work; say what is missing',
+    description:
+      'Look at all that the controllers need of a cluster: that its API server answers, and in time; its version; the clocks; the CustomResourceDefinitions; every right; and who holds the Lease. Takes the flags of run, environment and configuration file included. Changes nothing; exits with 1 if anything failed.',
+    options: CHECK_OPTIONS,
+    examples: [
+      ['check --controllers=count --namespaces=dev', 'What is going to be run, as it will be run'],
+      [
+        'check --leader-elect --as=system:serviceaccount:crd-controller-system:crd-controller',
+        'May the installed one do its work?',
+      ],
+    ],
+    run: async (flags, world) => {
+      const { check } = await import('./commands/check.ts');
+      return check(flags, world);
     },
   }),
   command({

@@ -1,15 +1,14 @@
-import { readFileSync } from 'node:fs';
 import { CONTROLLERS, DEFAULT_CONTROLLERS } from '../../controllers/registry.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { namespaceName } from '../cluster-access.ts';
 import type { World } from '../command.ts';
 import { selectControllers } from '../controller-selection.ts';
 import { EXIT_OK, UsageError } from '../exit-codes.ts';
+import { readDeployed } from '../manifests/deployed.ts';
 import { installation } from '../manifests/installation.ts';
 import type { WantedController } from '../manifests/installation.ts';
 import type { OptionValues } from '../option.ts';
 import type { MANIFESTS_OPTIONS } from '../options.ts';
-import { packageRoot } from '../package.ts';
 
 /**
  * Prints the manifests of an installation: those of this build, changed as flags ask for.
@@ -32,10 +31,6 @@ export async function manifests(
   });
   print(text.trimEnd());
   return EXIT_OK;
-}
-
-function readDeployed(path: string): string {
-  return readFileSync(new URL(`hack/deploy/${path}`, packageRoot()), 'utf8');
 }
 
 /** Undefined for what is on by default, of which the manifests need not speak. */

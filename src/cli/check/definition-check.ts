@@ -1,0 +1,91 @@
+import { isApiError } from '../../api/api-error.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../api/builtin.ts';
+import type { CustomResourceDefinition } from '../../api/builtin.ts';
+import { groupResourceOf } from '../../api/resource.ts';
+import type { Resource } from '../../api/resource.ts';
+import type { Client } from '../../client/client.ts';
+import { isRecord } from '../../client/json.ts';
+import { errorText } from '../error-text.ts';
+import { failed, ok } from './row.ts';
+import type { Row } from './row.ts';
+
+/** What installs the definitions that fit this build. */
+const INSTALL =
+  'crd-controller manifests --only=crds | kubectl apply --server-side --force-conflicts -f -';
+
+/**
+ * Whether the definition of `resource` is there, Established, and serves the version we use. Who may
+ * not read definitions, as our own service account, is told by whether the version is served.
+ */
+export async function checkDefinition(
+  client: Client,
+  resource: Resource,
+  signal: AbortSignal,
+): Promise<Row> {
+  const name = groupResourceOf(resource);
+  const check = `CRD ${name}`;
+  try {
+    const crd = await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, { signal });
+    return judge(check, crd, resource.version);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isApiError(error, 'notFound')) return failed(check, 'it is not installed', ...installing());
+    if (!isApiError(error, 'forbidden')) return failed(check, errorText(error));
+    return checkServed(client, resource, check, signal);
+  }
+}
+
+function judge(check: string, crd: CustomResourceDefinition, version: string): Row {
+  const { conditions = [] } = crd.status ?? {};
+  const refusal = conditions.find(
+    ({ type, status }) => (type === 'Established' || type === 'NamesAccepted') && status !== 'True',
+  );
+  if (refusal) {
+    return failed(
+      check,
+      `it is not served: ${refusal.type} is ${refusal.status}, ${refusal.reason ?? ''}: ${refusal.message ?? ''}`,
+      'Another definition may have its names, see: kubectl get crds',
+    );
+  }
+  if (!conditions.some(({ type }) => type === 'Established')) {
+    return failed(check, 'it is not Established yet', 'Wait a moment, and check again');
+  }
+  if (crd.metadata.deletionTimestamp !== undefined) {
+    return failed(
+      check,
+      'it is being deleted, and waits for its objects to go',
+      'Wait until it is gone, and install it again',
+    );
+  }
+  const served = crd.spec.versions.filter((each) => each.served).map((each) => each.name);
+  if (served.includes(version)) return ok(check, `Established, serves ${version}`);
+  return failed(
+    check,
+    `it serves ${served.join(', ') || 'no version'}, and not ${version}, which this release uses`,
+    ...installing(),
+  );
+}
+
+async function checkServed(
+  client: Client,
+  { group, version, plural }: Resource,
+  check: string,
+  signal: AbortSignal,
+): Promise<Row> {
+  try {
+    const answer = await client.raw({ path: `/apis/${group}/${version}`, signal });
+    const resources = isRecord(answer) ? answer['resources'] : undefined;
+    const isServed =
+      Array.isArray(resources) &&
+      resources.some((each: unknown) => isRecord(each) && each['name'] === plural);
+    if (isServed) return ok(check, `serves ${version}`);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isApiError(error, 'notFound')) return failed(check, errorText(error));
+  }
+  return failed(check, `${version} is not served; the definition may not be read`, ...installing());
+}
+
+function installing(): string[] {
+  return [`Install it: ${INSTALL}`];
+}

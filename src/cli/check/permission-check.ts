@@ -1,0 +1,101 @@
+import { isApiError } from '../../api/api-error.ts';
+import { canI, missingRule } from '../../api/refusal.ts';
+import type { Permission } from '../../api/refusal.ts';
+import type { Client } from '../../client/client.ts';
+import { isRecord } from '../../client/json.ts';
+import { errorText } from '../error-text.ts';
+import type { Claim } from './rights.ts';
+import { failed, ok, skipped } from './row.ts';
+import type { Row } from './row.ts';
+
+/** So many questions are asked at once. */
+const AT_ONCE = 10;
+
+/**
+ * Whether the server allows all that `claim` needs, by asking it about each right. Nothing is tried
+ * out.
+ *
+ * @param user who we are to the server, if it tells
+ */
+export async function checkPermissions(
+  client: Client,
+  { part, rights }: Claim,
+  user: string | undefined,
+  signal: AbortSignal,
+): Promise<Row[]> {
+  const check = `rights of ${part}`;
+  const missing: Permission[] = [];
+  try {
+    for (let at = 0; at < rights.length; at += AT_ONCE) {
+      const some = rights.slice(at, at + AT_ONCE);
+      const allowed = await Promise.all(some.map((right) => isAllowed(client, right, signal)));
+      missing.push(...some.filter((_, index) => !allowed[index]));
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    return [notAnswered(check, error)];
+  }
+  if (missing.length === 0) return [ok(check, `${rights.length} of ${rights.length}`)];
+  return groupsOf(missing).map((group) => missingRow(check, group, user));
+}
+
+async function isAllowed(client: Client, right: Permission, signal: AbortSignal): Promise<boolean> {
+  const answer = await client.raw({
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    body: {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: right },
+    },
+    signal,
+  });
+  const status = isRecord(answer) ? answer['status'] : undefined;
+  return isRecord(status) && status['allowed'] === true;
+}
+
+function notAnswered(check: string, error: unknown): Row {
+  if (isApiError(error, 'forbidden')) {
+    return failed(
+      check,
+      'the server lets us not even ask what we may',
+      'Give credentials in the kubeconfig, and see: kubectl auth whoami',
+    );
+  }
+  if (isApiError(error, 'notFound')) return skipped(check, 'the server cannot be asked');
+  return failed(check, errorText(error));
+}
+
+/** Rights about the same, apart from their verbs. */
+function groupsOf(rights: readonly Permission[]): (readonly [Permission, ...Permission[]])[] {
+  const groups = new Map<string, [Permission, ...Permission[]]>();
+  for (const right of rights) {
+    const { verb: _, ...rest } = right;
+    const id = JSON.stringify(rest);
+    const group = groups.get(id);
+    if (group) group.push(right);
+    else groups.set(id, [right]);
+  }
+  return [...groups.values()];
+}
+
+function missingRow(
+  check: string,
+  group: readonly [Permission, ...Permission[]],
+  user: string | undefined,
+): Row {
+  const [first] = group;
+  const { group: apiGroup, resource, subresource, namespace, name } = first;
+  const verbs = group.map(({ verb }) => verb);
+  const plural = subresource === undefined ? resource : `${resource}/${subresource}`;
+  const what = apiGroup ? `${plural} of ${apiGroup}` : plural;
+  const which = name === undefined ? what : `${what} called ${name}`;
+  const where = namespace === undefined ? 'in all namespaces' : `in the namespace ${namespace}`;
+  const role = namespace === undefined ? 'ClusterRole' : 'Role or ClusterRole';
+  return failed(
+    check,
+    `may not ${verbs.join(', ')} ${which} ${where}`,
+    `Add to a ${role} of this user: ${missingRule(first, verbs)}`,
+    `See: ${canI({ ...first, user })}`,
+  );
+}

@@ -1,0 +1,94 @@
+import { isApiError } from '../../api/api-error.ts';
+import { NEWEST_MINOR, OLDEST_MINOR, skewOf } from '../../api/supported-versions.ts';
+import type { Client } from '../../client/client.ts';
+import { serverVersion } from '../../client/discovery.ts';
+import { isRecord } from '../../client/json.ts';
+import type { Clock } from '../../util/clock.ts';
+import { errorText } from '../error-text.ts';
+import { failed, ok, warning } from './row.ts';
+import type { Row } from './row.ts';
+
+const REACH = 'API server';
+
+/** Whether the server answers, as whom it knows us, and which version it is. */
+export interface ServerFindings {
+  readonly rows: readonly Row[];
+  /** Nothing else can be found out. */
+  readonly isOutOfReach: boolean;
+  /** Absent: the server does not say. */
+  readonly user?: string;
+}
+
+export async function checkServer(
+  client: Client,
+  server: string,
+  clock: Pick<Clock, 'monotonic'>,
+  signal: AbortSignal,
+): Promise<ServerFindings> {
+  const startMs = clock.monotonic();
+  try {
+    const version = await serverVersion(client, signal);
+    const took = `${Math.round(clock.monotonic() - startMs)}ms`;
+    const user = await whoAmI(client, signal);
+    const as = user === undefined ? '' : `, and knows us as ${JSON.stringify(user)}`;
+    return {
+      rows: [ok(REACH, `${server} answered in ${took}${as}`), versionRow(version)],
+      isOutOfReach: false,
+      ...(user !== undefined && { user }),
+    };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { rows: [failed(REACH, errorText(error), ...nextOf(error))], isOutOfReach: true };
+  }
+}
+
+function versionRow(version: Awaited<ReturnType<typeof serverVersion>>): Row {
+  const check = 'version';
+  const supported = `1.${OLDEST_MINOR} to 1.${NEWEST_MINOR}`;
+  const { gitVersion } = version;
+  switch (skewOf(version)) {
+    case 'supported':
+      return ok(check, `${gitVersion}; tested with ${supported}`);
+    case 'older':
+      return failed(
+        check,
+        `${gitVersion} is older than what this release is tested with, ${supported}`,
+        'Upgrade the cluster, or install a release of crd-controller of its time',
+      );
+    case 'newer':
+      return warning(
+        check,
+        `${gitVersion} is newer than what this release is tested with, ${supported}`,
+        'Look for a newer release of crd-controller',
+      );
+    case 'unknown':
+      return warning(
+        check,
+        `${gitVersion} is no version of Kubernetes that is known; ${supported} are`,
+      );
+  }
+}
+
+/** Undefined if the server does not tell: it is older than the question, or does not let us ask. */
+async function whoAmI(client: Client, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const answer = await client.raw({
+      method: 'POST',
+      path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+      body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
+      signal,
+    });
+    const status = isRecord(answer) ? answer['status'] : undefined;
+    const user = isRecord(status) ? status['userInfo'] : undefined;
+    const name = isRecord(user) ? user['username'] : undefined;
+    return typeof name === 'string' ? name : undefined;
+  } catch (error) {
+    if (isApiError(error, 'notFound', 'forbidden', 'methodNotAllowed')) return undefined;
+    throw error;
+  }
+}
+
+function nextOf(error: unknown): string[] {
+  if (!isApiError(error, 'unauthorized')) return [];
+  return ['Renew the token or client certificate of the kubeconfig, and see: kubectl auth whoami'];
+}

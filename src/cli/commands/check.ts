@@ -1,0 +1,88 @@
+import { connectCluster } from '../../client/cluster-connection.ts';
+import { CONTROLLERS, DEFAULT_CONTROLLERS } from '../../controllers/registry.ts';
+import { systemClock } from '../../util/clock.ts';
+import { silentLogger } from '../../util/logger.ts';
+import type { PreflightPlan } from '../check/preflight.ts';
+import { preflight } from '../check/preflight.ts';
+import { isWell, rowLines, rowsJson } from '../check/row.ts';
+import { ServerClock } from '../check/server-clock.ts';
+import { loadCluster, userAgent } from '../cluster-access.ts';
+import type { World } from '../command.ts';
+import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
+import type { ParsedFlags } from '../flag-parser.ts';
+import { leaseNamespace } from '../leadership.ts';
+import { readDeployed } from '../manifests/deployed.ts';
+import type { CHECK_OPTIONS } from '../options.ts';
+import { manifest } from '../package.ts';
+import { runConfig } from '../run-config.ts';
+import type { RunConfig } from '../run-config.ts';
+
+/** Whoever checks wants to know now: a server that takes longer is as good as none. */
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/**
+ * Looks whether a daemon with these flags could work, and prints what it found. Changes nothing.
+ *
+ * @returns 1 if anything failed
+ * @throws {UsageError} on flags that the daemon would refuse too
+ */
+export async function check(
+  flags: ParsedFlags<typeof CHECK_OPTIONS>,
+  world: Pick<World, 'environment' | 'log' | 'print' | 'signal'>,
+): Promise<number> {
+  const config = runConfig(flags, {
+    all: [...CONTROLLERS.keys()],
+    onByDefault: DEFAULT_CONTROLLERS,
+  });
+  const clock = systemClock;
+  const cluster = await loadCluster(config.cluster, world);
+  const serverClock = new ServerClock(clock);
+  const { timeoutMs = REQUEST_TIMEOUT_MS } = config.requests;
+  const connection = connectCluster(cluster, {
+    clock,
+    // What is refused has a row, with what to do: the same in the log would be noise.
+    log: world.log.v(4).enabled ? world.log.named('client') : silentLogger,
+    userAgent: `${userAgent(manifest().version)}/check`,
+    requestTimeoutMs: Math.min(timeoutMs, REQUEST_TIMEOUT_MS),
+    around: (handler) => serverClock.around(handler),
+  });
+  const leaseAt = config.leaderElection && leaseNamespace(config.leaderElection, cluster);
+  try {
+    const { client, server } = connection;
+    const deps = { client, server, clock, serverClock, read: readDeployed };
+    const rows = await preflight(deps, planOf(config, leaseAt), world.signal);
+    const print = flags.values.output === 'json' ? [rowsJson(rows)] : rowLines(rows);
+    for (const line of print) world.print(line);
+    return isWell(rows) ? EXIT_OK : EXIT_FAILURE;
+  } finally {
+    await connection.close();
+  }
+}
+
+function planOf(
+  { controllers, namespaces, leaderElection }: RunConfig,
+  leaseAt: string | undefined,
+): PreflightPlan {
+  return {
+    controllers: [...CONTROLLERS]
+      .filter(
+        ([name, { isClusterScoped }]) =>
+          controllers.includes(name) && !(isClusterScoped && namespaces.length > 0),
+      )
+      .map(([name, { isOnByDefault, resource }]) => ({
+        name,
+        isOnByDefault,
+        resource,
+        isBuiltin: !resource.group.includes('.'),
+      })),
+    namespaces,
+    leases:
+      leaderElection && leaseAt !== undefined
+        ? { namespace: leaseAt, names: leaseNames(leaderElection) }
+        : undefined,
+  };
+}
+
+function leaseNames({ name, shards = 1 }: { name: string; shards?: number }): string[] {
+  return shards === 1 ? [name] : Array.from({ length: shards }, (_, shard) => `${name}-${shard}`);
+}

@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import { CUSTOM_RESOURCE_DEFINITIONS, LEASES, NODES } from '../../../../src/api/builtin.ts';
+import { COUNTS } from '../../../../src/api/generated/count.ts';
+import { ApiServer } from '../../../../src/apiserver/api-server.ts';
+import { preflight } from '../../../../src/cli/check/preflight.ts';
+import type { PreflightPlan } from '../../../../src/cli/check/preflight.ts';
+import type { Row } from '../../../../src/cli/check/row.ts';
+import { ServerClock } from '../../../../src/cli/check/server-clock.ts';
+import { readDeployed } from '../../../../src/cli/manifests/deployed.ts';
+import { HttpClient } from '../../../../src/client/http-client.ts';
+import { FakeClock } from '../../../../src/util/fake-clock.ts';
+import type { HttpHandler, HttpResponse } from '../../../../src/util/http.ts';
+import { crdOf } from '../../../support/world.ts';
+import { manifestsOf, rulesOf } from '../../../support/roles.ts';
+import type { PolicyRule } from '../../../support/roles.ts';
+
+const COUNT = { name: 'count', isOnByDefault: true, resource: COUNTS, isBuiltin: false };
+const POD_COUNT = { name: 'pod-count', isOnByDefault: false, resource: NODES, isBuiltin: true };
+const PLAN: PreflightPlan = { controllers: [COUNT], namespaces: [] };
+const LEASE = { namespace: 'sys', names: ['crd-controller'] };
+
+const ROLES = [
+  'rbac/controllers/count.yaml',
+  'rbac/events/events.yaml',
+  'rbac/identity/leader-election.yaml',
+].flatMap((file) => rulesOf(manifestsOf(file)));
+
+describe('a look at all that the controllers need', () => {
+  let clock: FakeClock;
+  let server: ApiServer;
+  let around: (handler: HttpHandler) => HttpHandler;
+
+  beforeEach(() => {
+    clock = new FakeClock(Date.UTC(2026, 8, 1));
+    around = (handler) => handler;
+    server = new ApiServer({
+      clock,
+      authenticate: true,
+      users: [
+        { token: 'installed', name: 'installed', rules: ROLES },
+        {
+          token: 'poor',
+          name: 'poor',
+          rules: ROLES.map(withoutCreate),
+        },
+      ],
+    });
+  });
+
+  const clientOf = (token: string, handler: HttpHandler = server.handler) =>
+    new HttpClient({
+      handler: (request) =>
+        handler({
+          ...request,
+          headers: { ...request.headers, ...(token && { authorization: `Bearer ${token}` }) },
+        }),
+      server: 'https://here',
+      clock,
+    });
+
+  async function look(plan: Partial<PreflightPlan> = {}, token = server.token): Promise<Row[]> {
+    const serverClock = new ServerClock(clock);
+    const dated: HttpHandler = async (request) => {
+      const response = await server.handler(request);
+      return withDate(response, clock.now());
+    };
+    const client = clientOf(token, serverClock.around(around(dated)));
+    const deps = { client, server: 'https://here', clock, serverClock, read: readDeployed };
+    return preflight(deps, { ...PLAN, ...plan }, new AbortController().signal);
+  }
+
+  const told = (rows: readonly Row[]) => rows.map(({ check, result }) => `${check}: ${result}`);
+  const row = (rows: readonly Row[], check: string): Row =>
+    rows.find((each) => each.check === check) ?? assert.fail(told(rows).join('\n'));
+
+  const install = () => clientOf(server.token).create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
+
+  it('finds all well for who has the roles of an installation, and changes nothing', async () => {
+    await install();
+    const before = server.requests.recent.length;
+    const rows = await look({ leases: LEASE }, 'installed');
+    assert.deepEqual(told(rows), [
+      'API server: ok',
+      'version: ok',
+      'clock: ok',
+      'CRD counts.demo.mark8s.io: ok',
+      'rights of count: ok',
+      'rights of events: ok',
+      'rights of leader election: ok',
+      'Lease sys/crd-controller: ok',
+    ]);
+    assert.match(row(rows, 'API server').detail, /answered in 0ms, and knows us as "installed"$/);
+    assert.equal(row(rows, 'CRD counts.demo.mark8s.io').detail, 'serves v1');
+    for (const { method, path } of server.requests.recent.slice(before)) {
+      assert.ok(method === 'GET' || /\/selfsubject\w*reviews$/.test(path), `${method} ${path}`);
+    }
+  });
+
+  it('tells who may read definitions what is the matter with one', async () => {
+    const next = () => row(rows, 'CRD counts.demo.mark8s.io').next?.join() ?? '';
+    const detail = () => row(rows, 'CRD counts.demo.mark8s.io').detail;
+    let rows = await look();
+    assert.equal(detail(), 'it is not installed');
+    assert.match(next(), /crd-controller manifests --only=crds \| kubectl apply/);
+    await install();
+    rows = await look();
+    assert.equal(detail(), 'Established, serves v1');
+    const admin = clientOf(server.token);
+    const at = { name: 'counts.demo.mark8s.io' };
+    const crd = await admin.get(CUSTOM_RESOURCE_DEFINITIONS, at);
+    const [v1] = crd.spec.versions;
+    const versions = [
+      { ...v1, served: false },
+      { ...v1, name: 'v2', storage: false },
+    ];
+    await admin.patch(CUSTOM_RESOURCE_DEFINITIONS, at, {
+      type: 'merge',
+      body: { spec: { versions } },
+    });
+    rows = await look();
+    assert.equal(detail(), 'it serves v2, and not v1, which this release uses');
+  });
+
+  it('tells who may not read definitions that the version is not served', async () => {
+    const { detail, result } = row(await look({}, 'installed'), 'CRD counts.demo.mark8s.io');
+    assert.deepEqual(
+      [result, detail],
+      ['failed', 'v1 is not served; the definition may not be read'],
+    );
+  });
+
+  it('tells of each right that is missing the rule and the command that shows it', async () => {
+    await install();
+    const rows = await look({ leases: LEASE, namespaces: ['a'] }, 'poor');
+    const missing = rows.filter(({ result }) => result === 'failed');
+    assert.deepEqual(
+      missing.map(({ check, detail, next }) => [check, detail].concat(next ?? [])),
+      [
+        [
+          'rights of count',
+          'may not create pods in the namespace a',
+          'Add to a Role or ClusterRole of this user: {apiGroups: [""], resources: ["pods"], verbs: ["create"]}',
+          'See: kubectl auth can-i create pods --namespace=a --as=poor',
+        ],
+        ...['a', 'sys'].map((namespace) => [
+          'rights of events',
+          `may not create events in the namespace ${namespace}`,
+          'Add to a Role or ClusterRole of this user: {apiGroups: [""], resources: ["events"], verbs: ["create"]}',
+          `See: kubectl auth can-i create events --namespace=${namespace} --as=poor`,
+        ]),
+        [
+          'rights of leader election',
+          'may not create leases of coordination.k8s.io in the namespace sys',
+          'Add to a Role or ClusterRole of this user: {apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"]}',
+          'See: kubectl auth can-i create leases.coordination.k8s.io --namespace=sys --as=poor',
+        ],
+      ],
+    );
+  });
+
+  it('asks for what controllers that are off by default need, and for no definition of what is built in', async () => {
+    const rows = await look({ controllers: [POD_COUNT] }, 'poor');
+    assert.equal(
+      rows.some(({ check }) => check.startsWith('CRD')),
+      false,
+    );
+    assert.match(
+      row(rows, 'rights of pod-count').next?.[0] ?? '',
+      /^Add to a ClusterRole of this user: \{apiGroups: \[""\], resources: \["nodes"\]/,
+    );
+  });
+
+  it('asks about the Leases of this installation, by their names', async () => {
+    const rows = await look({ leases: { namespace: 'sys', names: ['mine'] } }, 'installed');
+    const { detail, next } = row(rows, 'rights of leader election');
+    assert.equal(
+      detail,
+      'may not get, watch, update leases of coordination.k8s.io called mine in the namespace sys',
+    );
+    assert.match(
+      next?.join() ?? '',
+      /resourceNames: \["mine"\].*can-i get leases\.coordination\.k8s\.io\/mine/,
+    );
+    assert.equal(row(rows, 'Lease sys/mine').result, 'skipped');
+  });
+
+  it('tells who holds the Lease, and whether it is renewed, by the clock of the server', async () => {
+    const admin = clientOf(server.token);
+    const renewTime = new Date(clock.now()).toISOString().replace('Z', '000Z');
+    await admin.create(LEASES, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { namespace: 'default', name: 'x' },
+      spec: {
+        holderIdentity: 'pod-1_abc',
+        leaseDurationSeconds: 15,
+        acquireTime: renewTime,
+        renewTime,
+      },
+    });
+    const lease = async () =>
+      row(await look({ leases: { namespace: 'default', names: ['x'] } }), 'Lease default/x');
+    await clock.advance(4000);
+    assert.deepEqual(await lease(), {
+      check: 'Lease default/x',
+      result: 'ok',
+      detail: '"pod-1_abc" holds it since 2026-09-01T00:00:00.000000Z, renewed 4s ago',
+    });
+    await clock.advance(60_000);
+    const { result, detail, next } = await lease();
+    assert.equal(result, 'warning');
+    assert.match(detail, /has not renewed it for 1m4s: the next replica takes it over$/);
+    assert.match(next?.join() ?? '', /grep pod-1$/);
+  });
+
+  it('tells of a clock that is wrong', async () => {
+    around = (handler) => async (request) => {
+      return withDate(await handler(request), clock.now() - 3_600_000);
+    };
+    const { result, detail } = row(await look(), 'clock');
+    assert.equal(result, 'failed');
+    assert.match(detail, /^59m5\ds ahead of the server's: Ats start at the wrong time/);
+  });
+
+  it('stops at a server that cannot be reached, or does not accept who asks', async () => {
+    around = () => () => Promise.reject(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }));
+    const [refused, ...none] = await look();
+    assert.deepEqual([refused?.check, refused?.result, none], ['API server', 'failed', []]);
+    assert.match(refused?.detail ?? '', /connection refused/);
+    around = (handler) => handler;
+    const [unknown] = await look({}, 'nobody');
+    assert.match(unknown?.next?.[0] ?? '', /^Renew the token/);
+  });
+
+  it('tells who may not even ask to give credentials, as nobody may that has none', async () => {
+    const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Forbidden' };
+    around = (handler) => async (request) =>
+      request.path.includes('/selfsubject')
+        ? jsonOf({ ...status, message: 'no', code: 403 }, 403)
+        : handler(request);
+    const rows = await look();
+    assert.match(row(rows, 'API server').detail, /answered in 0ms$/);
+    assert.match(row(rows, 'rights of count').next?.[0] ?? '', /^Give credentials/);
+    const [nobody] = await look({}, '');
+    assert.equal(nobody?.result, 'ok', 'its version is for everybody');
+  });
+
+  it('tells of versions that are not tested', async () => {
+    const version = async (minor: string): Promise<Row> => {
+      around = (handler) => async (request) =>
+        request.path === '/version'
+          ? jsonOf({ major: '1', minor, gitVersion: `v1.${minor}` })
+          : handler(request);
+      return row(await look(), 'version');
+    };
+    assert.equal((await version('20')).result, 'failed');
+    assert.equal((await version('99')).result, 'warning');
+    assert.equal((await version('x')).result, 'warning');
+  });
+});
+
+function withoutCreate(rule: PolicyRule): PolicyRule {
+  return { ...rule, verbs: rule.verbs.filter((verb) => verb !== 'create') };
+}
+
+function withDate(response: HttpResponse, ms: number): HttpResponse {
+  return { ...response, headers: { ...response.headers, date: new Date(ms).toUTCString() } };
+}
+
+function jsonOf(value: unknown, status: number = 200): HttpResponse {
+  return {
+    status,
+    headers: { 'content-type': 'application/json' },
+    body: (async function* () {
+      yield Buffer.from(JSON.stringify(value));
+    })(),
+  };
+}

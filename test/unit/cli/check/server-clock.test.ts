@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import { ServerClock } from '../../../../src/cli/check/server-clock.ts';
+import { FakeClock } from '../../../../src/util/fake-clock.ts';
+import type { HttpRequest } from '../../../../src/util/http.ts';
+
+const REQUEST: HttpRequest = { method: 'GET', path: '/version', headers: {} };
+
+describe("what is known of the server's clock", () => {
+  let clock: FakeClock;
+  let serverClock: ServerClock;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    serverClock = new ServerClock(clock);
+  });
+
+  /** An answer whose date was written after half of `tookMs`, by a clock that is `aheadMs` ahead. */
+  async function ask(aheadMs: number | undefined, tookMs = 100): Promise<void> {
+    const handler = serverClock.around(async () => {
+      await clock.advance(tookMs / 2);
+      const date = aheadMs === undefined ? {} : { date: httpDate(clock.now() + aheadMs) };
+      await clock.advance(tookMs / 2);
+      return { status: 200, headers: date, body: (async function* () {})() };
+    });
+    await handler(REQUEST);
+  }
+
+  it('is nothing as long as it does not tell', async () => {
+    await ask(undefined);
+    assert.equal(serverClock.row().result, 'skipped');
+    assert.equal(serverClock.now(), clock.now());
+  });
+
+  it('is no difference where none can be seen in whole seconds', async () => {
+    for (let at = 0; at < 20; at++) {
+      await clock.advance(137);
+      await ask(300);
+    }
+    assert.deepEqual(
+      [serverClock.row().result, serverClock.row().detail],
+      ['ok', "within a second of the server's"],
+    );
+  });
+
+  it('is a difference that answers at different moments bound closely', async () => {
+    for (let at = 0; at < 20; at++) {
+      await clock.advance(137);
+      await ask(60_000);
+    }
+    const row = serverClock.row();
+    assert.equal(row.result, 'failed');
+    assert.match(row.detail, /^59s behind the server's: Ats start at the wrong time/);
+    assert.ok(Math.abs(serverClock.now() - clock.now() - 60_000) < 300);
+  });
+
+  it('may be a small one, which nobody notices, or one in the other direction', async () => {
+    await ask(-4000);
+    assert.equal(serverClock.row().result, 'ok');
+    assert.match(serverClock.row().detail, /^[23]s ahead of the server's$/);
+    await ask(-3_600_000);
+    assert.match(serverClock.row().detail, /^59m5[89]s ahead of the server's: /);
+    assert.match(serverClock.row().next?.[0] ?? '', /timedatectl/);
+  });
+});
+
+function httpDate(ms: number): string {
+  return new Date(ms).toUTCString();
+}
