@@ -21,6 +21,11 @@ export interface LoggingOptions {
   readonly skipHeaders: boolean;
   /** Text format: show the folder before the file name. */
   readonly addDirHeader: boolean;
+  /**
+   * JSON format: info lines go to standard output, errors alone to standard error.
+   * @default false
+   */
+  readonly splitStream?: boolean;
 }
 
 /** Where lines go, and what else a line needs from the world. */
@@ -57,7 +62,7 @@ export function createLogger(options: LoggingOptions, environment?: LoggingEnvir
   return logging(options, environment).log;
 }
 
-function logging(options: LoggingOptions, environment: LoggingEnvironment = standardError()) {
+function logging(options: LoggingOptions, environment: LoggingEnvironment = streams(options)) {
   const write = limited(
     options.format === 'json' ? jsonWriter(environment) : textWriter(options, environment),
     environment,
@@ -84,22 +89,38 @@ function limited(
 /** Characters that wait for a reader who has gone; what comes after them is dropped. */
 const MOST_UNWRITTEN = 64 * 1024 * 1024;
 
+function streams({ format, splitStream = false }: LoggingOptions): LoggingEnvironment {
+  const errors = standardError();
+  if (!splitStream || format !== 'json') return errors;
+  const infos = destination(1);
+  return {
+    ...errors,
+    write: (line, severity) =>
+      severity === 'info' ? infos.write(line) : errors.write(line, severity),
+  };
+}
+
 /**
  * Standard error, written synchronously: what was logged before a crash or `process.exit` is there.
  */
 export function standardError(): LoggingEnvironment {
-  const destination = pino.destination({ fd: 2, sync: true, maxLength: MOST_UNWRITTEN });
-  destination.on('error', (error: NodeJS.ErrnoException) => {
-    // The reader of a pipe may go away (`| head`); that is no reason to stop reconciling.
-    if (error.code !== 'EPIPE') throw error;
-  });
+  const errors = destination(2);
   return {
-    write: (line) => destination.write(line),
+    write: (line) => errors.write(line),
     now: preciseNow(),
     pid: process.pid,
     clock: patientClock,
     atEnd: (flush) => process.once('exit', flush),
   };
+}
+
+function destination(fd: number): { write(line: string): unknown } {
+  const stream = pino.destination({ fd, sync: true, maxLength: MOST_UNWRITTEN });
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    // The reader of a pipe may go away (`| head`); that is no reason to stop reconciling.
+    if (error.code !== 'EPIPE') throw error;
+  });
+  return stream;
 }
 
 /** Nothing waits for what its timers do. */
