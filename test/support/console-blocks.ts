@@ -30,7 +30,7 @@ export function isAsShown({ command, output }: ConsoleStep, printed: string): bo
   return a.join('\n') === b.join('\n');
 }
 
-/** A line without times, random names, addresses, versions, and the width of columns. */
+/** A line without times, random names, addresses, versions, namespaces, and the width of columns. */
 function lasting(line: string): string {
   return line
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, 'TIME')
@@ -38,7 +38,7 @@ function lasting(line: string): string {
     .replaceAll(/-[a-z\d]{6,10}-[a-z\d]{5}\b/g, '-RANDOM')
     .replaceAll(/\b\d+\.\d+\.\d+\.\d+\b/g, 'ADDRESS')
     .replaceAll(/\b(?:fake|(?:kwok-)?v\d+\.\d+\.\S+)/g, 'VERSION')
-    .replaceAll(/ from \S+ namespace$/g, '')
+    .replaceAll(/ (?:from|in) \S+ namespace\b\.?/g, '')
     .replaceAll(/ {2,}/g, '  ')
     .trimEnd();
 }

@@ -18,6 +18,7 @@ import type { ClusterOptions } from '../../../../src/cluster/cluster.ts';
 import { CONTROLLERS } from '../../../../src/controllers/registry.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../../src/util/logger.ts';
+import { DAEMON_CONFIG } from '../../../support/world.ts';
 
 /** A stage in this process, on which nobody plays. */
 function emptyStage(scenes: readonly Scene[] = SCENES) {
@@ -44,18 +45,7 @@ function emptyStage(scenes: readonly Scene[] = SCENES) {
   /** What the demo has besides: a cluster, and the daemon. */
   const startAll = (options: ClusterOptions = {}) => {
     cluster = new Cluster({ client, clock, log: silentLogger }, options);
-    const config = {
-      controllers: scenes.map(({ name }) => name),
-      namespaces: [],
-      concurrentSyncs: new Map<string, number>(),
-      podCountEvents: true,
-      resyncPeriodMs: 0,
-      leaderElection: undefined,
-      gracefulShutdownTimeoutMs: 30_000,
-      healthProbeBindAddress: undefined,
-      metricsBindAddress: undefined,
-      debugBindAddress: undefined,
-    };
+    const config = { ...DAEMON_CONFIG, controllers: scenes.map(({ name }) => name) };
     const deps = { client, clock, log: silentLogger, random: Math.random, host: 'test' };
     return [cluster.run(signal), daemon(deps, config).run(signal)];
   };
