@@ -1,10 +1,13 @@
 import { isApiError } from '../api/api-error.ts';
+import type { ApiError } from '../api/api-error.ts';
 import { equalJson } from '../api/equal.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import type { Logger } from '../util/logger.ts';
+import { LruMap } from '../util/lru-map.ts';
+import { TerminalError } from '../workqueue/outcome.ts';
 
 /** As much of a sync's context as it takes. */
 export interface StatusContext {
@@ -15,6 +18,9 @@ export interface StatusContext {
 
 export type WithStatus = KubernetesObject & { status?: object };
 
+/** Refusals remembered so as not to provoke them again; beyond that, an old one may be. */
+const MOST_REFUSALS = 1000;
+
 /**
  * Writes the status of the objects of one resource: through the status subresource, only where it
  * differs, for that object and no other of its name, and for the state it was computed from: who
@@ -23,12 +29,16 @@ export type WithStatus = KubernetesObject & { status?: object };
  * A CustomResourceDefinition older than the status it is given prunes the fields it does not know.
  * They are learned from the server's answers and left out of the comparison, or each sync would
  * write them again. One without a status subresource is told of in the log, once: writing the status
- * with the rest of the object would count as a change of what the user wants.
+ * with the rest of the object would count as a change of what the user wants. One that has become
+ * stricter may make a server refuse any status of an old object, which is tried once as long as
+ * neither the object nor what there is to say changes.
  */
 export class StatusWriter<T extends WithStatus> {
   readonly #resource: Resource<T>;
   readonly #fieldManager: string;
   readonly #pruned = new Set<string>();
+  /** By uid. */
+  readonly #refused = new LruMap<string, Refused>(MOST_REFUSALS);
   #hasSubresource = true;
 
   constructor(resource: Resource<T>, fieldManager: string) {
@@ -43,12 +53,18 @@ export class StatusWriter<T extends WithStatus> {
 
   /** True if `status` says something that the object does not say, and the server would keep it. */
   differs(object: DeepReadonly<T>, status: NonNullable<T['status']>): boolean {
-    return !equalJson(this.#kept(object.status ?? {}), this.#kept(status));
+    if (equalJson(this.#kept(object.status ?? {}), this.#kept(status))) return false;
+    const refused = this.#refused.get(object.metadata.uid);
+    return (
+      refused?.resourceVersion !== object.metadata.resourceVersion ||
+      !equalJson(refused?.status, timeless(status))
+    );
   }
 
   /**
    * Puts `status` in the place of the object's. Ask `differs` first. Rejects with `notFound` if the
-   * object is gone, with `conflict` if it is another by now.
+   * object is gone, with `conflict` if it is another by now, with a `TerminalError` if it may not
+   * have that status.
    */
   async write(
     { client, signal, log }: StatusContext,
@@ -73,11 +89,21 @@ export class StatusWriter<T extends WithStatus> {
       this.#hasSubresource = true;
       this.#learn(status, answer.status ?? {});
     } catch (error) {
+      if (isApiError(error, 'invalid')) throw this.#refusal(object, status, error);
       if (!isApiError(error, 'notFound')) throw error;
       // The answer is the same for an object that is gone, and whose deletion will be told.
       const live = await client.get(this.#resource, { namespace, name }, { signal });
       if (live.metadata.uid === uid) this.#tellMissing(log);
     }
+  }
+
+  #refusal({ metadata }: DeepReadonly<T>, status: object, cause: ApiError): TerminalError {
+    const { uid, resourceVersion } = metadata;
+    this.#refused.set(uid, { resourceVersion, status: timeless(status) });
+    return new TerminalError(
+      `The server refuses the status: ${cause.message}. Correct the object if its CustomResourceDefinition has become stricter, or install the one of this release: kubectl apply -f crds/`,
+      { cause },
+    );
   }
 
   #tellMissing(log: Logger): void {
@@ -101,4 +127,16 @@ export class StatusWriter<T extends WithStatus> {
     if (this.#pruned.size === 0) return status;
     return Object.fromEntries(Object.entries(status).filter(([field]) => !this.#pruned.has(field)));
   }
+}
+
+interface Refused {
+  readonly resourceVersion: string;
+  readonly status: object;
+}
+
+/** What it says, whenever that became so. */
+function timeless(status: object): object {
+  const withoutTimes = (name: string, value: unknown) =>
+    name === 'lastTransitionTime' ? undefined : value;
+  return JSON.parse(JSON.stringify(status, withoutTimes)) as object;
 }

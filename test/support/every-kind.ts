@@ -90,9 +90,15 @@ export class EveryKind {
       }
     }
     await this.#world.until('all is gone', async () => {
-      const lists = await Promise.all([...OWN, ...CHILDREN].map((kind) => this.#list(kind)));
-      return lists.flat().length === 0;
+      const own = await Promise.all(OWN.map((resource) => this.#list(resource)));
+      return [...own.flat(), ...(await this.children())].length === 0;
     });
+  }
+
+  /** What the objects have. */
+  async children(): Promise<readonly KubernetesObject[]> {
+    const lists = await Promise.all(CHILDREN.map((resource) => this.#list(resource)));
+    return lists.flat();
   }
 
   /** What the At of this prefix that runs for long is run by. */

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { CustomResourceDefinition } from '../../src/api/builtin.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, PODS } from '../../src/api/builtin.ts';
+import { ATS } from '../../src/api/generated/at.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import type { Draft } from '../../src/api/object.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { EveryKind } from '../support/every-kind.ts';
+import { crdOf } from '../support/world.ts';
+import type { World } from '../support/world.ts';
+import { inWorlds } from '../support/worlds.ts';
+
+const crdNameOf = ({ plural, group }: Resource) => `${plural}.${group}`;
+
+type Versions = NonNullable<Draft<CustomResourceDefinition>['spec']>['versions'];
+type Version = Versions[number];
+
+inWorlds((where, create) => {
+  describe(
+    `${where}, given a daemon, and CRDs that are changed under it`,
+    { timeout: 300_000 },
+    () => {
+      let world: World;
+      let kinds: EveryKind;
+
+      beforeEach(async () => {
+        world = await create();
+        kinds = new EveryKind(world);
+        await kinds.install();
+        world.startDaemon({
+          controllers: ['count', 'webapp', 'foo', 'at'],
+          namespaces: [world.namespace],
+        });
+      });
+      afterEach(async () => {
+        // While there is somebody who takes their finalizers off.
+        await kinds.removeAll();
+        await world.end();
+      });
+
+      /** Lets `change` make versions of those that the CRD of this checkout has, until the test ends. */
+      const changeCrd = async (resource: Resource, change: (v1: Version) => Versions) => {
+        const { spec } = crdOf(resource);
+        const [version] = spec?.versions ?? [];
+        assert.ok(version);
+        const put = (versions: Versions) =>
+          world.client.patch(
+            CUSTOM_RESOURCE_DEFINITIONS,
+            { name: crdNameOf(resource) },
+            { type: 'merge', body: { spec: { versions } } },
+          );
+        await put(change(structuredClone(version)));
+        // The server needs a moment until it serves what it has stored.
+        await world.pass(world.isVirtual ? 100 : 3000);
+        return () => put([version]);
+      };
+
+      const countField = (version: Version) => {
+        const field = version.schema?.openAPIV3Schema?.properties?.['spec']?.properties?.['count'];
+        assert.ok(field);
+        return field;
+      };
+
+      const errors = () => world.errors().filter((line) => !line.includes('cannot be split'));
+
+      /** Other objects have Pods beside it. */
+      const untilHas = (ready: number) =>
+        world.until(`${ready} Pods of the Count`, async () => {
+          const { metadata, status } = await world.count();
+          return (
+            status?.observedGeneration === metadata.generation && status?.readyReplicas === ready
+          );
+        });
+
+      it('one more field and one more version change nothing, and what is wanted next is done', async () => {
+        await kinds.create('old');
+        await world.applyCount();
+        await kinds.untilSettled();
+        const before = await kinds.state();
+
+        const restore = await changeCrd(COUNTS, (v1) => {
+          const properties = v1.schema?.openAPIV3Schema?.properties?.['spec']?.properties ?? {};
+          properties['priority'] = { type: 'integer' };
+          return [v1, { ...v1, name: 'v2', storage: false }];
+        });
+        await world.settle();
+        assert.deepEqual([...(await kinds.state())], [...before]);
+        const v2: typeof COUNTS = { ...COUNTS, version: 'v2' };
+        await world.client.patch(v2, world.at, { type: 'merge', body: { spec: { count: 4 } } });
+        await untilHas(4);
+        await restore();
+        await world.patchCount({ count: 2 });
+        await untilHas(2);
+        assert.deepEqual(errors(), []);
+      });
+
+      it('objects that a stricter schema would refuse are looked after as before; what cannot be written is told', async () => {
+        await world.applyCount();
+        await world.untilReady(3);
+        await world.settle();
+        const restore = await changeCrd(COUNTS, (v1) => {
+          countField(v1).maximum = 2;
+          return [v1];
+        });
+        await world.client.delete(PODS, world.podAt(0));
+        await world.until('another Pod in its place', async () => {
+          const pods = await world.pods();
+          const isReady = pods.every(({ status }) => status?.phase === 'Running');
+          return pods.length === 3 && isReady;
+        });
+        await world.settle();
+        // Servers since 1.30 let be what was so before; others refuse each of the two statuses it has
+        // meanwhile: a Pod too few, and one that is not ready.
+        const told = errors();
+        assert.ok(told.length === 0 || told.length === 2, told.join('\n'));
+        for (const line of told) {
+          assert.match(
+            line,
+            /a retry would not help: The server refuses the status: .*"test-count" is invalid: spec\.count.*Correct the object/,
+          );
+        }
+        await world.pass(world.isVirtual ? 3_600_000 : 3000);
+        assert.equal(errors().length, told.length, 'and not again');
+
+        await world.patchCount({ count: 1 });
+        await world.untilReady(1);
+        await restore();
+        assert.equal(errors().length, told.length);
+      });
+
+      it('CRDs deleted with all their objects and created again begin anew', async () => {
+        await kinds.create('old');
+        await kinds.untilSettled();
+        for (const resource of [COUNTS, WEB_APPS, FOOS, ATS]) {
+          await world.client.delete(CUSTOM_RESOURCE_DEFINITIONS, { name: crdNameOf(resource) });
+        }
+        await world.until('no child is left', async () => (await kinds.children()).length === 0);
+        await world.until('no CRD is left', async () => {
+          const { items } = await world.client.list(CUSTOM_RESOURCE_DEFINITIONS);
+          return items.length === 0;
+        });
+        await kinds.install();
+        await kinds.create('new');
+        await kinds.untilSettled();
+        assert.deepEqual(errors(), []);
+      });
+    },
+  );
+});
