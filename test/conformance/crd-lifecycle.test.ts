@@ -234,6 +234,10 @@ test('a version that is not served is not found', async () => {
   await api.made(api.post(path('v1'), widgetOf(group, 'a')));
   const inV2 = await api.made(api.get(`${path('v2')}/a`));
   assert.equal(inV2.apiVersion, `${group}/v2`);
+  const patched = await api.made(
+    api.patch(`${path('v2')}/a`, { metadata: { labels: { a: 'b' } } }),
+  );
+  assert.deepEqual([patched.apiVersion, patched.metadata.labels], [`${group}/v2`, { a: 'b' }]);
   assert.equal((await api.get(`${path('v1beta1')}/a`)).status, 404);
   assert.equal((await api.get(`${path('v3')}/a`)).status, 404);
 });

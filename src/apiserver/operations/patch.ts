@@ -1,7 +1,7 @@
 import type { Answer, Call } from '../call.ts';
 import { writeContext } from '../field-manager.ts';
 import { goTypeOf } from '../go-json.ts';
-import { apiVersionIn } from '../negotiation.ts';
+import { apiVersionIn, inVersion } from '../negotiation.ts';
 import { decodeObject, refusePatch, reportOddities } from '../object-decoder.ts';
 import type { ApplyResult } from '../patch/apply.ts';
 import { applyPatch } from '../patch/apply.ts';
@@ -53,7 +53,7 @@ export function patch(call: Call): Answer {
 function change(call: Call, type: string): StoredObject {
   if (!patchTypes(call).includes(type)) throw unsupportedMediaType(patchTypes(call));
   const live = existing(call);
-  const patched = patchedBody(call, type, live);
+  const patched = patchedBody(call, type, inVersion(live, call.definition));
   const { object, oddities } = decodePatched(call, patched);
   reportOddities(call, oddities, (message) => refusePatch(patched, message));
   return storeChange(call, live, requireIdentity(object, live));
