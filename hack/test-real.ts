@@ -11,7 +11,9 @@ import { once } from 'node:events';
 import { BinariesUnavailable, COMPONENTS, findOrBuild, isComponent } from './envtest/binaries.ts';
 
 /** Stories whose objects have Deployments, or Pods that end. */
-const ON_A_CLUSTER = ['webapp', 'at', 'foo'].map((name) => `test/stories/${name}.test.ts`);
+const ON_A_CLUSTER = ['webapp', 'at', 'foo', 'high-availability'].map(
+  (name) => `test/stories/${name}.test.ts`,
+);
 
 /** What Prometheus makes of our alerts and our dashboard. */
 const ALERTS = 'hack/promql/alerts.test.ts';

@@ -1,0 +1,323 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { DEPLOYMENTS, EVENTS, LEASES } from '../../src/api/builtin.ts';
+import type { Program } from '../support/program.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import { findKubectl, Kubectl } from '../support/kubectl.ts';
+import { inPod, whyNoPods, writeServiceAccount } from '../support/pod.ts';
+import { Shop } from '../support/shop.ts';
+import { until } from '../support/until.ts';
+
+/**
+ * What a platform team does with it: install, lose a replica, stop one, update all. Everything is
+ * measured by what the API server shows: how long an object waits for its child.
+ */
+
+const ROOT = join(import.meta.dirname, '../..');
+const SYSTEM = 'crd-controller-system';
+
+/** What is looked at of a container in a manifest. */
+interface Container {
+  readonly args?: readonly string[];
+  readonly env?: readonly {
+    readonly name: string;
+    readonly value?: string;
+    readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } };
+  }[];
+}
+
+/** Of an election, in milliseconds. */
+interface Terms {
+  readonly leaseMs: number;
+  readonly deadlineMs: number;
+  readonly retryMs: number;
+}
+
+const SHORT: Terms = { leaseMs: 4000, deadlineMs: 3000, retryMs: 1000 };
+const DEFAULT: Terms = { leaseMs: 15_000, deadlineMs: 10_000, retryMs: 2000 };
+
+/** What README promises. */
+const afterKill = ({ leaseMs, retryMs }: Terms) => leaseMs + retryMs;
+const afterStop = ({ retryMs }: Terms) => retryMs + 1000;
+
+const kubectlProgram = findKubectl();
+const skip =
+  process.env['CONTROL_PLANE'] !== 'cluster'
+    ? 'needs a whole control plane: npm run test:real'
+    : kubectlProgram === undefined
+      ? 'there is no kubectl'
+      : whyNoPods();
+
+describe(
+  'given an installation on a cluster, with objects of every kind',
+  {
+    skip: skip ?? false,
+    timeout: 580_000,
+  },
+  () => {
+    let plane: ControlPlane;
+    let kubectl: Kubectl;
+    let shop: Shop;
+    let folder: string;
+    let container: Container;
+    const replicas: Replica[] = [];
+
+    before(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'high-availability-'));
+      const program = join(folder, 'image');
+      execFileSync(process.execPath, [join(ROOT, 'hack/bundle.ts'), program], { stdio: 'pipe' });
+      plane = await startControlPlane();
+      assert.ok(kubectlProgram);
+      kubectl = new Kubectl({
+        program: kubectlProgram,
+        kubeconfig: plane.kubeconfigPath,
+        namespace: SYSTEM,
+      });
+      await install();
+      shop = await Shop.open(plane.client, 'shop');
+    });
+    after(async () => {
+      for (const replica of replicas) replica.program.child.kill('SIGKILL');
+      await Promise.all(replicas.map(({ program }) => program.ended()));
+      await shop?.close();
+      kubectl?.close();
+      await plane?.close();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    /** As an admin does it; and then what kubelet does for a Pod. */
+    const install = async () => {
+      await kubectl.run('apply', '-k', join(ROOT, 'hack/deploy'));
+      await kubectl.run('wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all');
+      const token = await kubectl.run('create', 'token', 'crd-controller', '--duration=1h');
+      const { ca } = plane.config;
+      assert.equal(ca?.kind, 'data');
+      writeServiceAccount(folder, { token: token.trim(), ca: ca.pem, namespace: SYSTEM });
+      const { spec } = await plane.client.get(DEPLOYMENTS, {
+        namespace: SYSTEM,
+        name: 'crd-controller',
+      });
+      const [first] = spec?.template.spec?.containers ?? [];
+      assert.ok(first);
+      assert.ok(first.args?.includes('--leader-elect'));
+      container = first;
+    };
+
+    const start = async (name: string, terms: Terms): Promise<Replica> => {
+      const { leaseMs, deadlineMs, retryMs } = terms;
+      const command = [
+        process.execPath,
+        join(folder, 'image/crd-controller.mjs'),
+        // All Pods are on this machine, which has one port of each number.
+        ...(container.args ?? []).filter((flag) => !/^--(metrics|health)/.test(flag)),
+        '--health-probe-bind-address=127.0.0.1:0',
+        `--leader-elect-lease-duration=${leaseMs}ms`,
+        `--leader-elect-renew-deadline=${deadlineMs}ms`,
+        `--leader-elect-retry-period=${retryMs}ms`,
+      ];
+      const environment = environmentOf(container, { name, namespace: SYSTEM });
+      const program = inPod(command, { account: folder, server: plane.config.server, environment });
+      const replica = new Replica(name, program);
+      replicas.push(replica);
+      await replica.ready();
+      return replica;
+    };
+
+    /** As a Deployment would: whatever happened to those before, there are two. */
+    const two = async (terms: Terms) => {
+      while (replicas.filter(({ isRunning }) => isRunning).length < 2) {
+        await start(`replica-${replicas.length + 1}`, terms);
+      }
+    };
+
+    const leader = async (): Promise<Replica> => {
+      const holder = await until('somebody leads', async () => {
+        const lease = { namespace: SYSTEM, name: 'crd-controller' };
+        const { spec } = await plane.client.get(LEASES, lease);
+        return spec?.holderIdentity || undefined;
+      });
+      const found = replicas.find(({ name }) => holder.startsWith(`${name}_`));
+      assert.ok(found, `${holder} is one of us`);
+      return found;
+    };
+
+    /** @returns those that stand by */
+    const others = (one: Replica) =>
+      replicas.filter((replica) => replica !== one && replica.isRunning);
+
+    /** Has `act` do something to the leader: nothing that is ordered then may wait any longer. */
+    const inTime = async (
+      t: TestContext,
+      withinMs: number,
+      act: () => Promise<Record<string, number>>,
+    ) => {
+      let byKind: Record<string, number> = {};
+      const { longestMs, orders } = await shop.keepOrdering(async () => {
+        byKind = await act();
+      });
+      const all = { ...byKind, [`the longest of ${orders}`]: longestMs };
+      t.diagnostic(`waited, in ms, of ${withinMs}: ${JSON.stringify(all)}`);
+      assert.ok(Math.max(...Object.values(all)) <= withinMs, JSON.stringify(all));
+    };
+
+    describe('and two replicas', () => {
+      before(async () => {
+        await two(SHORT);
+        await shop.stock();
+      });
+      beforeEach(() => two(SHORT));
+
+      it('one leads; the other is ready, and warm', async () => {
+        const one = await leader();
+        const [other] = others(one);
+        assert.ok(other);
+        assert.match(other.program.stderr, /"Caches populated"/);
+        assert.doesNotMatch(other.program.stderr, /"Starting controller"/);
+        assert.match(one.program.stderr, /source="in-cluster"/);
+      });
+
+      it('the leader is killed: the other works within lease duration + retry period', async (t) => {
+        const one = await leader();
+        await inTime(t, afterKill(SHORT), async () => {
+          one.program.child.kill('SIGKILL');
+          return shop.orderAll('killed');
+        });
+      });
+
+      it('the leader is stopped: the other works within retry period + 1 s', async (t) => {
+        const one = await leader();
+        await inTime(t, afterStop(SHORT), async () => {
+          one.program.child.kill('SIGTERM');
+          return shop.orderAll('stopped');
+        });
+        assert.equal((await one.program.ended()).code, 0, one.program.stderr);
+      });
+
+      it('all are updated, one after the other: nobody waits longer than that', async (t) => {
+        await inTime(t, afterStop(SHORT), async () => {
+          const old = others(await start('updated-1', SHORT));
+          for (const [index, each] of old.entries()) {
+            each.program.child.kill('SIGTERM');
+            assert.equal((await each.program.ended()).code, 0, each.program.stderr);
+            if (index + 1 < old.length) await start(`updated-${index + 2}`, SHORT);
+          }
+          return {};
+        });
+        assert.match((await leader()).name, /^updated-/);
+      });
+
+      it('all are stopped at last: nobody leads', async () => {
+        const running = replicas.filter(({ isRunning }) => isRunning);
+        for (const { program } of running) program.child.kill('SIGTERM');
+        for (const { program } of running) {
+          assert.equal((await program.ended()).code, 0, program.stderr);
+        }
+        const lease = { namespace: SYSTEM, name: 'crd-controller' };
+        assert.equal((await plane.client.get(LEASES, lease)).spec?.holderIdentity, '');
+      });
+    });
+
+    describe('and two replicas with the default times', () => {
+      beforeEach(() => two(DEFAULT));
+
+      it('the leader is stopped: the other works within 3 s', async (t) => {
+        const one = await leader();
+        await inTime(t, afterStop(DEFAULT), async () => {
+          one.program.child.kill('SIGTERM');
+          return shop.orderAll('stopped-by-default');
+        });
+      });
+
+      it('the leader is killed: the other works within 17 s', async (t) => {
+        const one = await leader();
+        await inTime(t, afterKill(DEFAULT), async () => {
+          one.program.child.kill('SIGKILL');
+          return shop.orderAll('killed-by-default');
+        });
+      });
+    });
+
+    describe('and all that has happened to them', () => {
+      it('no child was ever created twice, or deleted', () => {
+        assert.deepEqual(shop.deleted, []);
+        const twice = [...shop.children]
+          .filter(([, uids]) => uids.size > 1)
+          .map(([child]) => child);
+        assert.deepEqual(twice, []);
+        assert.ok(shop.children.size > 30, `${shop.children.size} children`);
+      });
+
+      it('no event was told twice', async () => {
+        const { items } = await plane.client.list(EVENTS, { namespace: shop.namespace });
+        const told = new Map<string, number>();
+        for (const { involvedObject, reason, message, count = 1, source } of items) {
+          if (!/^(count|webapp|at|foo)-controller$/.test(source?.component ?? '')) continue;
+          const what = `${involvedObject.kind} ${involvedObject.name} ${involvedObject.uid}: ${reason} ${message}`;
+          told.set(what, (told.get(what) ?? 0) + count);
+        }
+        assert.ok(told.size > 30, `${told.size} events`);
+        assert.deepEqual(
+          [...told].filter(([, times]) => times > 1),
+          [],
+        );
+      });
+
+      it('nobody was refused anything, and nobody failed', () => {
+        for (const { name, program } of replicas) {
+          const errors = program.stderr.split('\n').filter((line) => /^E\d{4} /.test(line));
+          assert.deepEqual(errors, [], name);
+          assert.doesNotMatch(program.stderr, /May not watch|forbidden/);
+        }
+      });
+    });
+  },
+);
+
+/** The variables that kubelet would set in a container of the Pod `metadata`. */
+function environmentOf(
+  { env = [] }: Container,
+  metadata: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return Object.fromEntries(
+    env.map(({ name, value, valueFrom }) => {
+      const field = valueFrom?.fieldRef?.fieldPath.replace(/^metadata\./, '') ?? '';
+      const set = value ?? metadata[field];
+      assert.ok(set !== undefined, name);
+      return [name, set];
+    }),
+  );
+}
+
+/** A process of the daemon. */
+class Replica {
+  readonly name: string;
+  readonly program: Program;
+
+  constructor(name: string, program: Program) {
+    this.name = name;
+    this.program = program;
+  }
+
+  get isRunning(): boolean {
+    const { exitCode, signalCode } = this.program.child;
+    return exitCode === null && signalCode === null && !this.program.child.killed;
+  }
+
+  /** Resolves once its readiness probe would pass. */
+  async ready(): Promise<void> {
+    const listening = /"Listening".* address="([^"]+)"/;
+    await this.program.printed(listening);
+    const [, address] = listening.exec(this.program.stderr) ?? [];
+    await until(`${this.name} is ready`, async () => {
+      const answer = await fetch(`http://${address}/readyz`);
+      await answer.body?.cancel();
+      return answer.ok || undefined;
+    });
+  }
+}
