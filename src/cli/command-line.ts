@@ -99,6 +99,12 @@ function readCommand(argv: readonly string[]): CommandRequest {
   };
 }
 
+/** What only one format of logs knows. */
+const FLAGS_OF_FORMAT: Readonly<Record<LoggingOptions['format'], readonly string[]>> = {
+  text: ['vmodule', 'skip-headers', 'add-dir-header'],
+  json: ['log-json-split-stream'],
+};
+
 async function run(
   command: ReadyCommand,
   klogFlags: readonly string[],
@@ -111,6 +117,7 @@ async function run(
     vmodule: common.vmodule,
     skipHeaders: common['skip-headers'],
     addDirHeader: common['add-dir-header'],
+    splitStream: common['log-json-split-stream'],
   };
   const { log, level } = createLogging(logging);
   exitOnUnhandledErrors(log);
@@ -118,9 +125,10 @@ async function run(
   if (klogFlags.length > 0) {
     log.v(1).info("Ignored klog's old flags: logs go to standard error", { flags: klogFlags });
   }
-  const textFlags = ['vmodule', 'skip-headers', 'add-dir-header'].filter((flag) => flag in changed);
-  if (logging.format === 'json' && textFlags.length > 0) {
-    log.info('Ignored flags of the text format of logs', { flags: textFlags });
+  const foreign = FLAGS_OF_FORMAT[logging.format === 'json' ? 'text' : 'json'];
+  const ignored = foreign.filter((flag) => flag in changed);
+  if (ignored.length > 0) {
+    log.info('Ignored flags of the other format of logs', { flags: ignored });
   }
   const termination = terminationSignal(process, log);
   const cycle = cycleVerbosityOnSignal(process, level);

@@ -52,6 +52,11 @@ export const COMMON_OPTIONS = {
     default: 'text',
     choices: ['text', 'json'],
   }),
+  'log-json-split-stream': booleanOption({
+    group: 'Logging',
+    help: 'With --logging-format=json: errors to standard error, all else to standard output',
+    default: false,
+  }),
   'skip-headers': booleanOption({
     group: 'Logging',
     help: 'Leave time, process id and source line out of log lines',

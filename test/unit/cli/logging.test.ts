@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 import type { LoggingOptions } from '../../../src/cli/logging.ts';
 import { createLogger } from '../../../src/cli/logging.ts';
@@ -6,16 +7,17 @@ import { preciseNow } from '../../../src/cli/precise-now.ts';
 import { parseVModule } from '../../../src/cli/vmodule.ts';
 import type { Logger } from '../../../src/util/logger.ts';
 
+const OPTIONS: LoggingOptions = {
+  format: 'text',
+  verbosity: 0,
+  vmodule: [],
+  skipHeaders: true,
+  addDirHeader: false,
+};
+
 function logTo(lines: string[], options: Partial<LoggingOptions> = {}): Logger {
   return createLogger(
-    {
-      format: 'text',
-      verbosity: 0,
-      vmodule: [],
-      skipHeaders: true,
-      addDirHeader: false,
-      ...options,
-    },
+    { ...OPTIONS, ...options },
     { write: (line) => lines.push(line), now: () => 1_580_306_777_047.28, pid: 7 },
   );
 }
@@ -142,6 +144,26 @@ describe('JSON', () => {
     const line: unknown = JSON.parse(lines[0] ?? '');
     assert.ok(typeof line === 'object' && line && 'msg' in line && 'text' in line);
     assert.deepEqual([line.msg, line.text], [text, text]);
+  });
+
+  test('goes to both streams of the process, if that is wanted', () => {
+    const write = (splitStream: boolean) => {
+      const options = { ...OPTIONS, format: 'json', splitStream };
+      const url = import.meta.resolve('../../../src/cli/logging.ts');
+      const program = `import { createLogging } from '${url}';
+        const { log } = createLogging(${JSON.stringify(options)});
+        for (let i = 0; i < 11; i++) log.info('one');
+        log.error(undefined, 'two');
+        process.exit(3);`;
+      const args = ['--input-type=module', '--eval', program];
+      const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+      assert.equal(status, 3, stderr);
+      const said = (text: string) => text.match(/"msg":|"heldBack":1/g) ?? [];
+      return [said(stdout).length, said(stderr).length];
+    };
+    // Ten, and at the end of the process what was held back.
+    assert.deepEqual(write(true), [12, 1]);
+    assert.deepEqual(write(false), [0, 13]);
   });
 
   test('keeps a field whose name the line needs for itself', () => {
