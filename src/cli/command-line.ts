@@ -13,7 +13,7 @@ import { goQuote } from '../util/go-quote.ts';
 import { helpText } from './help.ts';
 import { cycleVerbosityOnSignal } from './log-level.ts';
 import { logText } from './log-value.ts';
-import type { LoggingOptions } from './logging.ts';
+import type { LoggingEnvironment, LoggingOptions } from './logging.ts';
 import { createLogging } from './logging.ts';
 import { KLOG_FLAGS } from './options.ts';
 import { manifest } from './package.ts';
@@ -27,28 +27,58 @@ import { manifest } from './package.ts';
 export async function commandLine(
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
+  terminal: Terminal = processTerminal(),
 ): Promise<number> {
   let verbosity = 0;
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
   try {
     requireCertificateChecks(environment);
     const { command, flags, operands, klogFlags } = readCommand(argv);
     if (flags.includes('--help=true')) {
-      print(await helpText(command, process.stdout.columns));
+      terminal.print(await helpText(command, terminal.columns));
       return EXIT_OK;
     }
     const ready = await command.prepare(flags, operands, environment);
     verbosity = ready.common.v;
     if (ready.common.version) {
-      print(versionLine(manifest(), process));
+      terminal.print(versionLine(manifest(), process));
       return EXIT_OK;
     }
-    return await run(ready, klogFlags, environment);
+    return await run(ready, klogFlags, environment, terminal);
   } catch (error) {
-    complain(error, verbosity);
+    terminal.warn(complaint(error, verbosity));
     const isUsers = error instanceof UsageError || error instanceof KubeConfigError;
     return isUsers ? EXIT_USAGE : EXIT_FAILURE;
   }
+}
+
+/** Where a command line speaks. */
+export interface Terminal {
+  /** A line, or several, for standard output. */
+  readonly print: (text: string) => void;
+  /** The same for standard error. */
+  readonly warn: (text: string) => void;
+  /**
+   * Its width.
+   * @default what help texts take for it
+   */
+  readonly columns?: number | undefined;
+  readonly colour: boolean;
+  /**
+   * Where the log goes.
+   * @default standard error
+   */
+  readonly logging?: LoggingEnvironment | undefined;
+}
+
+function processTerminal(): Terminal {
+  const { stdout, stderr } = process;
+  for (const stream of [stdout, stderr]) stream.on('error', ignoreBrokenPipe);
+  return {
+    print: (text) => stdout.write(`${text}\n`),
+    warn: (text) => stderr.write(`${text}\n`),
+    columns: stdout.columns,
+    colour: stdout.isTTY && stdout.hasColors(),
+  };
 }
 
 /** The reader of a pipe may go away (`| head`): no reason to stop, only nobody to tell. */
@@ -109,6 +139,7 @@ async function run(
   command: ReadyCommand,
   klogFlags: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
+  { print, warn, colour, logging: environs }: Terminal,
 ): Promise<number> {
   const { common, changed } = command;
   const logging: LoggingOptions = {
@@ -119,8 +150,8 @@ async function run(
     addDirHeader: common['add-dir-header'],
     splitStream: common['log-json-split-stream'],
   };
-  const { log, level } = createLogging(logging);
-  exitOnUnhandledErrors(log);
+  const { log, level } = createLogging(logging, environs);
+  const watch = exitOnUnhandledErrors(log);
   log.v(1).info('Flags', { ...changed });
   if (klogFlags.length > 0) {
     log.v(1).info("Ignored klog's old flags: logs go to standard error", { flags: klogFlags });
@@ -141,34 +172,31 @@ async function run(
       environment,
       print,
       warn,
-      colour: process.stdout.isTTY && process.stdout.hasColors(),
+      colour,
     });
   } finally {
+    watch.dispose();
     cycle.dispose();
     termination.dispose();
   }
 }
 
 /** A bug must be seen, and must not leave half a daemon behind. */
-function exitOnUnhandledErrors(log: Logger): void {
-  process.on('uncaughtException', (error, origin) => {
+function exitOnUnhandledErrors(log: Logger): { dispose(): void } {
+  const listener = (error: Error, origin: NodeJS.UncaughtExceptionOrigin) => {
     log.error(error, 'Unhandled error', { origin, stack: error.stack });
     process.exit(EXIT_FAILURE);
-  });
+  };
+  process.on('uncaughtException', listener);
+  return { dispose: () => process.off('uncaughtException', listener) };
 }
 
-function complain(error: unknown, verbosity: number): void {
-  const hint = error instanceof UsageError ? `Run 'crd-controller --help' for usage.\n` : '';
-  process.stderr.write(`Error: ${logText(errorText(error))}\n${hint}`);
+/** One line that says what is wrong, and one that helps, or the stack of what should not be. */
+function complaint(error: unknown, verbosity: number): string {
+  const lines = [`Error: ${logText(errorText(error))}`];
+  if (error instanceof UsageError) lines.push(`Run 'crd-controller --help' for usage.`);
   if (error instanceof Error && (isProgrammerError(error) || verbosity >= 4)) {
-    process.stderr.write(`${logText(error.stack ?? '')}\n`);
+    lines.push(logText(error.stack ?? ''));
   }
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
-function warn(text: string): void {
-  process.stderr.write(`${text}\n`);
+  return lines.join('\n');
 }

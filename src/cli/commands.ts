@@ -152,7 +152,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
   }),
   command({
     name: 'completion',
-    summary: 'Print a script that completes commands, flags and values in a shell',
+    summary: 'Print what a shell needs to complete commands, flags and values',
     description:
       'Print a script by which bash, zsh or fish completes commands, flags, and the values of flags. What to do with it is in its first lines.',
     operands: 'bash|zsh|fish',

@@ -7,6 +7,7 @@ import { UsageError } from './exit-codes.ts';
 import { CONFIG_FLAG } from './flag-parser.ts';
 import type { FileSettings, Setting } from './flag-parser.ts';
 import type { Option, Options } from './option.ts';
+import { pathError } from './path-error.ts';
 
 export const CONFIG_API_VERSION = 'crd-controller.example.io/v1alpha1';
 export const CONFIG_KIND = 'ControllerConfiguration';
@@ -53,26 +54,8 @@ export function readConfigFile(path: string, options: Options): FileSettings {
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
-  } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-    throw new UsageError(`cannot read the configuration file ${path}: ${reasonOf(code)}`, {
-      cause,
-    });
-  }
-}
-
-function reasonOf(code: unknown): string {
-  switch (code) {
-    case 'ENOENT':
-    case 'ENOTDIR':
-      return 'there is no such file';
-    case 'EISDIR':
-      return 'it is a folder';
-    case 'EACCES':
-    case 'EPERM':
-      return 'permission denied';
-    default:
-      return String(code);
+  } catch (error) {
+    throw pathError(`cannot read the configuration file ${path}`, error);
   }
 }
 

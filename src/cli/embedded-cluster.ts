@@ -7,6 +7,7 @@ import type { ClusterOptions } from '../cluster/cluster.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { goQuote } from '../util/go-quote.ts';
+import { UsageError } from './exit-codes.ts';
 
 export interface EmbeddedClusterOptions {
   readonly host: string;
@@ -89,14 +90,16 @@ async function listen(server: ApiServer, at: EmbeddedClusterOptions) {
 function explained(error: unknown, { host, port }: EmbeddedClusterOptions): unknown {
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE':
-      return new Error(
+      return new UsageError(
         `Port ${port} on ${host} is in use: choose another with --port, or leave it out for a free one`,
       );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return new Error(`This machine has no address ${goQuote(host)}: choose another --host`);
+      return new UsageError(`This machine has no address ${goQuote(host)}: choose another --host`);
     case 'EACCES':
-      return new Error(`Port ${port} may not be listened on: choose one above 1023 with --port`);
+      return new UsageError(
+        `Port ${port} may not be listened on: choose one above 1023 with --port`,
+      );
     default:
       return error;
   }

@@ -1,8 +1,11 @@
 /** What the process says to whoever started it. */
 export const EXIT_OK = 0;
-/** Something failed while running: the API server, a port, a lost lease, a second signal. */
+/** Something failed while running: the API server, a lost lease, a second signal. */
 export const EXIT_FAILURE = 1;
-/** The command line, the environment or a file it names is wrong; trying again will not help. */
+/**
+ * The command line, the environment or a file it names is wrong, or asks for a port that somebody
+ * else has; trying again will not help.
+ */
 export const EXIT_USAGE = 2;
 
 /**

@@ -22,7 +22,7 @@ export async function helpText(command: Command, columns: number = 80): Promise<
     usage(command, isDefault),
     ...(isDefault ? [commands()] : []),
     await flagParser(command.options).scriptName(PROGRAM).wrap(width).getHelp(),
-    examples(command),
+    examples(command, width),
     ...(isDefault ? MORE : [`"${PROGRAM} --help" lists all commands.`]),
   ];
   return sections
@@ -52,10 +52,21 @@ function commands(): string {
   return ['Commands:', ...lines].join('\n');
 }
 
-function examples(command: Command): string {
+function examples(command: Command, width: number): string {
   if (command.examples.length === 0) return '';
-  const lines = command.examples.map(([line, meaning]) => `  # ${meaning}\n  ${PROGRAM} ${line}`);
+  const lines = command.examples.map(
+    ([line, meaning]) => `  # ${meaning}\n${continued(`  ${PROGRAM} ${line}`, width)}`,
+  );
   return ['Examples:', ...lines].join('\n');
+}
+
+/** A line for the shell, which reads on behind a backslash. */
+function continued(line: string, width: number): string {
+  const end = line.lastIndexOf(' ', width - 2);
+  const isBreakable = line.length > width && line.slice(0, end).trim() !== '';
+  return isBreakable
+    ? `${line.slice(0, end)} \\\n${continued(`      ${line.slice(end + 1)}`, width)}`
+    : line;
 }
 
 /** Breaks a paragraph into lines; text that has lines already keeps them. */

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { parseLabelSelector } from '../api/label-selector.ts';
 import { parseBindAddress } from '../manager/bind-address.ts';
 import { parseGoBoolean } from './go-boolean.ts';
@@ -202,6 +203,21 @@ export function bindAddressOption(about: About<string>): Option<string | undefin
 
 export function vmoduleOption(about: About<string>): Option<readonly VModulePattern[]> {
   return { ...about, type: 'text', parse: parseVModule };
+}
+
+/** An IP address, or a name that is none: what looks like an address must be one. */
+export function hostOption(about: About<string>): Option<string> {
+  return {
+    ...about,
+    type: 'text',
+    parse: (text) => {
+      const isName = /^(?=.*[a-z])[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/i.test(text);
+      if (isIP(text) === 0 && !isName) {
+        throw new SyntaxError('must be an address or a name, as in 127.0.0.1 or localhost');
+      }
+      return text;
+    },
+  };
 }
 
 /** `app=web,tier!=db` */

@@ -7,6 +7,7 @@ import {
   choiceOption,
   choicesOption,
   durationOption,
+  hostOption,
   integerOption,
   labelSelectorOption,
   listOption,
@@ -398,7 +399,7 @@ export const APPLY_OPTIONS = {
 /** Flags of `serve`. */
 export const SERVE_OPTIONS = {
   ...COMMON_OPTIONS,
-  host: textOption({ group: 'Server', help: 'Address to listen on', default: '127.0.0.1' }),
+  host: hostOption({ group: 'Server', help: 'Address to listen on', default: '127.0.0.1' }),
   port: integerOption({
     group: 'Server',
     help: 'Port to listen on; 0 takes a free one',

@@ -9,6 +9,7 @@ import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../exit-codes.ts';
 import type { OptionValues } from '../option.ts';
 import type { GENERATE_OPTIONS } from '../options.ts';
+import { onPath, pathError } from '../path-error.ts';
 
 /** Files of a folder that may have definitions. */
 const MANIFEST = /\.(?:ya?ml|json)$/;
@@ -28,8 +29,9 @@ export async function generate(
     throw new UsageError('generate needs the path of a CRD: a file or folder');
   const modules = modulesOf(await definitionsIn(paths));
   const stale: GeneratedModule[] = [];
+  const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --out=${out}`, action);
   for (const module of modules) {
-    const present = await textAt(join(out, module.fileName));
+    const present = await writing(() => textAt(join(out, module.fileName)));
     if (present === module.text) continue;
     if (present !== undefined && !isGenerated(present)) {
       throw new UsageError(
@@ -44,9 +46,9 @@ export async function generate(
     }
     return stale.length === 0 ? EXIT_OK : EXIT_FAILURE;
   }
-  if (stale.length > 0) await mkdir(out, { recursive: true });
+  if (stale.length > 0) await writing(() => mkdir(out, { recursive: true }));
   for (const { fileName, text } of stale) {
-    await writeFile(join(out, fileName), text);
+    await writing(() => writeFile(join(out, fileName), text));
     print(join(out, fileName));
   }
   if (stale.length === 0) print(`${out} is up to date`);
@@ -60,7 +62,10 @@ async function definitionsIn(paths: readonly string[]): Promise<Definitions[]> {
     else files.push(path);
   }
   return Promise.all(
-    files.map(async (file) => ({ source: sourceOf(file), text: await readFile(file, 'utf8') })),
+    files.map(async (file) => ({
+      source: sourceOf(file),
+      text: await onPath(`cannot read ${file}`, () => readFile(file, 'utf8')),
+    })),
   );
 }
 
@@ -68,7 +73,7 @@ async function inspect(path: string) {
   try {
     return await stat(path);
   } catch (error) {
-    if (!isMissing(error)) throw error;
+    if (!isMissing(error)) throw pathError(`cannot read ${path}`, error);
     throw new UsageError(`There is no file or folder ${goQuote(path)}`);
   }
 }

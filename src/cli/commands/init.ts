@@ -11,6 +11,7 @@ import type { World } from '../command.ts';
 import { EXIT_OK, UsageError } from '../exit-codes.ts';
 import type { OptionValues } from '../option.ts';
 import type { INIT_OPTIONS } from '../options.ts';
+import { onPath } from '../path-error.ts';
 import { manifest, packageRoot } from '../package.ts';
 
 const TEMPLATE = new URL('examples/06-library/static-site/', packageRoot());
@@ -30,7 +31,8 @@ export async function init(
   if (kind === undefined) throw new UsageError('init needs the KIND, as in: init StaticSite');
   if (stray !== undefined) throw new UsageError(`init takes one KIND: what is ${stray} for?`);
   const files = project(await template(), { kind, group, dependency: await dependency() });
-  const obstacles = await present([...files.keys()].map((path) => join(dir, path)));
+  const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --dir=${dir}`, action);
+  const obstacles = await writing(() => present([...files.keys()].map((path) => join(dir, path))));
   if (obstacles.length > 0) {
     throw new UsageError(
       `Nothing is overwritten, and there is already: ${obstacles.join(', ')}. Choose an empty folder with --dir`,
@@ -38,8 +40,8 @@ export async function init(
   }
   for (const [path, text] of files) {
     const target = join(dir, path);
-    await mkdir(dirname(target), { recursive: true });
-    await writeFile(target, text, { flag: 'wx' });
+    await writing(() => mkdir(dirname(target), { recursive: true }));
+    await writing(() => writeFile(target, text, { flag: 'wx' }));
     print(target);
   }
   print(nextSteps(dir));

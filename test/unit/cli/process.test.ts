@@ -93,7 +93,7 @@ describe('serve', { concurrency: 2 }, () => {
     const address = holder.address();
     assert.ok(address && typeof address === 'object');
     const { code, stderr } = await run('serve', `--port=${address.port}`);
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(stderr, new RegExp(`^Error: Port ${address.port} on 127\\.0\\.0\\.1 is in use`));
   });
 });

@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { once } from 'node:events';
+import { after, before, describe, test } from 'node:test';
+import { commandLine } from '../../../src/cli/command-line.ts';
+import { COMMANDS } from '../../../src/cli/commands.ts';
+import { CONFIG_API_VERSION, CONFIG_KIND, fieldsOf } from '../../../src/cli/config-file.ts';
+import { environmentVariable, flagNamed } from '../../../src/cli/flag-parser.ts';
+import type { Option } from '../../../src/cli/option.ts';
+import { RUN_OPTIONS } from '../../../src/cli/options.ts';
+
+/**
+ * Every flag of every command, used wrongly in every way there is: what comes of it is one line that
+ * names the flag, a hint, and exit code 2. A flag that is new must say here what it refuses.
+ */
+
+const HINT = `Run 'crd-controller --help' for usage.`;
+
+const folder = mkdtempSync(join(tmpdir(), 'flag-walk-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const at = (name: string) => join(folder, name);
+mkdirSync(at('folder'));
+writeFileSync(at('binary'), Buffer.from([0xff, 0xfe, 0x00, 0x01]));
+writeFileSync(at('not.yaml'), 'a: [');
+writeFileSync(at('list.yaml'), '- 1');
+
+const ROOT = join(import.meta.dirname, '../../..');
+/** A cluster that nobody ever reaches. */
+const CLUSTER = ['--kubeconfig', at('kubeconfig')];
+writeFileSync(
+  at('kubeconfig'),
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
+    users: [{ name: 'u', user: { token: 'none' } }],
+    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'c',
+  }),
+  { mode: 0o600 },
+);
+const SERVED = ['--metrics-bind-address=127.0.0.1:0', `--metrics-cert-path=${at('folder')}`];
+
+/** Paths that cannot be read as what they should be, each for another reason. */
+const UNREADABLE = [at('missing'), at('folder'), at('binary'), at('not.yaml'), at('list.yaml')];
+
+/**
+ * Values that a flag does not take, where they do not follow from its type: of all commands, or of
+ * `COMMAND --FLAG`.
+ */
+const WRONG: Readonly<Record<string, readonly string[]>> = {
+  'as-group': ['admins'],
+  config: UNREADABLE,
+  controllers: ['no-such', '*,no-such', '-no-such', '-count,-webapp,-at,-foo'],
+  dir: [at('binary'), at('binary/below')],
+  'feature-gates': ['WatchListClient', 'WatchListClient=perhaps', '=true', 'WatchListClent=true'],
+  'field-manager': [''],
+  filename: UNREADABLE,
+  group: ['a_b', 'nodots', 'Upper.org'],
+  image: ['two words', ':tag'],
+  kubeconfig: UNREADABLE,
+  'leader-elect-resource-name': ['My/Lease', 'UPPER'],
+  'leader-elect-resource-namespace': ['My/Namespace', '-x'],
+  master: ['10.0.0.1:6443', 'ftp://x', 'http://10.0.0.1'],
+  'metrics-cert-path': [at('missing'), at('folder'), at('binary')],
+  'metrics-cert-name': ['missing', '../x'],
+  'metrics-cert-key': ['missing', '../x'],
+  namespace: ['Upper', 'a_b', '-x'],
+  namespaces: ['Upper', 'a,B'],
+  only: ['nothing'],
+  out: [at('binary'), at('binary/below')],
+  'tls-cipher-suites': ['TLS_NOTHING'],
+  'write-kubeconfig': [at('binary'), at('folder'), at('missing/below')],
+};
+
+/** What it takes for a flag to be looked at. */
+const TOGETHER: Readonly<Record<string, readonly string[]>> = {
+  'leader-elect-resource-name': ['--leader-elect'],
+  'leader-elect-resource-namespace': ['--leader-elect'],
+  'metrics-cert-path': [...CLUSTER, '--metrics-bind-address=127.0.0.1:0'],
+  'metrics-cert-name': [...CLUSTER, ...SERVED],
+  'metrics-cert-key': [...CLUSTER, ...SERVED],
+};
+
+/** Which flag is named, if it is another. */
+const BLAMED: Readonly<Record<string, string>> = {
+  'metrics-cert-name': 'metrics-cert-path',
+  'metrics-cert-key': 'metrics-cert-path',
+};
+
+/** Whatever they are given means something: to a cluster, if not to us. */
+const ANYTHING = new Set(['as', 'context']);
+
+/** Errors about these tell what to do; they need no hint. */
+const EXPLAINED = new Set(['kubeconfig', 'filename']);
+
+/** What a command cannot do without. */
+const NEEDED: Readonly<Record<string, readonly string[]>> = {
+  apply: ['-f', join(ROOT, 'examples/01-count')],
+  completion: ['bash'],
+  generate: [join(ROOT, 'crds')],
+  init: ['Website'],
+};
+
+interface Spoken {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A machine without any cluster: what is not refused finds none. */
+const NOWHERE = { HOME: '/nonexistent', KUBECONFIG: '/nonexistent/kubeconfig' };
+
+async function run(argv: readonly string[], environment: object = {}): Promise<Spoken> {
+  const spoken = { stdout: '', stderr: '' };
+  const code = await commandLine(
+    argv,
+    { ...NOWHERE, ...environment },
+    {
+      print: (text) => (spoken.stdout += `${text}\n`),
+      warn: (text) => (spoken.stderr += `${text}\n`),
+      colour: false,
+      logging: { write: (line) => (spoken.stderr += line), now: () => 0, pid: 1 },
+    },
+  );
+  return { code, ...spoken };
+}
+
+async function assertRefused(
+  argv: readonly string[],
+  {
+    named,
+    environment = {},
+    hasHint = true,
+  }: { named: string; environment?: Record<string, string>; hasHint?: boolean },
+): Promise<void> {
+  const { code, stdout, stderr } = await run(argv, environment);
+  const said = `${argv.join(' ')}: ${stderr}`;
+  const [line = '', ...rest] = stderr.split('\n').filter((each) => !/^[IWE]\d{4} /.test(each));
+  assert.equal(code, 2, said);
+  assert.equal(stdout, '', said);
+  assert.match(line, /^Error: ./, said);
+  assert.ok(line.includes(named), said);
+  assert.deepEqual(rest, hasHint ? [HINT, ''] : [''], said);
+}
+
+for (const { name: command, options } of COMMANDS) {
+  const flags = Object.entries(options);
+  const start = [command, ...(NEEDED[command] ?? [])];
+
+  describe(`${command} refuses`, () => {
+    test('a flag that there is not, and guesses what was meant', async () => {
+      await assertRefused([command, '--no-such-flag=1'], { named: '--no-such-flag' });
+      await assertRefused([command, '--hepl'], { named: 'did you mean --help?' });
+    });
+
+    test('a flag without its value', async () => {
+      for (const [name, { type }] of flags) {
+        if (type === 'boolean') continue;
+        await assertRefused([command, flagNamed(name)], { named: flagNamed(name) });
+      }
+    });
+
+    test('values of another type, and none, where there must be one', async () => {
+      for (const [name, option] of flags) {
+        for (const value of wrongFor(option)) {
+          await assertRefused([...start, `--${name}=${value}`], { named: flagNamed(name) });
+        }
+      }
+    });
+
+    test('values that cannot be, though they are of the right type', async () => {
+      for (const [name, option] of flags) {
+        // What a command does not show it takes for another's sake, and does not look at.
+        if (option.hidden || wrongFor(option).includes('')) continue;
+        for (const value of WRONG[name] ?? []) {
+          const argv = [...startOf(command, name), ...(TOGETHER[name] ?? []), `--${name}=${value}`];
+          const named = value.startsWith(folder) ? value : (BLAMED[name] ?? name);
+          await assertRefused(argv, { named, hasHint: !EXPLAINED.has(name) });
+        }
+      }
+    });
+
+    test('the same in the environment, naming the variable', async () => {
+      for (const [name, option] of flags) {
+        const [value] = wrongFor(option);
+        if (option.flagOnly || !value) continue;
+        const variable = environmentVariable(name);
+        await assertRefused(start, { named: variable, environment: { [variable]: value } });
+      }
+    });
+  });
+
+  test(`each flag of ${command} that takes text says here what it refuses`, () => {
+    const silent = flags
+      .filter(([name, option]) => wrongFor(option).length === 0 && !ANYTHING.has(name))
+      .map(([name]) => name)
+      .filter((name) => !(name in WRONG));
+    assert.deepEqual(silent, []);
+  });
+}
+
+describe('run refuses', () => {
+  test('fields of another type in a configuration file, naming file, line and field', async () => {
+    const wrong = {
+      text: ['1', '[a]', 'null'],
+      boolean: ["'true'", '1', '{}'],
+      integer: ["'1'", '1.5', 'true'],
+      list: ['a', '[1]', "['a,b']", '{ a: b }'],
+      switches: ['A=true', '[A]', '{ A: 1 }'],
+    };
+    const path = at('config.yaml');
+    for (const [field, [, { type }]] of fieldsOf(RUN_OPTIONS)) {
+      for (const value of wrong[type]) {
+        const head = `apiVersion: ${CONFIG_API_VERSION}\nkind: ${CONFIG_KIND}\n`;
+        writeFileSync(path, `${head}${field}: ${value}\n`);
+        await assertRefused([`--config=${path}`], { named: `${path}:3: ${field}: must be` });
+      }
+    }
+  });
+
+  test('a machine that checks no certificates', async () => {
+    const environment = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+    await assertRefused(['--help'], { named: 'NODE_TLS_REJECT_UNAUTHORIZED=0', environment });
+  });
+
+  test('what is neither command nor flag', async () => {
+    await assertRefused(['frobnicate'], { named: 'unknown command: "frobnicate"' });
+    await assertRefused(['serv'], { named: 'unknown command: "serv"; did you mean serve?' });
+    await assertRefused(['run', 'this'], { named: 'unexpected argument: "this"' });
+    await assertRefused(['--=1'], { named: 'bad flag syntax: --=1' });
+  });
+});
+
+describe('a port that is taken', () => {
+  let holder: Server;
+  let port: number;
+
+  before(async () => {
+    holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const address = holder.address();
+    port = typeof address === 'object' && address ? address.port : 0;
+  });
+  after(() => holder.close());
+
+  const endpoints = ['metrics', 'health-probe', 'debug'].map((name) => `--${name}-bind-address`);
+  for (const flag of endpoints) {
+    test(`is no port for ${flag}`, async () => {
+      const argv = [...CLUSTER, '--metrics-secure=false', '--controllers=count'];
+      await assertRefused([...argv, `${flag}=127.0.0.1:${port}`], { named: String(port) });
+    });
+  }
+
+  test('is no port for serve --port', async () => {
+    await assertRefused(['serve', `--port=${port}`], {
+      named: `Port ${port} on 127.0.0.1 is in use`,
+    });
+  });
+});
+
+/** A command line that could be, but for a flag. */
+function startOf(command: string, flag: string): string[] {
+  return flag === 'filename' ? [command] : [command, ...(NEEDED[command] ?? [])];
+}
+
+/** What is wrong for all flags of the type; empty for those that take any text. */
+function wrongFor(option: Option<unknown>): readonly string[] {
+  switch (option.type) {
+    case 'boolean':
+      return ['maybe', '2', ''];
+    case 'integer':
+      return ['many', '1.5', '1e3', '', '-2', '99999999999999999999'];
+    case 'text':
+      // One that is not any text does not take these either.
+      return ['\u0000 no such', ''].filter((value) => isRefused(option, value));
+    case 'list':
+    case 'switches':
+      return ['\u0000 no such'].filter((value) => isRefused(option, value));
+  }
+}
+
+function isRefused({ parse }: Option<unknown>, value: string): boolean {
+  try {
+    parse(value);
+    return false;
+  } catch (error) {
+    assert.ok(error instanceof SyntaxError);
+    return true;
+  }
+}
