@@ -65,7 +65,13 @@ export async function runController(
     ? dryRunClient(connection.client, log.named('client'))
     : connection.client;
   const pass = config.isOnce ? new Pass({ clock, log }, { isDryRun: config.isDryRun }) : undefined;
-  log.info('Starting crd-controller', { version: `v${version}`, server, source: cluster.source });
+  log.info('Starting crd-controller', {
+    version: `v${version}`,
+    server,
+    // Without user and password.
+    ...(cluster.proxyUrl !== undefined && { proxy: new URL(cluster.proxyUrl).host }),
+    source: cluster.source,
+  });
   if (config.isDryRun) log.info('Dry run: nothing will be changed, and no Lease is taken');
   const whole = daemon(
     {

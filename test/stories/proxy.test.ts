@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { ForwardProxy } from '../support/forward-proxy.ts';
+import { crdController } from '../support/program.ts';
+import { WireWorld } from '../support/wire-world.ts';
+
+/** A name that the proxy alone can resolve. */
+const HOST = 'cluster.invalid';
+const USER = 'jane:canary%2Fsecret';
+
+describe('given a cluster that can be reached through a proxy alone', { timeout: 60_000 }, () => {
+  let plane: ControlPlane;
+  let world: WireWorld;
+  let proxy: ForwardProxy;
+  let kubeconfig: Awaited<ReturnType<typeof temporaryKubeconfig>>;
+  let port: string;
+
+  before(async () => {
+    plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
+    world = await WireWorld.create(plane);
+    await world.installCrd();
+    proxy = await ForwardProxy.start({ user: USER, resolve: () => '127.0.0.1' });
+    ({ port } = new URL(plane.config.server));
+    kubeconfig = await temporaryKubeconfig(
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Config',
+        'current-context': 'test',
+        contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+        clusters: [
+          {
+            name: 'test',
+            cluster: {
+              server: `https://${HOST}:${port}`,
+              'tls-server-name': 'localhost',
+              'certificate-authority-data': Buffer.from(caOf(plane)).toString('base64'),
+            },
+          },
+        ],
+        users: [{ name: 'test', user: { token: tokenOf(plane) } }],
+      }),
+    );
+  });
+  after(async () => {
+    await kubeconfig.remove();
+    await proxy.close();
+    await world.end();
+    await plane.close();
+  });
+
+  it('all goes through the proxy that HTTPS_PROXY names, and its password is in no line of the log', async () => {
+    const daemon = crdController(
+      [
+        `--kubeconfig=${kubeconfig.path}`,
+        `--namespaces=${world.namespace}`,
+        '--controllers=count',
+        '--leader-elect',
+        `--leader-elect-resource-namespace=${world.namespace}`,
+        '-v=10',
+      ],
+      { HTTPS_PROXY: proxy.url, NO_PROXY: '10.0.0.0/8,.svc,.cluster.local' },
+    );
+    try {
+      await daemon.printed(/"Starting workers"/);
+      await world.applyCount({ count: 2 });
+      await world.untilReady(2);
+    } finally {
+      daemon.child.kill('SIGTERM');
+    }
+    const { code, stderr } = await daemon.ended();
+    assert.equal(code, 0, stderr);
+    const host = new URL(proxy.url).host;
+    assert.ok(stderr.includes(`server="https://${HOST}:${port}" proxy="${host}"`), stderr);
+    // Requests, watches and the Lease have connections of their own.
+    assert.ok(proxy.tunnels.length >= 3, proxy.tunnels.join());
+    assert.deepEqual(new Set(proxy.tunnels), new Set([`${HOST}:${port}`]));
+    assert.equal(proxy.refused, 0);
+    assert.doesNotMatch(stderr, /canary/);
+    for (const secret of [USER, decodeURIComponent(USER)]) {
+      assert.ok(!stderr.includes(Buffer.from(secret).toString('base64')));
+    }
+  });
+});
+
+function caOf({ config: { ca } }: ControlPlane): string {
+  assert.ok(ca?.kind === 'data');
+  return ca.pem;
+}
+
+function tokenOf({ config: { credentials } }: ControlPlane): string {
+  assert.ok(credentials.kind === 'token');
+  return credentials.token;
+}
