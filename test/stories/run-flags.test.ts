@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict';
-import { afterEach, describe, it } from 'node:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { CUSTOM_RESOURCE_DEFINITIONS, LEASES } from '../../src/api/builtin.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
+import { ApiServer } from '../../src/apiserver/api-server.ts';
+import { commandLine } from '../../src/cli/command-line.ts';
 import type { DaemonConfig } from '../../src/cli/daemon.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
+import { LEADER_ELECTION, Replicas } from '../support/replicas.ts';
 import { Simulation } from '../support/simulation.ts';
-import { countDraft } from '../support/world.ts';
+import { countDraft, crdOf } from '../support/world.ts';
 
-/** What single flags of `run` change about what a daemon does. */
+/** What single flags of `run` change about what a daemon does: those that no other story is about. */
 describe('given a daemon in a cluster, and', () => {
   let world: Simulation;
   const requests: string[] = [];
@@ -75,4 +83,101 @@ describe('given a daemon in a cluster, and', () => {
       await world.untilReady(1);
     });
   });
+});
+
+/** The same through the composition root, over the wire, in real time. */
+describe('given the program, an API server with Counts, and', () => {
+  let server: ApiServer;
+  let kubeconfig: string;
+  let folder: string;
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'run-flags-'));
+    kubeconfig = join(folder, 'kubeconfig');
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  beforeEach(async () => {
+    server = new ApiServer();
+    const client = new HttpClient({ handler: server.handler, server: 'in-process' });
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
+    await client.create(COUNTS, countDraft('default', { count: 8 }));
+    const listening = await server.listen();
+    writeFileSync(kubeconfig, JSON.stringify(listening.kubeconfig()), { mode: 0o600 });
+  });
+  afterEach(() => server.close());
+
+  const run = async (...flags: readonly string[]) => {
+    const startMs = performance.now();
+    const argv = [`--kubeconfig=${kubeconfig}`, '--controllers=count', '--once', ...flags];
+    let said = '';
+    const say = (text: string) => (said += `${text}\n`);
+    const code = await commandLine(
+      argv,
+      {},
+      { print: say, warn: say, colour: false, logging: { write: say, now: Date.now, pid: 1 } },
+    );
+    return { code, said, ms: performance.now() - startMs };
+  };
+  const pods = () =>
+    server.requests.recent.filter(
+      ({ method, info }) => method === 'POST' && info?.resource === 'pods',
+    ).length;
+
+  it('--once: it does what there is to do, and exits with 0', async () => {
+    const { code, said } = await run();
+    assert.equal(code, 0, said);
+    assert.equal(pods(), 8);
+    assert.match(said, /"Nothing is left to do" objects=1 /);
+  });
+
+  it('--once --dry-run: it says what it would do, does nothing, and exits with 1', async () => {
+    const { code, said } = await run('--dry-run', '--leader-elect');
+    assert.equal(code, 1, said);
+    assert.equal(said.match(/"Dry run".* would="create" resource="pods"/g)?.length, 8);
+    const requests = server.requests.recent;
+    assert.ok(!requests.some(({ info }) => info?.resource === 'leases'));
+    const writes = requests.filter(({ method }) => method !== 'GET');
+    assert.ok(writes.every(({ info }) => info?.query.get('dryRun') === 'All'));
+  });
+
+  it('--kube-api-qps and --kube-api-burst: no more than so many requests a second', async () => {
+    const { code, said, ms } = await run('--kube-api-qps=25', '--kube-api-burst=1');
+    assert.equal(code, 0, said);
+    const sent = server.requests.recent.filter(({ info }) => info?.resource !== 'events').length;
+    assert.ok(sent >= 10, `${sent} requests`);
+    assert.ok(ms >= ((sent - 1) * 1000) / 25, `${sent} requests in ${ms} ms`);
+  });
+
+  it('--kube-api-request-timeout: a request that is not answered is given up, and repeated', async () => {
+    let held = 0;
+    server.faults.beforeRequest(async ({ method, info }) => {
+      if (method !== 'POST' || info?.resource !== 'pods' || held++ > 0) return;
+      await new Promise((resolve) => setTimeout(resolve, 2500).unref());
+    });
+    const { code, said, ms } = await run('--kube-api-request-timeout=200ms');
+    assert.equal(code, 0, said);
+    assert.match(said, /not done within 0\.2 s/);
+    assert.ok(ms < 2500, `${ms} ms`);
+  });
+});
+
+describe('given a leader, and', () => {
+  for (const [releaseOnCancel, holder] of [
+    [true, ''],
+    [false, 'a'],
+  ] as const) {
+    it(`--leader-elect-release-on-cancel=${releaseOnCancel}: that is what becomes of its Lease`, async () => {
+      const world = new Replicas();
+      await world.installCrd();
+      const leaderElection = { ...LEADER_ELECTION, releaseOnCancel };
+      const replica = world.startReplica('a', { config: { leaderElection } });
+      await world.until('it leads', async () => replica.mayWrite);
+      replica.stop();
+      await world.until('it has ended', async () => replica.ending !== undefined);
+      const at = { namespace: 'default', name: 'crd-controller' };
+      const { spec } = await world.client.get(LEASES, at);
+      assert.equal(spec?.holderIdentity ?? '', holder);
+      await world.end();
+    });
+  }
 });

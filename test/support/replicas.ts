@@ -205,7 +205,8 @@ export class Replica {
   }
 }
 
-const LEADER_ELECTION = {
+/** What replicas agree upon, unless they are told otherwise. */
+export const LEADER_ELECTION = {
   name: 'crd-controller',
   namespace: undefined,
   leaseDurationMs: 15_000,
