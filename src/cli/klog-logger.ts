@@ -48,12 +48,12 @@ export class KlogLogger implements Logger {
 
   get enabled(): boolean {
     if (this.#scope.verbosity <= this.#core.level.verbosity) return true;
-    return this.#core.vmodule.length > 0 && this.#isEnabledIn(callerOfCaller());
+    return this.#isEnabledSomewhere() && this.#isEnabledIn(callerOfCaller());
   }
 
   info(message: string, fields?: LogFields): void {
     const isEnabled = this.#scope.verbosity <= this.#core.level.verbosity;
-    if (!isEnabled && this.#core.vmodule.length === 0) return;
+    if (!isEnabled && !this.#isEnabledSomewhere()) return;
     const caller = callerOfCaller();
     if (isEnabled || this.#isEnabledIn(caller)) this.#write('info', message, caller, fields);
   }
@@ -80,6 +80,11 @@ export class KlogLogger implements Logger {
 
   get #longest(): number | undefined {
     return this.#core.level.verbosity >= WHOLE_TEXTS ? Number.POSITIVE_INFINITY : undefined;
+  }
+
+  /** Where it is false, nobody needs to know the caller, which costs. */
+  #isEnabledSomewhere(): boolean {
+    return this.#core.vmodule.some(({ verbosity }) => this.#scope.verbosity <= verbosity);
   }
 
   #isEnabledIn(caller: Caller): boolean {

@@ -141,7 +141,10 @@ function textWriter(options: LoggingOptions, { write, pid }: LoggingEnvironment)
 /** The members every line has; a field of such a name is shown with an underscore before it. */
 const RESERVED: ReadonlySet<string> = new Set(['ts', 'caller', 'v', 'msg']);
 
-/** One object a line, as kube-apiserver's `--logging-format=json` has it. */
+/**
+ * One object a line, as kube-apiserver's `--logging-format=json` has it; but the time is in seconds, as
+ * Kubernetes documents it, where its components write milliseconds, and no member comes twice.
+ */
 function jsonWriter({ write }: LoggingEnvironment) {
   let timeMs = 0;
   let current: LogRecord['severity'] = 'info';

@@ -53,6 +53,20 @@ describe('verbosity', () => {
   });
 });
 
+test('what is not shown costs no look at the stack', (context) => {
+  const capture = context.mock.method(Error, 'captureStackTrace');
+  const lines: string[] = [];
+  const log = logTo(lines, { verbosity: 2, vmodule: parseVModule('reflector=4') });
+  log.v(5).info('hidden', { a: 1 });
+  assert.ok(!log.v(5).enabled);
+  assert.ok(log.v(2).enabled);
+  assert.equal(capture.mock.callCount(), 0);
+  log.v(4).info('hidden');
+  log.v(2).info('shown');
+  assert.equal(capture.mock.callCount(), 2);
+  assert.deepEqual(lines, ['"shown"\n']);
+});
+
 describe('fields', () => {
   test('come in the order: error, name, those of the logger, those of the line', () => {
     const lines: string[] = [];
