@@ -1,11 +1,23 @@
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, it } from 'node:test';
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { isApiError } from '../../src/api/api-error.ts';
+import { PODS } from '../../src/api/builtin.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import type { Client } from '../../src/client/client.ts';
 import type { ClusterConfig } from '../../src/client/cluster-config.ts';
+import { connectCluster } from '../../src/client/cluster-connection.ts';
+import type { ClusterConnection } from '../../src/client/cluster-connection.ts';
 import { credentialsOf } from '../../src/client/credentials.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import type { HttpHandler, HttpResponse } from '../../src/util/http.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { Simulation } from '../support/simulation.ts';
+import { WireWorld } from '../support/wire-world.ts';
 
 const TOKEN_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 const MINUTE_MS = 60_000;
@@ -156,4 +168,175 @@ function unauthorized(): HttpResponse {
       yield Buffer.from(JSON.stringify(body));
     })(),
   };
+}
+
+const isReal = process.env['CONTROL_PLANE'] === 'real';
+const skip =
+  !isReal && 'SKIPPED: needs CONTROL_PLANE=real, tokens and authorities: npm run test:real';
+
+describe(
+  'given a daemon with the files of a ServiceAccount, and a real kube-apiserver',
+  { skip, timeout: 240_000 },
+  () => {
+    let plane: ControlPlane;
+    let folder: string;
+    /** As the daemon's, with credentials of its own. */
+    let client: ClusterConnection;
+    let world: WireWorld;
+
+    const fileOf = (name: 'ca.crt' | 'token') => join(folder, name);
+    const write = async (name: 'ca.crt' | 'token', text: string) => {
+      // As kubelet does: whoever reads sees the one or the other, whole.
+      await writeFile(`${fileOf(name)}.new`, text);
+      await rename(`${fileOf(name)}.new`, fileOf(name));
+    };
+
+    before(async () => {
+      plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
+      folder = await mkdtemp(join(tmpdir(), 'serviceaccount-'));
+      assert.ok(plane.config.ca?.kind === 'data');
+      await write('ca.crt', plane.config.ca.pem);
+      client = connectCluster({ ...plane.config, ca: { kind: 'file', path: fileOf('ca.crt') } });
+      world = await WireWorld.create({ ...plane, client: client.client });
+      await world.installCrd();
+    });
+    after(async () => {
+      await world.end();
+      await client.close();
+      await plane.close();
+      await rm(folder, { recursive: true });
+    });
+
+    /** A token that is good as long as the Secret of that name is there. */
+    const mint = async (secret: string): Promise<string> => {
+      const { namespace } = world;
+      const { metadata } = await client.client.create(SECRETS, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { namespace, name: secret },
+      });
+      const { name, uid } = metadata;
+      const answer = (await client.client.raw({
+        method: 'POST',
+        path: `/api/v1/namespaces/${namespace}/serviceaccounts/daemon/token`,
+        body: {
+          apiVersion: 'authentication.k8s.io/v1',
+          kind: 'TokenRequest',
+          spec: { boundObjectRef: { apiVersion: 'v1', kind: 'Secret', name, uid } },
+        },
+      })) as { status: { token: string } };
+      return answer.status.token;
+    };
+
+    it('it goes on when its token is replaced and the old one refused, and when the server has another authority', async () => {
+      const { namespace } = world;
+      await grant(client.client, namespace);
+      await write('token', await mint('first'));
+      const statuses: number[] = [];
+      const watches: string[] = [];
+      const connection = connectCluster(
+        {
+          ...plane.config,
+          ca: { kind: 'file', path: fileOf('ca.crt') },
+          credentials: { kind: 'tokenFile', path: fileOf('token') },
+        },
+        {
+          around: (handler) => async (request) => {
+            if (request.endless) watches.push(request.path);
+            const response = await handler(request);
+            statuses.push(response.status);
+            return response;
+          },
+        },
+      );
+      const refused = () => statuses.filter((status) => status === 401).length;
+      const stop = world.startDaemon({ namespaces: [namespace] }, connection.client);
+      await world.applyCount();
+      await world.untilReady(3);
+
+      const old = await readFile(fileOf('token'), 'utf8');
+      await write('token', await mint('second'));
+      await client.client.delete(SECRETS, { namespace, name: 'first' });
+      const stranger = connectCluster({
+        ...plane.config,
+        credentials: { kind: 'token', token: old },
+      });
+      await world.until('the old token is refused', async () => {
+        try {
+          await stranger.client.list(PODS, { namespace });
+          return false;
+        } catch (error) {
+          return isApiError(error, 'unauthorized');
+        }
+      });
+      await stranger.close();
+      const begun = watches.length;
+      await world.patchCount({ count: 5 });
+      await world.untilReady(5);
+      assert.ok(refused() >= 1 && refused() <= 3, `${refused()} refusals`);
+      assert.equal(watches.length, begun, 'its watches went on');
+      assert.deepEqual(world.errors(), []);
+
+      const ca = await plane.processes?.replaceAuthority();
+      assert.ok(ca);
+      await plane.processes?.crash('kube-apiserver');
+      await plane.processes?.restart('kube-apiserver');
+      await world.until('it does not believe the server', async () =>
+        world.lines.some(({ error, fields }) =>
+          /x509/.test(`${String(error)} ${JSON.stringify(fields)}`),
+        ),
+      );
+      const from = world.elapsedMs();
+      await write('ca.crt', ca);
+      await world.until('who reads the file believes it', async () => {
+        try {
+          await world.patchCount({ count: 4 });
+          return true;
+        } catch (error) {
+          if (isApiError(error, 'unreachable')) return false;
+          throw error;
+        }
+      });
+      // What plays the kubelet does not believe the server: Pods that are to go stay.
+      await world.until('the daemon believes it', async () => {
+        const kept = (await world.pods()).filter(({ metadata }) => !metadata.deletionTimestamp);
+        return kept.length === 4;
+      });
+      // Less than until the files are read anyway: pauses between attempts are at most one minute.
+      assert.ok(world.elapsedMs() - from < 90_000, `${world.elapsedMs() - from} ms`);
+      await stop();
+      await connection.close();
+    });
+  },
+);
+
+const SECRETS: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'secrets',
+  kind: 'Secret',
+  namespaced: true,
+};
+
+/** A ServiceAccount that may do everything: what it needs is another story. */
+async function grant(client: Client, namespace: string): Promise<void> {
+  const metadata = { namespace, name: 'daemon' };
+  const core = { group: '', version: 'v1', namespaced: true } as const;
+  await client.create(
+    { ...core, plural: 'serviceaccounts', kind: 'ServiceAccount' },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
+  );
+  const group = 'rbac.authorization.k8s.io';
+  const binding = {
+    apiVersion: `${group}/v1`,
+    kind: 'RoleBinding',
+    metadata,
+    roleRef: { apiGroup: group, kind: 'ClusterRole', name: 'cluster-admin' },
+    subjects: [{ kind: 'ServiceAccount', ...metadata }],
+  };
+  const kind = 'RoleBinding';
+  await client.create(
+    { group, version: 'v1', plural: 'rolebindings', kind, namespaced: true },
+    binding,
+  );
 }
