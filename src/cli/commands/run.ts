@@ -50,6 +50,7 @@ export async function runController(
     ...(leaderElection && { around: (handler) => fence.around(handler) }),
   });
   const host = environment['POD_NAME'] ?? hostname();
+  const certificate = await servingCertificate(config.serving, { clock, log, host });
   const reviews = connectCluster(cluster, { ...common, userAgent: `${agent}/access-reviews` });
   const lease = leaderElection && {
     namespace: leaseNamespace(leaderElection, cluster),
@@ -84,7 +85,7 @@ export async function runController(
       logLevel,
       secure: {
         reviewer: reviews.client,
-        certificate: await servingCertificate(config.serving, { clock, log, host }),
+        certificate,
       },
       pass,
       leadership: lease && {
