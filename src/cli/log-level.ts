@@ -42,10 +42,10 @@ export class ChangeableLogLevel implements LogLevel {
       );
     }
     const before = this.#verbosity;
+    if (before === verbosity) return;
     this.#verbosity = verbosity;
-    if (before !== verbosity)
-      this.#log().info('Changed verbosity', { from: before, to: verbosity });
-    if (before < BODIES) this.warn();
+    this.#log().info('Changed verbosity', { from: before, to: verbosity });
+    this.warn();
   }
 
   /** Says what a reader of such a log should know about it; nothing, below the level of bodies. */

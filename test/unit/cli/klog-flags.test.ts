@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { commandLine } from '../../../src/cli/command-line.ts';
+
+/** What a start with `flags` and no cluster logs. */
+async function startedWith(...flags: readonly string[]): Promise<string[]> {
+  const lines: string[] = [];
+  const said: string[] = [];
+  const code = await commandLine(
+    [...flags, '-skip_headers', '--kubeconfig=/nonexistent'],
+    {},
+    {
+      print: (text) => said.push(text),
+      warn: (text) => said.push(text),
+      colour: false,
+      logging: { write: (line) => lines.push(line), now: Date.now, pid: 7 },
+    },
+  );
+  assert.equal(code, 2, said.join('\n'));
+  assert.match(said.join('\n'), /^Error: There is no file \/nonexistent/);
+  return lines;
+}
+
+/** Every flag that klog has ever had, as people wrote them. */
+const OLD = [
+  '-logtostderr=true',
+  '-alsologtostderr',
+  '-stderrthreshold=ERROR',
+  '-alsologtostderrthreshold=INFO',
+  '-legacy_stderr_threshold_behavior=true',
+  '-log_dir=/tmp',
+  '--log-dir=/tmp',
+  '-log_file',
+  'x.log',
+  '-log_file_max_size=1800',
+  '-one_output',
+  '-skip_log_headers',
+  '-add_dir_header=false',
+  '-log_backtrace_at=a.go:1',
+  '--log-flush-frequency=5s',
+] as const;
+
+test("klog's old flags are taken, and told of in one line from -v=1 on", async () => {
+  assert.deepEqual(await startedWith(...OLD), []);
+  const lines = await startedWith(...OLD, '-v=1');
+  assert.equal(lines.length, 2);
+  assert.match(lines[0] ?? '', /^"Flags" v="1" /);
+  assert.match(lines[1] ?? '', /^"Ignored klog's old flags: logs go to standard error" flags=\[/);
+});
+
+test('flags of the other format of logs are told of', async () => {
+  const flags =
+    /^\{.*"msg":"Ignored flags of the other format of logs","flags":\["vmodule","skip-headers"\]\}/;
+  const json = await startedWith(
+    '--logging-format=json',
+    '--vmodule=a=1',
+    '--log-json-split-stream',
+  );
+  assert.match(json.join(''), flags);
+  const text = await startedWith('--log-json-split-stream');
+  assert.match(
+    text.join(''),
+    /^"Ignored flags of the other .*" flags=\["log-json-split-stream"\]\n$/,
+  );
+});
