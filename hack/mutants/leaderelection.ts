@@ -22,8 +22,8 @@ export const LEADERELECTION: readonly Mutant[] = [
   {
     file: 'election.ts',
     fault: 'a lease that was released is waited for',
-    find: "holder === '' ? sighting.sinceMs + deferMs(sighting.lease) : expiry(sighting)",
-    put: 'expiry(sighting)',
+    find: "(holder === '' ? sinceMs : expiry(sighting)) + deferMs(lease)",
+    put: 'expiry(sighting) + deferMs(lease)',
   },
   {
     file: 'election.ts',
