@@ -8,6 +8,9 @@ import { ATS } from '../../src/api/generated/at.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import type { Draft, KubernetesObject } from '../../src/api/object.ts';
+import { controllerReference } from '../../src/api/owner-reference.ts';
+import type { Resource } from '../../src/api/resource.ts';
 import { DEFAULT_CONTROLLERS } from '../../src/controllers/registry.ts';
 import { consoleSteps, isAsShown } from '../support/console-blocks.ts';
 import type { ConsoleStep } from '../support/console-blocks.ts';
@@ -16,6 +19,14 @@ import type { ControlPlane } from '../support/control-plane.ts';
 import { findKubectl } from '../support/kubectl.ts';
 import { Program } from '../support/program.ts';
 import { WireWorld } from '../support/wire-world.ts';
+
+const CONFIG_MAPS: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'configmaps',
+  kind: 'ConfigMap',
+  namespaced: true,
+};
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 
@@ -29,26 +40,38 @@ if (skip) console.warn(`SKIPPED: ${import.meta.filename}: ${skip}`);
 /** They wait most of the time, so side by side; a real control plane is enough work alone. */
 const concurrency = process.env['CONTROL_PLANE'] ? 1 : 2;
 
+interface Sample {
+  readonly kind: Resource;
+  readonly file: string;
+}
+
+const SAMPLES: readonly Sample[] = [
+  { kind: COUNTS, file: '01-count/count.yaml' },
+  { kind: WEB_APPS, file: '02-webapp/webapp.yaml' },
+  { kind: ATS, file: '03-at/at.yaml' },
+  { kind: FOOS, file: '04-foo/foo.yaml' },
+];
+
 /** Commands that only look: given again until they show what the README does. */
 const LOOKS = /^kubectl (get|describe|logs) /;
 
 /** The READMEs, word for word: every command in them is given, and must print what they say. */
 describe('given somebody who follows the examples', { skip, concurrency, timeout: 240_000 }, () => {
   describe('each in a namespace of its own', { concurrency: true }, () => {
-    const stage = stageWith(DEFAULT_CONTROLLERS);
+    const stage = stageWith(DEFAULT_CONTROLLERS, SAMPLES);
     for (const example of ['01-count', '02-webapp', '03-at', '04-foo']) {
       it(`${example} goes as its README says`, () => stage.follow(example));
     }
   });
 
   describe('alone in a cluster, as all its Pods are counted', () => {
-    const stage = stageWith(['pod-count']);
+    const stage = stageWith(['pod-count'], []);
     it('05-pod-count goes as its README says', () => stage.follow('05-pod-count'));
   });
 });
 
 /** A control plane on which these controllers run, for the tests of a suite. */
-function stageWith(controllers: readonly string[]) {
+function stageWith(controllers: readonly string[], samples: readonly Sample[]) {
   let home: string;
   let plane: ControlPlane;
   let daemon: WireWorld;
@@ -57,7 +80,10 @@ function stageWith(controllers: readonly string[]) {
     symlinkSync(kubectl ?? '', join(home, 'kubectl'));
     plane = await startControlPlane({ cluster: {} });
     daemon = await WireWorld.create(plane);
-    for (const resource of [COUNTS, WEB_APPS, ATS, FOOS]) await daemon.installCrd(resource);
+    for (const { kind } of samples) await daemon.installCrd(kind);
+    if (plane.kind === 'cluster') {
+      await Promise.all(samples.map((sample) => untilCollected(daemon, sample)));
+    }
     daemon.startDaemon({ controllers });
   });
   after(async () => {
@@ -129,4 +155,26 @@ function kubeconfigIn(namespace: string, path: string): string {
   };
   for (const { context } of kubeconfig.contexts) context.namespace = namespace;
   return stringify(kubeconfig);
+}
+
+/** Kubernetes' own garbage collector learns of new kinds every half a minute, and not as they come. */
+async function untilCollected(world: WireWorld, { kind, file }: Sample): Promise<void> {
+  const { client, namespace } = world;
+  const sample: Draft<KubernetesObject> = parse(readFileSync(join(EXAMPLES, file), 'utf8'));
+  const owner = await client.create(kind, {
+    ...sample,
+    metadata: { ...sample.metadata, namespace },
+  });
+  const { name } = owner.metadata;
+  const ownerReferences = [controllerReference(owner)];
+  await client.create(CONFIG_MAPS, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace, ownerReferences },
+  });
+  await client.delete(kind, owner.metadata);
+  await world.until(`what a ${kind.kind} owned is collected`, async () => {
+    const { items } = await client.list(CONFIG_MAPS, { namespace });
+    return items.every(({ metadata }) => metadata.name !== name);
+  });
 }
