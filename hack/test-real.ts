@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import { BinariesUnavailable, COMPONENTS, findOrBuild, isComponent } from './envtest/binaries.ts';
 
 /** Stories whose objects have Deployments, or Pods that end. */
-const ON_A_CLUSTER = ['webapp', 'at', 'foo', 'high-availability'].map(
+const ON_A_CLUSTER = ['webapp', 'at', 'foo', 'examples', 'high-availability'].map(
   (name) => `test/stories/${name}.test.ts`,
 );
 
