@@ -1,10 +1,13 @@
 /**
  * Writes what hack/deploy has from elsewhere: the copies of crds/, which kustomize would not read
- * from there, and install.yaml, which is what `crd-controller manifests` prints. With `--check` it writes
+ * from there, a configuration file of all there is, and install.yaml, which is what `crd-controller
+ * manifests` prints. With `--check` it writes
  * nothing and fails if what is there is not what would be written.
  */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { configSample } from '../src/cli/config-sample.ts';
+import { RUN_OPTIONS } from '../src/cli/options.ts';
 import { installation } from '../src/cli/manifests/installation.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -27,6 +30,7 @@ wanted.set(
   `${folder}/install.yaml`,
   installation((path) => textOf(join(folder, path))),
 );
+wanted.set(`${folder}/configuration/config.yaml`, configSample(RUN_OPTIONS));
 const stale = [...wanted].filter(([path, text]) => read(path) !== text);
 const orphans = globSync(`${folder}/crds/*`, { cwd: root }).filter((path) => !wanted.has(path));
 

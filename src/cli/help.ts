@@ -36,7 +36,7 @@ const ABOUT = [
 ];
 
 const MORE = [
-  `Flags may be written in Go's way: -v=4, -v 4, -kubeconfig=FILE, and _ for -. Most can be set in the environment too, as in ${environmentVariable('kube-api-qps')}=50; a flag comes before its variable. klog's old flags (-logtostderr, -alsologtostderr=true and so on) are accepted and change nothing.`,
+  `Flags may be written in Go's way: -v=4, -v 4, -kubeconfig=FILE, and _ for -. Most can be set in the environment too, as in ${environmentVariable('kube-api-qps')}=50, or in the file that --config names, as in kubeApiQps: 50; a flag comes before its variable, and that before the file. klog's old flags (-logtostderr, -alsologtostderr=true and so on) are accepted and change nothing.`,
   `"${PROGRAM} COMMAND --help" tells the flags of a command; the README of the package tells the rest.`,
 ];
 

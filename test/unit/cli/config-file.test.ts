@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -68,6 +68,37 @@ metricsBindAddress: ':8080'
   test('and its value appear among what was changed', () => {
     const { changed } = parseFlags(RUN_OPTIONS, [], {}, read(`${HEAD}controllers: ['*', -foo]`));
     assert.deepEqual(changed, { controllers: '*,-foo' });
+  });
+});
+
+test("the README's file sets what it says", () => {
+  const readme = readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8');
+  const [, text = ''] = /```yaml\n(apiVersion: crd-controller\.[\s\S]*?)```/.exec(readme) ?? [];
+  const { changed } = parseFlags(RUN_OPTIONS, [], {}, read(text));
+  assert.deepEqual(changed, {
+    'feature-gates': 'WatchListClient=false',
+    'leader-elect': 'true',
+    namespaces: 'dev,test',
+    'resync-period': '1h',
+  });
+});
+
+describe('the sample that comes with the manifests', () => {
+  const sample = readFileSync(
+    join(import.meta.dirname, '../../../hack/deploy/configuration/config.yaml'),
+    'utf8',
+  );
+  const shown = [...fieldsOf(RUN_OPTIONS)].filter(([, [, { hidden }]]) => !hidden);
+
+  test('sets nothing', () => {
+    assert.equal(read(sample).size, 0);
+  });
+
+  test('has every field, with its default', () => {
+    const uncommented = sample.replaceAll(/^# ([a-zA-Z0-9]+: )(?=[-'[{\d]|true$|false$)/gm, '$1');
+    const settings = read(uncommented);
+    assert.deepEqual([...settings.keys()].toSorted(), shown.map(([, [flag]]) => flag).toSorted());
+    assert.deepEqual(parseFlags(RUN_OPTIONS, [], {}, settings), parseFlags(RUN_OPTIONS, [], {}));
   });
 });
 
