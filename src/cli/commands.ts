@@ -12,6 +12,7 @@ import {
   MANIFESTS_OPTIONS,
   RUN_OPTIONS,
   SERVE_OPTIONS,
+  TOP_OPTIONS,
 } from './options.ts';
 import { manifest } from './package.ts';
 
@@ -99,6 +100,21 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     run: async (flags, world) => {
       const { check } = await import('./commands/check.ts');
       return check(flags, world);
+    },
+  }),
+  command({
+    name: 'top',
+    summary: 'Watch a running daemon: queues, keys, informers, the leader',
+    description:
+      'Show what a daemon on this machine does, live: its queues and workers, its informers, the keys that run most often and the runs that took longest, with why; who leads; event loop and memory. It must have been given --debug-bind-address. Where standard output is no terminal it prints that once.',
+    options: TOP_OPTIONS,
+    examples: [
+      ['top --address=127.0.0.1:6060', 'A daemon on this machine'],
+      ['top --once | less', 'As it is now'],
+    ],
+    run: async (flags, world) => {
+      const { top } = await import('./commands/top.ts');
+      return top(flags.values, world);
     },
   }),
   command({

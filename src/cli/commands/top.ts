@@ -1,0 +1,127 @@
+import type { Clock } from '../../util/clock.ts';
+import { systemClock } from '../../util/clock.ts';
+import { goQuote } from '../../util/go-quote.ts';
+import { messageOf } from '../../util/message-of.ts';
+import { parseBindAddress } from '../../manager/bind-address.ts';
+import { LOOPBACK } from '../cluster-access.ts';
+import type { World } from '../command.ts';
+import { EXIT_FAILURE, EXIT_OK, UsageError } from '../exit-codes.ts';
+import type { OptionValues } from '../option.ts';
+import type { TOP_OPTIONS } from '../options.ts';
+import { look } from '../top/look.ts';
+import { render } from '../top/render.ts';
+import { meansQuit, Screen } from '../top/screen.ts';
+import { Watched } from '../top/watched.ts';
+
+/** Of lines for no terminal. */
+const WIDTH = 160;
+
+/**
+ * Shows what a daemon does, again and again until somebody quits; once, where standard output is no
+ * terminal.
+ *
+ * @returns 1 if there was no answer, and there is to be no second look
+ * @throws {UsageError} on an address that cannot be
+ */
+export async function top(
+  flags: Pick<OptionValues<typeof TOP_OPTIONS>, 'address' | 'interval' | 'once'>,
+  world: Pick<World, 'print' | 'warn' | 'signal' | 'colour'>,
+): Promise<number> {
+  const address = onThisMachine(flags.address);
+  const clock = systemClock;
+  if (flags.once || !process.stdout.isTTY) return once(address, clock, world);
+  await watch(address, flags.interval, clock, world);
+  return EXIT_OK;
+}
+
+async function once(
+  address: string,
+  clock: Clock,
+  { print, warn, signal, colour }: Pick<World, 'print' | 'warn' | 'signal' | 'colour'>,
+): Promise<number> {
+  const watched = new Watched(address);
+  try {
+    watched.saw(await look(address, () => clock.monotonic(), signal));
+  } catch (error) {
+    warn(
+      `Error: No answer from ${address}: ${messageOf(error)}. Is it what the daemon was given as --debug-bind-address?`,
+    );
+    return EXIT_FAILURE;
+  }
+  const size = { width: process.stdout.columns ?? WIDTH, height: Infinity };
+  for (const line of render(watched.view(clock.monotonic()), size, colour)) print(line);
+  return EXIT_OK;
+}
+
+async function watch(
+  address: string,
+  intervalMs: number,
+  clock: Clock,
+  { signal, colour }: Pick<World, 'signal' | 'colour'>,
+): Promise<void> {
+  const { stdin, stdout } = process;
+  const quit = new AbortController();
+  const end = AbortSignal.any([signal, quit.signal]);
+  const watched = new Watched(address);
+  const screen = new Screen({
+    get columns() {
+      return stdout.columns;
+    },
+    get rows() {
+      return stdout.rows;
+    },
+    write: (text) => void stdout.write(text),
+    setRaw: stdin.isTTY ? (isRaw) => void stdin.setRawMode(isRaw) : undefined,
+  });
+  const draw = () => {
+    const { width, height } = screen.size;
+    const view = watched.view(clock.monotonic());
+    const lines = render(view, { width, height: height - 1 }, colour);
+    const blank = Array<string>(Math.max(0, height - 1 - lines.length)).fill('');
+    screen.draw([...lines, ...blank, 'q: quit'.slice(0, width)].slice(0, height));
+  };
+  const onKey = (typed: Buffer) => {
+    if (meansQuit(typed.toString())) quit.abort();
+  };
+  const restore = () => screen.close();
+  // Also where the process ends in the middle.
+  process.once('exit', restore);
+  stdout.on('resize', draw);
+  screen.open();
+  if (stdin.isTTY) stdin.on('data', onKey).resume();
+  try {
+    while (!end.aborted) {
+      try {
+        watched.saw(await look(address, () => clock.monotonic(), end));
+      } catch (error) {
+        if (end.aborted) break;
+        watched.missed(messageOf(error), clock.monotonic());
+      }
+      draw();
+      await clock.sleep(intervalMs, end);
+    }
+  } finally {
+    stdout.off('resize', draw);
+    stdin.off('data', onKey).pause();
+    screen.close();
+    process.off('exit', restore);
+  }
+}
+
+/** What is shown are names of objects and messages: they do not travel in the clear. */
+function onThisMachine(address: string): string {
+  const refused = () =>
+    new UsageError(
+      `invalid value ${goQuote(address)} for --address: must be HOST:PORT on this machine, as in 127.0.0.1:6060; from elsewhere: kubectl port-forward`,
+    );
+  let parsed: ReturnType<typeof parseBindAddress>;
+  try {
+    parsed = parseBindAddress(address);
+  } catch {
+    throw refused();
+  }
+  const { host = '127.0.0.1', port } = parsed;
+  const name = host.includes(':') ? `[${host}]` : host;
+  if (!LOOPBACK.test(name)) throw refused();
+  return `${name}:${port}`;
+}

@@ -1,0 +1,152 @@
+/** How a text stands out. */
+export type Style = 'plain' | 'heading' | 'faint' | 'good' | 'warning' | 'alarm';
+
+/** A part of a line. */
+export interface Span {
+  readonly text: string;
+  readonly style: Style;
+}
+
+export interface Column {
+  readonly title: string;
+  /**
+   * Numbers stand at the right.
+   * @default false
+   */
+  readonly isNumber?: boolean;
+  /**
+   * The higher, the sooner it is left out where there is no room; 0 is never left out.
+   * @default 0
+   */
+  readonly spare?: number;
+}
+
+/** A cell, and how it stands out. */
+export type Cell = string | Span;
+
+const GAP = 2;
+
+/**
+ * The lines of a table that is no wider than `width`: what can be spared goes first, then texts are
+ * cut, the last column first and then the first.
+ */
+export function grid(
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+  width: number,
+): Span[][] {
+  const kept = columnsThatFit(columns, rows, width);
+  const widths = widthsOf(columns, rows, kept, width);
+  const line = (cells: readonly Cell[], style?: Style): Span[] => {
+    const spans: Span[] = [];
+    for (const [position, column] of kept.entries()) {
+      const cell = spanOf(cells[column] ?? '');
+      const room = widths[position] ?? 0;
+      const isLast = position === kept.length - 1;
+      if (position > 0) spans.push({ text: ' '.repeat(GAP), style: 'plain' });
+      const text = aligned(cut(cell.text, room), room, columns[column], isLast);
+      spans.push({ text, style: style ?? cell.style });
+    }
+    return spans;
+  };
+  const titles = columns.map(({ title }) => title);
+  return [line(titles, 'heading'), ...rows.map((row) => line(row))];
+}
+
+function columnsThatFit(
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+  width: number,
+): number[] {
+  let kept = [...columns.keys()];
+  const spareOf = (column: number) => columns[column]?.spare ?? 0;
+  // The last column may be cut to this much before others are left out for it.
+  const least = (column: number) =>
+    column === columns.length - 1
+      ? Math.min(20, natural(columns, rows, column))
+      : natural(columns, rows, column);
+  for (;;) {
+    const total = kept.reduce((sum, column) => sum + least(column) + GAP, -GAP);
+    const sparest = Math.max(...kept.map(spareOf));
+    if (total <= width || sparest <= 0) return kept;
+    const gone = kept.findLastIndex((column) => spareOf(column) === sparest);
+    kept = kept.toSpliced(gone, 1);
+  }
+}
+
+function widthsOf(
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+  kept: readonly number[],
+  width: number,
+): number[] {
+  const widths = kept.map((column) => natural(columns, rows, column));
+  const over = () => widths.reduce((sum, each) => sum + each + GAP, -GAP) - width;
+  for (const position of [widths.length - 1, ...widths.keys()]) {
+    const cutBy = Math.min(Math.max(0, over()), Math.max(0, (widths[position] ?? 0) - 1));
+    widths[position] = (widths[position] ?? 0) - cutBy;
+  }
+  return widths;
+}
+
+function natural(
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+  column: number,
+): number {
+  const texts = rows.map((row) => spanOf(row[column] ?? '').text.length);
+  return Math.max(columns[column]?.title.length ?? 0, ...texts);
+}
+
+function aligned(text: string, room: number, column: Column | undefined, isLast: boolean): string {
+  if (column?.isNumber) return text.padStart(room);
+  return isLast ? text : text.padEnd(room);
+}
+
+function spanOf(cell: Cell): Span {
+  const { text, style } = typeof cell === 'string' ? { text: cell, style: 'plain' as const } : cell;
+  return { text: printable(text), style };
+}
+
+/** Spans as one line of at most `width` characters. */
+export function cutLine(spans: readonly Span[], width: number): Span[] {
+  let room = width;
+  const line: Span[] = [];
+  for (const { text, style } of spans) {
+    if (room <= 0) break;
+    const shown = cut(printable(text), room);
+    line.push({ text: shown, style });
+    room -= shown.length;
+  }
+  return line;
+}
+
+function cut(text: string, room: number): string {
+  return text.length <= room ? text : `${text.slice(0, Math.max(0, room - 1))}…`.slice(0, room);
+}
+
+/** Names and messages are others': one character of ours is one of the terminal, and drives nothing. */
+function printable(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e…µ]/g, '?');
+}
+
+const CODES: Readonly<Record<Style, string>> = {
+  plain: '',
+  heading: '1',
+  faint: '2',
+  good: '32',
+  warning: '33',
+  alarm: '1;31',
+};
+
+/** A line as a terminal shows it. */
+export function paint(spans: readonly Span[], colour: boolean): string {
+  return spans
+    .map(({ text, style }) =>
+      colour && style !== 'plain' && text.trim() !== ''
+        ? `\u001b[${CODES[style]}m${text}\u001b[0m`
+        : text,
+    )
+    .join('')
+    .trimEnd();
+}

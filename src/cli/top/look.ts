@@ -1,0 +1,93 @@
+import type { ProcessStatus } from '../../manager/status-page.ts';
+import type { Cause } from '../../workqueue/cause.ts';
+import { messageOf } from '../../util/message-of.ts';
+import { Exposition } from './exposition.ts';
+
+/** What a daemon said of itself at one moment. */
+export interface Look {
+  /** On the monotonic clock of who looks. */
+  readonly atMs: number;
+  readonly status: ProcessStatus;
+  readonly queues: QueuesPage;
+  readonly metrics: Exposition;
+}
+
+/** As much of `/debug/queues` as is shown. */
+export interface QueuesPage {
+  readonly controllers: readonly {
+    readonly controller: string;
+    readonly ready: { readonly count: number };
+    readonly delayed: { readonly count: number };
+    readonly processing: { readonly count: number };
+    readonly hotLoops: readonly { readonly key: string }[];
+  }[];
+  readonly slowest: readonly {
+    readonly controller: string;
+    readonly key: string;
+    readonly tookMs: number;
+    readonly result: string;
+    readonly causes: readonly Cause[];
+  }[];
+  readonly hottest: readonly {
+    readonly controller: string;
+    readonly key: string;
+    readonly runsPerMinute: number;
+    readonly causes: readonly Cause[];
+  }[];
+}
+
+/** Longer than a daemon takes that is alive, in milliseconds. */
+const TIMEOUT_MS = 5000;
+
+/**
+ * Asks the daemon at `address`, `HOST:PORT`, for all that is shown.
+ *
+ * @throws {Error} saying why there was no answer, or none to use
+ */
+export async function look(address: string, now: () => number, signal: AbortSignal): Promise<Look> {
+  const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const [status, queues, metrics] = await Promise.all(
+    ['/debug/status', '/debug/queues', '/metrics'].map((path) => text(address, path, within)),
+  );
+  return {
+    atMs: now(),
+    status: page<ProcessStatus>(status, ['informers']),
+    queues: page<QueuesPage>(queues, ['controllers', 'slowest', 'hottest']),
+    metrics: new Exposition(metrics ?? ''),
+  };
+}
+
+/** A page that has `lists`; others are somebody else's. */
+function page<P>(text: string | undefined, lists: readonly (keyof P)[]): P {
+  try {
+    const parsed: P = JSON.parse(text ?? '');
+    if (lists.every((list) => Array.isArray(parsed[list]))) return parsed;
+  } catch {
+    // Somebody else's too.
+  }
+  throw new Error('what answers there is no crd-controller, or one of another version');
+}
+
+async function text(address: string, path: string, signal: AbortSignal): Promise<string> {
+  let response: Response;
+  try {
+    response = await fetch(`http://${address}${path}`, { signal });
+  } catch (cause) {
+    throw new Error(reasonOf(cause), { cause });
+  }
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw new Error(`it answered ${response.status} to ${path}: is that its --debug-bind-address?`);
+  }
+  return response.text();
+}
+
+/** `fetch` hides what happened. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED') {
+    return 'connection refused';
+  }
+  if (error instanceof Error && error.name === 'TimeoutError') return 'no answer in time';
+  return cause instanceof Error && cause.message ? cause.message : messageOf(error);
+}

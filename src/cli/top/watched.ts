@@ -1,0 +1,146 @@
+import { observedSince, quantile } from './exposition.ts';
+import type { ProcessStatus } from '../../manager/status-page.ts';
+import type { Look, QueuesPage } from './look.ts';
+
+/** Over so long, in milliseconds, rates and quantiles are taken. */
+const WINDOW_MS = 60_000;
+
+/** All that is shown, computed. */
+export interface View {
+  readonly address: string;
+  /** Why there is no news, if there is none; or that there is again. */
+  readonly notice?: { readonly text: string; readonly isTrouble: boolean };
+  /** Absent: it has never answered. */
+  readonly daemon?: DaemonView;
+}
+
+export interface DaemonView {
+  readonly status: ProcessStatus;
+  /** Over how long rates and quantiles are; absent: since its start. */
+  readonly windowMs?: number;
+  readonly cpu: number | undefined;
+  readonly residentBytes: number | undefined;
+  readonly heapBytes: number | undefined;
+  readonly loopLagMs: number | undefined;
+  readonly queues: readonly QueueView[];
+  readonly slowest: QueuesPage['slowest'];
+  readonly hottest: QueuesPage['hottest'];
+}
+
+export interface QueueView {
+  readonly controller: string;
+  readonly ready: number;
+  readonly delayed: number;
+  readonly running: number;
+  readonly limit: number | undefined;
+  readonly hotLoops: number;
+  readonly addsPerSecond: number | undefined;
+  readonly retriesPerSecond: number | undefined;
+  readonly errorsPerSecond: number | undefined;
+  /** Absent: nothing was handed out. */
+  readonly waitP50Ms: number | undefined;
+  readonly waitP99Ms: number | undefined;
+  readonly runP99Ms: number | undefined;
+}
+
+/** What has been seen of one daemon, as long as somebody watches. */
+export class Watched {
+  readonly #address: string;
+  /** Of the current process, oldest first. */
+  #looks: Look[] = [];
+  #lost: { readonly sinceMs: number; readonly reason: string } | undefined;
+  #back: { readonly atMs: number; readonly text: string } | undefined;
+
+  constructor(address: string) {
+    this.#address = address;
+  }
+
+  saw(look: Look): void {
+    const last = this.#looks.at(-1);
+    const isAnother = last !== undefined && look.status.upMs < last.status.upMs;
+    if (this.#lost || isAnother) {
+      const gone = this.#lost ? ` after ${seconds(look.atMs - this.#lost.sinceMs)}` : '';
+      const text = isAnother ? `It was started again${gone}` : `It answers again${gone}`;
+      this.#back = last && { atMs: look.atMs, text };
+    }
+    this.#lost = undefined;
+    if (isAnother) this.#looks = [];
+    this.#looks.push(look);
+    while (this.#looks.length > 2 && look.atMs - (this.#looks[1]?.atMs ?? 0) >= WINDOW_MS) {
+      this.#looks.shift();
+    }
+  }
+
+  /** There was no answer. */
+  missed(reason: string, atMs: number): void {
+    this.#lost = { sinceMs: this.#lost?.sinceMs ?? atMs, reason };
+  }
+
+  view(nowMs: number): View {
+    const notice = this.#notice(nowMs);
+    const look = this.#looks.at(-1);
+    return {
+      address: this.#address,
+      ...(notice && { notice }),
+      ...(look && { daemon: daemonView(look, this.#looks[0] ?? look) }),
+    };
+  }
+
+  #notice(nowMs: number): View['notice'] {
+    if (this.#lost) {
+      const { sinceMs, reason } = this.#lost;
+      const old = this.#looks.length > 0 ? `; what follows is from before` : '';
+      const text = `No answer for ${seconds(nowMs - sinceMs)}: ${reason}${old}`;
+      return { text, isTrouble: true };
+    }
+    const back = this.#back;
+    return back && nowMs - back.atMs < 10_000 ? { text: back.text, isTrouble: false } : undefined;
+  }
+}
+
+function daemonView(look: Look, first: Look): DaemonView {
+  const { status, queues, metrics } = look;
+  const isFirst = look === first;
+  const windowMs = isFirst ? status.upMs : look.atMs - first.atMs;
+  const perSecond = (name: string, labels: Readonly<Record<string, string>> = {}) => {
+    const now = metrics.value(name, labels);
+    if (now === undefined || windowMs <= 0) return undefined;
+    const before = isFirst ? 0 : (first.metrics.value(name, labels) ?? 0);
+    return (Math.max(0, now - before) * 1000) / windowMs;
+  };
+  const quantileMs = (name: string, controller: string, share: number) => {
+    const labels = { controller };
+    const before = isFirst ? undefined : first.metrics.buckets(name, labels);
+    const value = quantile(observedSince(before, metrics.buckets(name, labels)), share);
+    return value === undefined ? undefined : value * 1000;
+  };
+  const lag = metrics.value('nodejs_eventloop_lag_p99_seconds');
+  return {
+    status,
+    ...(!isFirst && { windowMs }),
+    cpu: perSecond('process_cpu_seconds_total'),
+    residentBytes: metrics.value('process_resident_memory_bytes'),
+    heapBytes: metrics.value('nodejs_heap_size_used_bytes'),
+    loopLagMs: lag === undefined ? undefined : lag * 1000,
+    queues: queues.controllers.map(({ controller, ready, delayed, processing, hotLoops }) => ({
+      controller,
+      ready: ready.count,
+      delayed: delayed.count,
+      running: processing.count,
+      limit: metrics.value('controller_runtime_max_concurrent_reconciles', { controller }),
+      hotLoops: hotLoops.length,
+      addsPerSecond: perSecond('workqueue_adds_total', { controller }),
+      retriesPerSecond: perSecond('workqueue_retries_total', { controller }),
+      errorsPerSecond: perSecond('controller_runtime_reconcile_errors_total', { controller }),
+      waitP50Ms: quantileMs('workqueue_queue_duration_seconds', controller, 0.5),
+      waitP99Ms: quantileMs('workqueue_queue_duration_seconds', controller, 0.99),
+      runP99Ms: quantileMs('controller_runtime_reconcile_time_seconds', controller, 0.99),
+    })),
+    slowest: queues.slowest,
+    hottest: queues.hottest,
+  };
+}
+
+function seconds(ms: number): string {
+  return `${Math.max(0, Math.round(ms / 1000))}s`;
+}

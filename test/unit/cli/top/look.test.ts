@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { look } from '../../../../src/cli/top/look.ts';
+import { lookOf } from './looks.ts';
+
+describe('a look at a daemon', () => {
+  const answers = new Map<string, string>();
+  const server = createServer((request, response) => {
+    const body = answers.get(request.url ?? '');
+    response.writeHead(body === undefined ? 404 : 200).end(body);
+  });
+  let address: string;
+
+  before(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const ask = () => look(address, () => 7, new AbortController().signal);
+
+  it('says what is wrong with an answer that is not that of a daemon', async () => {
+    await assert.rejects(ask(), /it answered 404 to .*--debug-bind-address/);
+    for (const path of ['/debug/status', '/debug/queues', '/metrics']) answers.set(path, 'hello');
+    await assert.rejects(ask(), /is no crd-controller/);
+    answers.set('/debug/status', '{"informers":{}}');
+    await assert.rejects(ask(), /is no crd-controller/);
+  });
+
+  it('brings all that is shown', async () => {
+    const { status, queues } = lookOf();
+    answers.set('/debug/status', JSON.stringify(status));
+    answers.set('/debug/queues', JSON.stringify(queues));
+    answers.set('/metrics', 'a 1');
+    const seen = await ask();
+    assert.deepEqual([seen.atMs, seen.status, seen.queues], [7, status, queues]);
+    assert.equal(seen.metrics.value('a'), 1);
+  });
+
+  it('says that nobody listens there', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    await new Promise((resolve) => other.close(resolve));
+    await assert.rejects(
+      look(`127.0.0.1:${port}`, () => 0, new AbortController().signal),
+      /^Error: connection refused$/,
+    );
+  });
+});

@@ -1,0 +1,49 @@
+import { Exposition } from '../../../../src/cli/top/exposition.ts';
+import type { Look, QueuesPage } from '../../../../src/cli/top/look.ts';
+import type { ProcessStatus } from '../../../../src/manager/status-page.ts';
+
+export interface Told {
+  readonly atMs?: number;
+  readonly upMs?: number;
+  readonly status?: Partial<ProcessStatus>;
+  readonly queues?: Partial<QueuesPage>;
+  readonly metrics?: readonly string[];
+}
+
+/** What a daemon with one quiet controller says. */
+export function lookOf({ atMs = 0, upMs = 60_000, status, queues, metrics = [] }: Told = {}): Look {
+  return {
+    atMs,
+    status: {
+      version: 'v1.2.3',
+      now: '2026-09-01T00:01:00.000Z',
+      upMs,
+      informers: [
+        {
+          name: 'pods',
+          state: 'watching',
+          stateForMs: 60_000,
+          hasSynced: true,
+          silentMs: 1000,
+          objects: 3,
+        },
+      ],
+      ...status,
+    },
+    queues: {
+      controllers: [
+        {
+          controller: 'count',
+          ready: { count: 0 },
+          delayed: { count: 0 },
+          processing: { count: 0 },
+          hotLoops: [],
+        },
+      ],
+      slowest: [],
+      hottest: [],
+      ...queues,
+    },
+    metrics: new Exposition(metrics.join('\n')),
+  };
+}

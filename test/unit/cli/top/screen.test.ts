@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { meansQuit, Screen } from '../../../../src/cli/top/screen.ts';
+
+function terminal() {
+  const written: string[] = [];
+  const modes: boolean[] = [];
+  return {
+    written,
+    modes,
+    columns: 80,
+    rows: 24,
+    write: (text: string) => void written.push(text),
+    setRaw: (isRaw: boolean) => void modes.push(isRaw),
+  };
+}
+
+test('a screen gives the terminal back as it was, once', () => {
+  const tty = terminal();
+  const screen = new Screen(tty);
+  screen.close();
+  screen.open();
+  screen.open();
+  screen.close();
+  screen.close();
+  screen.draw(['too late']);
+  assert.deepEqual(tty.modes, [true, false]);
+  assert.deepEqual(tty.written, [
+    '\u001b[?1049h\u001b[?25l\u001b[?7l',
+    '\u001b[?7h\u001b[?25h\u001b[?1049l',
+  ]);
+});
+
+test('a picture overwrites the one before, line by line: nothing is cleared first', () => {
+  const tty = terminal();
+  const screen = new Screen(tty);
+  screen.open();
+  screen.draw(['one', 'two']);
+  assert.equal(
+    tty.written[1],
+    '\u001b[?2026h\u001b[Hone\u001b[K\r\ntwo\u001b[K\u001b[J\u001b[?2026l',
+  );
+});
+
+test('lines stay clear of the last column, and follow the size of the terminal', () => {
+  const tty = { ...terminal(), columns: 100, rows: 30 };
+  const screen = new Screen(tty);
+  assert.deepEqual(screen.size, { width: 99, height: 30 });
+  tty.columns = 1;
+  assert.deepEqual(screen.size, { width: 1, height: 30 });
+});
+
+test('q and Ctrl-C mean to leave, arrows do not', () => {
+  assert.deepEqual(
+    ['q', 'xQ', '\u0003', '\u0004', 'x', '', '\u001b[A', '\u001bOq'].map(meansQuit),
+    [true, true, true, true, false, false, false, false],
+  );
+});
