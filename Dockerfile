@@ -1,7 +1,7 @@
-# docker build -t crd-controller .
+# docker build -t crd-controller .        (hack/image/build.sh says what it was built from as well)
 #
-# Both images can be chosen, by --build-arg BUILD_IMAGE= and RUNTIME_IMAGE=: any with Node.js 22.19 or
-# newer will do, also distroless ones without a shell. Pin what you deploy by digest.
+# Both images can be chosen, by --build-arg BUILD_IMAGE= and RUNTIME_IMAGE=: any with a recent Node.js
+# 24 will do, also distroless ones without a shell. Pin what you deploy by digest.
 ARG BUILD_IMAGE=node:24.21.0-trixie-slim
 ARG RUNTIME_IMAGE=node:24.21.0-trixie-slim
 
@@ -11,6 +11,8 @@ COPY package.json package-lock.json .npmrc ./
 # No package gets to run code here; none of those that the bundle needs wants to.
 RUN npm ci --ignore-scripts
 COPY . .
+ARG REVISION
+ARG SOURCE_DATE_EPOCH
 RUN node hack/bundle.ts
 
 FROM ${RUNTIME_IMAGE}
@@ -21,11 +23,16 @@ LABEL org.opencontainers.image.title="crd-controller" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-# Where images keep node: Docker's own and most others, distroless.
+# PATH: where images keep node, Docker's own and most others, and distroless. NODE_OPTIONS: the heap gets
+# its share of the container's memory limit, whatever that is; the rest is code, buffers and stacks.
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/nodejs/bin \
-    NODE_ENV=production
+    NODE_ENV=production \
+    NODE_OPTIONS=--max-old-space-size-percentage=65
 WORKDIR /app
 COPY --from=build /src/dist/image/ ./
 USER 65532:65532
-# No shell and no npm in between: signals must reach the program.
-ENTRYPOINT ["node", "--enable-source-maps", "--disable-proto=delete", "/app/crd-controller.mjs"]
+# No shell and no npm in between: signals must reach the program. Nobody can open a debugger by a signal,
+# and when Node.js itself gives up, out of memory for example, it writes a report to /tmp, without secrets.
+ENTRYPOINT ["node", "--enable-source-maps", "--disable-proto=delete", "--disable-sigusr1", \
+            "--report-on-fatalerror", "--report-exclude-env", "--report-exclude-network", "--report-directory=/tmp", \
+            "/app/crd-controller.mjs"]

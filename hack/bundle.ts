@@ -1,16 +1,21 @@
 /**
  * Writes dist/image/, or the folder that is given: what a container image needs besides Node.js. The
  * program and all it depends on are one file, which starts faster and holds less than a tree of
- * packages does. Beside it are the licences of what is in it, and where the places come from that its
- * log lines name.
+ * packages does. Beside it are the licences of what is in it, a list of that for programs (an SBOM),
+ * and where the places come from that its log lines name.
+ *
+ * The same tree gives the same bytes, wherever it is. `$REVISION`, the commit, and
+ * `$SOURCE_DATE_EPOCH`, its time, are noted where they are given.
  */
 import { build } from 'esbuild';
-import type { Metafile } from 'esbuild';
-import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { SourceMapPayload } from 'node:module';
 import { join, resolve } from 'node:path';
 import { CALLERS_SUFFIX } from '../src/cli/caller.ts';
 import { callersIn } from './callers.ts';
+import { licences } from './image/licences.ts';
+import { bundledPackages } from './image/packages.ts';
+import { sbom } from './image/sbom.ts';
 
 const root = join(import.meta.dirname, '..');
 const [given] = process.argv.slice(2);
@@ -44,30 +49,29 @@ const { metafile } = await build({
 const map: SourceMapPayload = JSON.parse(readFileSync(`${bundle}.map`, 'utf8'));
 const callers = callersIn(readFileSync(bundle, 'utf8'), map);
 writeFileSync(`${bundle}${CALLERS_SUFFIX}`, JSON.stringify(callers));
-writeFileSync(join(image, 'THIRD-PARTY-LICENSES'), licences(metafile));
-for (const path of ['LICENSE', 'package.json', 'crds', 'examples', 'hack/deploy']) {
+const packages = bundledPackages(root, metafile);
+const {
+  name,
+  version,
+  license,
+  dependencies,
+}: {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+} = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const { REVISION: gitHead, SOURCE_DATE_EPOCH: sourceDateEpoch } = process.env;
+const program = { name, version, license };
+const imports = Object.keys(dependencies);
+const made = sourceDateEpoch ? Number(sourceDateEpoch) : undefined;
+const manifest = { ...program, type: 'module', ...(gitHead ? { gitHead } : {}) };
+writeFileSync(join(image, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+writeFileSync(join(image, 'THIRD-PARTY-LICENSES'), licences(root, packages));
+writeFileSync(
+  join(image, 'sbom.cdx.json'),
+  sbom(packages, { ...program, imports, sourceDateEpoch: made }),
+);
+for (const path of ['LICENSE', 'crds', 'examples', 'hack/deploy']) {
   cpSync(join(root, path), join(image, path), { recursive: true });
-}
-
-/** One section for each package in the bundle. */
-function licences({ inputs }: Metafile): string {
-  const folders = new Set(
-    Object.keys(inputs).flatMap((path) => {
-      const [folder] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [];
-      return folder === undefined ? [] : [join(root, folder)];
-    }),
-  );
-  return [...folders]
-    .toSorted()
-    .map(section)
-    .join(`\n${'-'.repeat(78)}\n\n`);
-}
-
-function section(folder: string): string {
-  const manifest: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  const { name, version, license } = manifest as Record<'name' | 'version' | 'license', unknown>;
-  const texts = globSync('{licen[cs]e,LICEN[CS]E,notice,NOTICE}*', { cwd: folder })
-    .toSorted()
-    .map((file) => readFileSync(join(folder, file), 'utf8').trim());
-  return `${[`${String(name)} ${String(version)} (${String(license)})`, ...texts].join('\n\n')}\n`;
 }

@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
 # Runs the files of the image as its entrypoint does, away from the checkout, and looks whether its log
-# lines name the lines of the source that they come from.
+# lines name the lines of the source that they come from, and whether another folder gives the same
+# files.
 #
 #   hack/try-bundle.sh FOLDER
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+given=$(cd "$1" && pwd)
 app=$(mktemp -d)
-trap 'rm -rf "$app"' EXIT
-cp -R "$1/." "$app"
+again=$root/dist/again/deeper
+trap 'rm -rf "$app" "$root/dist/again"' EXIT
+cp -R "$given/." "$app"
 cd "$app"
 
 # ENTRYPOINT ["node", "--enable-source-maps", ...]: the Dockerfile is the only place that says it.
-entrypoint=$(sed -n 's/^ENTRYPOINT //p' "$root/Dockerfile")
+entrypoint=$(sed -e ':more' -e '/\\$/{N;s/\\\n//;b more' -e '}' "$root/Dockerfile" | sed -n 's/^ENTRYPOINT //p')
 mapfile -t command < <("$root/node_modules/.bin/node" -p "$entrypoint.join('\n')")
 command[0]="$root/node_modules/.bin/node"
 command[-1]="$app/${command[-1]##*/}"
@@ -33,3 +36,13 @@ while IFS=:] read -r file line _; do
   fi
 done <<<"$places"
 echo "log lines: $(wc -l <<<"$places") places, all in the source"
+
+# Links to the same packages, because those of a linked folder would be where the link points to.
+rm -rf "$root/dist/again"
+mkdir -p "$again"
+cp -R "$root"/{package.json,package-lock.json,LICENSE,src,crds,examples,hack} "$again"
+cp -Rl "$root/node_modules" "$again"
+(cd "$again" && "$root/node_modules/.bin/node" hack/bundle.ts)
+
+diff -r "$given" "$again/dist/image" >&2
+echo "reproducible: $(find "$given" -type f | wc -l) files, the same from another folder"

@@ -1,0 +1,19 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BundledPackage } from './packages.ts';
+
+/**
+ * One section for each package: what it is, and its licence as it was given to us. A package without
+ * one may not be given on.
+ */
+export function licences(root: string, packages: readonly BundledPackage[]): string {
+  return packages.map((each) => section(root, each)).join(`\n${'-'.repeat(78)}\n\n`);
+}
+
+function section(root: string, { name, version, license, folder }: BundledPackage): string {
+  const texts = globSync('{licen[cs]e,LICEN[CS]E,notice,NOTICE}*', { cwd: join(root, folder) })
+    .toSorted()
+    .map((file) => readFileSync(join(root, folder, file), 'utf8').trim());
+  if (texts.length === 0) throw new Error(`${folder} has no text of its licence (${license})`);
+  return `${[`${name} ${version} (${license})`, ...texts].join('\n\n')}\n`;
+}

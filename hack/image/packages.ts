@@ -1,0 +1,90 @@
+import type { Metafile } from 'esbuild';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A package of which something is in a bundle. */
+export interface BundledPackage {
+  readonly name: string;
+  readonly version: string;
+  /** SPDX expression. */
+  readonly license: string;
+  /** Subresource integrity of what was installed. */
+  readonly integrity: string;
+  /** Where it is installed, from the root: `node_modules/yargs`. */
+  readonly folder: string;
+  /** Folders of the packages that it imports, as far as they are in the bundle too. */
+  readonly imports: readonly string[];
+}
+
+/** As in package-lock.json. */
+interface Locked {
+  readonly version?: string;
+  readonly license?: string;
+  readonly integrity?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/** The last `node_modules/NAME` of a path, and what is before it. */
+const FOLDER = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/;
+
+/**
+ * The packages of which code is in the outputs of a build: not those that were installed, nor those
+ * that were read and then left out. What is not as the lockfile says is an error.
+ */
+export function bundledPackages(root: string, { outputs }: Metafile): readonly BundledPackage[] {
+  const lockfile: { readonly packages: Readonly<Record<string, Locked>> } = JSON.parse(
+    readFileSync(join(root, 'package-lock.json'), 'utf8'),
+  );
+  const locked = new Map(Object.entries(lockfile.packages));
+  const folders = new Set(
+    Object.values(outputs).flatMap(({ inputs }) =>
+      Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => {
+        const [folder] = FOLDER.exec(path) ?? [];
+        return folder === undefined || bytesInOutput === 0 ? [] : [folder];
+      }),
+    ),
+  );
+  return [...folders].toSorted(byText).map((folder) => {
+    const { version, license, integrity, ...rest } = locked.get(folder) ?? {};
+    const { name, version: installed } = manifestOf(join(root, folder));
+    if (version === undefined || license === undefined || integrity === undefined) {
+      throw new Error(`package-lock.json does not say what ${folder} is`);
+    }
+    if (installed !== version) {
+      throw new Error(`${folder} is ${installed}, package-lock.json has ${version}: run npm ci`);
+    }
+    const wanted = Object.keys({ ...rest.dependencies, ...rest.optionalDependencies });
+    const imports = wanted
+      .flatMap((dependency) => resolved(folder, dependency, locked) ?? [])
+      .filter((found) => folders.has(found))
+      .toSorted(byText);
+    return { name, version, license, integrity, folder, imports };
+  });
+}
+
+function manifestOf(folder: string): { readonly name: string; readonly version: string } {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}
+
+/** Where Node.js finds `name` from a file in `folder`: in the nearest node_modules, outwards. */
+function resolved(
+  folder: string,
+  name: string,
+  locked: ReadonlyMap<string, unknown>,
+): string | undefined {
+  for (
+    let from = folder;
+    ;
+    from = from.slice(0, Math.max(0, from.lastIndexOf('node_modules') - 1))
+  ) {
+    const found = `${from === '' ? '' : `${from}/`}node_modules/${name}`;
+    if (locked.has(found)) return found;
+    if (from === '') return undefined;
+  }
+}
+
+export function byText(left: string, right: string): number {
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, it } from 'node:test';
+
+const root = join(import.meta.dirname, '../../..');
+const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8').replaceAll('\\\n', '');
+const instructions = dockerfile
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('#'))
+  .map((line) => line.trim());
+
+/** Files that `file` imports from beside it or below, and theirs. */
+function filesBehind(file: string, found: Set<string> = new Set()): Set<string> {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (const [, specifier = ''] of readFileSync(join(root, file), 'utf8').matchAll(
+    /\bfrom '(\.[^']+)'/g,
+  )) {
+    filesBehind(join(dirname(file), specifier), found);
+  }
+  return found;
+}
+
+describe('the Dockerfile', () => {
+  it('starts the program itself, as a user by number, and looks after nobody', () => {
+    const entrypoint = instructions.find((line) => line.startsWith('ENTRYPOINT')) ?? '';
+    const command: readonly string[] = JSON.parse(entrypoint.slice('ENTRYPOINT '.length));
+    assert.equal(command[0], 'node');
+    assert.equal(command.at(-1), '/app/crd-controller.mjs');
+    assert.ok(instructions.includes('USER 65532:65532'));
+    // Probes are Kubernetes' affair, and the program is well as process 1.
+    assert.doesNotMatch(dockerfile, /^HEALTHCHECK|tini|dumb-init/m);
+    assert.equal(instructions.filter((line) => line.startsWith('FROM')).length, 2);
+  });
+
+  it('has all in its context that the bundle is made from', () => {
+    const kept = readFileSync(join(root, '.dockerignore'), 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1));
+    for (const path of kept) assert.ok(existsSync(join(root, path)), `${path} is gone`);
+    const isKept = (path: string) =>
+      kept.some((each) => path === each || path.startsWith(`${each}/`));
+    const bundle = readFileSync(join(root, 'hack/bundle.ts'), 'utf8');
+    const [, copied = ''] = /for \(const path of \[([^\]]+)\]\) \{\s*cpSync/.exec(bundle) ?? [];
+    const wanted = [
+      ...filesBehind('hack/bundle.ts'),
+      ...Array.from(copied.matchAll(/'([^']+)'/g), ([, path = '']) => path),
+      'package.json',
+      'package-lock.json',
+      'src/cli/main.ts',
+    ];
+    assert.ok(wanted.length > 8, 'they were found');
+    assert.deepEqual(
+      wanted.filter((path) => !isKept(path)),
+      [],
+    );
+  });
+});
