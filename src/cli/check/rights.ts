@@ -22,6 +22,8 @@ export interface Plan {
   readonly controllers: readonly { readonly name: string; readonly isOnByDefault: boolean }[];
   /** Empty: all. */
   readonly namespaces: readonly string[];
+  /** Something is served for which the cluster is asked who may read it. */
+  readonly isGuarded?: boolean;
   /** Leases to hold, and where; absent: none. */
   readonly leases?: { readonly namespace: string; readonly names: readonly string[] } | undefined;
 }
@@ -32,7 +34,8 @@ export interface Plan {
  *
  * @param read finds files below hack/deploy
  */
-export function claimsOf(read: ReadFile, { controllers, namespaces, leases }: Plan): Claim[] {
+export function claimsOf(read: ReadFile, plan: Plan): Claim[] {
+  const { controllers, namespaces, leases, isGuarded = false } = plan;
   const everywhere = namespaces.length > 0 ? namespaces : [undefined];
   const own = controllers.map(({ name, isOnByDefault }): Claim => {
     const file = isOnByDefault ? `rbac/controllers/${name}.yaml` : `rbac/${name}/role.yaml`;
@@ -43,15 +46,16 @@ export function claimsOf(read: ReadFile, { controllers, namespaces, leases }: Pl
     // Events about a Lease are where the Lease is.
     [...new Set([...everywhere, ...(leases && namespaces.length > 0 ? [leases.namespace] : [])])],
   );
-  if (!leases) return [...own, { part: 'events', rights: events }];
+  const reviews = isGuarded ? rulesIn(read('rbac/metrics/auth-role.yaml')) : [];
   const lease = rulesIn(read('rbac/identity/leader-election.yaml')).map((rule): Rule =>
-    rule.resourceNames ? named(rule, leases.names) : rule,
+    rule.resourceNames ? named(rule, leases?.names ?? []) : rule,
   );
   return [
     ...own,
     { part: 'events', rights: events },
-    { part: 'leader election', rights: rightsOf(lease, [leases.namespace]) },
-  ];
+    { part: 'endpoints', rights: rightsOf(reviews, [undefined]) },
+    { part: 'leader election', rights: leases ? rightsOf(lease, [leases.namespace]) : [] },
+  ].filter(({ rights }) => rights.length > 0);
 }
 
 /** The rule of the manifests, for objects of other names. */

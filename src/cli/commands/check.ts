@@ -16,6 +16,7 @@ import type { CHECK_OPTIONS } from '../options.ts';
 import { manifest } from '../package.ts';
 import { runConfig } from '../run-config.ts';
 import type { RunConfig } from '../run-config.ts';
+import { isLoopback } from '../serving-config.ts';
 
 /** Whoever checks wants to know now: a server that takes longer is as good as none. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -60,7 +61,14 @@ export async function check(
 }
 
 function planOf(
-  { controllers, namespaces, leaderElection }: RunConfig,
+  {
+    controllers,
+    namespaces,
+    leaderElection,
+    metricsBindAddress,
+    debugBindAddress,
+    serving,
+  }: RunConfig,
   leaseAt: string | undefined,
 ): PreflightPlan {
   return {
@@ -76,6 +84,9 @@ function planOf(
         isBuiltin: !resource.group.includes('.'),
       })),
     namespaces,
+    isGuarded:
+      (metricsBindAddress !== undefined && serving.isMetricsSecure) ||
+      (debugBindAddress !== undefined && !isLoopback(debugBindAddress)),
     leases:
       leaderElection && leaseAt !== undefined
         ? { namespace: leaseAt, names: leaseNames(leaderElection) }

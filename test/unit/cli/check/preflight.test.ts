@@ -171,6 +171,17 @@ describe('a look at all that the controllers need', () => {
     );
   });
 
+  it('asks whether it may ask who may read what is guarded', async () => {
+    const rows = await look({ isGuarded: true }, 'installed');
+    assert.deepEqual(
+      rows.filter(({ check }) => check === 'rights of endpoints').map(({ detail }) => detail),
+      [
+        'may not create tokenreviews of authentication.k8s.io in all namespaces',
+        'may not create subjectaccessreviews of authorization.k8s.io in all namespaces',
+      ],
+    );
+  });
+
   it('asks about the Leases of this installation, by their names', async () => {
     const rows = await look({ leases: { namespace: 'sys', names: ['mine'] } }, 'installed');
     const { detail, next } = row(rows, 'rights of leader election');
