@@ -194,7 +194,7 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
     assert.match(nothing.stderr, /^Error: No cluster is configured: .*crd-controller serve\.\n$/);
   });
 
-  it('an address for probes that is in use is told, and ends the daemon with 1', async (context) => {
+  it('an address for probes that is in use is told, and ends the daemon with 2', async (context) => {
     const { listening, file } = await apiServer(context);
     const address = `127.0.0.1:${listening.port}`;
     const daemon = started(context, [
@@ -202,7 +202,7 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
       `--health-probe-bind-address=${address}`,
     ]);
     const { code, stderr } = await daemon.ended();
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(stderr, new RegExp(`\nError: .*${address.replaceAll('.', '\\.')}.*in use`));
     requireNoStack(daemon);
   });
