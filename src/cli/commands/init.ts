@@ -4,6 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { kindNames } from '../../codegen/kind-names.ts';
 import type { KindNames } from '../../codegen/kind-names.ts';
+import { isRecord } from '../../client/json.ts';
 import { asRecord } from '../../codegen/schema.ts';
 import { scaffold, TEMPLATE_PATHS } from '../../codegen/scaffold.ts';
 import type { ProjectFiles } from '../../codegen/scaffold.ts';
@@ -14,11 +15,13 @@ import type { INIT_OPTIONS } from '../options.ts';
 import { onPath } from '../path-error.ts';
 import { manifest, packageRoot } from '../package.ts';
 
+const PACKAGE = 'package.json';
+
 const TEMPLATE = new URL('examples/06-library/static-site/', packageRoot());
 
 /**
  * Writes the project of a controller for a new kind. All of it or nothing: no file that is there is
- * touched.
+ * touched, but a `package.json` of dependencies alone, as `npm install` writes it, is completed.
  *
  * @throws {UsageError} if the names are no good, or a file is in the way
  */
@@ -30,9 +33,12 @@ export async function init(
   const [kind, stray] = operands;
   if (kind === undefined) throw new UsageError('init needs the KIND, as in: init StaticSite');
   if (stray !== undefined) throw new UsageError(`init takes one KIND: what is ${stray} for?`);
-  const files = project(await template(), { kind, group, dependency: await dependency() });
+  const files = new Map(project(await template(), { kind, group, dependency: await dependency() }));
   const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --dir=${dir}`, action);
-  const obstacles = await writing(() => present([...files.keys()].map((path) => join(dir, path))));
+  const installed = await writing(() => installedIn(join(dir, PACKAGE)));
+  if (installed) files.set(PACKAGE, withDependencies(files.get(PACKAGE) ?? '', installed));
+  const own = [...files.keys()].filter((path) => path !== PACKAGE || !installed);
+  const obstacles = await writing(() => present(own.map((path) => join(dir, path))));
   if (obstacles.length > 0) {
     throw new UsageError(
       `Nothing is overwritten, and there is already: ${obstacles.join(', ')}. Choose an empty folder with --dir`,
@@ -41,11 +47,33 @@ export async function init(
   for (const [path, text] of files) {
     const target = join(dir, path);
     await writing(() => mkdir(dirname(target), { recursive: true }));
-    await writing(() => writeFile(target, text, { flag: 'wx' }));
+    const flag = own.includes(path) ? 'wx' : 'w';
+    await writing(() => writeFile(target, text, { flag }));
     print(target);
   }
   print(nextSteps(dir));
   return EXIT_OK;
+}
+
+/** The dependencies in a `package.json` that has nothing else; undefined if it is not there, or has. */
+async function installedIn(path: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+  if (!existsSync(path)) return undefined;
+  let manifest: unknown;
+  try {
+    manifest = JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+  if (!isRecord(manifest) || Object.keys(manifest).join() !== 'dependencies') return undefined;
+  const { dependencies } = manifest;
+  return isRecord(dependencies) ? dependencies : undefined;
+}
+
+function withDependencies(text: string, installed: Readonly<Record<string, unknown>>): string {
+  const manifest: { readonly dependencies: object } = JSON.parse(text);
+  const dependencies = { ...manifest.dependencies, ...installed };
+  return `${JSON.stringify({ ...manifest, dependencies }, null, 2)}\n`;
 }
 
 interface Wish {

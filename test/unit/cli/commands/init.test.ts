@@ -84,6 +84,27 @@ test('nothing is overwritten: one file in the way, and none is written', async (
   assert.deepEqual(files(), ['tsconfig.json']);
 });
 
+test('what npm install has written into an empty folder is completed', async (context) => {
+  const { dir, read, run } = workbench(context);
+  const installed = { 'crd-controller': 'file:../packed.tgz', left: '^1.0.0' };
+  writeFileSync(join(dir, 'package.json'), JSON.stringify({ dependencies: installed }));
+  assert.equal(await run(['StaticSite']), 0);
+  const { dependencies, ...rest } = JSON.parse(read('package.json'));
+  const example = JSON.parse(readFileSync(join(EXAMPLE, 'package.json'), 'utf8'));
+  assert.deepEqual({ ...rest, dependencies: example.dependencies }, example);
+  assert.deepEqual(dependencies, { ...example.dependencies, ...installed });
+});
+
+test('a package.json with anything else is left alone', async (context) => {
+  const { dir, files, read, run } = workbench(context);
+  for (const text of ['{"dependencies":{},"type":"commonjs"}', '{"dependencies":[]}', '{', '[]']) {
+    writeFileSync(join(dir, 'package.json'), text);
+    await assert.rejects(run(['StaticSite']), /^UsageError: Nothing is overwritten.*package\.json/);
+    assert.equal(read('package.json'), text);
+  }
+  assert.deepEqual(files(), ['package.json']);
+});
+
 test('a project of a package that came from a file depends on the file', async (context) => {
   const { dir } = workbench(context);
   const modules = join(dir, 'node_modules');
