@@ -3,89 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { CUSTOM_RESOURCE_DEFINITIONS, LEASES } from '../../src/api/builtin.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/api/builtin.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
-import type { DaemonConfig } from '../../src/cli/daemon.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
-import type { HttpHandler } from '../../src/util/http.ts';
-import { LEADER_ELECTION, Replicas } from '../support/replicas.ts';
-import { Simulation } from '../support/simulation.ts';
 import { countDraft, crdOf } from '../support/world.ts';
 
-/** What single flags of `run` change about what a daemon does: those that no other story is about. */
-describe('given a daemon in a cluster, and', () => {
-  let world: Simulation;
-  const requests: string[] = [];
-  const recorded =
-    (handler: HttpHandler): HttpHandler =>
-    (request) => {
-      requests.push(`${request.method} ${request.path}`);
-      return handler(request);
-    };
-  const start = async (config: Partial<DaemonConfig>) => {
-    requests.length = 0;
-    world = new Simulation();
-    world.startCluster();
-    await world.installCrd();
-    return world.startDaemonBehind(recorded, config);
-  };
-  afterEach(() => world.end());
-
-  describe('--watch-label-selector=team=a', () => {
-    it('it looks after the objects that have the label, and their Pods, which have not', async () => {
-      await start({ labelSelector: 'team=a' });
-      for (const team of ['a', 'b']) {
-        const draft = countDraft(world.namespace, { count: 2 }, `of-${team}`);
-        await world.client.create(COUNTS, {
-          ...draft,
-          metadata: { ...draft.metadata, labels: { team } },
-        });
-      }
-      await world.until('the Pods of one', async () => (await world.podNames()).length === 2);
-      await world.settle();
-      assert.deepEqual(await world.podNames(), ['of-a-0', 'of-a-1']);
-      const { status } = await world.client.get(COUNTS, { ...world.at, name: 'of-a' });
-      assert.equal(status?.readyReplicas, 2);
-    });
-
-    it('it lets go of an object that loses the label, and leaves it what it has', async () => {
-      await start({ labelSelector: 'team=a' });
-      const draft = countDraft(world.namespace, { count: 1 });
-      await world.client.create(COUNTS, {
-        ...draft,
-        metadata: { ...draft.metadata, labels: { team: 'a' } },
-      });
-      await world.untilReady(1);
-      const body = { metadata: { labels: { team: null } }, spec: { count: 3 } };
-      await world.client.patch(COUNTS, world.at, { type: 'merge', body });
-      await world.settle();
-      assert.equal((await world.pods()).length, 1);
-    });
-  });
-
-  describe('--feature-gates=WatchListClient', () => {
-    const streamed = () => requests.filter((request) => request.includes('sendInitialEvents=true'));
-
-    it('=true: caches are filled by watches', async () => {
-      await start({ features: { WatchListClient: true } });
-      await world.settle();
-      assert.equal(streamed().length, 2);
-    });
-
-    it('=false: they are filled by lists', async () => {
-      await start({ features: { WatchListClient: false } });
-      await world.settle();
-      assert.deepEqual(streamed(), []);
-      assert.ok(requests.some((request) => /GET .*\/pods\?(?!.*watch=)/.test(request)));
-      await world.applyCount({ count: 1 });
-      await world.untilReady(1);
-    });
-  });
-});
-
-/** The same through the composition root, over the wire, in real time. */
+/** What flags of `run` do through the composition root: over the wire, in real time. */
 describe('given the program, an API server with Counts, and', () => {
   let server: ApiServer;
   let kubeconfig: string;
@@ -160,25 +85,4 @@ describe('given the program, an API server with Counts, and', () => {
     assert.match(said, /not done within 0\.2 s/);
     assert.ok(ms < 2500, `${ms} ms`);
   });
-});
-
-describe('given a leader, and', () => {
-  for (const [releaseOnCancel, holder] of [
-    [true, ''],
-    [false, 'a'],
-  ] as const) {
-    it(`--leader-elect-release-on-cancel=${releaseOnCancel}: that is what becomes of its Lease`, async () => {
-      const world = new Replicas();
-      await world.installCrd();
-      const leaderElection = { ...LEADER_ELECTION, releaseOnCancel };
-      const replica = world.startReplica('a', { config: { leaderElection } });
-      await world.until('it leads', async () => replica.mayWrite);
-      replica.stop();
-      await world.until('it has ended', async () => replica.ending !== undefined);
-      const at = { namespace: 'default', name: 'crd-controller' };
-      const { spec } = await world.client.get(LEASES, at);
-      assert.equal(spec?.holderIdentity ?? '', holder);
-      await world.end();
-    });
-  }
 });

@@ -9,6 +9,7 @@ import type { ClusterOptions } from '../../src/cluster/cluster.ts';
 import { Pass } from '../../src/manager/pass.ts';
 import { runControllers } from '../../src/manager/run-controllers.ts';
 import type { ControllerManagerOptions } from '../../src/manager/run-controllers.ts';
+import type { Clock } from '../../src/util/clock.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { silentLogger } from '../../src/util/logger.ts';
@@ -38,6 +39,11 @@ export class Simulation extends World {
       uid: () => `00000000-0000-4000-8000-${String(uids++).padStart(12, '0')}`,
     });
     this.client = this.clientOver(this.server.handler, 'test');
+  }
+
+  /** What daemons take the time from. */
+  get time(): Clock {
+    return this.clock;
   }
 
   pass(ms: number): Promise<void> {

@@ -1,13 +1,25 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { DEPLOYMENTS, EVENTS, NODES, PODS, SERVICES } from '../../src/api/builtin.ts';
-import { ATS } from '../../src/api/generated/at.ts';
-import { COUNTS } from '../../src/api/generated/count.ts';
-import { FOOS } from '../../src/api/generated/foo.ts';
-import { WEB_APPS } from '../../src/api/generated/web-app.ts';
-import type { Resource } from '../../src/api/resource.ts';
-import { DEFAULT_CONTROLLERS } from '../../src/controllers/registry.ts';
-import { Simulation } from '../support/simulation.ts';
+import {
+  CUSTOM_RESOURCE_DEFINITIONS,
+  DEPLOYMENTS,
+  EVENTS,
+  NODES,
+  PODS,
+  SERVICES,
+} from '../../../src/api/builtin.ts';
+import { ATS } from '../../../src/api/generated/at.ts';
+import { COUNTS } from '../../../src/api/generated/count.ts';
+import { FOOS } from '../../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../../src/api/generated/web-app.ts';
+import type { Resource } from '../../../src/api/resource.ts';
+import { Controller } from '../../../src/manager/controller.ts';
+import type { SyncHandler } from '../../../src/manager/controller.ts';
+import { Pass } from '../../../src/manager/pass.ts';
+import { done, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+import { DEFAULT_CONTROLLERS } from '../../../src/controllers/registry.ts';
+import { Simulation } from '../../support/simulation.ts';
 
 const SUBJECTS: readonly (readonly [Resource, object])[] = [
   [COUNTS, { name: 'nginx', count: 2 }],
@@ -17,7 +29,7 @@ const SUBJECTS: readonly (readonly [Resource, object])[] = [
 ];
 const CONFIG = { controllers: DEFAULT_CONTROLLERS };
 
-/** `--once`, with and without `--dry-run`. */
+/** `--once`, with and without `--dry-run`: what a daemon does, in virtual time. */
 describe('given one object of each kind, and nobody who looks after them', () => {
   let world: Simulation;
 
@@ -138,21 +150,27 @@ describe('given one object of each kind, and nobody who looks after them', () =>
   });
 
   it('a pass does not wait for a kind that the server does not have', async () => {
-    const names = ['counts.demo.mark8s.io'];
-    const crds: Resource = {
-      group: 'apiextensions.k8s.io',
-      version: 'v1',
-      plural: 'customresourcedefinitions',
-      kind: 'CustomResourceDefinition',
-      namespaced: false,
-    };
-    for (const name of names) await world.client.delete(crds, { name });
+    const counts = { name: 'counts.demo.mark8s.io' };
+    await world.client.delete(CUSTOM_RESOURCE_DEFINITIONS, counts);
     await world.pass(5000);
     assert.equal(await world.onePass(CONFIG), false);
-    assert.ok(
-      world.errors().some((line) => line.startsWith('The server does not have the resource')),
-      world.errors().join('\n'),
-    );
+    const [error = ''] = world.errors();
+    assert.match(error, /^The server does not have the resource/);
+    assert.equal((await world.client.list(DEPLOYMENTS, {})).items.length, 2);
+  });
+
+  it('a pass waits for a cache that cannot be filled no longer than a minute', async () => {
+    world.server.faults.beforeRequest(async ({ method, info }) => {
+      if (method === 'GET' && info?.resource === 'services') throw new Error('out of order');
+    });
+    const startMs = world.elapsedMs();
+    assert.equal(await world.onePass(CONFIG), false);
+    assert.ok(world.elapsedMs() - startMs < 70_000);
+    const said = world
+      .errors()
+      .filter((line) => line.startsWith('Could not fill the cache in time'));
+    assert.equal(said.length, 1);
+    assert.ok((await world.podNames()).includes('x-0'));
   });
 
   it('a pass without objects is soon over', async () => {
@@ -172,5 +190,89 @@ describe('given one object of each kind, and nobody who looks after them', () =>
     assert.equal(await world.onePass(config, { isDryRun: true }), false);
     assert.deepEqual(wouldBe(), ['patch nodes master']);
     assert.deepEqual((await world.client.get(NODES, { name: 'master' })).metadata.labels, labels);
+  });
+});
+
+/** Passes over controllers that behave in one way each. */
+describe('a pass over Counts, by a controller that', () => {
+  let world: Simulation;
+  let runs: number;
+
+  beforeEach(async () => {
+    world = new Simulation();
+    runs = 0;
+    await world.installCrd();
+    await world.applyCount();
+  });
+  afterEach(() => world.end());
+
+  const passWith = async (sync: SyncHandler): Promise<boolean> => {
+    const { log } = recordingLogger(world.lines);
+    const pass = new Pass({ clock: world.time, log }, { isDryRun: false });
+    world.startControllers((kit) => [
+      new Controller(
+        { ...kit, observe: pass.observe },
+        {
+          name: 'count',
+          kind: 'Count',
+          sync: (key, context) => {
+            runs++;
+            return sync(key, context);
+          },
+        },
+      ).for(kit.informers.for(COUNTS)),
+    ]);
+    let isOver = false;
+    void pass.run(new AbortController().signal).then(() => (isOver = true));
+    await world.until('it is over', () => Promise.resolve(isOver), { withinMs: 300_000 });
+    return pass.hasConverged;
+  };
+  const label: SyncHandler = async (_, { client }) => {
+    const body = { metadata: { labels: { run: String(runs) } } };
+    await client.patch(COUNTS, world.at, { type: 'merge', body });
+    return done();
+  };
+
+  it('never stops writing, ends and tells', async () => {
+    assert.equal(await passWith(label), false);
+    assert.ok(runs <= 40, `${runs} runs`);
+  });
+
+  it('has something planned, leaves that for another pass', async () => {
+    assert.equal(await passWith(async () => requeueAfter(3_600_000)), true);
+    assert.equal(runs, 1);
+  });
+
+  it('fails at first, gives it another try', async () => {
+    const sync: SyncHandler = async () => {
+      if (runs < 3) throw new Error('not yet');
+      return done();
+    };
+    assert.equal(await passWith(sync), true);
+    assert.equal(runs, 3);
+  });
+
+  it('keeps failing, ends and tells', async () => {
+    const failing: SyncHandler = () => Promise.reject(new Error('never'));
+    assert.equal(await passWith(failing), false);
+    assert.match(
+      String(
+        world.lines.find(({ message }) => message === 'Something is left to do')?.fields['failed'],
+      ),
+      /^1$/,
+    );
+  });
+
+  it('says that a retry would not help, takes that for an answer', async () => {
+    const hopeless: SyncHandler = () => Promise.reject(new TerminalError('never'));
+    assert.equal(await passWith(hopeless), false);
+    assert.equal(runs, 1);
+  });
+
+  it('writes once, is asked once more, with a cache that shows it', async () => {
+    const once: SyncHandler = (key, context) =>
+      runs === 1 ? label(key, context) : Promise.resolve(done());
+    assert.equal(await passWith(once), true);
+    assert.ok(runs >= 2);
   });
 });
