@@ -149,7 +149,7 @@ describe('the HTTP server of probes and metrics', () => {
     });
   });
 
-  it('asks its guard about everything but probes', async () => {
+  it('asks its guard about everything but probes', async (context) => {
     const asked: string[] = [];
     const guard: RequestGuard = {
       judge: ({ method, path, authorization }) => {
@@ -171,6 +171,7 @@ describe('the HTTP server of probes and metrics', () => {
     };
     const headers = { authorization: 'Bearer good' };
     const { server, ended } = await started({ routes, guard });
+    context.after(ended);
     const get = (path: string, init?: RequestInit) => fetch(`http://${server}${path}`, init);
     for (const path of ['/metrics', '/debug/queues', '/debug/flags/v', '/nothing']) {
       const refused = await get(path);
@@ -185,7 +186,6 @@ describe('the HTTP server of probes and metrics', () => {
     assert.equal((await get('/metrics?x=1', { headers })).status, 200);
     assert.equal(asked.at(-1), 'GET /metrics Bearer good', 'without the query');
     assert.ok(!asked.some((line) => line.includes('livez')));
-    await ended();
   });
 
   it('answers 500 where an answer cannot be had, and says no more', async () => {
