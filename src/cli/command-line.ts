@@ -1,6 +1,7 @@
 import { KubeConfigError } from '../client/kube-config-error.ts';
 import { terminationSignal } from '../manager/signals.ts';
 import type { Logger } from '../util/logger.ts';
+import type { Arguments } from './arguments.ts';
 import { normaliseArguments } from './arguments.ts';
 import type { Command, ReadyCommand } from './command.ts';
 import { COMMANDS } from './commands.ts';
@@ -104,19 +105,17 @@ interface CommandRequest {
 }
 
 function readCommand(argv: readonly string[]): CommandRequest {
-  const forms = [...COMMANDS.flatMap(({ options }) => flagForms(options)), ...KLOG_FLAGS];
-  const [name = COMMANDS[0].name] = normaliseArguments(argv, forms).positionals;
-  const command = COMMANDS.find((each) => each.name === name);
-  if (!command) {
+  const named = commandIn(argv);
+  const command = named ?? COMMANDS[0];
+  const { positionals, flags } = argumentsOf(argv, command);
+  const [name] = positionals;
+  if (!named && name !== undefined) {
     const hint = didYouMean(
       name,
       COMMANDS.map((each) => each.name),
     );
     throw new UsageError(`unknown command: ${goQuote(name)}${hint}`);
   }
-  // A name may mean one flag to one command and another to the next: the command's own counts.
-  const own = [...forms, ...flagForms(command.options)];
-  const { positionals, flags } = normaliseArguments(argv, own);
   const operands = positionals.slice(1);
   const [stray] = command.operands === undefined ? operands : [];
   if (stray !== undefined) throw new UsageError(`unexpected argument: ${goQuote(stray)}`);
@@ -127,6 +126,21 @@ function readCommand(argv: readonly string[]): CommandRequest {
     operands,
     klogFlags: flags.filter(isKlogs),
   };
+}
+
+/** The command that is named, wherever its name stands among the flags. */
+function commandIn(argv: readonly string[]): Command | undefined {
+  for (const word of argv) {
+    const command = COMMANDS.find(({ name }) => name === word);
+    if (command && argumentsOf(argv, command).positionals[0] === word) return command;
+  }
+  return undefined;
+}
+
+/** A name may mean one flag to one command and another to the next: the command's own counts. */
+function argumentsOf(argv: readonly string[], { options }: Command): Arguments {
+  const all = COMMANDS.flatMap((each) => flagForms(each.options));
+  return normaliseArguments(argv, [...all, ...KLOG_FLAGS, ...flagForms(options)]);
 }
 
 /** What only one format of logs knows. */

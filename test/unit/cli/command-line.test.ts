@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { commandLine } from '../../../src/cli/command-line.ts';
+import { COMMANDS } from '../../../src/cli/commands.ts';
+import { goQuote } from '../../../src/util/go-quote.ts';
+
+async function run(...argv: readonly string[]) {
+  const spoken = { stdout: '', stderr: '' };
+  const code = await commandLine(
+    argv,
+    {},
+    {
+      print: (text) => (spoken.stdout += `${text}\n`),
+      warn: (text) => (spoken.stderr += `${text}\n`),
+      colour: false,
+    },
+  );
+  return { code, ...spoken };
+}
+
+test('a flag means what it means to the command that is named, wherever its name stands', async () => {
+  for (const { name: command, options, description } of COMMANDS) {
+    const flags = Object.entries(options).map(([name, option]) => `--${name}=${option.default}`);
+    for (const argv of [
+      [command, ...flags],
+      [...flags, command],
+    ]) {
+      const { code, stdout, stderr } = await run(...argv, '--help');
+      assert.equal(code, 0, `${argv.join(' ')}: ${stderr}`);
+      const [said = ''] = description.split(' ');
+      assert.ok(stdout.includes(said), stdout);
+    }
+  }
+});
+
+test('a value that is called like a command is a value', async () => {
+  const { stdout } = await run('--filename', 'demo', 'apply', '--help');
+  assert.match(stdout, /crd-controller apply/);
+});
+
+test('a name that no command has is refused, with the one that was meant', async () => {
+  for (const word of ['aply', 'rnu']) {
+    const { code, stderr } = await run('-v=1', word);
+    assert.equal(code, 2);
+    assert.ok(stderr.startsWith(`Error: unknown command: ${goQuote(word)}`), stderr);
+  }
+  assert.match((await run('aply')).stderr, /did you mean apply\?/);
+});
