@@ -168,7 +168,9 @@ function valueArbitrary(text: fc.Arbitrary<string>): fc.Arbitrary<Value> {
 
 /** What may stand within a list or an object as well. */
 function nestedArbitrary(text: fc.Arbitrary<string>): fc.Arbitrary<Value> {
-  const seen = text.map((each) => each.replaceAll(UNSEEN_NESTED, ''));
+  const seen = text
+    .map((each) => each.replaceAll(UNSEEN_NESTED, ''))
+    .filter((each) => redactText(each) === each);
   const name = seen.filter((each) => !isSecretName(each) && !/^\d+$/.test(each));
   return fc
     .letrec<{ value: Value }>((tie) => ({
