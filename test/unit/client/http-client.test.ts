@@ -47,8 +47,7 @@ test('a text comes as it is, and a Status instead of it is an error', async (t) 
       assert.equal(headers.accept, '*/*');
       response.setHeader('content-type', 'text/plain').end('{"a": ü}\n');
     } else {
-      response.statusCode = 404;
-      sendJson(response, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404 });
+      sendJson(response, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404 }, 404);
     }
   });
   assert.equal(await client.text({ path: '/log' }), '{"a": ü}\n');
