@@ -1,7 +1,7 @@
-import { isApiError } from '../api/api-error.ts';
-import type { ApiError } from '../api/api-error.ts';
+import { ApiError, isApiError } from '../api/api-error.ts';
 import { equalJson } from '../api/equal.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import type { ObjectName } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
@@ -62,9 +62,8 @@ export class StatusWriter<T extends WithStatus> {
   }
 
   /**
-   * Puts `status` in the place of the object's. Ask `differs` first. Rejects with `notFound` if the
-   * object is gone, with `conflict` if it is another by now, with a `TerminalError` if it may not
-   * have that status.
+   * Puts `status` in the place of the object's. Ask `differs` first. Rejects with `conflict` if the
+   * object is another by now, or gone; with a `TerminalError` if it may not have that status.
    */
   async write(
     { client, signal, log }: StatusContext,
@@ -91,9 +90,22 @@ export class StatusWriter<T extends WithStatus> {
     } catch (error) {
       if (isApiError(error, 'invalid')) throw this.#refusal(object, status, error);
       if (!isApiError(error, 'notFound')) throw error;
-      // The answer is the same for an object that is gone, and whose deletion will be told.
-      const live = await client.get(this.#resource, { namespace, name }, { signal });
-      if (live.metadata.uid === uid) this.#tellMissing(log);
+      // The answer is the same for an object that is gone, whose deletion is about to be heard of.
+      const live = await this.#find({ client, signal }, { namespace, name });
+      if (live?.metadata.uid !== uid) throw changed(error);
+      this.#tellMissing(log);
+    }
+  }
+
+  async #find(
+    { client, signal }: Pick<StatusContext, 'client' | 'signal'>,
+    at: ObjectName,
+  ): Promise<T | undefined> {
+    try {
+      return await client.get(this.#resource, at, { signal });
+    } catch (error) {
+      if (isApiError(error, 'notFound')) return undefined;
+      throw error;
     }
   }
 
@@ -127,6 +139,12 @@ export class StatusWriter<T extends WithStatus> {
     if (this.#pruned.size === 0) return status;
     return Object.fromEntries(Object.entries(status).filter(([field]) => !this.#pruned.has(field)));
   }
+}
+
+/** That an object is gone is one of the ways in which somebody else was quicker. */
+function changed(cause: ApiError): ApiError {
+  const message = `${cause.message}: it was deleted meanwhile`;
+  return new ApiError({ kind: 'conflict', message, code: cause.code, cause });
 }
 
 interface Refused {
