@@ -5,7 +5,7 @@ import { checkRuleExpressions } from '../../../../src/apiserver/schema/crd-rule-
 import { formatFieldError } from '../../../../src/apiserver/schema/field-error.ts';
 import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
 
-/** Generous: the machine may be busy. What is not bounded would take hours. */
+/** Of the processor's time, which others do not count in. What is not bounded would take hours. */
 const BOUND_MS = 5000;
 
 const properties: Readonly<Record<string, JsonSchema>> = {
@@ -45,11 +45,11 @@ test('no rule runs for long, whatever it repeats', () => {
     'lists.range(9223372036854775807).size() > 0',
   ];
   for (const rule of hostile) {
-    const start = performance.now();
+    const start = process.threadCpuUsage().user;
     assert.deepEqual(judged(rule), [
       `spec: Invalid value: "object": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: ${rule}`,
     ]);
-    assert.ok(performance.now() - start < BOUND_MS, rule);
+    assert.ok((process.threadCpuUsage().user - start) / 1000 < BOUND_MS, rule);
   }
 });
 
@@ -81,9 +81,9 @@ test('no rule takes long to compile, whatever it nests', () => {
     ' '.repeat(200_000),
   ];
   for (const rule of hostile) {
-    const start = performance.now();
+    const start = process.threadCpuUsage().user;
     checkRuleExpressions(schemaWith(rule), '~');
-    assert.ok(performance.now() - start < BOUND_MS, rule.slice(0, 60));
+    assert.ok((process.threadCpuUsage().user - start) / 1000 < BOUND_MS, rule.slice(0, 60));
   }
 });
 
