@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { PODS } from '../../src/api/builtin.ts';
+import { look } from '../../src/cli/top/look.ts';
+import { render } from '../../src/cli/top/render.ts';
+import { Watched } from '../../src/cli/top/watched.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
 import { formatHold } from '../../src/manager/holds.ts';
 import { formatCall } from '../../src/manager/run-history.ts';
 import type { KeyHistory } from '../../src/manager/run-history.ts';
 import type { ProcessStatus } from '../../src/manager/status-page.ts';
 import { formatCause } from '../../src/workqueue/cause.ts';
+import { ScrapedWorld } from '../support/scraped-world.ts';
 import { Simulation } from '../support/simulation.ts';
 
 /** One run, as the story reads it. */
@@ -113,5 +117,36 @@ describe('given a daemon with pages for people who ask why', () => {
       informers.map(({ name, state, objects }) => `${name} ${state} ${objects}`).toSorted(),
       ['counts.demo.mark8s.io watching 1', 'pods watching 2'],
     );
+  });
+});
+
+describe('given a daemon as the program starts it', () => {
+  it('a live view shows its queues, workers, informers, keys, and that it leads', async () => {
+    const world = new ScrapedWorld();
+    try {
+      world.startCluster();
+      await world.installCrd();
+      world.startScraped('pod-1', {
+        config: { controllers: ['count'], debugBindAddress: '127.0.0.1:0' },
+      });
+      await world.applyCount({ count: 2 });
+      await world.untilReady(2);
+      const listening = world.lines.findLast(({ message }) => message === 'Listening');
+      const address = String(listening?.fields['address']);
+      const watched = new Watched(address);
+      watched.saw(await look(address, () => 0, new AbortController().signal));
+      const lines = render(watched.view(0), { width: 160, height: Infinity }, false);
+      const shown = lines.join('\n');
+      assert.match(lines[1] ?? '', /^leads for \d+s as pod-1/);
+      assert.match(lines[2] ?? '', /^cpu \d+%, memory \d+MiB, heap \d+MiB, event loop lag p99 \d/);
+      assert.match(shown, /^count +\d+ +\d+ +\d\/2 .*\d\.\d\d +0 +0 +0$/m);
+      assert.match(shown, /^pods +watching +\d+s +2 +\d+s ago/m);
+      assert.match(
+        shown,
+        /^HOTTEST KEY[^]*^default\/test-count +count +\d.*Pod default\/test-count-/m,
+      );
+    } finally {
+      await world.end();
+    }
   });
 });

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { isApiError } from '../../src/api/api-error.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/api/builtin.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { ApiServer } from '../../src/apiserver/api-server.ts';
+import type { ApiUser } from '../../src/apiserver/access.ts';
+import { check } from '../../src/cli/commands/check.ts';
+import { parseFlags } from '../../src/cli/flag-parser.ts';
+import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
+import { CHECK_OPTIONS } from '../../src/cli/options.ts';
+import { connectCluster } from '../../src/client/cluster-connection.ts';
+import { loadClusterConfig } from '../../src/client/kube-config.ts';
+import type { Client } from '../../src/client/client.ts';
+import { silentLogger } from '../../src/util/logger.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import { manifestsOf, rulesOf } from '../support/roles.ts';
+import type { PolicyRule } from '../support/roles.ts';
+import { until } from '../support/until.ts';
+import { crdOf } from '../support/world.ts';
+
+/** A server that knows two people by their roles. */
+interface Place {
+  readonly kubeconfigPath: string;
+  readonly client: Client;
+  close(): Promise<void>;
+}
+
+const INSTALLED = [
+  'rbac/controllers/count.yaml',
+  'rbac/events/events.yaml',
+  'rbac/identity/leader-election.yaml',
+].flatMap((file) => rulesOf(manifestsOf(file)));
+
+const USERS: Readonly<Record<string, readonly PolicyRule[]>> = {
+  'check-installed': INSTALLED,
+  'check-poor': INSTALLED.flatMap((rule) => {
+    const verbs = rule.verbs.filter((verb) => verb !== 'delete');
+    return verbs.length > 0 ? [{ ...rule, verbs }] : [];
+  }),
+};
+
+const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: false } as const;
+const ROLES: Resource = { ...RBAC, plural: 'clusterroles', kind: 'ClusterRole' };
+const BINDINGS: Resource = { ...RBAC, plural: 'clusterrolebindings', kind: 'ClusterRoleBinding' };
+
+/** Somebody's cluster is not ours to hand out roles in. */
+const skip = process.env['CONTROL_PLANE']?.includes('/') && 'needs a cluster of its own';
+
+describe('given a server, and people with the roles of an installation, or less', { skip }, () => {
+  let place: Place;
+
+  before(async () => {
+    place = await (process.env['CONTROL_PLANE'] === undefined ? embedded() : given());
+  });
+  after(() => place.close());
+
+  /** Checks as `user`, an administrator if none is given. */
+  async function run(user?: string, ...flags: readonly string[]) {
+    const lines: string[] = [];
+    const parsed = parseFlags(
+      CHECK_OPTIONS,
+      [
+        `--kubeconfig=${place.kubeconfigPath}`,
+        '--controllers=count',
+        ...(user === undefined ? [] : [`--as=${user}`]),
+        ...flags,
+      ],
+      {},
+    );
+    const code = await check(parsed, {
+      environment: {},
+      log: silentLogger,
+      print: (text) => lines.push(text),
+      signal: new AbortController().signal,
+    });
+    return { code, lines, text: lines.join('\n') };
+  }
+
+  it('a definition that is missing is named, with what installs it', async () => {
+    const { code, lines, text } = await run();
+    assert.equal(code, 1);
+    assert.match(text, /^CRD counts\.demo\.mark8s\.io +FAILED +it is not installed$/m);
+    assert.match(text, /^ {4}Install it: crd-controller manifests --only=crds \| kubectl apply /m);
+    assert.equal(lines.at(-1), '1 of 6 checks failed.');
+    await place.client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
+  });
+
+  it('whoever has the roles of an installation finds all well', async () => {
+    const election = ['--leader-elect=true', '--leader-elect-resource-namespace=default'];
+    await until('Counts are served', () => served(place.client));
+    const { code, lines, text } = await run('check-installed', ...election);
+    assert.equal(code, 0, text);
+    assert.match(
+      text,
+      /^API server +ok +https:.* answered in \d+ms, and knows us as "check-installed"$/m,
+    );
+    assert.match(text, /^version +ok +v1\.\d+\.\d+\S*; tested with 1\.\d+ to 1\.\d+$/m);
+    assert.match(text, /^clock +ok/m);
+    assert.match(text, /^CRD counts\.demo\.mark8s\.io +ok +serves v1$/m);
+    assert.match(text, /^rights of count +ok +10 of 10$/m);
+    assert.match(text, /^Lease default\/crd-controller +ok +nobody has held it yet$/m);
+    assert.equal(lines.at(-1), 'All is well.');
+    assert.match((await run()).text, /^CRD counts\.demo\.mark8s\.io +ok +Established, serves v1$/m);
+  });
+
+  it('a verb that is not granted is told with its rule, and the command that asks for it', async () => {
+    const { code, text } = await run('check-poor');
+    assert.equal(code, 1);
+    assert.match(text, /^rights of count +FAILED +may not delete pods in all namespaces$/m);
+    assert.match(
+      text,
+      /^ {4}Add to a ClusterRole of this user: \{apiGroups: \[""\], resources: \["pods"\], verbs: \["delete"\]\}$/m,
+    );
+    assert.match(
+      text,
+      /^ {4}See: kubectl auth can-i delete pods --all-namespaces --as=check-poor$/m,
+    );
+    const { text: json } = await run('check-poor', '--output=json');
+    const { ok, checks } = JSON.parse(json) as { ok: boolean; checks: { result: string }[] };
+    assert.equal(ok, false);
+    assert.equal(checks.filter(({ result }) => result === 'failed').length, 1);
+  });
+
+  it('a server that is not there is told at once', async () => {
+    const nobody = createServer();
+    await new Promise<void>((resolve) => nobody.listen(0, '127.0.0.1', resolve));
+    const { port } = nobody.address() as AddressInfo;
+    await new Promise((resolve) => nobody.close(resolve));
+    const { code, lines } = await run(undefined, `--master=https://127.0.0.1:${port}`);
+    assert.equal(code, 1);
+    assert.match(
+      lines[1] ?? '',
+      /^API server +FAILED +Cannot reach .*connection refused.*Check that it runs/,
+    );
+    assert.equal(lines.at(-1), '1 of 1 check failed.');
+  });
+});
+
+async function served(client: Client): Promise<true | undefined> {
+  try {
+    await client.list(COUNTS, { limit: 1 });
+    return true;
+  } catch (error) {
+    if (isApiError(error, 'notFound')) return undefined;
+    throw error;
+  }
+}
+
+async function embedded(): Promise<Place> {
+  const users = Object.entries(USERS).map(([name, rules]): ApiUser => ({
+    token: name,
+    name,
+    rules,
+  }));
+  const server = new ApiServer({ users });
+  const listening = await server.listen();
+  const file = await temporaryKubeconfig(JSON.stringify(listening.kubeconfig()));
+  const config = await loadClusterConfig({ kubeconfig: file.path });
+  const connection = connectCluster(config);
+  return {
+    kubeconfigPath: file.path,
+    client: connection.client,
+    async close() {
+      await connection.close();
+      await server.close();
+      await file.remove();
+    },
+  };
+}
+
+/** A kube-apiserver, whose authorizer reads the same roles. */
+async function given(): Promise<Place> {
+  const plane = await startControlPlane();
+  for (const [user, rules] of Object.entries(USERS)) {
+    const metadata = { name: user };
+    const role = { ...of(ROLES), metadata, rules };
+    const binding = {
+      ...of(BINDINGS),
+      metadata,
+      roleRef: { apiGroup: RBAC.group, kind: ROLES.kind, name: user },
+      subjects: [{ apiGroup: RBAC.group, kind: 'User', name: user }],
+    };
+    await plane.client.create(ROLES, role);
+    await plane.client.create(BINDINGS, binding);
+  }
+  return {
+    kubeconfigPath: plane.kubeconfigPath,
+    client: plane.client,
+    async close() {
+      for (const name of Object.keys(USERS)) {
+        await plane.client.delete(BINDINGS, { name });
+        await plane.client.delete(ROLES, { name });
+      }
+      await plane.close();
+    },
+  };
+}
+
+function of({ group, version, kind }: Resource) {
+  return { apiVersion: `${group}/${version}`, kind };
+}
