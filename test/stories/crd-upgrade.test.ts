@@ -26,14 +26,12 @@ inWorlds((where, create) => {
       let world: World;
       let kinds: EveryKind;
 
+      const start = (...controllers: readonly string[]) =>
+        world.startDaemon({ controllers, namespaces: [world.namespace] });
+
       beforeEach(async () => {
         world = await create();
         kinds = new EveryKind(world);
-        await kinds.install();
-        world.startDaemon({
-          controllers: ['count', 'webapp', 'foo', 'at'],
-          namespaces: [world.namespace],
-        });
       });
       afterEach(async () => {
         // While there is somebody who takes their finalizers off.
@@ -66,19 +64,12 @@ inWorlds((where, create) => {
 
       const errors = () => world.errors().filter((line) => !line.includes('cannot be split'));
 
-      /** Other objects have Pods beside it. */
-      const untilHas = (ready: number) =>
-        world.until(`${ready} Pods of the Count`, async () => {
-          const { metadata, status } = await world.count();
-          return (
-            status?.observedGeneration === metadata.generation && status?.readyReplicas === ready
-          );
-        });
-
       it('one more field and one more version change nothing, and what is wanted next is done', async () => {
-        await kinds.create('old');
+        await world.installCrd();
+        start('count');
         await world.applyCount();
-        await kinds.untilSettled();
+        await world.untilReady(3);
+        await world.settle();
         const before = await kinds.state();
 
         const restore = await changeCrd(COUNTS, (v1) => {
@@ -90,14 +81,16 @@ inWorlds((where, create) => {
         assert.deepEqual([...(await kinds.state())], [...before]);
         const v2: typeof COUNTS = { ...COUNTS, version: 'v2' };
         await world.client.patch(v2, world.at, { type: 'merge', body: { spec: { count: 4 } } });
-        await untilHas(4);
+        await world.untilReady(4);
         await restore();
         await world.patchCount({ count: 2 });
-        await untilHas(2);
+        await world.untilReady(2);
         assert.deepEqual(errors(), []);
       });
 
       it('objects that a stricter schema would refuse are looked after as before; what cannot be written is told', async () => {
+        await world.installCrd();
+        start('count');
         await world.applyCount();
         await world.untilReady(3);
         await world.settle();
@@ -131,7 +124,11 @@ inWorlds((where, create) => {
         assert.equal(errors().length, told.length);
       });
 
-      it('CRDs deleted with all their objects and created again begin anew', async () => {
+      // What there is of it in virtual time is told of Counts, among the outages.
+      const skip = !process.env['CONTROL_PLANE'] && 'SKIPPED: needs CONTROL_PLANE';
+      it('CRDs deleted with all their objects and created again begin anew', { skip }, async () => {
+        await kinds.install();
+        start('count', 'webapp', 'foo', 'at');
         await kinds.create('old');
         await kinds.untilSettled();
         for (const resource of [COUNTS, WEB_APPS, FOOS, ATS]) {

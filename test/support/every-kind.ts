@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { isApiError } from '../../src/api/api-error.ts';
 import { DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS, SERVICES } from '../../src/api/builtin.ts';
 import { ATS } from '../../src/api/generated/at.ts';
 import type { At } from '../../src/api/generated/at.ts';
@@ -109,9 +110,15 @@ export class EveryKind {
       .flatMap(({ spec }) => spec?.containers.map(({ image }) => image ?? '') ?? []);
   }
 
+  /** Of a kind that nobody has installed there are none. */
   async #list<T extends KubernetesObject>(resource: Resource<T>): Promise<readonly T[]> {
     const { namespace } = this.#world;
-    return (await this.#world.client.list(resource, { namespace })).items;
+    try {
+      return (await this.#world.client.list(resource, { namespace })).items;
+    } catch (error) {
+      if (isApiError(error, 'notFound')) return [];
+      throw error;
+    }
   }
 }
 

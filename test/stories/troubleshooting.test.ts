@@ -1,0 +1,413 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import {
+  CUSTOM_RESOURCE_DEFINITIONS,
+  DEPLOYMENTS,
+  EVENTS,
+  PODS,
+  SERVICES,
+} from '../../src/api/builtin.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { ATS } from '../../src/api/generated/at.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import { ApiServer } from '../../src/apiserver/api-server.ts';
+import type { Listening } from '../../src/apiserver/api-server.ts';
+import { ServerClock } from '../../src/cli/check/server-clock.ts';
+import { commandLine } from '../../src/cli/command-line.ts';
+import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
+import { clockSkew } from '../../src/cli/liveness.ts';
+import { nodeComplaint } from '../../src/cli/node-version.ts';
+import { credentialsOf } from '../../src/client/credentials.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
+import { Controller } from '../../src/manager/controller.ts';
+import { FakeClock } from '../../src/util/fake-clock.ts';
+import { createCertificateAuthority } from '../../src/util/x509.ts';
+import { done } from '../../src/workqueue/outcome.ts';
+import { Access } from '../support/access.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
+import type { LogLine } from '../support/recording-logger.ts';
+import { Replicas } from '../support/replicas.ts';
+import { Simulation } from '../support/simulation.ts';
+import { crdOf, NAME } from '../support/world.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const MINUTE_MS = 60_000;
+
+/** What somebody who is in that trouble sees. */
+type Provocation = () => Promise<string>;
+
+/** By the first text in backticks of the row that promises it. */
+const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
+  'The server does not have the resource; waiting for it to appear': () =>
+    inSimulation(async (world) => {
+      world.startDaemon();
+      await world.pass(MINUTE_MS);
+    }),
+
+  'No cluster is configured': () => run([]),
+
+  'Failed to list': () =>
+    inSimulation(async (world) => {
+      await world.installCrd();
+      world.startDaemonBehind(new Access(({ verb }) => verb !== 'list' && verb !== 'watch').around);
+      await world.pass(MINUTE_MS);
+    }),
+
+  'A permission is missing': async () => {
+    const { log, lines } = recordingLogger();
+    const handler = new Access(() => false).around(() => Promise.reject(new Error('allowed')));
+    const client = new HttpClient({ server: 'https://test', handler, log });
+    await assert.rejects(client.get(PODS, { namespace: 'default', name: 'web' }));
+    return textOf(lines);
+  },
+
+  'x509: certificate signed by unknown authority': async () => {
+    const { certificatePem } = await createCertificateAuthority({ commonName: 'other' });
+    return check({ cluster: { 'certificate-authority-data': base64(certificatePem) } });
+  },
+
+  'The credential plugin': () =>
+    check({
+      user: {
+        exec: {
+          apiVersion: 'client.authentication.k8s.io/v1',
+          command: 'no-such-plugin',
+          interactiveMode: 'Never',
+        },
+      },
+    }),
+
+  'Cannot reach the API server': () => check({ cluster: { 'proxy-url': 'http://127.0.0.1:1' } }),
+
+  'Failed to read the token file, using the last good token': async () => {
+    const clock = new FakeClock();
+    const { log, lines } = recordingLogger();
+    const files = ['token', ''];
+    const credentials = credentialsOf(
+      {
+        source: 'test',
+        server: 'https://test',
+        insecureSkipTlsVerify: false,
+        credentials: { kind: 'tokenFile', path: 'token' },
+        namespace: 'default',
+      },
+      { clock, log, readFile: async () => files.shift() ?? '' },
+    );
+    await credentials.headers();
+    await clock.advance(MINUTE_MS);
+    await credentials.headers();
+    return textOf(lines);
+  },
+
+  'New leader elected': () =>
+    withReplicas(async (world) => {
+      world.startReplica('first');
+      await world.pass(1000);
+      const second = world.startReplica('second');
+      await world.pass(1000);
+      return second.lines.join('\n');
+    }),
+
+  'leader election lost': () =>
+    withReplicas(async (world) => {
+      const replica = world.startReplica('only');
+      await world.pass(1000);
+      replica.network('without leases');
+      await world.pass(MINUTE_MS);
+      return String(replica.ending);
+    }),
+
+  '-v=1': () =>
+    run(['-v=1', '--namespaces=elsewhere', '--controllers=foo', '--once', '--kubeconfig=/nowhere']),
+
+  'address already in use': async () => {
+    const { port } = taken.address() as AddressInfo;
+    return check({}, ['run', `--health-probe-bind-address=127.0.0.1:${port}`]);
+  },
+
+  'JavaScript heap out of memory': async () => {
+    const args = ['--max-old-space-size=8', join(ROOT, 'src/cli/main.ts'), 'version'];
+    const { stderr, signal } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    // Shells add 128 to the number of the signal.
+    assert.equal(signal, 'SIGABRT');
+    return stderr;
+  },
+
+  check: async () => {
+    const clock = new FakeClock();
+    const serverClock = new ServerClock({ now: () => clock.now() + MINUTE_MS });
+    const headers = { date: new Date(clock.now()).toUTCString() };
+    const body = (async function* () {})();
+    const ask = serverClock.around(async () => ({ status: 200, headers, body }));
+    await ask({ method: 'GET', path: '/version', headers: {} });
+    return JSON.stringify(serverClock.row());
+  },
+
+  'the wall clock has moved': async () => {
+    const clock = new FakeClock();
+    const { check: look } = clockSkew(clock);
+    clock.jump(10 * MINUTE_MS);
+    return String(look());
+  },
+
+  'The server refuses the status': () =>
+    inSimulation(async (world) => {
+      await world.installCrd();
+      world.startDaemon();
+      await world.applyCount();
+      await world.untilReady(3);
+      const { spec } = structuredClone(crdOf(COUNTS));
+      const [version] = spec?.versions ?? [];
+      const field = version?.schema?.openAPIV3Schema?.properties?.['spec']?.properties?.['count'];
+      assert.ok(field);
+      field.maximum = 1;
+      const name = 'counts.demo.mark8s.io';
+      const body = { spec: { versions: spec?.versions } };
+      await world.client.patch(CUSTOM_RESOURCE_DEFINITIONS, { name }, { type: 'merge', body });
+      await world.client.delete(PODS, world.podAt(0));
+      await world.pass(MINUTE_MS);
+    }),
+
+  ErrResourceExists: () =>
+    inSimulation(async (world) => {
+      await world.installCrd();
+      await world.client.create(PODS, somebodysPod(`${NAME}-0`));
+      world.startDaemon();
+      await world.applyCount();
+      await world.pass(MINUTE_MS);
+      return (await world.events()).join('\n');
+    }),
+
+  HotLoop: () =>
+    inSimulation(async (world) => {
+      await world.client.create(PODS, somebodysPod('web'));
+      world.startControllers((kit) => {
+        const pods = kit.informers.for(PODS);
+        let runs = 0;
+        return [
+          new Controller(kit, {
+            name: 'restless',
+            kind: 'Pod',
+            sync: async (_key, { client }) => {
+              const body = { metadata: { labels: { run: String(runs++) } } };
+              await client.patch(PODS, at('web'), { type: 'merge', body });
+              return done();
+            },
+          }).for(pods),
+        ];
+      });
+      await world.pass(5 * MINUTE_MS);
+      const { items } = await world.client.list(EVENTS, { namespace: 'default' });
+      return items.map(({ type, reason, message }) => `${type} ${reason} ${message}`).join('\n');
+    }),
+
+  'crd-controller needs Node.js 22.19': async () => String(nodeComplaint('20.11.0', 'node')),
+};
+
+let listening: Listening;
+let server: ApiServer;
+const taken = createServer();
+
+describe("given the README's table of troubles", () => {
+  before(async () => {
+    server = new ApiServer();
+    listening = await server.listen();
+    taken.listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+  });
+  after(async () => {
+    taken.close();
+    await server.close();
+  });
+
+  const rows = rowsOf('## Troubleshooting');
+
+  for (const row of rows) {
+    const texts = quoted(row);
+    it(`what it promises is what is seen: ${texts.join(', ')}`, async () => {
+      const provocation = PROVOCATIONS[texts[0] ?? ''];
+      assert.ok(provocation, `nobody has provoked: ${row}`);
+      const seen = await provocation();
+      const commands = new Set(['check', '-v=1']);
+      for (const text of texts.filter((each) => !commands.has(each))) {
+        assert.ok(seen.includes(text), `${text}\nis not in\n${seen}`);
+      }
+    });
+  }
+
+  it('each trouble that is provoked has a row', () => {
+    const told = new Set(rows.map((row) => quoted(row)[0]));
+    assert.deepEqual(
+      Object.keys(PROVOCATIONS).filter((text) => !told.has(text)),
+      [],
+    );
+  });
+});
+
+describe('given objects whose controller went before them', () => {
+  it('they go as the README says, and what they had is collected', async () => {
+    const patches = [
+      ...README.matchAll(/kubectl patch (\w+) NAME(\S*) --type=merge -p '([^']+)'/g),
+    ];
+    const resources = new Map<string, Resource>([
+      ['webapp', WEB_APPS],
+      ['pod', PODS],
+    ]);
+    const world = new Simulation();
+    const left = async () => {
+      const kinds: readonly Resource[] = [WEB_APPS, ATS, PODS, DEPLOYMENTS, SERVICES];
+      const lists = await Promise.all(kinds.map((resource) => world.client.list(resource)));
+      return lists.flatMap(({ items }) =>
+        items.map(({ kind, metadata }) => `${kind} ${metadata.name}`),
+      );
+    };
+    world.startCluster();
+    try {
+      await world.installCrd(WEB_APPS, DEPLOYMENTS, SERVICES);
+      await world.installCrd(ATS);
+      const stop = world.startDaemon({ controllers: ['webapp', 'at'] });
+      await world.client.create(WEB_APPS, {
+        apiVersion: 'jiajunhuang.com/v1',
+        kind: 'WebApp',
+        metadata: at('x'),
+        spec: { version: '1.27', replicas: 1 },
+      });
+      const schedule = new Date(world.now() + MINUTE_MS).toISOString();
+      await world.client.create(ATS, {
+        apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
+        kind: 'At',
+        metadata: at('x'),
+        spec: { schedule: schedule.replace(/\.\d+/, ''), command: 'sleep 3600' },
+      });
+      await world.pass(MINUTE_MS / 2);
+      // It stops in the middle: the Pod of the At is there, and has not been recorded.
+      const isRecord = { verb: 'patch', resource: 'ats' };
+      world.server.faults.failNext(isRecord, 500, { times: Number.POSITIVE_INFINITY });
+      await world.until('a Pod of the At', async () => (await world.podNames()).includes('x-pod'), {
+        stepMs: 1000,
+      });
+      world.server.faults.clear();
+      await stop();
+      await world.client.delete(WEB_APPS, at('x'));
+      await world.client.delete(ATS, at('x'));
+      await world.pass(MINUTE_MS);
+      const waiting = await left();
+      assert.ok(waiting.includes('WebApp x') && waiting.includes('Pod x-pod'), waiting.join());
+      for (const [, kind = '', suffix = '', body = ''] of patches) {
+        const resource = resources.get(kind);
+        assert.ok(resource, kind);
+        const patch = { type: 'merge', body: JSON.parse(body) as object } as const;
+        await world.client.patch(resource, at(`x${suffix}`), patch);
+      }
+      await world.until('nothing is left', async () => (await left()).length === 0, {
+        withinMs: 5 * MINUTE_MS,
+        stepMs: 1000,
+      });
+    } finally {
+      await world.end();
+    }
+  });
+});
+
+/** The rows of the table under a heading. */
+function rowsOf(heading: string): string[] {
+  const [, text = ''] = README.split(`${heading}\n`);
+  const lines = text.split('\n## ')[0]?.split('\n') ?? [];
+  return lines.filter((line) => line.startsWith('|')).slice(2);
+}
+
+/** What its first column has in backticks. */
+function quoted(row: string): string[] {
+  const [, seen = ''] = row.split(' | ')[0]?.split('| ') ?? [];
+  return [...seen.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
+}
+
+async function inSimulation(story: (world: Simulation) => Promise<string | void>): Promise<string> {
+  const world = new Simulation();
+  try {
+    world.startCluster();
+    const seen = await story(world);
+    return seen ?? textOf(world.lines);
+  } finally {
+    await world.end();
+  }
+}
+
+async function withReplicas(story: (world: Replicas) => Promise<string>): Promise<string> {
+  const world = new Replicas();
+  try {
+    await world.installCrd();
+    return await story(world);
+  } finally {
+    await world.end();
+  }
+}
+
+/** What is shown without asking for more. */
+function textOf(lines: readonly LogLine[]): string {
+  return lines
+    .filter(({ level }) => level === 'error' || level === 0)
+    .map(({ message, error, fields }) => `${message} ${String(error)} ${JSON.stringify(fields)}`)
+    .join('\n');
+}
+
+/** What the command line says. */
+async function run(argv: readonly string[]): Promise<string> {
+  let said = '';
+  const say = (text: string) => (said += `${text}\n`);
+  const terminal = { print: say, warn: say, colour: false };
+  await commandLine(
+    argv,
+    { HOME: '/nonexistent' },
+    { ...terminal, logging: { write: say, now: Date.now, pid: 1 } },
+  );
+  return said;
+}
+
+interface Kubeconfig {
+  readonly clusters: readonly { readonly cluster: object }[];
+  readonly users: readonly { readonly user: object }[];
+}
+
+/** What a command says of the server that listens, reached in a way that may be wrong. */
+async function check(
+  { cluster, user }: { readonly cluster?: object; readonly user?: object },
+  [command = 'check', ...flags]: readonly string[] = [],
+): Promise<string> {
+  const given = listening.kubeconfig() as Kubeconfig;
+  const [first] = given.clusters;
+  const [who] = given.users;
+  const file = await temporaryKubeconfig(
+    JSON.stringify({
+      ...given,
+      clusters: [{ ...first, cluster: { ...first?.cluster, ...cluster } }],
+      users: [{ ...who, user: user ?? who?.user }],
+    }),
+  );
+  try {
+    return await run([command, `--kubeconfig=${file.path}`, ...flags]);
+  } finally {
+    await file.remove();
+  }
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
+
+function at(name: string) {
+  return { namespace: 'default', name };
+}
+
+function somebodysPod(name: string) {
+  const spec = { containers: [{ name: 'app', image: 'nginx' }] };
+  return { apiVersion: 'v1', kind: 'Pod', metadata: at(name), spec };
+}
