@@ -122,7 +122,8 @@ async function inspect(container: Container): Promise<void> {
 }
 
 async function stopped(container: Container): Promise<number> {
-  await sleep(300);
+  // What it tells at the start takes a moment.
+  await sleep(SETTLE_MS);
   const fromMs = performance.now();
   await container.kill('TERM');
   const { code, stderr } = await container.ended;
