@@ -269,6 +269,29 @@ describe('a pass over Counts, by a controller that', () => {
     assert.equal(runs, 1);
   });
 
+  /** No cache shows it, and no event wakes anybody. */
+  const createUnseen: SyncHandler = async (_, { client }) => {
+    await client.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { namespace: world.namespace, name: `unseen-${runs}` },
+      spec: { containers: [{ name: 'app', image: 'nginx' }] },
+    });
+    return done();
+  };
+
+  it('writes something that nobody watches, is asked once more all the same', async () => {
+    const once: SyncHandler = (key, context) =>
+      runs === 1 ? createUnseen(key, context) : Promise.resolve(done());
+    assert.equal(await passWith(once), true);
+    assert.equal(runs, 2);
+  });
+
+  it('creates one thing after another, is stopped', async () => {
+    assert.equal(await passWith(createUnseen), false);
+    assert.equal(runs, 20);
+  });
+
   it('writes once, is asked once more, with a cache that shows it', async () => {
     const once: SyncHandler = (key, context) =>
       runs === 1 ? label(key, context) : Promise.resolve(done());
