@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs a packed tarball the way a user does, and tries what the user would: the bin, both exports
-# and their types, the bin on a Node.js that is too old, if this machine's own is, and a controller of
+# Installs a packed tarball the way a user does, and tries what the user would: the bin and its log, both
+# exports and their types, the bin on a Node.js that is too old, if this machine's own is, and a controller of
 # the user's own, from `init` to one that works.
 #
 #   hack/try-package.sh TARBALL EMPTY_FOLDER
@@ -15,6 +15,12 @@ echo '{ "name": "user", "private": true, "type": "module" }' >package.json
 npm install --no-audit --no-fund --loglevel=error "$tarball" >/dev/null
 
 echo "bin: $(PATH="$tools:$PATH" ./node_modules/.bin/crd-controller version)"
+
+# A log line of compiled code names the line of the source.
+place=$(PATH="$tools:$PATH" ./node_modules/.bin/crd-controller --kubeconfig=/nonexistent -v=1 2>&1 |
+  sed -n 's/^.* command-line\.ts:\([0-9]*\)\] "Flags".*$/\1/p' || true)
+sed -n "${place:?no log line}p" "$tools/../../src/cli/command-line.ts" | grep -qF "info('Flags'"
+echo "log lines: ok"
 
 cat >user.ts <<'USER'
 import * as library from 'crd-controller';
