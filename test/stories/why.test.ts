@@ -138,13 +138,13 @@ describe('given a daemon as the program starts it', () => {
       watched.saw(await look(address, () => 0, new AbortController().signal));
       const lines = render(watched.view(0), { width: 160, height: Infinity }, false);
       const shown = lines.join('\n');
-      assert.match(lines[1] ?? '', /^leads for \d+s as pod-1/);
+      assert.match(lines[1] ?? '', /^leads for 1m as pod-1/);
       assert.match(lines[2] ?? '', /^cpu \d+%, memory \d+MiB, heap \d+MiB, event loop lag p99 \d/);
       assert.match(shown, /^count +\d+ +\d+ +\d\/2 .* 0\.\d\d +0 +0 +0$/m);
-      assert.match(shown, /^pods +watching +\d+s +2 +\d+s ago/m);
+      assert.match(shown, /^pods +watching +1m +2 +\d+s ago/m);
       assert.match(
         shown,
-        /^HOTTEST KEY[^]*^default\/test-count +count +\d.*Pod default\/test-count-/m,
+        /^HOTTEST KEY[^]*^default\/test-count +count +\d.*Count default\/test-count changed: \.status/m,
       );
     } finally {
       await world.end();
