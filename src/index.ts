@@ -94,6 +94,7 @@ export type {
 } from './client/manifest.ts';
 export { readManifests } from './client/manifest-files.ts';
 export type { ReadManifestsOptions } from './client/manifest-files.ts';
+export { dryRunClient } from './client/dry-run.ts';
 export { retryOnConflict } from './client/retry-on-conflict.ts';
 export { isWriteFenced, WriteFence } from './client/write-fence.ts';
 
@@ -163,6 +164,7 @@ export type { ChildContext, ChildOutcome, ChildWish } from './manager/child.ts';
 export { Controller } from './manager/controller.ts';
 export type {
   ControllerDeps,
+  ControllerObserver,
   ControllerOptions,
   Feed,
   SyncContext,
@@ -172,6 +174,11 @@ export { debugPages } from './manager/debug-pages.ts';
 export type { DebuggedController, DebugPagesDeps } from './manager/debug-pages.ts';
 export { byController, CONTROLLER_INDEX, toController, toItself } from './manager/enqueue.ts';
 export type { KeySink, ToKeys } from './manager/enqueue.ts';
+export type { EndedCall } from './manager/observed-client.ts';
+// One pass and no more: controllers are built with `{ ...kit, observe: pass.observe }`, and when
+// `pass.run(signal)` has resolved, `pass.hasConverged` tells whether anything is left to do.
+export { Pass } from './manager/pass.ts';
+export type { PassDeps, PassOptions } from './manager/pass.ts';
 export { freshStart } from './manager/fresh-start.ts';
 export type { FieldPath } from './manager/changed-paths.ts';
 export type { HotLoop } from './manager/loop-evidence.ts';
