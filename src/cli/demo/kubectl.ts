@@ -52,8 +52,10 @@ export class Kubectl {
   }
 
   /** A file of the repository, changed by `sed` on its way to `kubectl apply -f -`. */
-  async applyChanged(path: string, pattern: RegExp, replacement: string): Promise<void> {
+  async applyChanged(path: string, pattern: RegExp, replace: () => string): Promise<void> {
     const texts = await this.#read([path]);
+    // Not before the file is there: what is said may be about this moment.
+    const replacement = replace();
     const { narrator } = this.#options;
     narrator.command(`sed 's/${pattern.source}/${replacement}/' ${path} | kubectl apply -f -`);
     await this.#apply(

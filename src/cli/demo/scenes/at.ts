@@ -20,8 +20,11 @@ export const atScene: Scene = {
   play: async (act) => {
     const { kubectl, clock } = act;
     act.heading('A command, in a moment');
-    const schedule = timestamp(Math.ceil((clock.now() + AHEAD_MS) / 1000) * 1000);
-    await kubectl.applyChanged('examples/03-at/at.yaml', /2019.*Z/, schedule);
+    let schedule = '';
+    await kubectl.applyChanged('examples/03-at/at.yaml', /2019.*Z/, () => {
+      schedule = timestamp(Math.ceil((clock.now() + AHEAD_MS) / 1000) * 1000);
+      return schedule;
+    });
     await act.sight((now) => (now(ATS).get(NAME)?.status?.phase ? undefined : 'it has no phase'));
     await kubectl.get(ATS, PODS);
     const view = await act.reached('The command ended well: DONE', (now) => {
