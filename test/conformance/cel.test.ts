@@ -6,6 +6,10 @@ import { parse } from 'yaml';
 import type { Json, Reply } from './api.ts';
 import { Api, assertRefused } from './api.ts';
 import { CRDS } from './objects.ts';
+import { since } from '../support/since.ts';
+
+/** Before, messages do not show the value, and expressions know fewer functions. */
+const WORDS = since(35);
 
 let api: Api;
 
@@ -252,14 +256,14 @@ const TRUE = [
   'isSemver("v1.0", true) && semver("v01.1", true).minor() == 1 && semver("1.2.3").major() == 1 && semver("1.2.3").patch() == 3',
 ];
 
-test('expressions mean what they mean on a real server', async () => {
+test('expressions mean what they mean on a real server', WORDS, async () => {
   const rules = TRUE.map((rule) => ({ rule }));
   const crd = ruled('truths', { ...SPEC, 'x-kubernetes-validations': rules });
   await api.install(crd);
   await api.made(api.post(pathOf(crd), object(crd, 'x', VALUE)));
 });
 
-test('an expression that fails says why, and one that is false says itself', async () => {
+test('an expression that fails says why, and one that is false says itself', WORDS, async () => {
   const cases: readonly (readonly [rule: string, said: string])[] = [
     ['self.count > 3', 'Invalid value: failed rule: self.count > 3'],
     [
@@ -449,7 +453,7 @@ test('a path must lead to a field, and the reason be one that is known', async (
   });
 });
 
-test('a failed rule says its message, its reason and its field', async () => {
+test('a failed rule says its message, its reason and its field', WORDS, async () => {
   const crd = ruled(
     'reasons',
     {
@@ -526,7 +530,7 @@ test('rules wait until types and limits are right', async () => {
   ]);
 });
 
-test('rules about a step see the value before, where there was one', async () => {
+test('rules about a step see the value before, where there was one', WORDS, async () => {
   const crd = ruled('steps', {
     ...SPEC,
     properties: {
@@ -579,7 +583,7 @@ test('rules about a step see the value before, where there was one', async () =>
   ]);
 });
 
-test('what was wrong before and has not changed is tolerated', async () => {
+test('what was wrong before and has not changed is tolerated', WORDS, async () => {
   const spec: Json = {
     ...SPEC,
     properties: { ...SPEC.properties, count: { type: 'integer' } },
@@ -612,7 +616,7 @@ test('what was wrong before and has not changed is tolerated', async () => {
   ]);
 });
 
-test('a write of the status runs the rules with the whole object', async () => {
+test('a write of the status runs the rules with the whole object', WORDS, async () => {
   const crd = ruled('statuses', SPEC, {
     properties: {
       status: {
@@ -723,7 +727,7 @@ test('estimates are those of a real server', async () => {
   ]);
 });
 
-test('a rule that costs too much when it runs is stopped', async () => {
+test('a rule that costs too much when it runs is stopped', WORDS, async () => {
   const crd = ruled('stops', {
     type: 'object',
     properties: { list: { type: 'array', maxItems: 1000, items: { type: 'integer' } } },
@@ -781,7 +785,7 @@ test('an At is frozen once its command has started', async () => {
   await api.made(api.patch(`${path}/x`, { metadata: { labels: { still: 'mine' } } }));
 });
 
-test('a WebApp without an image has a version that is a tag', async () => {
+test('a WebApp without an image has a version that is a tag', WORDS, async () => {
   await api.install(crdIn('webapps.jiajunhuang.com.yaml'));
   const path = '/apis/jiajunhuang.com/v1/namespaces/default/webapps?dryRun=All';
   const post = (spec: Json) =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Api, assertRefused, namesIn } from './api.ts';
 import { configMap, configMaps, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
+import { since } from '../support/since.ts';
 
 let api: Api;
 
@@ -84,7 +85,7 @@ test('who waits for dependents, or lets them live, is a finalizer', async () => 
   }
 });
 
-test('options of a deletion have to make sense', async () => {
+test('options of a deletion have to make sense', since(35), async () => {
   await api.made(api.post(path, configMap('sense')));
   assertRefused(await api.delete(`${path}/sense`, { propagationPolicy: 'Odd' }), {
     code: 422,
