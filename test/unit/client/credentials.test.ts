@@ -304,3 +304,40 @@ test('a client certificate from a configuration is presented to the server', asy
   t.after(() => connection.close());
   assert.equal((await connection.client.get(CONFIG_MAPS, AT)).metadata.name, 'alice');
 });
+
+test('a client certificate that is replaced in its files is who the next connection is', async (t) => {
+  const { url, authority } = await serveTls(
+    t,
+    (request, response) =>
+      sendJson(
+        response,
+        configMap(String((request.socket as TLSSocket).getPeerCertificate().subject.CN)),
+      ),
+    { requestCert: true, rejectUnauthorized: true },
+  );
+  const [alice, bob] = await Promise.all(
+    ['alice', 'bob'].map((commonName) => authority.issue({ commonName, usages: 'client' })),
+  );
+  assert.ok(alice && bob);
+  let now = alice;
+  const file = (path: string) => ({ kind: 'file', path }) as const;
+  const clock = new FakeClock();
+  const connection = connectCluster(
+    configOf(
+      { kind: 'clientCertificate', certificate: file('tls.crt'), key: file('tls.key') },
+      { server: url, ca: { kind: 'data', pem: authority.certificatePem } },
+    ),
+    {
+      clock,
+      readFile: async (path) => (path === 'tls.crt' ? now.certificatePem : now.privateKeyPem),
+    },
+  );
+  t.after(() => connection.close());
+  const name = async () => (await connection.client.get(CONFIG_MAPS, AT)).metadata.name;
+  assert.equal(await name(), 'alice');
+  now = bob;
+  await clock.advance(299_000);
+  assert.equal(await name(), 'alice');
+  await clock.advance(1000);
+  assert.equal(await name(), 'bob');
+});
