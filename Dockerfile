@@ -24,7 +24,8 @@ LABEL org.opencontainers.image.title="crd-controller" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 # PATH: where images keep node, Docker's own and most others, and distroless. NODE_OPTIONS: the heap gets
-# its share of the container's memory limit, whatever that is; the rest is code, buffers and stacks.
+# its share of the container's memory limit, whatever that is; the rest is code, buffers and stacks. In
+# the ENTRYPOINT it would win over every --max-old-space-size; here it can be replaced.
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/nodejs/bin \
     NODE_ENV=production \
     NODE_OPTIONS=--max-old-space-size-percentage=65
@@ -32,7 +33,8 @@ WORKDIR /app
 COPY --from=build /src/dist/image/ ./
 USER 65532:65532
 # No shell and no npm in between: signals must reach the program. Nobody can open a debugger by a signal,
-# and when Node.js itself gives up, out of memory for example, it writes a report to /tmp, without secrets.
+# and when Node.js itself gives up, out of memory for example, it writes a report to /tmp, without the
+# environment. (Of --diagnostic-dir it takes no notice then: it would write to /app, which is read-only.)
 ENTRYPOINT ["node", "--enable-source-maps", "--disable-proto=delete", "--disable-sigusr1", \
             "--report-on-fatalerror", "--report-exclude-env", "--report-exclude-network", "--report-directory=/tmp", \
             "/app/crd-controller.mjs"]
