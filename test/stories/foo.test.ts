@@ -73,6 +73,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
         controller: 'example-foo',
       });
       assert.equal(spec.template.spec?.containers[0]?.image, 'nginx:latest');
+      assert.equal((await foo()).status?.selector, 'app=nginx,controller=example-foo');
       assert.deepEqual(await world.events('sample-controller'), ['Synced Foo synced successfully']);
       assert.deepEqual(world.errors(), []);
     });

@@ -33,6 +33,10 @@ export interface FooStatus {
   /** Replicas of the Deployment that are available. */
   availableReplicas?: number;
   /**
+   * Label selector of the Pods, in its string form. The scale subresource hands it to autoscalers.
+   */
+  selector?: string;
+  /**
    * Ready says whether all replicas are available. Reconciling and Stalled appear only while they
    * hold: work is under way, or cannot go on without a change to the Foo.
    */

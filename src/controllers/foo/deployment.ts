@@ -16,8 +16,8 @@ export const COMPONENT = 'sample-controller';
 export function buildDeployment(
   foo: DeepReadonly<Foo>,
 ): Draft<Deployment> & { metadata: { name: string } } {
-  const { name, namespace = '' } = foo.metadata;
-  const labels = { app: 'nginx', controller: labelValue(name) };
+  const { namespace = '' } = foo.metadata;
+  const labels = labelsOf(foo);
   const replicas = replicasOf(foo);
   return {
     apiVersion: 'apps/v1',
@@ -36,6 +36,17 @@ export function buildDeployment(
       },
     },
   };
+}
+
+/** What selects the Foo's Pods, in the string form that autoscalers read. */
+export function podSelector(foo: DeepReadonly<Foo>): string {
+  return Object.entries(labelsOf(foo))
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+}
+
+function labelsOf({ metadata }: DeepReadonly<Foo>): Record<string, string> {
+  return { app: 'nginx', controller: labelValue(metadata.name) };
 }
 
 /** The CustomResourceDefinition of sample-controller has no default for it. */

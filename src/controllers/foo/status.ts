@@ -4,6 +4,7 @@ import type { Foo, FooStatus } from '../../api/generated/foo.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { withStanding } from '../../api/standing.ts';
 import type { Standing } from '../../api/standing.ts';
+import { podSelector } from './deployment.ts';
 
 /** Reasons of a Foo whose Deployment is as wanted. */
 const AVAILABLE = 'DeploymentAvailable';
@@ -22,6 +23,7 @@ export function buildStatus(
   return {
     observedGeneration,
     availableReplicas: deployment?.status?.availableReplicas ?? 0,
+    selector: podSelector(foo),
     conditions: withStanding(foo.status?.conditions, standing, observedGeneration, now),
   };
 }
