@@ -40,7 +40,11 @@ describe('of identical lines', () => {
     assert.equal(lines.length, 10);
     await clock.advance(59_999);
     assert.equal(lines.length, 10);
+    log.info('another');
+    lines.pop();
     await clock.advance(1);
+    // Nothing more is held back, and so nothing is waited for.
+    assert.equal(clock.pending, 0);
     assert.deepEqual(lines.slice(10), [
       '"Error syncing" err="refused" count="default/web" attempt=49 requeueAfter="49.5s" heldBack=40 latest="1m0s ago"',
     ]);
