@@ -65,11 +65,11 @@ export interface RunHistoryOptions {
    */
   readonly runsPerKey?: number | undefined;
   /**
-   * Characters of all that is remembered, however long names and messages are: beyond that, what
-   * ran longest ago is forgotten.
-   * @default 8_000_000
+   * Bytes of memory for all of it, roughly, however much its runs do: beyond that, what ran longest
+   * ago is forgotten.
+   * @default 16_000_000
    */
-  readonly characters?: number | undefined;
+  readonly bytes?: number | undefined;
 }
 
 /** Calls of a run that are told apart; of a text, so many characters are kept. */
@@ -82,7 +82,7 @@ const FAILURES: ReadonlySet<ReconcileResult> = new Set(['error', 'terminalError'
 export class RunRecorder {
   readonly #calls: CallRecord[] = [];
   #record: RunRecord;
-  #characters = 0;
+  #bytes = 0;
 
   /**
    * @param held what held the key back before
@@ -110,9 +110,9 @@ export class RunRecorder {
     return this.#record;
   }
 
-  /** Of its texts, once it has ended. */
-  get characters(): number {
-    return this.#characters;
+  /** What it takes, roughly, once it has ended. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   called(call: EndedCall): void {
@@ -124,7 +124,7 @@ export class RunRecorder {
     const message = error === undefined ? {} : { error: cut(messageOf(error)) };
     const end = { result, tookMs, requeueAfterMs, reason, ...message };
     this.#record = { ...this.#record, end };
-    this.#characters = charactersOf(this.#record);
+    this.#bytes = bytesOf(this.#record);
   }
 }
 
@@ -135,21 +135,21 @@ export class RunRecorder {
 export class RunHistory {
   readonly #capacity: number;
   readonly #runsPerKey: number;
-  readonly #mostCharacters: number;
-  #characters = 0;
+  readonly #mostBytes: number;
+  #bytes = 0;
   /** In the order in which they ran last. */
   readonly #keys = new Map<string, Remembered>();
 
   constructor(options: RunHistoryOptions = {}) {
-    const { keys = 1000, runsPerKey = 5, characters = 8_000_000 } = options;
-    for (const [field, value] of Object.entries({ keys, runsPerKey, characters })) {
+    const { keys = 1000, runsPerKey = 5, bytes = 16_000_000 } = options;
+    for (const [field, value] of Object.entries({ keys, runsPerKey, bytes })) {
       if (!Number.isSafeInteger(value) || value < 1) {
         throw new RangeError(`${field} must be a positive integer: got ${value}`);
       }
     }
     this.#capacity = keys;
     this.#runsPerKey = runsPerKey;
-    this.#mostCharacters = characters;
+    this.#mostBytes = bytes;
   }
 
   /** A run has begun. */
@@ -165,28 +165,27 @@ export class RunHistory {
       last: [],
     };
     known.last.push(recorder);
-    if (known.last.length > this.#runsPerKey)
-      this.#characters -= known.last.shift()?.characters ?? 0;
+    if (known.last.length > this.#runsPerKey) this.#bytes -= known.last.shift()?.bytes ?? 0;
     this.#keys.delete(id);
     this.#keys.set(id, known);
     if (this.#keys.size > this.#capacity) this.#forgetOldest();
   }
 
   /** It has ended: `recorder` knows how. */
-  ended({ record: { controller, key, end }, characters }: RunRecorder): void {
+  ended({ record: { controller, key, end }, bytes }: RunRecorder): void {
     const known = this.#keys.get(idOf(controller, key));
     if (!known || !end) return;
     known.runs++;
     known.busyMs += end.tookMs;
     if (FAILURES.has(end.result)) known.failures++;
-    this.#characters += characters;
-    while (this.#characters > this.#mostCharacters && this.#keys.size > 1) this.#forgetOldest();
+    this.#bytes += bytes;
+    while (this.#bytes > this.#mostBytes && this.#keys.size > 1) this.#forgetOldest();
   }
 
   #forgetOldest(): void {
     for (const [id, { last }] of this.#keys) {
       this.#keys.delete(id);
-      for (const recorder of last) this.#characters -= recorder.characters;
+      for (const recorder of last) this.#bytes -= recorder.bytes;
       return;
     }
   }
@@ -246,12 +245,17 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** About what it costs to remember a run: its texts; all else is of one size. */
-function charactersOf({ causes, calls, end }: RunRecord): number {
-  let characters = end?.error?.length ?? 0;
-  for (const { text } of causes) characters += text.length;
-  for (const { resource, at } of calls) characters += resource.length + at.length;
-  return characters;
+/** Roughly, of what has no text, in bytes. */
+const RUN_BYTES = 600;
+const CAUSE_BYTES = 60;
+const CALL_BYTES = 160;
+
+/** What it costs to remember a run, roughly. */
+function bytesOf({ causes, calls, end }: RunRecord): number {
+  let bytes = RUN_BYTES + (end?.error?.length ?? 0);
+  for (const { text } of causes) bytes += CAUSE_BYTES + text.length;
+  for (const { at } of calls) bytes += CALL_BYTES + at.length;
+  return bytes;
 }
 
 function brief(cause: Cause): Cause {

@@ -120,8 +120,8 @@ describe('the history of runs', () => {
     assert.equal(history.of('count', 'ns/a')?.runs, 2);
   });
 
-  it('forgets what ran longest ago when texts become too long', () => {
-    history = new RunHistory({ characters: 1000 });
+  it('forgets what ran longest ago when all together takes too much', () => {
+    history = new RunHistory({ bytes: 4300, runsPerKey: 1 });
     const error = new Error('x'.repeat(200));
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     for (const name of names) run('count', name, { result: 'error', tookMs: 1, error });
