@@ -1,0 +1,31 @@
+import {
+  connectCluster,
+  Controller,
+  done,
+  loadClusterConfig,
+  PODS,
+  runControllers,
+  textLogger,
+} from 'crd-controller';
+
+const log = textLogger({ verbosity: 2 });
+const connection = connectCluster(await loadClusterConfig(), { log });
+await runControllers({
+  client: connection.client,
+  log,
+  controllers: (kit) => {
+    const pods = kit.informers.for(PODS, { labelSelector: 'app=web' });
+    return [
+      new Controller(kit, {
+        name: 'web',
+        kind: 'Pod',
+        sync: async (key) => {
+          const pod = pods.lister.get(key);
+          console.log(pod ? `${key} is ${pod.status?.phase}` : `${key} is gone`);
+          return done();
+        },
+      }).for(pods),
+    ];
+  },
+});
+await connection.close();
