@@ -10,8 +10,6 @@ import type { Page, Pages } from './page.ts';
 import type { KeyHistory, RunHistory } from './run-history.ts';
 import { hottest, slowest } from './run-ranking.ts';
 
-export type { Page, Pages } from './page.ts';
-
 /** As much of a controller as its pages show. */
 export interface DebuggedController {
   readonly name: string;

@@ -38,8 +38,9 @@ export interface EnqueueOptions {
 
 type Concerned = DeepReadonly<KubernetesObject>;
 
-/** So many changed fields are told apart in a cause. */
+/** So many changed fields are told apart in a cause, and so many characters of them shown. */
 const MOST_FIELDS = 5;
+const LONGEST_FIELDS = 300;
 
 /**
  * The event handler that turns objects into keys. Keys of the first list and of resyncs yield to
@@ -112,6 +113,7 @@ function changeOf(old: Concerned, object: Concerned): string {
   const paths = changedPaths(old, object, MOST_FIELDS + 1);
   if (paths.length === 0) return 'changed: nothing but who wrote it';
   const named = paths.slice(0, MOST_FIELDS).map(formatPath).join(', ');
+  if (named.length > LONGEST_FIELDS) return `changed: ${named.slice(0, LONGEST_FIELDS)}…`;
   return `changed: ${named}${paths.length > MOST_FIELDS ? ', …' : ''}`;
 }
 

@@ -12,7 +12,7 @@ import { runAll } from '../util/run-all.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { Certificate } from '../util/x509.ts';
 import { formatAddress, parseBindAddress } from './bind-address.ts';
-import type { Pages } from './debug-pages.ts';
+import type { Pages } from './page.ts';
 import type { RequestGuard } from './delegated-access.ts';
 import type { HealthCheck } from './health-probe.ts';
 import { probeAnswer } from './health-probe.ts';

@@ -130,6 +130,12 @@ describe('the handler that turns objects into keys', () => {
     );
     handler.onUpdate?.(pod, changed(pod));
     handler.onUpdate?.(pod, { ...pod, metadata: { ...metadata, uid: 'x', resourceVersion: '3' } });
+    const long = Object.fromEntries(['a', 'b', 'c'].map((name) => [name.repeat(200), '1']));
+    handler.onUpdate?.(
+      { ...pod, metadata: { ...metadata, annotations: {} } },
+      changed({ ...pod, metadata: { ...metadata, annotations: long } }),
+    );
+    assert.ok((added.pop()?.[2]?.length ?? 0) < 400, 'names are as long as their authors like');
     detailed = false;
     handler.onUpdate?.(pod, changed({ ...pod, status: { phase: 'Failed' } }));
     assert.deepEqual(
