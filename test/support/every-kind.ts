@@ -90,10 +90,20 @@ export class EveryKind {
         await this.#world.client.delete(resource, metadata);
       }
     }
-    await this.#world.until('all is gone', async () => {
+    let left: readonly string[] = [];
+    const isGone = async () => {
       const own = await Promise.all(OWN.map((resource) => this.#list(resource)));
-      return [...own.flat(), ...(await this.children())].length === 0;
-    });
+      const all = [...own.flat(), ...(await this.children())];
+      left = all.map(({ kind, metadata: { name, finalizers = [], deletionTimestamp = '' } }) =>
+        [kind, name, deletionTimestamp, ...finalizers].join(' '),
+      );
+      return left.length === 0;
+    };
+    try {
+      await this.#world.until('all is gone', isGone);
+    } catch (cause) {
+      throw new Error(`There is still: ${left.join(', ')}`, { cause });
+    }
   }
 
   /** What the objects have. */
