@@ -6,6 +6,7 @@ import { registerHooks } from 'node:module';
 
 const SOURCES: ReadonlyMap<string, string> = new Map([
   ['crd-controller', new URL('../src/index.ts', import.meta.url).href],
+  ['crd-controller/controllers', new URL('../src/controllers.ts', import.meta.url).href],
   ['crd-controller/testing', new URL('../src/testing.ts', import.meta.url).href],
 ]);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs a packed tarball the way a user does, and tries what the user would: the bin and its log, both
+# Installs a packed tarball the way a user does, and tries what the user would: the bin and its log, all
 # exports and their types, the bin on a Node.js that is too old, if this machine's own is, and a controller of
 # the user's own, from `init` to one that works.
 #
@@ -24,9 +24,10 @@ echo "log lines: ok"
 
 cat >user.ts <<'USER'
 import * as library from 'crd-controller';
+import * as controllers from 'crd-controller/controllers';
 import * as testing from 'crd-controller/testing';
 
-for (const [name, names] of Object.entries({ library, testing })) {
+for (const [name, names] of Object.entries({ library, controllers, testing })) {
   const count = Object.keys(names).length;
   if (count === 0) throw new Error(`${name} exports nothing`);
   console.log(`${name}: ${count} names`);

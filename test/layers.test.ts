@@ -34,6 +34,7 @@ mayImport['index.ts'] = [...mayImport['manager']!, 'manager'];
 mayImport['controllers'] = mayImport['index.ts'];
 mayImport['cluster'] = mayImport['index.ts'];
 mayImport['testing.ts'] = ['util', 'api', 'apiserver', 'cluster', 'client'];
+mayImport['controllers.ts'] = ['api', 'controllers'];
 mayImport['cli'] = [...mayImport['index.ts'], 'controllers', 'cluster', 'apiserver', 'codegen'];
 
 /** Packages have one door each: the folder or file that may import them. */

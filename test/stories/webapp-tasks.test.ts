@@ -4,13 +4,26 @@ import { isApiError } from '../../src/api/api-error.ts';
 import { DEPLOYMENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
 import type { Condition } from '../../src/api/conditions.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import type { Resource } from '../../src/api/resource.ts';
 import { standardTasks, webAppControllerWith } from '../../src/controllers/webapp/controller.ts';
 import type { TaskCaches } from '../../src/controllers/webapp/controller.ts';
 import { checkTasks } from '../../src/controllers/webapp/pipeline.ts';
 import { HOOKS, TaskError } from '../../src/controllers/webapp/task.ts';
 import type { Hook, Task } from '../../src/controllers/webapp/task.ts';
+import '../../hack/import-from-source.ts';
 import { late } from '../support/late.ts';
 import { Simulation } from '../support/simulation.ts';
+
+// Not before the package's name has its meaning.
+const { webAppController } = await import('../../examples/02-webapp/page-task.ts');
+
+const CONFIG_MAPS: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'configmaps',
+  kind: 'ConfigMap',
+  namespaced: true,
+};
 
 const AT = { namespace: 'default', name: 'web' };
 const MINUTE_MS = 60_000;
@@ -223,6 +236,25 @@ describe('given a WebApp controller with tasks of one’s own', () => {
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map(({ spec }) => spec?.containers[0]?.image);
     assert.deepEqual(images, ['nginx:1.28']);
+  });
+
+  it('the example with a page: it is there first, comes back, and goes', async () => {
+    world.startControllers((kit) => [webAppController(kit)]);
+    await apply();
+    const page = () => world.client.get(CONFIG_MAPS, { ...AT, name: 'web-page' });
+    await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
+    const { metadata } = await page();
+    assert.equal(metadata.ownerReferences?.[0]?.name, AT.name);
+    const { PageDone, WordDone } = await conditions();
+    assert.deepEqual([PageDone, WordDone], ['True Done', 'True Done']);
+    await world.client.delete(CONFIG_MAPS, metadata);
+    await world.settle();
+    assert.notEqual((await page()).metadata.uid, metadata.uid);
+    await world.client.delete(WEB_APPS, AT);
+    await world.until('gone', isGone);
+    const { items } = await world.client.list(CONFIG_MAPS, { namespace: 'default' });
+    assert.deepEqual(items, []);
+    assert.deepEqual(world.errors(), []);
   });
 
   it('a deletion that is to leave the children leaves them', async () => {
