@@ -13,6 +13,21 @@ import { formatCause } from '../../src/workqueue/cause.ts';
 import { ScrapedWorld } from '../support/scraped-world.ts';
 import { Simulation } from '../support/simulation.ts';
 
+const ELECTION = {
+  name: 'crd-controller',
+  namespace: undefined,
+  leaseDurationMs: 15_000,
+  renewDeadlineMs: 10_000,
+  retryPeriodMs: 2000,
+};
+
+async function pageOf(world: Simulation, path: string): Promise<unknown> {
+  const { fields } = world.lines.find(({ message }) => message === 'Listening') ?? assert.fail();
+  const answer = await fetch(`http://${String(fields['address'])}${path}`);
+  assert.equal(answer.status, 200, path);
+  return answer.json();
+}
+
 /** One run, as the story reads it. */
 interface Told {
   readonly causes: readonly string[];
@@ -28,33 +43,19 @@ describe('given a daemon with pages for people who ask why', () => {
     world = new Simulation();
     world.startCluster();
     await world.installCrd();
-    const leaseDurationMs = 15_000;
-    world.startDaemon(
-      {
-        debugBindAddress: '127.0.0.1:0',
-        leaderElection: {
-          name: 'crd-controller',
-          namespace: undefined,
-          leaseDurationMs,
-          renewDeadlineMs: 10_000,
-          retryPeriodMs: 2000,
-        },
-      },
-      world.client,
-      { client: world.client, fence: new WriteFence(), identity: 'host_1', namespace: 'default' },
-    );
+    world.startDaemon({ debugBindAddress: '127.0.0.1:0', leaderElection: ELECTION }, world.client, {
+      client: world.client,
+      fence: new WriteFence(),
+      identity: 'host_1',
+      namespace: 'default',
+    });
     await world.applyCount({ count: 2 });
     await world.untilReady(2);
     await world.settle();
   });
   afterEach(() => world.end());
 
-  async function ask(path: string): Promise<unknown> {
-    const { fields } = world.lines.find(({ message }) => message === 'Listening') ?? assert.fail();
-    const answer = await fetch(`http://${String(fields['address'])}${path}`);
-    assert.equal(answer.status, 200, path);
-    return answer.json();
-  }
+  const ask = (path: string) => pageOf(world, path);
 
   async function runsOf(key: string): Promise<Told[]> {
     const { controllers } = (await ask(`/debug/why?key=${key}&controller=count`)) as {
@@ -117,6 +118,31 @@ describe('given a daemon with pages for people who ask why', () => {
       informers.map(({ name, state, objects }) => `${name} ${state} ${objects}`).toSorted(),
       ['counts.demo.mark8s.io watching 1', 'pods watching 2'],
     );
+  });
+});
+
+describe('given a daemon that shares the work with others', () => {
+  it('its page tells who holds which shard', async () => {
+    const world = new Simulation();
+    try {
+      await world.installCrd();
+      world.startDaemon(
+        { debugBindAddress: '127.0.0.1:0', leaderElection: { ...ELECTION, shards: 2 } },
+        world.client,
+        { client: world.client, fence: new WriteFence(), identity: 'host_1', namespace: 'default' },
+      );
+      await world.pass(60_000);
+      const { election } = (await pageOf(world, '/debug/status')) as ProcessStatus;
+      assert.deepEqual(
+        election?.leases.map(({ lease, holder }) => [lease, holder]),
+        [
+          ['default/crd-controller-0', 'host_1'],
+          ['default/crd-controller-1', 'host_1'],
+        ],
+      );
+    } finally {
+      await world.end();
+    }
   });
 });
 

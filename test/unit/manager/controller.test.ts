@@ -173,6 +173,11 @@ describe('a controller', () => {
       'postponed: a cache lags behind own writes (3 times)',
       'Pod default/web changed: .metadata.labels',
     ]);
+    const last = log.lines.findLast(({ message }) => message === 'Finished syncing')?.fields ?? {};
+    assert.deepEqual(
+      [last['attempt'], last['delayed'], last['held']],
+      [2, '45ms', ['a cache lags behind own writes: 195ms (3 times)']],
+    );
     const metric = await registry.getSingleMetric('crd_controller_stale_requeues_total')?.get();
     assert.deepEqual(
       metric?.values.map(({ labels, value }) => [labels['controller'], value]),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { CUSTOM_RESOURCE_DEFINITIONS, LEASES, NODES } from '../../../../src/api/builtin.ts';
+import type { CustomResourceDefinition } from '../../../../src/api/builtin.ts';
 import { COUNTS } from '../../../../src/api/generated/count.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { preflight } from '../../../../src/cli/check/preflight.ts';
@@ -120,6 +121,38 @@ describe('a look at all that the controllers need', () => {
     });
     rows = await look();
     assert.equal(detail(), 'it serves v2, and not v1, which this release uses');
+  });
+
+  it('tells why a definition that is there is not served', async () => {
+    await install();
+    const refused = async (change: (crd: CustomResourceDefinition) => object) => {
+      around = (handler) => async (request) => {
+        const response = await handler(request);
+        if (!request.path.includes('/customresourcedefinitions/')) return response;
+        return jsonOf(change(JSON.parse(await textOf(response))));
+      };
+      const { result, detail, next } = row(await look(), 'CRD counts.demo.mark8s.io');
+      return [result, detail, next?.length];
+    };
+    const conditions = (...conditions: object[]) => ({ status: { conditions } });
+    for (const type of ['Established', 'NamesAccepted']) {
+      const no = { type, status: 'False', reason: 'Taken', message: 'by others' };
+      assert.deepEqual(await refused((crd) => ({ ...crd, ...conditions(no) })), [
+        'failed',
+        `it is not served: ${type} is False, Taken: by others`,
+        1,
+      ]);
+    }
+    assert.deepEqual(await refused((crd) => ({ ...crd, ...conditions() })), [
+      'failed',
+      'it is not Established yet',
+      1,
+    ]);
+    const deletionTimestamp = '2026-09-01T00:00:00Z';
+    assert.deepEqual(
+      await refused((crd) => ({ ...crd, metadata: { ...crd.metadata, deletionTimestamp } })),
+      ['failed', 'it is being deleted, and waits for its objects to go', 1],
+    );
   });
 
   it('tells who may not read definitions that the version is not served', async () => {
@@ -287,4 +320,10 @@ function jsonOf(value: unknown, status: number = 200): HttpResponse {
       yield Buffer.from(JSON.stringify(value));
     })(),
   };
+}
+
+async function textOf({ body }: HttpResponse): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
 }

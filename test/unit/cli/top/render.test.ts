@@ -151,6 +151,8 @@ describe('the lines of a live view', () => {
       small.some((line) => line.startsWith('INFORMER')),
       small.join('\n'),
     );
+    const medium = lines(FULL, { width: 200, height: 22 });
+    assert.equal(medium.at(-1), '... and 18 more', 'informers leave room for keys');
     assert.equal(
       lines(FULL, { width: 200, height: 35 }).filter((line) => line === '... and 6 more').length,
       1,
