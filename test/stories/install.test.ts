@@ -17,6 +17,7 @@ import { manifestsOf } from '../support/roles.ts';
 const PLURALS: Readonly<Record<string, string>> = {
   NetworkPolicy: 'networkpolicies',
   PriorityClass: 'priorityclasses',
+  ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
 };
 const CLUSTER_SCOPED = new Set([
   'ClusterRole',
@@ -24,6 +25,8 @@ const CLUSTER_SCOPED = new Set([
   'CustomResourceDefinition',
   'Namespace',
   'PriorityClass',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
 ]);
 const NOT_EMBEDDED = [
   'ClusterRole',
@@ -180,6 +183,7 @@ describe('given an empty cluster, and hack/deploy/install.yaml', { skip: !isOurs
       assert.ok([...byName(manifests).keys()].every((name) => found.has(name)));
       assert.ok(found.has('NetworkPolicy/crd-controller-system/crd-controller'));
       assert.ok(found.has('ClusterRole//crd-controller-pod-count'));
+      assert.ok(found.has('ValidatingAdmissionPolicy//crd-controller-pods'));
       assert.ok(found.has('PrometheusRule/crd-controller-system/crd-controller'));
       assert.ok(found.has('ServiceMonitor/crd-controller-system/crd-controller'));
       assert.equal(
