@@ -76,6 +76,21 @@ const SOURCES: readonly { readonly path: string; readonly roots: readonly string
     ].map((kind) => `io.k8s.api.authorization.v1.${kind}`),
   },
   {
+    path: 'apis/rbac.authorization.k8s.io/v1',
+    roots: withList(
+      'io.k8s.api.rbac.v1.',
+      'ClusterRole',
+      'ClusterRoleBinding',
+      'Role',
+      'RoleBinding',
+    ),
+  },
+  { path: 'apis/policy/v1', roots: withList('io.k8s.api.policy.v1.', 'PodDisruptionBudget') },
+  {
+    path: 'apis/scheduling.k8s.io/v1',
+    roots: withList('io.k8s.api.scheduling.v1.', 'PriorityClass'),
+  },
+  {
     path: 'apis/apiextensions.k8s.io/v1',
     roots: withList(
       'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.',
@@ -105,6 +120,8 @@ const MODULES: readonly Module[] = [
     constant: 'AUTHORIZATION_V1',
     prefix: 'io.k8s.api.authorization.v1.',
   },
+  { file: 'rbac-v1.ts', constant: 'RBAC_V1', prefix: 'io.k8s.api.rbac.v1.' },
+  { file: 'scheduling-v1.ts', constant: 'SCHEDULING_V1', prefix: 'io.k8s.api.scheduling.v1.' },
   {
     file: 'apiextensions-v1.ts',
     constant: 'APIEXTENSIONS_V1',
@@ -123,6 +140,8 @@ const GROUPS = new Set([
   'authentication.k8s.io',
   'authorization.k8s.io',
   'coordination.k8s.io',
+  'rbac.authorization.k8s.io',
+  'scheduling.k8s.io',
   'apiextensions.k8s.io',
 ]);
 

@@ -44,6 +44,8 @@ const PACKAGES: ReadonlyMap<string, Package> = new Map([
     'autoscaling',
     'coordination',
     'policy',
+    'rbac',
+    'scheduling',
   ].map((group): [string, Package] => [
     `k8s.io.api.${group}.v1`,
     { alias: `${group}.v1`, module: 'k8s.io/api', folder: `${group}/v1` },
@@ -92,6 +94,12 @@ const ROOTS = [
   'autoscaling.v1.Scale',
   'coordination.v1.Lease',
   'policy.v1.Eviction',
+  'policy.v1.PodDisruptionBudget',
+  'rbac.v1.ClusterRole',
+  'rbac.v1.ClusterRoleBinding',
+  'rbac.v1.Role',
+  'rbac.v1.RoleBinding',
+  'scheduling.v1.PriorityClass',
   'apiextensions.v1.CustomResourceDefinition',
   'meta.v1.DeleteOptions',
 ];

@@ -12,6 +12,9 @@ export type BuiltinKind = Pick<ResourceDefinition, 'kind' | 'plural' | 'columns'
       | 'authentication.k8s.io'
       | 'authorization.k8s.io'
       | 'coordination.k8s.io'
+      | 'policy'
+      | 'rbac.authorization.k8s.io'
+      | 'scheduling.k8s.io'
       | 'apiextensions.k8s.io';
   };
 
@@ -55,5 +58,7 @@ const SCHEMA_PREFIXES: ReadonlyMap<string, string> = new Map([
   ['authentication.k8s.io', 'io.k8s.api.authentication.v1.'],
   ['authorization.k8s.io', 'io.k8s.api.authorization.v1.'],
   ['coordination.k8s.io', 'io.k8s.api.coordination.v1.'],
+  ['rbac.authorization.k8s.io', 'io.k8s.api.rbac.v1.'],
+  ['scheduling.k8s.io', 'io.k8s.api.scheduling.v1.'],
   ['apiextensions.k8s.io', 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.'],
 ]);

@@ -9,11 +9,14 @@ import {
 import { CONFIG_MAP, SECRET, SERVICE_ACCOUNT } from './config.ts';
 import { CUSTOM_RESOURCE_DEFINITION } from './custom-resource-definition.ts';
 import { DEPLOYMENT } from './deployment.ts';
+import { POD_DISRUPTION_BUDGET } from './disruption-budget.ts';
 import { EVENT } from './event.ts';
 import { LEASE } from './lease.ts';
 import { NAMESPACE } from './namespace.ts';
 import { NODE } from './node.ts';
 import { POD } from './pod.ts';
+import { PRIORITY_CLASS } from './priority-class.ts';
+import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING } from './rbac.ts';
 import { REPLICA_SET } from './replica-set.ts';
 import { SERVICE } from './service.ts';
 
@@ -35,6 +38,12 @@ export const BUILTIN_KINDS: readonly ResourceDefinition[] = [
   SELF_SUBJECT_ACCESS_REVIEW,
   SELF_SUBJECT_RULES_REVIEW,
   SUBJECT_ACCESS_REVIEW,
+  POD_DISRUPTION_BUDGET,
+  CLUSTER_ROLE,
+  CLUSTER_ROLE_BINDING,
+  ROLE,
+  ROLE_BINDING,
+  PRIORITY_CLASS,
   LEASE,
   CUSTOM_RESOURCE_DEFINITION,
 ];

@@ -7,6 +7,8 @@ import { COORDINATION_V1 } from '../generated/coordination-v1.ts';
 import { CORE_V1 } from '../generated/core-v1.ts';
 import { META } from '../generated/meta.ts';
 import { POLICY_V1 } from '../generated/policy-v1.ts';
+import { RBAC_V1 } from '../generated/rbac-v1.ts';
+import { SCHEDULING_V1 } from '../generated/scheduling-v1.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { SchemaLibrary } from '../schema/schema-library.ts';
 
@@ -24,6 +26,8 @@ export function publishedSchemas(): ReadonlyMap<string, JsonSchema> {
       AUTHORIZATION_V1,
       AUTOSCALING_V1,
       POLICY_V1,
+      RBAC_V1,
+      SCHEDULING_V1,
       COORDINATION_V1,
       APIEXTENSIONS_V1,
     ].flatMap((json) => Object.entries(JSON.parse(json) as Record<string, JsonSchema>)),

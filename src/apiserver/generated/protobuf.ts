@@ -1537,6 +1537,73 @@ policy.v1.Eviction
 1 metadata meta.v1.ObjectMeta
 2 deleteOptions? *meta.v1.DeleteOptions
 
+policy.v1.PodDisruptionBudget
+1 metadata meta.v1.ObjectMeta
+2 spec policy.v1.PodDisruptionBudgetSpec
+3 status policy.v1.PodDisruptionBudgetStatus
+
+policy.v1.PodDisruptionBudgetSpec
+1 minAvailable? *intstr.IntOrString
+2 selector? *meta.v1.LabelSelector
+3 maxUnavailable? *intstr.IntOrString
+4 unhealthyPodEvictionPolicy? *string
+
+policy.v1.PodDisruptionBudgetStatus
+1 observedGeneration? int64
+2 disruptedPods? map[]meta.v1.Time
+3 disruptionsAllowed int32
+4 currentHealthy int32
+5 desiredHealthy int32
+6 expectedPods int32
+7 conditions? []meta.v1.Condition
+
+rbac.v1.AggregationRule
+1 clusterRoleSelectors? []meta.v1.LabelSelector
+
+rbac.v1.ClusterRole
+1 metadata meta.v1.ObjectMeta
+2 rules []rbac.v1.PolicyRule
+3 aggregationRule? *rbac.v1.AggregationRule
+
+rbac.v1.ClusterRoleBinding
+1 metadata meta.v1.ObjectMeta
+2 subjects? []rbac.v1.Subject
+3 roleRef rbac.v1.RoleRef
+
+rbac.v1.PolicyRule
+1 verbs []string
+2 apiGroups? []string
+3 resources? []string
+4 resourceNames? []string
+5 nonResourceURLs? []string
+
+rbac.v1.Role
+1 metadata meta.v1.ObjectMeta
+2 rules []rbac.v1.PolicyRule
+
+rbac.v1.RoleBinding
+1 metadata meta.v1.ObjectMeta
+2 subjects? []rbac.v1.Subject
+3 roleRef rbac.v1.RoleRef
+
+rbac.v1.RoleRef
+1 apiGroup string
+2 kind string
+3 name string
+
+rbac.v1.Subject
+1 kind string
+2 apiGroup? string
+3 name string
+4 namespace? string
+
 resource.Quantity
 1 string? *string
+
+scheduling.v1.PriorityClass
+1 metadata meta.v1.ObjectMeta
+2 value int32
+3 globalDefault? bool
+4 description? string
+5 preemptionPolicy? *string
 `;

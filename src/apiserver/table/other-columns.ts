@@ -13,11 +13,24 @@ interface Secret extends KubernetesObject {
   data?: Record<string, string>;
 }
 
+interface PriorityClass extends KubernetesObject {
+  value?: number;
+  globalDefault?: boolean;
+  preemptionPolicy?: string;
+}
+
+interface PodDisruptionBudget extends KubernetesObject {
+  spec?: { minAvailable?: number | string; maxUnavailable?: number | string };
+  status?: { disruptionsAllowed?: number };
+}
+
 const namespace = columnsFor<Namespace>();
 const configMap = columnsFor<ConfigMap>();
 const secret = columnsFor<Secret>();
 const lease = columnsFor<Lease>();
 const scale = columnsFor<Scale>();
+const priorityClass = columnsFor<PriorityClass>();
+const budget = columnsFor<PodDisruptionBudget>();
 const definition = columnsFor<CustomResourceDefinition>();
 
 /** What a kind without columns of its own shows. */
@@ -64,6 +77,42 @@ export const SCALE_COLUMNS: readonly TableColumn[] = [
   scale.column('Available', 'Replicas there are.', ({ status }) => status?.replicas ?? 0, {
     type: 'integer',
   }),
+  AGE_COLUMN,
+];
+
+export const PRIORITY_CLASS_COLUMNS: readonly TableColumn[] = [
+  NAME_COLUMN,
+  priorityClass.column('Value', 'Higher goes first.', ({ value = 0 }) => value, {
+    type: 'integer',
+  }),
+  priorityClass.column(
+    'Global-Default',
+    'Whether Pods that name no class have this one.',
+    ({ globalDefault = false }) => globalDefault,
+    { type: 'boolean' },
+  ),
+  AGE_COLUMN,
+  priorityClass.column(
+    'PreemptionPolicy',
+    'Whether Pods of lower priority have to make room.',
+    ({ preemptionPolicy = '' }) => preemptionPolicy,
+  ),
+];
+
+export const DISRUPTION_BUDGET_COLUMNS: readonly TableColumn[] = [
+  NAME_COLUMN,
+  budget.column('Min Available', 'Pods that must stay available.', ({ spec }) =>
+    String(spec?.minAvailable ?? 'N/A'),
+  ),
+  budget.column('Max Unavailable', 'Pods that may be unavailable.', ({ spec }) =>
+    String(spec?.maxUnavailable ?? 'N/A'),
+  ),
+  budget.column(
+    'Allowed Disruptions',
+    'Pods that may be evicted now.',
+    ({ status }) => status?.disruptionsAllowed ?? 0,
+    { type: 'integer' },
+  ),
   AGE_COLUMN,
 ];
 

@@ -20,6 +20,9 @@ describe('discovery', () => {
         'authorization.k8s.io',
         'coordination.k8s.io',
         'demo.mark8s.io',
+        'policy',
+        'rbac.authorization.k8s.io',
+        'scheduling.k8s.io',
       ],
     );
     assert.deepEqual((await api.get('/apis/demo.mark8s.io')).body, {

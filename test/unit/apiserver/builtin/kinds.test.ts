@@ -27,6 +27,12 @@ test('the kinds are those of a real server, under the names kubectl knows', () =
     'authorization.k8s.io selfsubjectaccessreviews selfsubjectaccessreview SelfSubjectAccessReview SelfSubjectAccessReviewList ',
     'authorization.k8s.io selfsubjectrulesreviews selfsubjectrulesreview SelfSubjectRulesReview SelfSubjectRulesReviewList ',
     'authorization.k8s.io subjectaccessreviews subjectaccessreview SubjectAccessReview SubjectAccessReviewList ',
+    'policy poddisruptionbudgets poddisruptionbudget PodDisruptionBudget PodDisruptionBudgetList pdb',
+    'rbac.authorization.k8s.io clusterroles clusterrole ClusterRole ClusterRoleList ',
+    'rbac.authorization.k8s.io clusterrolebindings clusterrolebinding ClusterRoleBinding ClusterRoleBindingList ',
+    'rbac.authorization.k8s.io roles role Role RoleList ',
+    'rbac.authorization.k8s.io rolebindings rolebinding RoleBinding RoleBindingList ',
+    'scheduling.k8s.io priorityclasses priorityclass PriorityClass PriorityClassList pc',
     'coordination.k8s.io leases lease Lease LeaseList ',
     'apiextensions.k8s.io customresourcedefinitions customresourcedefinition CustomResourceDefinition CustomResourceDefinitionList crd/crds',
   ]);

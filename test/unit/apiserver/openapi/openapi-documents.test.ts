@@ -89,6 +89,9 @@ test('the index names each group version and the document it has', () => {
     'apis/authorization.k8s.io/v1',
     'apis/coordination.k8s.io/v1',
     'apis/demo.mark8s.io/v1',
+    'apis/policy/v1',
+    'apis/rbac.authorization.k8s.io/v1',
+    'apis/scheduling.k8s.io/v1',
   ]);
   const hash = documents.document('api/v1')?.hash;
   assert.equal(found['api/v1'], `/openapi/v3/api/v1?hash=${hash}`);

@@ -1,0 +1,69 @@
+import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { FieldError } from '../schema/field-error.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { DISRUPTION_BUDGET_COLUMNS } from '../table/other-columns.ts';
+import { builtin } from './definition.ts';
+import { isSet, objectIn, objectsIn, textIn } from './fields.ts';
+import { Findings } from './findings.ts';
+
+const OPERATORS: ReadonlySet<string> = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist']);
+const POLICIES = ['AlwaysAllow', 'IfHealthyBudget'];
+
+/** It is kept and validated; nobody here evicts a Pod who would have to ask. */
+export const POD_DISRUPTION_BUDGET: ResourceDefinition = builtin({
+  group: 'policy',
+  kind: 'PodDisruptionBudget',
+  plural: 'poddisruptionbudgets',
+  shortNames: ['pdb'],
+  columns: DISRUPTION_BUDGET_COLUMNS,
+  subresources: { status: true },
+  tracksGeneration: true,
+  unconditionalUpdate: false,
+  hooks: { prepareForCreate, validate },
+});
+
+function prepareForCreate(budget: ApiObject): void {
+  budget['status'] = {
+    disruptionsAllowed: 0,
+    currentHealthy: 0,
+    desiredHealthy: 0,
+    expectedPods: 0,
+  };
+}
+
+function validate(budget: StoredObject): readonly FieldError[] {
+  const findings = new Findings();
+  const spec = objectIn(budget, 'spec') ?? {};
+  if (isSet(spec, 'minAvailable') && isSet(spec, 'maxUnavailable')) {
+    const detail = 'minAvailable and maxUnavailable cannot be both set';
+    findings.invalid('spec', spec, detail);
+  }
+  validateAmount(spec, 'minAvailable', findings);
+  validateAmount(spec, 'maxUnavailable', findings);
+  for (const [index, requirement] of objectsIn(
+    objectIn(spec, 'selector'),
+    'matchExpressions',
+  ).entries()) {
+    const operator = textIn(requirement, 'operator');
+    if (OPERATORS.has(operator)) continue;
+    const path = `spec.selector.matchExpressions[${index}].operator`;
+    findings.invalid(path, operator, 'not a valid selector operator');
+  }
+  findings.requireOneOf(spec, 'unhealthyPodEvictionPolicy', POLICIES, 'spec');
+  return findings.errors;
+}
+
+function validateAmount(spec: JsonObject, field: string, findings: Findings): void {
+  const value = spec[field];
+  const path = `spec.${field}`;
+  if (typeof value === 'string' && !/^\d+%$/.test(value)) {
+    findings.invalid(
+      path,
+      value,
+      "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
+    );
+  } else if (typeof value === 'string' && Number.parseInt(value, 10) > 100) {
+    findings.invalid(path, value, 'must not be greater than 100%');
+  }
+  findings.requireNonNegative(spec, field, 'spec');
+}

@@ -1,0 +1,182 @@
+import { equalJson } from '../../api/equal.ts';
+import { nameProblems } from '../object-names.ts';
+import type {
+  ApiObject,
+  ResourceDefinition,
+  ResourceHooks,
+  StoredObject,
+} from '../resource-definition.ts';
+import { fieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../schema/field-error.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { BINDING_COLUMNS, ROLE_COLUMNS } from '../table/rbac-columns.ts';
+import { builtin } from './definition.ts';
+import { isSet, listIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
+import { Findings } from './findings.ts';
+
+const GROUP = 'rbac.authorization.k8s.io';
+
+/** Roles and their bindings are kept and validated; this server asks nobody for permission. */
+const COMMON = { group: GROUP, nameFormat: 'pathSegment', createOnUpdate: true } as const;
+
+export const ROLE: ResourceDefinition = builtin({
+  ...COMMON,
+  kind: 'Role',
+  plural: 'roles',
+  columns: ROLE_COLUMNS,
+  hooks: roleHooks(true),
+});
+
+export const CLUSTER_ROLE: ResourceDefinition = builtin({
+  ...COMMON,
+  kind: 'ClusterRole',
+  plural: 'clusterroles',
+  namespaced: false,
+  columns: ROLE_COLUMNS,
+  hooks: roleHooks(false),
+});
+
+export const ROLE_BINDING: ResourceDefinition = builtin({
+  ...COMMON,
+  kind: 'RoleBinding',
+  plural: 'rolebindings',
+  columns: BINDING_COLUMNS,
+  hooks: bindingHooks(true),
+});
+
+export const CLUSTER_ROLE_BINDING: ResourceDefinition = builtin({
+  ...COMMON,
+  kind: 'ClusterRoleBinding',
+  plural: 'clusterrolebindings',
+  namespaced: false,
+  columns: BINDING_COLUMNS,
+  hooks: bindingHooks(false),
+});
+
+function roleHooks(isNamespaced: boolean): ResourceHooks {
+  return {
+    validate: (role) => {
+      const findings = new Findings();
+      for (const [index, rule] of objectsIn(role, 'rules').entries()) {
+        validateRule(rule, isNamespaced, `rules[${index}]`, findings);
+      }
+      const aggregation = objectIn(role, 'aggregationRule');
+      if (aggregation && listIn(aggregation, 'clusterRoleSelectors').length === 0) {
+        findings.required(
+          'aggregationRule.clusterRoleSelectors',
+          'at least one clusterRoleSelector required if aggregationRule is non-nil',
+        );
+      }
+      return findings.errors;
+    },
+  };
+}
+
+function validateRule(
+  rule: JsonObject,
+  isNamespaced: boolean,
+  path: string,
+  findings: Findings,
+): void {
+  const has = (field: string) => listIn(rule, field).length > 0;
+  // That there is none at all, the schema says.
+  if (isSet(rule, 'verbs') && !has('verbs'))
+    findings.required(`${path}.verbs`, 'verbs must contain at least one value');
+  if (has('nonResourceURLs')) {
+    const wrong = (detail: string) =>
+      findings.invalid(`${path}.nonResourceURLs`, rule['nonResourceURLs'], detail);
+    if (isNamespaced) wrong('namespaced rules cannot apply to non-resource URLs');
+    if (has('apiGroups') || has('resources') || has('resourceNames')) {
+      wrong('rules cannot apply to both regular resources and non-resource URLs');
+    }
+    return;
+  }
+  if (!has('apiGroups')) {
+    findings.required(`${path}.apiGroups`, 'resource rules must supply at least one api group');
+  }
+  if (!has('resources')) {
+    findings.required(`${path}.resources`, 'resource rules must supply at least one resource');
+  }
+}
+
+function bindingHooks(isNamespaced: boolean): ResourceHooks {
+  return {
+    applyDefaults: applyBindingDefaults,
+    validate: (binding) => validateBinding(binding, isNamespaced),
+    validateUpdate: (next, previous) => {
+      const findings = new Findings();
+      if (!equalJson(next['roleRef'], previous['roleRef'])) {
+        findings.invalid('roleRef', inGo(objectIn(next, 'roleRef') ?? {}), 'cannot change roleRef');
+      }
+      return findings.errors;
+    },
+  };
+}
+
+/** As a server shows what it has decoded. */
+function inGo(roleRef: JsonObject): JsonObject {
+  const { apiGroup = '', kind = '', name = '' } = roleRef;
+  return { APIGroup: apiGroup, Kind: kind, Name: name };
+}
+
+function applyBindingDefaults(binding: ApiObject): void {
+  const roleRef = objectIn(binding, 'roleRef');
+  if (roleRef) setDefault(roleRef, 'apiGroup', GROUP);
+  for (const subject of objectsIn(binding, 'subjects')) {
+    if (['User', 'Group'].includes(textIn(subject, 'kind'))) setDefault(subject, 'apiGroup', GROUP);
+  }
+}
+
+function validateBinding(binding: StoredObject, isNamespaced: boolean): readonly FieldError[] {
+  const findings = new Findings();
+  const roleRef = objectIn(binding, 'roleRef') ?? {};
+  requireAmong(roleRef, 'apiGroup', [GROUP], 'roleRef', findings);
+  const kinds = isNamespaced ? ['Role', 'ClusterRole'] : ['ClusterRole'];
+  requireAmong(roleRef, 'kind', kinds, 'roleRef', findings);
+  findings.requireText(roleRef, 'name', 'roleRef');
+  findings.requireFormat(roleRef, 'name', 'pathSegment', 'roleRef');
+  for (const [index, subject] of objectsIn(binding, 'subjects').entries()) {
+    validateSubject(subject, isNamespaced, `subjects[${index}]`, findings);
+  }
+  return findings.errors;
+}
+
+function validateSubject(
+  subject: JsonObject,
+  isNamespaced: boolean,
+  path: string,
+  findings: Findings,
+): void {
+  const name = textIn(subject, 'name');
+  findings.requireText(subject, 'name', path);
+  switch (textIn(subject, 'kind')) {
+    case 'ServiceAccount':
+      if (name !== '') {
+        for (const problem of nameProblems(name, 'dns1123Subdomain')) {
+          findings.invalid(`${path}.name`, name, problem);
+        }
+      }
+      requireAmong(subject, 'apiGroup', [''], path, findings);
+      if (!isNamespaced) findings.requireText(subject, 'namespace', path);
+      break;
+    case 'User':
+    case 'Group':
+      requireAmong(subject, 'apiGroup', [GROUP], path, findings);
+      break;
+    default:
+      requireAmong(subject, 'kind', ['ServiceAccount', 'User', 'Group'], path, findings);
+  }
+}
+
+/** The text of a field must be one of these, also if it is empty. */
+function requireAmong(
+  parent: JsonObject,
+  field: string,
+  supported: readonly string[],
+  path: string,
+  findings: Findings,
+): void {
+  const value = textIn(parent, field);
+  if (supported.includes(value)) return;
+  findings.errors.push(fieldError.notSupported(`${path}.${field}`, value, supported));
+}
