@@ -11,7 +11,7 @@ import { build } from 'esbuild';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { SourceMapPayload } from 'node:module';
 import { join, resolve } from 'node:path';
-import { CALLERS_SUFFIX } from '../src/cli/caller.ts';
+import { CALLERS_SUFFIX } from '../src/cli/logs/caller.ts';
 import { callersIn } from './callers.ts';
 import { licences } from './image/licences.ts';
 import { bundledPackages } from './image/packages.ts';

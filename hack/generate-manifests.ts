@@ -6,8 +6,8 @@
  */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { configSample } from '../src/cli/config-sample.ts';
-import { RUN_OPTIONS } from '../src/cli/options.ts';
+import { configSample } from '../src/cli/flags/config-sample.ts';
+import { RUN_OPTIONS } from '../src/cli/flags/run-options.ts';
 import { installation } from '../src/cli/manifests/installation.ts';
 
 const root = join(import.meta.dirname, '..');

@@ -44,7 +44,7 @@ const doors: Record<string, readonly string[]> = {
   'p-queue': ['workqueue/worker-pool.ts'],
   'prom-client': ['metrics/'],
   yargs: ['cli/'],
-  pino: ['cli/logging.ts'],
+  pino: ['cli/logs/logging.ts'],
   yaml: ['client/', 'codegen/', 'cli/', 'apiserver/'],
   re2js: ['apiserver/'],
   '@marcbachmann/cel-js': ['apiserver/'],

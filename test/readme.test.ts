@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { KUBERNETES_VERSIONS } from '../hack/envtest/binaries.ts';
 import { NEWEST_MINOR, OLDEST_MINOR } from '../src/api/supported-versions.ts';
-import { optionsTable } from '../src/cli/help.ts';
+import { optionsTable } from '../src/cli/flags/help.ts';
 import { COMPILE_CACHE } from './support/compile-cache.ts';
 import { Program } from './support/program.ts';
 
@@ -12,7 +12,7 @@ test("the README's table of options is what the program knows", () => {
   const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
   assert.ok(
     readme.includes(optionsTable().trim()),
-    'copy it from optionsTable() in src/cli/help.ts into README.md',
+    'copy it from optionsTable() in src/cli/flags/help.ts into README.md',
   );
 });
 

@@ -1,5 +1,5 @@
-import { createLogging } from '../../src/cli/logging.ts';
-import type { LoggingOptions } from '../../src/cli/logging.ts';
+import { createLogging } from '../../src/cli/logs/logging.ts';
+import type { LoggingOptions } from '../../src/cli/logs/logging.ts';
 import { formatDuration } from '../../src/util/duration.ts';
 import type { Logger } from '../../src/util/logger.ts';
 

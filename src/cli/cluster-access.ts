@@ -3,8 +3,8 @@ import { loadClusterConfig } from '../client/kube-config.ts';
 import { goQuote } from '../util/go-quote.ts';
 import type { World } from './command.ts';
 import { UsageError } from './exit-codes.ts';
-import type { OptionValues } from './option.ts';
-import type { CLUSTER_OPTIONS } from './options.ts';
+import type { OptionValues } from './flags/option.ts';
+import type { CLUSTER_OPTIONS } from './flags/options.ts';
 
 /** Which cluster, and as whom. */
 export interface ClusterAccess {

@@ -1,22 +1,22 @@
 import { KubeConfigError } from '../client/kube-config-error.ts';
 import { terminationSignal } from '../manager/signals.ts';
 import type { Logger } from '../util/logger.ts';
-import type { Arguments } from './arguments.ts';
-import { normaliseArguments } from './arguments.ts';
+import type { Arguments } from './flags/arguments.ts';
+import { normaliseArguments } from './flags/arguments.ts';
 import type { Command, ReadyCommand } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { versionLine } from './commands/version.ts';
-import { didYouMean } from './did-you-mean.ts';
+import { didYouMean } from './flags/did-you-mean.ts';
 import { errorText, isProgrammerError } from './error-text.ts';
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from './exit-codes.ts';
-import { flagForms } from './flag-parser.ts';
+import { flagForms } from './flags/flag-parser.ts';
 import { goQuote } from '../util/go-quote.ts';
-import { helpText } from './help.ts';
-import { cycleVerbosityOnSignal } from './log-level.ts';
-import { logText } from './log-value.ts';
-import type { LoggingEnvironment, LoggingOptions } from './logging.ts';
-import { createLogging } from './logging.ts';
-import { KLOG_FLAGS } from './options.ts';
+import { helpText } from './flags/help.ts';
+import { cycleVerbosityOnSignal } from './logs/log-level.ts';
+import { logText } from './logs/log-value.ts';
+import type { LoggingEnvironment, LoggingOptions } from './logs/logging.ts';
+import { createLogging } from './logs/logging.ts';
+import { KLOG_FLAGS } from './flags/options.ts';
 import { manifest } from './package.ts';
 
 /**

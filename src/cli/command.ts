@@ -1,11 +1,11 @@
 import type { Logger } from '../util/logger.ts';
-import type { ParsedFlags } from './flag-parser.ts';
-import { configPath, parseFlags } from './flag-parser.ts';
-import type { FileSettings } from './flag-parser.ts';
-import type { LogLevel } from './log-level.ts';
-import type { LoggingOptions } from './logging.ts';
-import type { Completion, Options } from './option.ts';
-import type { COMMON_OPTIONS } from './options.ts';
+import type { ParsedFlags } from './flags/flag-parser.ts';
+import { configPath, parseFlags } from './flags/flag-parser.ts';
+import type { FileSettings } from './flags/flag-parser.ts';
+import type { LogLevel } from './logs/log-level.ts';
+import type { LoggingOptions } from './logs/logging.ts';
+import type { Completion, Options } from './flags/option.ts';
+import type { COMMON_OPTIONS } from './flags/options.ts';
 
 /** What a command gets from the process it runs in. */
 export interface World {
@@ -93,6 +93,6 @@ export function command<O extends typeof COMMON_OPTIONS>(
 
 /** Few have one, and what reads it takes its time to load. */
 async function configFile(path: string, options: Options): Promise<FileSettings> {
-  const { readConfigFile } = await import('./config-file.ts');
+  const { readConfigFile } = await import('./flags/config-file.ts');
   return readConfigFile(path, options);
 }

@@ -5,15 +5,15 @@ import { EXIT_OK } from './exit-codes.ts';
 import {
   APPLY_OPTIONS,
   CHECK_OPTIONS,
-  COMMON_OPTIONS,
   DEMO_OPTIONS,
   GENERATE_OPTIONS,
   INIT_OPTIONS,
   MANIFESTS_OPTIONS,
-  RUN_OPTIONS,
   SERVE_OPTIONS,
   TOP_OPTIONS,
-} from './options.ts';
+} from './flags/command-options.ts';
+import { COMMON_OPTIONS } from './flags/options.ts';
+import { RUN_OPTIONS } from './flags/run-options.ts';
 import { manifest } from './package.ts';
 
 /**

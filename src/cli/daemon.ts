@@ -24,14 +24,14 @@ import { EventBroadcaster } from '../record/event-broadcaster.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { debugFlags, endpoints } from './endpoints.ts';
-import type { EndpointRoutes, SecureServing } from './endpoints.ts';
+import { debugFlags, endpoints } from './serving/endpoints.ts';
+import type { EndpointRoutes, SecureServing } from './serving/endpoints.ts';
 import type { LeadershipDeps } from './leadership.ts';
-import { clockSkew, Heartbeat } from './liveness.ts';
-import type { LogLevel } from './log-level.ts';
+import { clockSkew, Heartbeat } from './serving/liveness.ts';
+import type { LogLevel } from './logs/log-level.ts';
 import { manifest } from './package.ts';
-import { readiness } from './readiness.ts';
-import { redactText } from './redact.ts';
+import { readiness } from './serving/readiness.ts';
+import { redactText } from './logs/redact.ts';
 import type { LeaderElectionConfig, RunConfig } from './run-config.ts';
 
 export interface DaemonDeps {

@@ -1,5 +1,5 @@
 import { ApiError } from '../api/api-error.ts';
-import { isSecretName } from './redact.ts';
+import { isSecretName } from './logs/redact.ts';
 
 /** Causes below this depth are not shown: a chain may be a circle. */
 const DEEPEST_CAUSE = 8;

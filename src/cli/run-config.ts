@@ -2,14 +2,14 @@ import type { ClusterAccess } from './cluster-access.ts';
 import { clusterAccess, namespaceName } from './cluster-access.ts';
 import { selectControllers } from './controller-selection.ts';
 import { UsageError } from './exit-codes.ts';
-import type { FeatureGates } from './feature-gates.ts';
-import type { ParsedFlags } from './flag-parser.ts';
+import type { FeatureGates } from './flags/feature-gates.ts';
+import type { ParsedFlags } from './flags/flag-parser.ts';
 import { formatDuration } from '../util/duration.ts';
 import { goQuote } from '../util/go-quote.ts';
-import type { OptionValues } from './option.ts';
-import type { RUN_OPTIONS } from './options.ts';
-import type { ServingConfig } from './serving-config.ts';
-import { servingConfig } from './serving-config.ts';
+import type { OptionValues } from './flags/option.ts';
+import type { RUN_OPTIONS } from './flags/run-options.ts';
+import type { ServingConfig } from './serving/serving-config.ts';
+import { servingConfig } from './serving/serving-config.ts';
 
 /** What the daemon runs on: every flag checked, in the units of the program, and frozen. */
 export interface RunConfig {

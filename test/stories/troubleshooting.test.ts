@@ -22,7 +22,7 @@ import type { Listening } from '../../src/apiserver/api-server.ts';
 import { ServerClock } from '../../src/cli/check/server-clock.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
 import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
-import { clockSkew } from '../../src/cli/liveness.ts';
+import { clockSkew } from '../../src/cli/serving/liveness.ts';
 import { nodeComplaint } from '../../src/cli/node-version.ts';
 import { credentialsOf } from '../../src/client/credentials.ts';
 import { HttpClient } from '../../src/client/http-client.ts';

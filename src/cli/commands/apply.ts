@@ -13,9 +13,9 @@ import { readManifests } from '../../client/manifest-files.ts';
 import { clusterAccess, loadCluster, namespaceName, userAgent } from '../cluster-access.ts';
 import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-codes.ts';
-import { logText } from '../log-value.ts';
-import type { OptionValues } from '../option.ts';
-import type { APPLY_OPTIONS } from '../options.ts';
+import { logText } from '../logs/log-value.ts';
+import type { OptionValues } from '../flags/option.ts';
+import type { APPLY_OPTIONS } from '../flags/command-options.ts';
 import { manifest } from '../package.ts';
 
 type Flags = OptionValues<typeof APPLY_OPTIONS>;

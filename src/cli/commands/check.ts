@@ -9,14 +9,14 @@ import { ServerClock } from '../check/server-clock.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
-import type { ParsedFlags } from '../flag-parser.ts';
+import type { ParsedFlags } from '../flags/flag-parser.ts';
 import { leaseNamespace } from '../leadership.ts';
 import { readDeployed } from '../manifests/deployed.ts';
-import type { CHECK_OPTIONS } from '../options.ts';
+import type { CHECK_OPTIONS } from '../flags/command-options.ts';
 import { manifest } from '../package.ts';
 import { runConfig } from '../run-config.ts';
 import type { RunConfig } from '../run-config.ts';
-import { isLoopback } from '../serving-config.ts';
+import { isLoopback } from '../serving/serving-config.ts';
 
 /** Whoever checks wants to know now: a server that takes longer is as good as none. */
 const REQUEST_TIMEOUT_MS = 10_000;

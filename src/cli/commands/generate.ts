@@ -7,9 +7,9 @@ import { LIBRARY_MODULES } from '../../codegen/library-modules.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../exit-codes.ts';
-import type { OptionValues } from '../option.ts';
-import type { GENERATE_OPTIONS } from '../options.ts';
-import { onPath, pathError } from '../path-error.ts';
+import type { OptionValues } from '../flags/option.ts';
+import type { GENERATE_OPTIONS } from '../flags/command-options.ts';
+import { onPath, pathError } from '../flags/path-error.ts';
 
 /** Files of a folder that may have definitions. */
 const MANIFEST = /\.(?:ya?ml|json)$/;

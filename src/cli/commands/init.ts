@@ -10,9 +10,9 @@ import { scaffold, TEMPLATE_PATHS } from '../../codegen/scaffold.ts';
 import type { ProjectFiles } from '../../codegen/scaffold.ts';
 import type { World } from '../command.ts';
 import { EXIT_OK, UsageError } from '../exit-codes.ts';
-import type { OptionValues } from '../option.ts';
-import type { INIT_OPTIONS } from '../options.ts';
-import { onPath } from '../path-error.ts';
+import type { OptionValues } from '../flags/option.ts';
+import type { INIT_OPTIONS } from '../flags/command-options.ts';
+import { onPath } from '../flags/path-error.ts';
 import { manifest, packageRoot } from '../package.ts';
 
 const PACKAGE = 'package.json';

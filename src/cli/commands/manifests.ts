@@ -7,8 +7,8 @@ import { EXIT_OK, UsageError } from '../exit-codes.ts';
 import { readDeployed } from '../manifests/deployed.ts';
 import { installation } from '../manifests/installation.ts';
 import type { WantedController } from '../manifests/installation.ts';
-import type { OptionValues } from '../option.ts';
-import type { MANIFESTS_OPTIONS } from '../options.ts';
+import type { OptionValues } from '../flags/option.ts';
+import type { MANIFESTS_OPTIONS } from '../flags/command-options.ts';
 
 /**
  * Prints the manifests of an installation: those of this build, changed as flags ask for.

@@ -11,7 +11,7 @@ import { Pass } from '../../manager/pass.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import type { World } from '../command.ts';
 import { daemon } from '../daemon.ts';
-import { servingCertificate } from '../endpoints.ts';
+import { servingCertificate } from '../serving/endpoints.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
 import { leaseNamespace, leaseTimeoutMs } from '../leadership.ts';
 import { manifest } from '../package.ts';

@@ -2,9 +2,9 @@ import type { World } from '../command.ts';
 import { startEmbeddedCluster } from '../embedded-cluster.ts';
 import { EXIT_OK } from '../exit-codes.ts';
 import { requireOurs, temporaryKubeconfig, writeKubeconfig } from '../kubeconfig-file.ts';
-import { createLogger } from '../logging.ts';
-import type { OptionValues } from '../option.ts';
-import type { SERVE_OPTIONS } from '../options.ts';
+import { createLogger } from '../logs/logging.ts';
+import type { OptionValues } from '../flags/option.ts';
+import type { SERVE_OPTIONS } from '../flags/command-options.ts';
 import { untilAborted } from '../../util/until-aborted.ts';
 
 /** Serves until the process is asked to stop. Nothing is listened on before the file may be written. */

@@ -1,4 +1,4 @@
-import { flagNamed } from '../flag-parser.ts';
+import { flagNamed } from '../flags/flag-parser.ts';
 import { valueFlags } from './model.ts';
 import type { CompletedCommand, CompletedFlag, CompletionModel, Offer } from './model.ts';
 

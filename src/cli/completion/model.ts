@@ -1,6 +1,6 @@
 import type { Command } from '../command.ts';
-import { flagNamed, sortedOptions } from '../flag-parser.ts';
-import type { Completion, Option } from '../option.ts';
+import { flagNamed, sortedOptions } from '../flags/flag-parser.ts';
+import type { Completion, Option } from '../flags/option.ts';
 
 /** What a shell is told of a command line: the commands, their flags, and what goes with each. */
 export interface CompletionModel {

@@ -8,10 +8,10 @@ import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { commandLine } from '../../../src/cli/command-line.ts';
 import { COMMANDS } from '../../../src/cli/commands.ts';
-import { CONFIG_API_VERSION, CONFIG_KIND, fieldsOf } from '../../../src/cli/config-file.ts';
-import { environmentVariable, flagNamed } from '../../../src/cli/flag-parser.ts';
-import type { Option } from '../../../src/cli/option.ts';
-import { RUN_OPTIONS } from '../../../src/cli/options.ts';
+import { CONFIG_API_VERSION, CONFIG_KIND, fieldsOf } from '../../../src/cli/flags/config-file.ts';
+import { environmentVariable, flagNamed } from '../../../src/cli/flags/flag-parser.ts';
+import type { Option } from '../../../src/cli/flags/option.ts';
+import { RUN_OPTIONS } from '../../../src/cli/flags/run-options.ts';
 
 /**
  * Every flag of every command, used wrongly in every way there is: what comes of it is one line that

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { COMMANDS } from '../../../../src/cli/commands.ts';
 import { completion } from '../../../../src/cli/commands/completion.ts';
-import { flagNamed } from '../../../../src/cli/flag-parser.ts';
+import { flagNamed } from '../../../../src/cli/flags/flag-parser.ts';
 import { CONTROLLERS } from '../../../../src/controllers/registry.ts';
 
 async function scriptFor(shell: string): Promise<string> {

@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs';
+import { parseDocuments } from '../../client/manifest-yaml.ts';
+import type { ManifestDocument } from '../../client/manifest-yaml.ts';
+import { goQuote } from '../../util/go-quote.ts';
+import { didYouMean } from './did-you-mean.ts';
+import { UsageError } from '../exit-codes.ts';
+import { CONFIG_FLAG } from './flag-parser.ts';
+import type { FileSettings, Setting } from './flag-parser.ts';
+import type { Option, Options } from './option.ts';
+import { pathError } from './path-error.ts';
+
+export const CONFIG_API_VERSION = 'crd-controller.example.io/v1alpha1';
+export const CONFIG_KIND = 'ControllerConfiguration';
+
+/** `kubeApiQps` of `kube-api-qps`: what a configuration file calls an option. */
+export function fieldName(flag: string): string {
+  return flag.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The options that a configuration file may set, by their fields. */
+export function fieldsOf(options: Options): Map<string, [flag: string, option: Option<unknown>]> {
+  return new Map(
+    Object.entries(options)
+      .filter(([flag, { flagOnly }]) => !flagOnly && flag !== CONFIG_FLAG)
+      .map(([flag, option]) => [fieldName(flag), [flag, option]]),
+  );
+}
+
+/**
+ * What the configuration file at `path` says of `options`, by flag. A file that is not wholly
+ * understood is refused: a field that nobody reads is a setting that somebody misses.
+ *
+ * @throws {UsageError} naming the file, the line and the field
+ */
+export function readConfigFile(path: string, options: Options): FileSettings {
+  const fields = fieldsOf(options);
+  const { document, members } = onlyObject(path, textOf(path));
+  const settings = new Map<string, Setting>();
+  for (const [field, value] of members) {
+    if (field === 'apiVersion' || field === 'kind') continue;
+    const place = `${path}:${document.lineAt([field]) ?? document.line}`;
+    const found = fields.get(field);
+    if (!found) {
+      const hint = didYouMean(field, [...fields.keys(), 'apiVersion', 'kind']);
+      throw new UsageError(`${place}: unknown field ${goQuote(field)}${hint}`);
+    }
+    const [flag, option] = found;
+    const text = textIn(value, option, `${place}: ${field}`);
+    settings.set(flag, { called: `${field} in ${place}`, text });
+  }
+  return settings;
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw pathError(`cannot read the configuration file ${path}`, error);
+  }
+}
+
+type ParsedDocument = Extract<ManifestDocument, { readonly kind: 'parsed' }>;
+
+function onlyObject(
+  path: string,
+  text: string,
+): { document: ParsedDocument; members: [string, unknown][] } {
+  const [document, second] = parseDocuments(text);
+  if (!document) throw new UsageError(`${path}: the file is empty: ${EXPECTED}`);
+  if (document.kind === 'malformed') {
+    throw new UsageError(`${path}:${document.line}:${document.column}: ${document.message}`);
+  }
+  if (second) throw new UsageError(`${path}:${second.line}: a second document: ${EXPECTED}`);
+  const { value, line } = document;
+  if (!isObject(value)) throw new UsageError(`${path}:${line}: not an object: ${EXPECTED}`);
+  const members = Object.entries(value);
+  for (const [field, wanted] of [
+    ['apiVersion', CONFIG_API_VERSION],
+    ['kind', CONFIG_KIND],
+  ] as const) {
+    const [, found] = members.find(([name]) => name === field) ?? [];
+    if (found === wanted) continue;
+    const at = document.lineAt([field]) ?? line;
+    const got = typeof found === 'string' ? `, got ${goQuote(found)}` : '';
+    throw new UsageError(`${path}:${at}: ${field}: must be ${goQuote(wanted)}${got}`);
+  }
+  return { document, members };
+}
+
+const EXPECTED = `expected one ${CONFIG_KIND} of ${CONFIG_API_VERSION}`;
+
+/**
+ * A field's value as its flag would have it.
+ *
+ * @throws {UsageError} if it is of another type
+ */
+function textIn(value: unknown, { type }: Option<unknown>, field: string): string {
+  const wrong = (expected: string) => new UsageError(`${field}: must be ${expected}`);
+  switch (type) {
+    case 'text':
+      if (typeof value !== 'string') throw wrong('text; put it in quotes');
+      return value;
+    case 'boolean':
+      if (typeof value !== 'boolean') throw wrong('true or false');
+      return String(value);
+    case 'integer':
+      if (typeof value !== 'bigint') throw wrong('a whole number');
+      return String(value);
+    case 'list': {
+      const expected = 'a list of texts, none of them empty or with a comma';
+      if (!Array.isArray(value)) throw wrong(expected);
+      const elements: readonly unknown[] = value;
+      for (const element of elements) {
+        if (typeof element !== 'string' || !/^[^,]+$/.test(element)) throw wrong(expected);
+      }
+      return elements.join(',');
+    }
+    case 'switches': {
+      const expected = 'an object of names, each true or false';
+      if (!isObject(value)) throw wrong(expected);
+      return Object.entries(value)
+        .map(([name, isOn]) => {
+          if (typeof isOn !== 'boolean') throw wrong(expected);
+          return `${name}=${isOn}`;
+        })
+        .join(',');
+    }
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

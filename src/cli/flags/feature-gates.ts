@@ -1,0 +1,71 @@
+import { didYouMean } from './did-you-mean.ts';
+import { parseGoBoolean } from './go-boolean.ts';
+import { goQuote } from '../../util/go-quote.ts';
+import type { Option } from './option.ts';
+
+/** Something that can be switched off, or on, until it is beyond doubt. */
+interface FeatureGate {
+  readonly stage: 'ALPHA' | 'BETA';
+  readonly default: boolean;
+  /** For the reader of `--help`. */
+  readonly help: string;
+}
+
+/** By the names they have in Kubernetes, where it has them. */
+const FEATURE_GATES = {
+  WatchListClient: {
+    stage: 'BETA',
+    default: true,
+    help: 'caches are filled by a watch where the server can do that, and not by lists',
+  },
+} as const satisfies Record<string, FeatureGate>;
+
+export type FeatureName = keyof typeof FEATURE_GATES;
+
+/** Which features are on. */
+export type FeatureGates = Readonly<Record<FeatureName, boolean>>;
+
+export const FEATURE_NAMES: readonly FeatureName[] = ['WatchListClient'];
+
+/** `A=true,B=false`; also by `KUBE_FEATURE_A=true`, as for programs in Go. */
+export function featureGatesOption(
+  about: Pick<Option<FeatureGates>, 'group'>,
+): Option<FeatureGates> {
+  const gates = FEATURE_NAMES.map((name) => {
+    const { stage, default: initial, help } = FEATURE_GATES[name];
+    return `${name} (${stage}, default ${initial}): ${help}`;
+  });
+  return {
+    ...about,
+    help: `Features to switch on and off, as in Name=true. ${gates.join('; ')}`,
+    default: '',
+    type: 'switches',
+    parse: parseFeatureGates,
+    environment: FEATURE_NAMES.map((name) => ({
+      variable: `KUBE_FEATURE_${name}`,
+      read: (text) => `${name}=${text}`,
+    })),
+    completion: FEATURE_NAMES.flatMap((name) => [`${name}=true`, `${name}=false`]),
+  };
+}
+
+/** The last of several settings of a gate counts. */
+function parseFeatureGates(text: string): FeatureGates {
+  const gates: Record<FeatureName, boolean> = {
+    WatchListClient: FEATURE_GATES.WatchListClient.default,
+  };
+  for (const pair of text.split(',').map((each) => each.trim())) {
+    if (pair === '') continue;
+    const [name = '', value = ''] = pair.split(/=(.*)/s);
+    const known = FEATURE_NAMES.find((each) => each === name);
+    if (known === undefined) {
+      throw new SyntaxError(
+        `no feature is called ${goQuote(name)}${didYouMean(name, FEATURE_NAMES)}`,
+      );
+    }
+    const isOn = parseGoBoolean(value);
+    if (isOn === undefined) throw new SyntaxError(`${name} must be true or false`);
+    gates[known] = isOn;
+  }
+  return gates;
+}

@@ -1,0 +1,193 @@
+import yargs from 'yargs';
+import type { Argv } from 'yargs';
+import type { FlagForm } from './arguments.ts';
+import { didYouMean } from './did-you-mean.ts';
+import { UsageError } from '../exit-codes.ts';
+import { goQuote } from '../../util/go-quote.ts';
+import type { Option, Options, OptionValues } from './option.ts';
+import { GROUPS } from './option.ts';
+import { MASK, isSecretName, redactText } from '../logs/redact.ts';
+
+export interface ParsedFlags<O extends Options> {
+  readonly values: OptionValues<O>;
+  /** What was set to something else than its default, as text, secrets masked: for the log. */
+  readonly changed: Readonly<Record<string, string>>;
+}
+
+/** What the normaliser must know of `options`. */
+export function flagForms(options: Options): FlagForm[] {
+  return Object.entries(options).map(([name, { aliases = [], type }]) => ({
+    name,
+    aliases,
+    isBoolean: type === 'boolean',
+    isList: type === 'list' || type === 'switches',
+  }));
+}
+
+/** A value that somebody has given to an option. */
+export interface Setting {
+  /** Flag, variable or field, as its author knows it. */
+  readonly called: string;
+  readonly text: string;
+}
+
+/** What a configuration file says, by flag. */
+export type FileSettings = ReadonlyMap<string, Setting>;
+
+/** The flag that names the configuration file. */
+export const CONFIG_FLAG = 'config';
+
+/** Path of the configuration file; empty if none is named. */
+export function configPath(
+  options: Options,
+  flags: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): string {
+  const option = options[CONFIG_FLAG];
+  if (!option) return '';
+  const { values } = parseFlags(
+    { [CONFIG_FLAG]: option },
+    flags.filter((flag) => nameOf(flag) === CONFIG_FLAG),
+    environment,
+  );
+  return String(values[CONFIG_FLAG]);
+}
+
+/**
+ * Reads normalised flags. A flag on the command line comes first, then its environment variable,
+ * then the configuration file, then its default.
+ *
+ * @throws {UsageError} on a flag that is not in `options` and on a value it does not take
+ */
+export function parseFlags<O extends Options>(
+  options: O,
+  flags: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  file: FileSettings = new Map(),
+): ParsedFlags<O> {
+  const unknown = flags.map(nameOf).find((name) => !Object.hasOwn(options, name));
+  if (unknown !== undefined) {
+    const hint = didYouMean(unknown, Object.keys(options), flagNamed);
+    throw new UsageError(`unknown flag: ${flagNamed(unknown)}${hint}`);
+  }
+  const given: Readonly<Record<string, unknown>> = flagParser(options).parseSync(flags);
+  const changed: [string, string][] = [];
+  const values = Object.entries(options).map(([name, option]) => {
+    const ofFile = file.get(name);
+    const setting = effective(name, option, [
+      ...(ofFile ? [ofFile] : []),
+      ...environmentSettings(name, option, environment),
+      ...flagSettings(name, given),
+    ]);
+    if (setting.text !== option.default) {
+      changed.push([name, isSecretName(name) ? MASK : redactText(setting.text)]);
+    }
+    return [name, parse(option, setting)] as const;
+  });
+  return {
+    // Built from every entry of `options`, each parsed by its own parser.
+    values: Object.fromEntries(values) as OptionValues<O>,
+    changed: Object.fromEntries(changed),
+  };
+}
+
+/** A yargs that knows `options`, takes no other, and never prints or exits by itself. */
+export function flagParser(options: Options): Argv {
+  const parser = yargs([])
+    .parserConfiguration({
+      'boolean-negation': false,
+      'camel-case-expansion': false,
+      'dot-notation': false,
+      'duplicate-arguments-array': false,
+      'parse-numbers': false,
+      'short-option-groups': false,
+    })
+    .help(false)
+    .version(false)
+    .exitProcess(false)
+    .strict()
+    .fail((message: string, error: Error | undefined) => {
+      throw error ?? new UsageError(message);
+    });
+  for (const [name, option] of sortedOptions(options)) {
+    parser.option(name, {
+      group: `${option.group}:`,
+      describe: describe(option),
+      alias: [...(option.aliases ?? [])],
+      hidden: option.hidden ?? false,
+      // Text stays text until the option's own parser reads it.
+      ...(option.type === 'boolean' ? { type: 'boolean' } : {}),
+    });
+  }
+  return parser;
+}
+
+/** `--port`, `-v` */
+export function flagNamed(name: string): string {
+  return name.length === 1 ? `-${name}` : `--${name}`;
+}
+
+function nameOf(flag: string): string {
+  const [, name = ''] = /^--([^=]*)/.exec(flag) ?? [];
+  return name;
+}
+
+function describe({ help, default: initial }: Option<unknown>): string {
+  return initial === '' || initial === 'false' ? help : `${help} (default ${initial})`;
+}
+
+function flagSettings(name: string, given: Readonly<Record<string, unknown>>): Setting[] {
+  const value = given[name];
+  return typeof value === 'string' || typeof value === 'boolean'
+    ? [{ called: flagNamed(name), text: String(value) }]
+    : [];
+}
+
+/** An empty variable sets nothing. The weakest first. */
+function environmentSettings(
+  name: string,
+  option: Option<unknown>,
+  environment: Readonly<Record<string, string | undefined>>,
+): Setting[] {
+  if (option.flagOnly) return [];
+  return [...(option.environment ?? []).toReversed(), environmentVariable(name)].flatMap(
+    (source) => {
+      const { variable, read } =
+        typeof source === 'string' ? { variable: source, read: (text: string) => text } : source;
+      const text = environment[variable];
+      return text ? [{ called: variable, text: read(text) }] : [];
+    },
+  );
+}
+
+/** @param settings the weakest first */
+function effective(name: string, option: Option<unknown>, settings: readonly Setting[]): Setting {
+  if (option.type === 'switches') {
+    for (const setting of settings) parse(option, setting);
+    const text = settings.map(({ text }) => text).join(',');
+    return { called: flagNamed(name), text: text || option.default };
+  }
+  return settings.at(-1) ?? { called: flagNamed(name), text: option.default };
+}
+
+/** `CRD_CONTROLLER_KUBE_API_QPS` */
+export function environmentVariable(flag: string): string {
+  return `CRD_CONTROLLER_${flag.replaceAll('-', '_').toUpperCase()}`;
+}
+
+function parse<T>(option: Option<T>, { called, text }: Setting): T {
+  try {
+    return option.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new UsageError(`invalid value ${goQuote(text)} for ${called}: ${error.message}`);
+  }
+}
+
+/** As they are shown: by group, and by name within a group. */
+export function sortedOptions(options: Options): [string, Option<unknown>][] {
+  return Object.entries(options).sort(
+    ([a, { group: groupOfA }], [b, { group: groupOfB }]) =>
+      GROUPS.indexOf(groupOfA) - GROUPS.indexOf(groupOfB) || (a < b ? -1 : 1),
+  );
+}

@@ -1,0 +1,105 @@
+import type { Command } from '../command.ts';
+import { COMMANDS } from '../commands.ts';
+import { environmentVariable, flagNamed, flagParser, sortedOptions } from './flag-parser.ts';
+import type { Option, Options } from './option.ts';
+import { RUN_OPTIONS } from './run-options.ts';
+
+const PROGRAM = 'crd-controller';
+const NARROWEST = 80;
+const WIDEST = 110;
+
+/**
+ * The help text of `command`. The one of the command that runs without a name is also that of the
+ * program: it lists the others.
+ *
+ * @param columns width of the terminal
+ */
+export async function helpText(command: Command, columns: number = 80): Promise<string> {
+  const width = Math.max(NARROWEST, Math.min(WIDEST, columns));
+  const isDefault = command === COMMANDS[0];
+  const sections = [
+    ...(isDefault ? ABOUT : [command.description]),
+    usage(command, isDefault),
+    ...(isDefault ? [commands()] : []),
+    await flagParser(command.options).scriptName(PROGRAM).wrap(width).getHelp(),
+    examples(command, width),
+    ...(isDefault ? MORE : [`"${PROGRAM} --help" lists all commands.`]),
+  ];
+  return sections
+    .filter((section) => section !== '')
+    .map((section) => wrapped(section, width))
+    .join('\n\n');
+}
+
+const ABOUT = [
+  `${PROGRAM} keeps custom resources of a Kubernetes cluster as their owners want them: it watches objects, compares what is with what should be, and does what is missing.`,
+];
+
+const MORE = [
+  `Flags may be written in Go's way: -v=4, -v 4, -kubeconfig=FILE, and _ for -. Most can be set in the environment too, as in ${environmentVariable('kube-api-qps')}=50, or in the file that --config names, as in kubeApiQps: 50; a flag comes before its variable, and that before the file. klog's old flags (-logtostderr, -alsologtostderr=true and so on) are accepted and change nothing.`,
+  `"${PROGRAM} COMMAND --help" tells the flags of a command; the README of the package tells the rest.`,
+];
+
+function usage({ name, operands }: Command, isDefault: boolean): string {
+  const own = [name, operands, '[flags]'].filter((word) => word !== undefined).join(' ');
+  const lines = isDefault ? ['[run] [flags]', 'COMMAND [flags]'] : [own];
+  return ['Usage:', ...lines.map((line) => `  ${PROGRAM} ${line}`)].join('\n');
+}
+
+function commands(): string {
+  const longest = Math.max(...COMMANDS.map(({ name }) => name.length));
+  const lines = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(longest)}  ${summary}`);
+  return ['Commands:', ...lines].join('\n');
+}
+
+function examples(command: Command, width: number): string {
+  if (command.examples.length === 0) return '';
+  const lines = command.examples.map(
+    ([line, meaning]) => `  # ${meaning}\n${continued(`  ${PROGRAM} ${line}`, width)}`,
+  );
+  return ['Examples:', ...lines].join('\n');
+}
+
+/** A line for the shell, which reads on behind a backslash. */
+function continued(line: string, width: number): string {
+  const end = line.lastIndexOf(' ', width - 2);
+  const isBreakable = line.length > width && line.slice(0, end).trim() !== '';
+  return isBreakable
+    ? `${line.slice(0, end)} \\\n${continued(`      ${line.slice(end + 1)}`, width)}`
+    : line;
+}
+
+/** Breaks a paragraph into lines; text that has lines already keeps them. */
+function wrapped(text: string, width: number): string {
+  if (text.includes('\n')) return text;
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = line === '' ? word : `${line} ${word}`;
+    }
+  }
+  return [...lines, line].join('\n');
+}
+
+/** The README's table of the daemon's flags, as Markdown. */
+export function optionsTable(options: Options = RUN_OPTIONS): string {
+  const lines = ['| Flag | Default | Meaning |', '| --- | --- | --- |'];
+  let group = '';
+  for (const [name, option] of sortedOptions(options)) {
+    if (option.hidden) continue;
+    if (option.group !== group) lines.push(`| **${option.group}** | | |`);
+    group = option.group;
+    lines.push(tableRow(name, option));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function tableRow(name: string, option: Option<unknown>): string {
+  const names = [name, ...(option.aliases ?? [])].map((each) => `\`${flagNamed(each)}\``);
+  const initial = option.default === '' ? '' : `\`${option.default}\``;
+  return `| ${names.join(', ')} | ${initial} | ${option.help.replaceAll(/[|*]/g, String.raw`\$&`)} |`;
+}

@@ -1,0 +1,233 @@
+import { isIP } from 'node:net';
+import { parseLabelSelector } from '../../api/label-selector.ts';
+import { parseBindAddress } from '../../manager/bind-address.ts';
+import { parseGoBoolean } from './go-boolean.ts';
+import { parseGoDuration } from './go-duration.ts';
+import { goQuote } from '../../util/go-quote.ts';
+import type { VModulePattern } from '../logs/vmodule.ts';
+import { parseVModule } from '../logs/vmodule.ts';
+
+/** The headings that flags stand under, in their order. */
+export const GROUPS = [
+  'Cluster access',
+  'Apply',
+  'Installation',
+  'Controllers',
+  'Leader election',
+  'API client',
+  'Server',
+  'Files',
+  'Endpoints',
+  'Process',
+  'Logging',
+  'Other',
+] as const;
+
+/** One flag: everything that parsing, help, documentation and the log need to know of it. */
+export interface Option<T> {
+  readonly group: (typeof GROUPS)[number];
+  /** What it does, for the reader of `--help`. One or two sentences without a final period. */
+  readonly help: string;
+  /** The value it has when nobody sets it, as a user would write it. */
+  readonly default: string;
+  /** @throws {SyntaxError} saying what was expected, without repeating flag and value */
+  readonly parse: (text: string) => T;
+  /** What is written for it in a configuration file, and what becomes of several settings. */
+  readonly type: ValueType;
+  readonly aliases?: readonly string[];
+  /** Environment variables that set it, besides `CRD_CONTROLLER_<NAME>`. */
+  readonly environment?: readonly (string | EnvironmentSource)[];
+  /** Nothing else sets it: neither environment nor configuration file. */
+  readonly flagOnly?: boolean;
+  /** Accepted, but left out of help and documentation. */
+  readonly hidden?: boolean;
+  /**
+   * What a shell offers for its value.
+   * @default nothing
+   */
+  readonly completion?: Completion;
+}
+
+/**
+ * The last setting counts, save that of `switches` (`A=true,B=false`) each does: a switch has the
+ * value of the strongest setting that names it.
+ */
+export type ValueType = 'text' | 'boolean' | 'integer' | 'list' | 'switches';
+
+/** A variable whose value is not what the flag would have. */
+export interface EnvironmentSource {
+  readonly variable: string;
+  /** What the flag would have. */
+  readonly read: (text: string) => string;
+}
+
+/** Words to choose from, names of controllers, or paths. */
+export type Completion = readonly string[] | 'controllers' | 'file' | 'folder';
+
+/** Flags by name. */
+export type Options = Readonly<Record<string, Option<unknown>>>;
+
+/** What parsing `O` gives. */
+export type OptionValues<O extends Options> = {
+  readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never;
+};
+
+/** What most flags have in common; the rest is in the functions below, one for each type. */
+interface About<D> extends Pick<
+  Option<unknown>,
+  'group' | 'help' | 'aliases' | 'environment' | 'flagOnly' | 'hidden' | 'completion'
+> {
+  readonly default: D;
+}
+
+export function textOption(about: About<string>): Option<string> {
+  return { ...about, type: 'text', parse: (text) => text };
+}
+
+export function booleanOption(about: About<boolean>): Option<boolean> {
+  return {
+    ...about,
+    type: 'boolean',
+    default: String(about.default),
+    parse: (text) => {
+      const value = parseGoBoolean(text);
+      if (value === undefined) throw new SyntaxError('must be true or false');
+      return value;
+    },
+  };
+}
+
+/** `a,b`, or the flag several times. */
+export function listOption(about: About<string>): Option<readonly string[]> {
+  return {
+    ...about,
+    type: 'list',
+    parse: (text) =>
+      text
+        .split(',')
+        .map((element) => element.trim())
+        .filter((element) => element !== ''),
+  };
+}
+
+export function choiceOption<const C extends string>(
+  about: About<C> & { readonly choices: readonly C[] },
+): Option<C> {
+  const { choices, ...rest } = about;
+  return {
+    completion: choices,
+    ...rest,
+    type: 'text',
+    parse: (text) => {
+      const choice = choices.find((each) => each === text);
+      if (choice === undefined) {
+        throw new SyntaxError(`must be ${choices.map((each) => goQuote(each)).join(' or ')}`);
+      }
+      return choice;
+    },
+  };
+}
+
+/** Several of `choices`, each once, in their order. */
+export function choicesOption<const C extends string>(
+  about: About<''> & { readonly choices: readonly C[] },
+): Option<readonly C[]> {
+  const { choices, ...rest } = about;
+  const list = listOption(rest);
+  return {
+    completion: choices,
+    ...list,
+    parse: (text) => {
+      const chosen = new Set<string>(list.parse(text));
+      for (const word of chosen) {
+        if (!choices.some((choice) => choice === word)) {
+          throw new SyntaxError(`must be of ${choices.map((each) => goQuote(each)).join(', ')}`);
+        }
+      }
+      return choices.filter((choice) => chosen.has(choice));
+    },
+  };
+}
+
+export function integerOption(
+  about: About<number> & { readonly min: number; readonly max?: number },
+): Option<number> {
+  const { min, max = Number.MAX_SAFE_INTEGER, ...rest } = about;
+  return {
+    ...rest,
+    type: 'integer',
+    default: String(about.default),
+    parse: (text) => {
+      const value = /^[-+]?\d+$/.test(text) ? Number(text) : Number.NaN;
+      if (!(value >= min && value <= max)) {
+        throw new SyntaxError(
+          max === Number.MAX_SAFE_INTEGER
+            ? `must be a whole number, ${min} or more`
+            : `must be a whole number from ${min} to ${max}`,
+        );
+      }
+      return value;
+    },
+  };
+}
+
+/** Go's form of a duration; the value is in milliseconds, 0 or more. */
+export function durationOption(about: About<string>): Option<number> {
+  return {
+    ...about,
+    type: 'text',
+    parse: (text) => {
+      const ms = parseGoDuration(text);
+      if (ms < 0) throw new SyntaxError('must not be negative');
+      return ms;
+    },
+  };
+}
+
+/** `:8081`, `127.0.0.1:8081` or `[::1]:8081`; nothing for `0`, which is how a server is off. */
+export function bindAddressOption(about: About<string>): Option<string | undefined> {
+  return {
+    ...about,
+    type: 'text',
+    parse: (text) => {
+      if (text === '0' || text === '') return undefined;
+      try {
+        parseBindAddress(text);
+      } catch {
+        throw new SyntaxError('must be HOST:PORT or :PORT, or 0 for off');
+      }
+      return text;
+    },
+  };
+}
+
+export function vmoduleOption(about: About<string>): Option<readonly VModulePattern[]> {
+  return { ...about, type: 'text', parse: parseVModule };
+}
+
+/** An IP address, or a name that is none: what looks like an address must be one. */
+export function hostOption(about: About<string>): Option<string> {
+  return {
+    ...about,
+    type: 'text',
+    parse: (text) => {
+      const isName = /^(?=.*[a-z])[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/i.test(text);
+      if (isIP(text) === 0 && !isName) {
+        throw new SyntaxError('must be an address or a name, as in 127.0.0.1 or localhost');
+      }
+      return text;
+    },
+  };
+}
+
+/** `app=web,tier!=db` */
+export function labelSelectorOption(about: About<string>): Option<string> {
+  return {
+    ...about,
+    type: 'text',
+    parse: (text) => {
+      parseLabelSelector(text);
+      return text;
+    },
+  };
+}

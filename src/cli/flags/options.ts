@@ -1,0 +1,115 @@
+import type { FlagForm } from './arguments.ts';
+import {
+  booleanOption,
+  choiceOption,
+  integerOption,
+  listOption,
+  textOption,
+  vmoduleOption,
+} from './option.ts';
+
+/**
+ * Flags that commands have in common. Every flag is said once, here, in `run-options.ts` or in
+ * `command-options.ts`: its name, default, meaning and place. Help texts and the README's table are
+ * printed from there.
+ */
+
+/** Flags of every command. */
+export const COMMON_OPTIONS = {
+  help: booleanOption({
+    group: 'Other',
+    help: 'Print this help and exit',
+    default: false,
+    aliases: ['h'],
+    flagOnly: true,
+  }),
+  version: booleanOption({
+    group: 'Other',
+    help: 'Print the version and exit',
+    default: false,
+    flagOnly: true,
+  }),
+  v: integerOption({
+    group: 'Logging',
+    help: 'Verbosity: 0 starts, stops and failures; 2 changes to objects; 4 decisions; 6 requests to the API server',
+    default: 0,
+    min: 0,
+  }),
+  vmodule: vmoduleOption({
+    group: 'Logging',
+    help: 'Verbosity of single source files, as in reflector=6,work-*=4 (text format only)',
+    default: '',
+  }),
+  'logging-format': choiceOption({
+    group: 'Logging',
+    help: 'Form of log lines: "text" as klog writes them, or "json"',
+    default: 'text',
+    choices: ['text', 'json'],
+  }),
+  'log-json-split-stream': booleanOption({
+    group: 'Logging',
+    help: 'With --logging-format=json: errors to standard error, all else to standard output',
+    default: false,
+  }),
+  'skip-headers': booleanOption({
+    group: 'Logging',
+    help: 'Leave time, process id and source line out of log lines',
+    default: false,
+    hidden: true,
+  }),
+  'add-dir-header': booleanOption({
+    group: 'Logging',
+    help: 'Show the folder of the source file in log lines',
+    default: false,
+    hidden: true,
+  }),
+} as const;
+
+/** Flags that say which cluster, and as whom. */
+export const CLUSTER_OPTIONS = {
+  kubeconfig: textOption({
+    group: 'Cluster access',
+    help: 'Path to a kubeconfig file. Without it: the files in $KUBECONFIG, the service account of the Pod, ~/.kube/config',
+    default: '',
+    completion: 'file',
+  }),
+  context: textOption({
+    group: 'Cluster access',
+    help: 'Context of the kubeconfig to use',
+    default: '',
+  }),
+  master: textOption({
+    group: 'Cluster access',
+    help: 'URL of the API server, instead of the one in the kubeconfig',
+    default: '',
+  }),
+  as: textOption({ group: 'Cluster access', help: 'User to impersonate', default: '' }),
+  'as-group': listOption({
+    group: 'Cluster access',
+    help: 'Groups to impersonate; needs --as',
+    default: '',
+  }),
+} as const;
+
+/**
+ * What klog once had and many a script still sets. Each asks for something that holds here anyway,
+ * or for log files, which this program does not write: accepted, without effect.
+ */
+export const KLOG_FLAGS: readonly FlagForm[] = [
+  ...[
+    'logtostderr',
+    'alsologtostderr',
+    'one-output',
+    'skip-log-headers',
+    'legacy-stderr-threshold-behavior',
+  ].map((name) => ({ name, isBoolean: true, isList: false })),
+  ...[
+    'stderrthreshold',
+    'alsologtostderrthreshold',
+    'log-dir',
+    'log-file',
+    'log-file-max-size',
+    'log-backtrace-at',
+    'log-flush-frequency',
+  ].map((name) => ({ name, isBoolean: false, isList: false })),
+];

@@ -1,0 +1,104 @@
+import type { Caller } from './caller.ts';
+import { escapeUnprintable, goQuote } from '../../util/go-quote.ts';
+import type { LogValue } from './log-value.ts';
+import { ObjectReference } from './log-value.ts';
+
+/** One line of the log, before it has a form. */
+export interface LogRecord {
+  readonly severity: 'info' | 'error';
+  readonly message: string;
+  /** In the order in which they are shown. */
+  readonly fields: ReadonlyMap<string, LogValue>;
+  /** Verbosity of an info line. */
+  readonly verbosity: number;
+  readonly caller: Caller;
+  /** Milliseconds since the Unix epoch, with microseconds behind the point. */
+  readonly timeMs: number;
+}
+
+export interface KlogTextOptions {
+  readonly pid: number;
+  /** Leave out everything before the message. */
+  readonly skipHeaders: boolean;
+  /** Show the folder before the file name. */
+  readonly addDirHeader: boolean;
+}
+
+/**
+ * The record as klog v2 writes it, with its final line break:
+ *
+ *     I0530 07:57:55.721030    4866 controller.go:63] "Updated Deployment" foo="default/web" replicas=3
+ *
+ * What klog leaves as it is, this escapes, for the sake of terminals: control characters in values of
+ * several lines, in members of objects and lists, and in names of objects.
+ */
+export function klogText(record: LogRecord, options: KlogTextOptions): string {
+  let line = options.skipHeaders ? '' : header(record, options);
+  line += goQuote(record.message);
+  for (const [key, value] of record.fields) line += ` ${key}=${valueText(value)}`;
+  return `${line}\n`;
+}
+
+/** Local time, and a process id in seven columns. */
+function header({ severity, timeMs, caller }: LogRecord, options: KlogTextOptions): string {
+  const letter = severity === 'error' ? 'E' : 'I';
+  const micros = Math.floor(timeMs * 1000);
+  const time = new Date(Math.floor(micros / 1000));
+  const date = pad(time.getMonth() + 1, 2) + pad(time.getDate(), 2);
+  const clock = [time.getHours(), time.getMinutes(), time.getSeconds()]
+    .map((part) => pad(part, 2))
+    .join(':');
+  const fraction = pad(micros % 1_000_000, 6);
+  const pid = String(options.pid).padStart(7);
+  const file = options.addDirHeader ? `${caller.folder}/${caller.file}` : caller.file;
+  return `${letter}${date} ${clock}.${fraction} ${pid} ${file}:${caller.line}] `;
+}
+
+/** `value` as it follows its key and a `=`. */
+export function valueText(value: LogValue): string {
+  if (typeof value === 'string') return value.includes('\n') ? linesText(value) : goQuote(value);
+  if (value instanceof ObjectReference) return goQuote(value.toString());
+  return isReferences(value) ? `[${value.map(valueText).join(',')}]` : goJson(value);
+}
+
+function isReferences(value: LogValue): value is readonly ObjectReference[] {
+  return Array.isArray(value) && value.every((each) => each instanceof ObjectReference);
+}
+
+/** The lines of `text`, indented by a tab between `<` and ` >`; a final line break does not show. */
+function linesText(text: string): string {
+  const lines = (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n');
+  return `<\n${lines.map((line) => `\t${visible(line)}\n`).join('')} >`;
+}
+
+function visible(line: string): string {
+  return line.replaceAll(/[^\P{C}\t]|[\u2028\u2029]/gu, escapeUnprintable);
+}
+
+/** JSON as Go's encoder writes it: what HTML and JavaScript treat specially is escaped. */
+function goJson(value: LogValue): string {
+  return visibleJson(JSON.stringify(value)).replaceAll(/[<>&]/g, escapeUnits);
+}
+
+/** The common case, which needs no look at each character. */
+const PLAIN_JSON = /^[ -~\n]*$/;
+
+/**
+ * Lines of JSON without characters that could control a terminal or break a line elsewhere: they are
+ * escaped, as JSON allows.
+ */
+export function visibleJson(json: string): string {
+  if (PLAIN_JSON.test(json)) return json;
+  return json.replaceAll(/[^\P{C}\n]|[\u2028\u2029]/gu, escapeUnits);
+}
+
+function escapeUnits(character: string): string {
+  return Array.from(
+    { length: character.length },
+    (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`,
+  ).join('');
+}
+
+function pad(value: number, width: number): string {
+  return String(value).padStart(width, '0');
+}

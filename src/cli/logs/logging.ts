@@ -1,0 +1,179 @@
+import { pino } from 'pino';
+import type { Clock } from '../../util/clock.ts';
+import { systemClock } from '../../util/clock.ts';
+import type { Logger } from '../../util/logger.ts';
+import { KlogLogger } from './klog-logger.ts';
+import type { LogRecord } from './klog-text.ts';
+import { klogText, visibleJson } from './klog-text.ts';
+import type { LogLevel } from './log-level.ts';
+import { ChangeableLogLevel } from './log-level.ts';
+import { preciseNow } from './precise-now.ts';
+import { RepeatedLines } from './repeated-lines.ts';
+import type { VModulePattern } from './vmodule.ts';
+
+export interface LoggingOptions {
+  readonly format: 'text' | 'json';
+  /** Lines of this verbosity and below are shown. */
+  readonly verbosity: number;
+  /** Other verbosities for some source files; text format only, as in klog. */
+  readonly vmodule: readonly VModulePattern[];
+  /** Text format: leave out time, process id and place. */
+  readonly skipHeaders: boolean;
+  /** Text format: show the folder before the file name. */
+  readonly addDirHeader: boolean;
+  /**
+   * JSON format: info lines go to standard output, errors alone to standard error.
+   * @default false
+   */
+  readonly splitStream?: boolean;
+}
+
+/** Where lines go, and what else a line needs from the world. */
+export interface LoggingEnvironment {
+  /** Takes one line with its line break; it must be out when this returns. */
+  readonly write: (line: string, severity: LogRecord['severity']) => void;
+  /** Milliseconds since the Unix epoch, with microseconds behind the point. */
+  readonly now: () => number;
+  readonly pid: number;
+  /**
+   * Measures for how long identical lines are held back.
+   * @default none ever are
+   */
+  readonly clock?: Pick<Clock, 'monotonic' | 'after'>;
+  /** Called once, with what is to be done at the end of the process: tell of what is held back. */
+  readonly atEnd?: (flush: () => void) => void;
+}
+
+/** The log of a process. */
+export interface Logging {
+  readonly log: Logger;
+  readonly level: LogLevel;
+}
+
+/** Makes the log of a process; see `util/logger.ts` for what may be said to it. */
+export function createLogging(options: LoggingOptions, environment?: LoggingEnvironment): Logging {
+  const { log, level } = logging(options, environment);
+  level.warn();
+  return { log, level };
+}
+
+/** Another log beside that of the process, whose level stays as it is. */
+export function createLogger(options: LoggingOptions, environment?: LoggingEnvironment): Logger {
+  return logging(options, environment).log;
+}
+
+function logging(options: LoggingOptions, environment: LoggingEnvironment = streams(options)) {
+  const write = limited(
+    options.format === 'json' ? jsonWriter(environment) : textWriter(options, environment),
+    environment,
+  );
+  const vmodule = options.format === 'json' ? [] : options.vmodule;
+  const level = new ChangeableLogLevel(options.verbosity, () => log);
+  const log: Logger = new KlogLogger(
+    { write, now: environment.now, level, vmodule },
+    { verbosity: 0, name: '', fields: new Map() },
+  );
+  return { log, level };
+}
+
+function limited(
+  write: (record: LogRecord) => void,
+  { now, clock, atEnd }: LoggingEnvironment,
+): (record: LogRecord) => void {
+  if (!clock) return write;
+  const lines = new RepeatedLines(write, now, clock);
+  atEnd?.(() => lines.flush());
+  return (record) => lines.take(record);
+}
+
+/** Characters that wait for a reader who has gone; what comes after them is dropped. */
+const MOST_UNWRITTEN = 64 * 1024 * 1024;
+
+function streams({ format, splitStream = false }: LoggingOptions): LoggingEnvironment {
+  const errors = standardError();
+  if (!splitStream || format !== 'json') return errors;
+  const infos = destination(1);
+  return {
+    ...errors,
+    write: (line, severity) =>
+      severity === 'info' ? infos.write(line) : errors.write(line, severity),
+  };
+}
+
+/**
+ * Standard error, written synchronously: what was logged before a crash or `process.exit` is there.
+ */
+export function standardError(): LoggingEnvironment {
+  const errors = destination(2);
+  return {
+    write: (line) => errors.write(line),
+    now: preciseNow(),
+    pid: process.pid,
+    clock: patientClock,
+    atEnd: (flush) => process.once('exit', flush),
+  };
+}
+
+function destination(fd: number): { write(line: string): unknown } {
+  const stream = pino.destination({ fd, sync: true, maxLength: MOST_UNWRITTEN });
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    // The reader of a pipe may go away (`| head`); that is no reason to stop reconciling.
+    if (error.code !== 'EPIPE') throw error;
+  });
+  return stream;
+}
+
+/** Nothing waits for what its timers do. */
+const patientClock: Pick<Clock, 'monotonic' | 'after'> = {
+  monotonic: () => systemClock.monotonic(),
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, ms).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+function textWriter(options: LoggingOptions, { write, pid }: LoggingEnvironment) {
+  const { skipHeaders, addDirHeader } = options;
+  return (record: LogRecord) =>
+    write(klogText(record, { pid, skipHeaders, addDirHeader }), record.severity);
+}
+
+/** The members every line has; a field of such a name is shown with an underscore before it. */
+const RESERVED: ReadonlySet<string> = new Set(['ts', 'caller', 'v', 'msg']);
+
+/**
+ * One object a line, as kube-apiserver's `--logging-format=json` has it; but the time is in seconds, as
+ * Kubernetes documents it, where its components write milliseconds, and no member comes twice.
+ */
+function jsonWriter({ write }: LoggingEnvironment) {
+  let timeMs = 0;
+  let current: LogRecord['severity'] = 'info';
+  const logger = pino(
+    {
+      base: null,
+      level: 'info',
+      messageKey: 'msg',
+      errorKey: 'err',
+      // First member of the line, so without a comma before it.
+      timestamp: () => `"ts":${Math.floor(timeMs * 1000) / 1e6}`,
+      formatters: { level: () => ({}) },
+    },
+    { write: (line) => write(visibleJson(line), current) },
+  );
+  return (record: LogRecord) => {
+    timeMs = record.timeMs;
+    current = record.severity;
+    const { caller, fields, message, severity, verbosity } = record;
+    const line: [string, unknown][] = [
+      ['caller', `${caller.folder}/${caller.file}:${caller.line}`],
+    ];
+    const name = fields.get('logger');
+    if (name !== undefined) line.push(['logger', name]);
+    if (severity === 'info') line.push(['v', verbosity]);
+    line.push(['msg', message]);
+    for (const [key, value] of fields) {
+      if (key !== 'logger') line.push([RESERVED.has(key) ? `_${key}` : key, value]);
+    }
+    logger[severity](Object.fromEntries(line));
+  };
+}

@@ -1,0 +1,54 @@
+import { join } from 'node:path';
+import { goQuote } from '../../util/go-quote.ts';
+import { LOOPBACK } from '../cluster-access.ts';
+import { UsageError } from '../exit-codes.ts';
+import type { OptionValues } from '../flags/option.ts';
+import type { RUN_OPTIONS } from '../flags/run-options.ts';
+import { TLS_VERSIONS, cipherList } from './tls-flags.ts';
+
+/** How what is not for everybody is served. */
+export interface ServingConfig {
+  /** Whether /metrics is served over TLS, and only to those whom the cluster allows it. */
+  readonly isMetricsSecure: boolean;
+  /** Absent: one is made at the start, for which nobody vouches. */
+  readonly certificate: CertificatePaths | undefined;
+  readonly minVersion: (typeof TLS_VERSIONS)[keyof typeof TLS_VERSIONS];
+  /** As OpenSSL takes them; absent: those of Node.js. */
+  readonly ciphers: string | undefined;
+  readonly http2: boolean;
+}
+
+export interface CertificatePaths {
+  readonly certificatePath: string;
+  readonly privateKeyPath: string;
+}
+
+/** @throws {UsageError} if flags contradict each other or name what is not there */
+export function servingConfig(values: OptionValues<typeof RUN_OPTIONS>): ServingConfig {
+  const isMetricsSecure = values['metrics-secure'];
+  const debugAddress = values['debug-bind-address'];
+  const isShared = debugAddress !== undefined && debugAddress === values['metrics-bind-address'];
+  if (isShared && !isMetricsSecure && !isLoopback(debugAddress)) {
+    throw new UsageError(
+      `invalid value ${goQuote(debugAddress)} for --debug-bind-address: there, --metrics-secure=false would show it to everybody`,
+    );
+  }
+  const folder = values['metrics-cert-path'];
+  return Object.freeze({
+    isMetricsSecure,
+    certificate: folder
+      ? Object.freeze({
+          certificatePath: join(folder, values['metrics-cert-name']),
+          privateKeyPath: join(folder, values['metrics-cert-key']),
+        })
+      : undefined,
+    minVersion: TLS_VERSIONS[values['tls-min-version']],
+    ciphers: cipherList(values['tls-cipher-suites']),
+    http2: values['enable-http2'],
+  });
+}
+
+/** Whether nobody but this machine can reach `HOST:PORT`. */
+export function isLoopback(address: string): boolean {
+  return LOOPBACK.test(address.slice(0, address.lastIndexOf(':')));
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { FEATURE_NAMES } from '../../../../src/cli/flags/feature-gates.ts';
+import { parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
+import { RUN_OPTIONS } from '../../../../src/cli/flags/run-options.ts';
+
+const GATES = { 'feature-gates': RUN_OPTIONS['feature-gates'] };
+
+function isOn(flags: readonly string[], environment = {}, inFile?: string) {
+  const called = 'featureGates in file';
+  const file = new Map(inFile === undefined ? [] : [['feature-gates', { called, text: inFile }]]);
+  return parseFlags(GATES, flags, environment, file).values['feature-gates'].WatchListClient;
+}
+
+describe('a feature', () => {
+  test('is as it is by default until somebody says otherwise', () => {
+    assert.equal(isOn([]), true);
+    assert.equal(isOn(['--feature-gates=']), true);
+    assert.equal(isOn(['--feature-gates=WatchListClient=false']), false);
+  });
+
+  test('is what was said of it last', () => {
+    assert.equal(isOn(['--feature-gates=WatchListClient=false,WatchListClient=T']), true);
+  });
+
+  test('listens to the flag first, then the environment, ours before everybody’s, then the file', () => {
+    const everybodys = { KUBE_FEATURE_WatchListClient: 'false' };
+    const ours = { CRD_CONTROLLER_FEATURE_GATES: 'WatchListClient=true' };
+    assert.equal(isOn([], everybodys, 'WatchListClient=true'), false);
+    assert.equal(isOn([], { ...everybodys, ...ours }), true);
+    assert.equal(
+      isOn(['--feature-gates=WatchListClient=false'], { ...everybodys, ...ours }),
+      false,
+    );
+  });
+
+  test('keeps its setting when a stronger source speaks of nothing', () => {
+    assert.equal(isOn(['--feature-gates='], {}, 'WatchListClient=false'), false);
+  });
+
+  test('is listed in the help, with its stage', () => {
+    const { help } = RUN_OPTIONS['feature-gates'];
+    for (const name of FEATURE_NAMES)
+      assert.match(help, new RegExp(`${name} \\((ALPHA|BETA), default`));
+  });
+});
+
+const refused: readonly (readonly [
+  flags: readonly string[],
+  environment: object,
+  message: string,
+])[] = [
+  [
+    ['--feature-gates=WatchListCient=true'],
+    {},
+    'invalid value "WatchListCient=true" for --feature-gates: no feature is called "WatchListCient"; did you mean WatchListClient?',
+  ],
+  [
+    ['--feature-gates=constructor=true'],
+    {},
+    'invalid value "constructor=true" for --feature-gates: no feature is called "constructor"',
+  ],
+  [
+    ['--feature-gates=WatchListClient'],
+    {},
+    'invalid value "WatchListClient" for --feature-gates: WatchListClient must be true or false',
+  ],
+  [
+    [],
+    { KUBE_FEATURE_WatchListClient: 'perhaps' },
+    'invalid value "WatchListClient=perhaps" for KUBE_FEATURE_WatchListClient: WatchListClient must be true or false',
+  ],
+  [
+    // Whoever is overruled must be right all the same.
+    ['--feature-gates=WatchListClient=true'],
+    { CRD_CONTROLLER_FEATURE_GATES: 'Other=true' },
+    'invalid value "Other=true" for CRD_CONTROLLER_FEATURE_GATES: no feature is called "Other"',
+  ],
+];
+
+for (const [flags, environment, message] of refused) {
+  test(`${[...flags, JSON.stringify(environment)].join(' ')} is refused`, () => {
+    assert.throws(() => isOn(flags, environment), { name: 'UsageError', message });
+  });
+}
+
+test('features of other programs, in the environment, are none of our business', () => {
+  assert.equal(isOn([], { KUBE_FEATURE_InformerResourceVersion: 'true' }), true);
+});

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseGoDuration } from '../../../../src/cli/flags/go-duration.ts';
+
+test('a duration is what Go makes of it, in milliseconds', () => {
+  const durations: readonly [string, number][] = [
+    ['0', 0],
+    ['-0', 0],
+    ['0s', 0],
+    ['5s', 5000],
+    ['500ms', 500],
+    ['1h30m', 5_400_000],
+    ['1.5s', 1500],
+    ['.5s', 500],
+    ['1.s', 1000],
+    ['+2m', 120_000],
+    ['-1m', -60_000],
+    ['1us', 0.001],
+    ['1µs', 0.001],
+    ['1μs', 0.001],
+    ['250ns', 0.00025],
+    ['1m1m', 120_000],
+  ];
+  for (const [text, ms] of durations) assert.equal(parseGoDuration(text), ms, text);
+});
+
+test('a number without unit is refused with the form that was probably meant', () => {
+  assert.throws(() => parseGoDuration('30'), {
+    name: 'SyntaxError',
+    message: 'missing unit in duration "30": did you mean "30s"?',
+  });
+});
+
+test('what is no duration is refused', () => {
+  for (const text of ['', '-', 's', '1x', '1h 30m', '1hh', '.s', '1e3s', 'h1', '--1s', '1H']) {
+    assert.throws(() => parseGoDuration(text), SyntaxError, JSON.stringify(text));
+  }
+});
+
+test('what Go cannot count in nanoseconds is refused', () => {
+  assert.equal(parseGoDuration('2562047h'), 2_562_047 * 3_600_000);
+  assert.throws(() => parseGoDuration('2562048h'), /too long/);
+  assert.throws(() => parseGoDuration(`${'9'.repeat(400)}h`), /too long/);
+});

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { logText, logValue, ObjectReference } from '../../../../src/cli/logs/log-value.ts';
+
+test('JSON stays JSON', () => {
+  const value = { a: [1, 'x', null, true], b: {} };
+  assert.deepEqual(logValue('k', value), value);
+});
+
+test('absent values leave nothing, numbers without JSON a text', () => {
+  assert.equal(logValue('k', undefined), undefined);
+  assert.deepEqual(logValue('k', { a: undefined, b: [undefined] }), { b: [null] });
+  assert.deepEqual(
+    [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY].map((n) => logValue('k', n)),
+    ['NaN', '+Inf', '-Inf'],
+  );
+  assert.equal(logValue('k', 2n ** 70n), '1180591620717411303424');
+});
+
+test('objects of the language become what a reader would write', () => {
+  assert.equal(logValue('k', new Error('a', { cause: new Error('b') })), 'a: b');
+  assert.equal(logValue('k', new Date(0)), '1970-01-01T00:00:00.000Z');
+  assert.equal(logValue('k', new URL('https://u:p4ss@host/')), 'https://[redacted]@host/');
+  assert.deepEqual(logValue('k', new Map([['a', 1]])), { a: 1 });
+  assert.deepEqual(logValue('k', new Set([1, 2])), [1, 2]);
+  assert.equal(logValue('k', Buffer.from('secret')), '(6 bytes)');
+});
+
+test('a Kubernetes object is a reference and never whole, however deep it stands', () => {
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'web', namespace: 'default', uid: 'u' },
+    data: { x: 'aGk=' },
+  };
+  assert.deepEqual(logValue('pod', pod), new ObjectReference('web', 'default'));
+  assert.deepEqual(logValue('pods', [pod]), [new ObjectReference('web', 'default')]);
+  assert.deepEqual(logValue('node', { name: 'n1' }), new ObjectReference('n1'));
+  assert.deepEqual(logValue('k', { name: 'n1', ready: true }), { name: 'n1', ready: true });
+});
+
+test('secrets are masked by name at every level', () => {
+  assert.equal(logValue('token', 'abc'), '[redacted]');
+  assert.equal(logValue('token', ''), '');
+  assert.equal(logValue('password', 1234), '[redacted]');
+  assert.deepEqual(logValue('k', { user: { password: 'x', roles: ['a'] }, credentials: {} }), {
+    user: { password: '[redacted]', roles: ['a'] },
+    credentials: '[redacted]',
+  });
+});
+
+test('long texts, wide and deep values are cut', () => {
+  assert.equal(logText('x'.repeat(20), 8), 'xxxxxxxx… (12 more characters)');
+  assert.ok(JSON.stringify(logValue('k', 'x'.repeat(1e6))).length < 11_000);
+  assert.equal(logValue('k', 'x'.repeat(20_000), Number.POSITIVE_INFINITY), 'x'.repeat(20_000));
+  const wide = logValue(
+    'k',
+    Array.from({ length: 1e5 }, (_, index) => index),
+  );
+  assert.ok(Array.isArray(wide));
+  assert.equal(wide.length, 501);
+  assert.equal(wide.at(-1), '…');
+  let deep: unknown = 'bottom';
+  for (let level = 0; level < 100_000; level++) deep = { deep };
+  assert.equal(JSON.stringify(logValue('k', deep)), `${'{"deep":'.repeat(8)}"…"${'}'.repeat(8)}`);
+});
+
+test('half a character is none', () => {
+  assert.equal(logText('a\uD800b'), 'a\uFFFDb');
+  assert.equal(logText('ab\u{1F600}c', 3), 'ab\uFFFD… (2 more characters)');
+});
+
+test('a value that contains itself ends', () => {
+  const circle: Record<string, unknown> = { a: 1 };
+  circle['self'] = circle;
+  assert.doesNotThrow(() => JSON.stringify(logValue('k', circle)));
+});
+
+test('a member called __proto__ is data', () => {
+  const hostile: unknown = JSON.parse('{"__proto__":{"polluted":true}}');
+  const value = logValue('k', hostile);
+  assert.equal(JSON.stringify(value), '{"__proto__":{"polluted":true}}');
+  assert.equal(Reflect.get({}, 'polluted'), undefined);
+});
