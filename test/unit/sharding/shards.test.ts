@@ -153,6 +153,6 @@ it('whatever happens to four processes, no two act on one shard, and in the end 
       assert.deepEqual(await world.pass(60_000), []);
       assert.deepEqual(last.acting, [0, 1, 2, 3, 4]);
     }),
-    { numRuns: 10 },
+    { numRuns: 6 },
   );
 });
