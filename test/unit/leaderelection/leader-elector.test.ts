@@ -18,629 +18,639 @@ import { AT, Candidates } from './candidates.ts';
 import type { Candidate } from './candidates.ts';
 
 let world: Candidates;
-beforeEach(() => {
-  world = new Candidates();
-});
+describe('an election', () => {
+  beforeEach(() => {
+    world = new Candidates();
+  });
 
-const foreign = {
-  holderIdentity: 'x',
-  leaseDurationSeconds: 15,
-  acquireTime: '2026-01-01T00:00:00.000000Z',
-  renewTime: '2026-01-01T00:00:00.000000Z',
-  leaseTransitions: 3,
-};
-
-/** A network in which requests go and nothing comes back. */
-const hangs: HttpHandler = async ({ signal }) => {
-  assert.ok(signal);
-  await untilAborted(signal);
-  throw signal.reason;
-};
-
-/** A network in which what watches tell waits for `until`. */
-function delayingWatches(handler: HttpHandler, until: Promise<void>): HttpHandler {
-  return async (request) => {
-    const response = await handler(request);
-    if (!request.path.includes('watch=true')) return response;
-    const held = async function* () {
-      for await (const chunk of response.body) {
-        await until;
-        yield chunk;
-      }
-    };
-    return { ...response, body: held() };
+  const foreign = {
+    holderIdentity: 'x',
+    leaseDurationSeconds: 15,
+    acquireTime: '2026-01-01T00:00:00.000000Z',
+    renewTime: '2026-01-01T00:00:00.000000Z',
+    leaseTransitions: 3,
   };
-}
 
-describe('a candidate', () => {
-  it('creates the lease where there is none, and says so', async () => {
-    const a = await world.start('a', { options: { labels: { app: 'demo' } } });
-    assert.ok(a.leads);
-    const { spec, metadata } = await world.lease();
-    assert.deepEqual(spec, {
-      holderIdentity: 'a',
-      leaseDurationSeconds: 15,
-      acquireTime: '2026-01-01T00:00:00.000000Z',
-      renewTime: '2026-01-01T00:00:00.000000Z',
-      leaseTransitions: 0,
+  /** A network in which requests go and nothing comes back. */
+  const hangs: HttpHandler = async ({ signal }) => {
+    assert.ok(signal);
+    await untilAborted(signal);
+    throw signal.reason;
+  };
+
+  /** A network in which what watches tell waits for `until`. */
+  function delayingWatches(handler: HttpHandler, until: Promise<void>): HttpHandler {
+    return async (request) => {
+      const response = await handler(request);
+      if (!request.path.includes('watch=true')) return response;
+      const held = async function* () {
+        for await (const chunk of response.body) {
+          await until;
+          yield chunk;
+        }
+      };
+      return { ...response, body: held() };
+    };
+  }
+
+  describe('a candidate', () => {
+    it('creates the lease where there is none, and says so', async () => {
+      const a = await world.start('a', { options: { labels: { app: 'demo' } } });
+      assert.ok(a.leads);
+      const { spec, metadata } = await world.lease();
+      assert.deepEqual(spec, {
+        holderIdentity: 'a',
+        leaseDurationSeconds: 15,
+        acquireTime: '2026-01-01T00:00:00.000000Z',
+        renewTime: '2026-01-01T00:00:00.000000Z',
+        leaseTransitions: 0,
+      });
+      assert.deepEqual(metadata.labels, { app: 'demo' });
+      assert.deepEqual(a.events, ['Lease lock LeaderElection: a became leader']);
+      assert.deepEqual(a.lines(), [
+        'Attempting to acquire leader lease...',
+        'Successfully acquired lease',
+      ]);
     });
-    assert.deepEqual(metadata.labels, { app: 'demo' });
-    assert.deepEqual(a.events, ['Lease lock LeaderElection: a became leader']);
-    assert.deepEqual(a.lines(), [
-      'Attempting to acquire leader lease...',
-      'Successfully acquired lease',
-    ]);
-  });
 
-  it('waits a whole duration for a lease that nobody renews, whatever times are in it', async () => {
-    await world.create({ ...foreign, renewTime: '1999-01-01T00:00:00.000000Z' });
-    const a = await world.start('a');
-    world.clock.jump(24 * 3_600_000);
-    await world.clock.advance(14_999);
-    assert.equal(await world.holder(), 'x');
-    await world.clock.advance(1);
-    assert.ok(a.leads);
-    assert.equal((await world.spec()).leaseTransitions, 4);
-    assert.equal(a.elector.leader, 'a');
-  });
+    it('waits a whole duration for a lease that nobody renews, whatever times are in it', async () => {
+      await world.create({ ...foreign, renewTime: '1999-01-01T00:00:00.000000Z' });
+      const a = await world.start('a');
+      world.clock.jump(24 * 3_600_000);
+      await world.clock.advance(14_999);
+      assert.equal(await world.holder(), 'x');
+      await world.clock.advance(1);
+      assert.ok(a.leads);
+      assert.equal((await world.spec()).leaseTransitions, 4);
+      assert.equal(a.elector.leader, 'a');
+    });
 
-  it('does not take a lease that is renewed, however seldom', async () => {
-    await world.create(foreign);
-    const a = await world.start('a');
-    for (let round = 0; round < 8; round++) {
-      await world.clock.advance(12_000);
+    it('does not take a lease that is renewed, however seldom', async () => {
+      await world.create(foreign);
+      const a = await world.start('a');
+      for (let round = 0; round < 8; round++) {
+        await world.clock.advance(12_000);
+        await world.write({ ...foreign, renewTime: microTimestamp(world.clock.now()) });
+      }
+      assert.equal(await world.holder(), 'x');
+      assert.deepEqual(a.events, []);
+    });
+
+    it('believes the duration in the lease, not its own', async () => {
+      await world.create({ ...foreign, leaseDurationSeconds: 60 });
+      const a = await world.start('a');
+      await world.clock.advance(59_999);
+      assert.ok(!a.leads);
+      await world.clock.advance(1);
+      assert.ok(a.leads);
+    });
+
+    it('takes a lease as soon as it is released or deleted, and one without spec at once', async () => {
+      await world.create(foreign);
+      const a = await world.start('a');
+      await world.clock.advance(1000);
+      await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
+      await settle();
+      assert.ok(a.leads);
+      assert.deepEqual(a.trace, ['get', 'watch', 'get', 'update']);
+
+      world = new Candidates();
+      await world.create(foreign);
+      const b = await world.start('b');
+      await world.client.delete(LEASES, AT);
+      await settle();
+      assert.ok(b.leads);
+
+      world = new Candidates();
+      await world.create();
+      const c = await world.start('c');
+      assert.ok(c.leads);
+      assert.equal((await world.spec()).leaseTransitions, 1);
+      assert.deepEqual(c.trace, ['get', 'update'], 'nobody to watch');
+    });
+
+    it('counts from when it heard of a renewal, not from when it looked', async () => {
+      await world.create(foreign);
+      const a = await world.start('a');
+      await world.clock.advance(6100);
       await world.write({ ...foreign, renewTime: microTimestamp(world.clock.now()) });
-    }
-    assert.equal(await world.holder(), 'x');
-    assert.deepEqual(a.events, []);
-  });
-
-  it('believes the duration in the lease, not its own', async () => {
-    await world.create({ ...foreign, leaseDurationSeconds: 60 });
-    const a = await world.start('a');
-    await world.clock.advance(59_999);
-    assert.ok(!a.leads);
-    await world.clock.advance(1);
-    assert.ok(a.leads);
-  });
-
-  it('takes a lease as soon as it is released or deleted, and one without spec at once', async () => {
-    await world.create(foreign);
-    const a = await world.start('a');
-    await world.clock.advance(1000);
-    await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
-    await settle();
-    assert.ok(a.leads);
-    assert.deepEqual(a.trace, ['get', 'watch', 'get', 'update']);
-
-    world = new Candidates();
-    await world.create(foreign);
-    const b = await world.start('b');
-    await world.client.delete(LEASES, AT);
-    await settle();
-    assert.ok(b.leads);
-
-    world = new Candidates();
-    await world.create();
-    const c = await world.start('c');
-    assert.ok(c.leads);
-    assert.equal((await world.spec()).leaseTransitions, 1);
-    assert.deepEqual(c.trace, ['get', 'update'], 'nobody to watch');
-  });
-
-  it('counts from when it heard of a renewal, not from when it looked', async () => {
-    await world.create(foreign);
-    const a = await world.start('a');
-    await world.clock.advance(6100);
-    await world.write({ ...foreign, renewTime: microTimestamp(world.clock.now()) });
-    await world.clock.advance(14_999);
-    assert.ok(!a.leads);
-    await world.clock.advance(1);
-    assert.ok(a.leads);
-  });
-
-  it('takes what it heard late for no news', async () => {
-    const late = new Deferred();
-    const deaf = (handler: HttpHandler) => delayingWatches(handler, late.promise);
-    await world.create(foreign);
-    const a = await world.start('a', { around: deaf });
-    await world.clock.advance(1000);
-    await world.write({ ...foreign, holderIdentity: 'y' });
-    await world.clock.advance(9000);
-    late.resolve();
-    await world.clock.advance(6999);
-    assert.ok(!a.leads);
-    assert.equal(a.elector.leader, 'y');
-    await world.clock.advance(1);
-    assert.ok(a.leads, 'fifteen seconds after the look that found y');
-    assert.equal(a.lines().filter((line) => line === 'New leader elected').length, 2);
-  });
-
-  it('that may not watch takes a released lease with its next look', async () => {
-    world.server.faults.beforeRequest(({ info }) => (info?.verb === 'watch' ? 403 : undefined));
-    await world.create(foreign);
-    const a = await world.start('a');
-    await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
-    await world.clock.advance(1999);
-    assert.ok(!a.leads);
-    await world.clock.advance(1);
-    assert.ok(a.leads);
-  });
-
-  it('that is told of a lease which is to be left to others takes it when nobody did', async () => {
-    await world.create(foreign);
-    const a = await world.start('a', { options: { deferMs: () => 700 } });
-    await world.clock.advance(100);
-    await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
-    await world.clock.advance(699);
-    assert.ok(!a.leads);
-    await world.clock.advance(1);
-    assert.ok(a.leads);
-  });
-
-  it('that claims a lease in vain, another being quicker, does not complain', async () => {
-    await world.create(foreign);
-    const all = await Promise.all(['a', 'b', 'c'].map((name) => world.start(name)));
-    await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
-    await settle();
-    assert.equal(all.filter(({ leads }) => leads).length, 1);
-    for (const each of all) {
-      assert.ok(!each.lines().some((line) => line.startsWith('Could not')), each.lines().join());
-    }
-  });
-
-  it('hears of a claim of its own whose answer was lost', async () => {
-    await world.create(foreign);
-    const a = await world.start('a');
-    world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
-    const body = { spec: { holderIdentity: '', leaseDurationSeconds: 1 } };
-    await world.client.patch(LEASES, AT, { type: 'merge', body });
-    await settle(20);
-    assert.ok(a.leads);
-    assert.equal(a.trace.join(' '), 'get watch get update update');
-  });
-
-  it('looks every two to four and a half seconds', async () => {
-    await world.create({ ...foreign, leaseDurationSeconds: 600 });
-    const eager = await world.start('a', { deps: { random: () => 0 } });
-    const patient = await world.start('b', { deps: { random: () => 0.999 } });
-    await world.clock.advance(44_000);
-    const looks = ({ trace }: Candidate) => trace.filter((verb) => verb === 'get').length;
-    assert.deepEqual([looks(eager), looks(patient)], [23, 11]);
-  });
-
-  it('that is beaten to the creation waits for its turn', async () => {
-    const [a, b] = await Promise.all([world.start('a'), world.start('b')]);
-    assert.notEqual(a.leads, b.leads);
-    const [leader, other] = a.leads ? [a, b] : [b, a];
-    assert.deepEqual(leader.trace, ['get', 'create']);
-    assert.deepEqual(other.trace, ['get', 'create', 'watch']);
-    await world.clock.advance(2000);
-    assert.deepEqual(other.trace, ['get', 'create', 'watch', 'get']);
-    assert.ok(!other.leads);
-  });
-
-  it('says once who leads, and once again when that is another', async () => {
-    await world.create(foreign);
-    const a = await world.start('a');
-    await world.clock.advance(8000);
-    await world.write({ ...foreign, holderIdentity: 'y' });
-    await world.clock.advance(8000);
-    assert.equal(a.elector.leader, 'y');
-    assert.deepEqual(a.lines(), [
-      'Attempting to acquire leader lease...',
-      'New leader elected',
-      'New leader elected',
-    ]);
-  });
-
-  it('that may not even ask says so once a minute', async () => {
-    const forbidden = world.server.faults.beforeRequest(() => 403);
-    const a = await world.start('a');
-    await world.clock.advance(119_000);
-    const complaints = a.lines().filter((line) => line.startsWith('Could not acquire'));
-    assert.equal(complaints.length, 2);
-    forbidden();
-    await world.clock.advance(2000);
-    assert.ok(a.leads);
-  });
-
-  it('that is stopped leaves without a word and without a request', async () => {
-    await world.create(foreign);
-    const a = await world.start('a');
-    a.stop();
-    assert.equal(await a.ending(), 'ended');
-    assert.deepEqual(a.trace, ['get', 'watch']);
-    assert.deepEqual(a.events, []);
-    assert.equal(world.clock.pending, 0);
-  });
-
-  it('that is stopped while its claim is under way gives back what it may have got', async () => {
-    const arrived = new Deferred();
-    world.server.faults.afterRequest(async (request) => {
-      if (request.method !== 'POST') return undefined;
-      await arrived.promise;
-      return 'reset';
+      await world.clock.advance(14_999);
+      assert.ok(!a.leads);
+      await world.clock.advance(1);
+      assert.ok(a.leads);
     });
-    const a = await world.start('a');
-    a.stop();
-    arrived.resolve();
-    assert.equal(await a.ending(), 'ended');
-    assert.equal(await world.holder(), '');
-  });
-});
 
-describe('a leader', () => {
-  it('renews by one update each, without reading', async () => {
-    const a = await world.start('a');
-    await world.clock.advance(4000);
-    assert.deepEqual(a.trace, ['get', 'create', 'update', 'update']);
-    const { renewTime, acquireTime, leaseTransitions } = await world.spec();
-    assert.equal(renewTime, '2026-01-01T00:00:04.000000Z');
-    assert.equal(acquireTime, '2026-01-01T00:00:00.000000Z');
-    assert.equal(leaseTransitions, 0);
-  });
-
-  it('reads the lease where the update failed, and goes on as before', async () => {
-    const a = await world.start('a');
-    await world.clock.advance(2000);
-    await world.client.patch(LEASES, AT, {
-      type: 'merge',
-      body: { metadata: { labels: { x: 'y' } } },
+    it('takes what it heard late for no news', async () => {
+      const late = new Deferred();
+      const deaf = (handler: HttpHandler) => delayingWatches(handler, late.promise);
+      await world.create(foreign);
+      const a = await world.start('a', { around: deaf });
+      await world.clock.advance(1000);
+      await world.write({ ...foreign, holderIdentity: 'y' });
+      await world.clock.advance(9000);
+      late.resolve();
+      await world.clock.advance(6999);
+      assert.ok(!a.leads);
+      assert.equal(a.elector.leader, 'y');
+      await world.clock.advance(1);
+      assert.ok(a.leads, 'fifteen seconds after the look that found y');
+      assert.equal(a.lines().filter((line) => line === 'New leader elected').length, 2);
     });
-    await world.clock.advance(4000);
-    assert.equal(a.trace.join(' '), 'get create update update get update update');
-    assert.ok(a.leads);
-    assert.deepEqual((await world.lease()).metadata.labels, { x: 'y' }, 'labels are kept');
-    assert.deepEqual(a.lines(2).slice(-1), ['Could not renew the lease by one update; reading it']);
-  });
 
-  it('survives an answer that was lost', async () => {
-    const a = await world.start('a');
-    world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
-    await world.clock.advance(2000);
-    assert.equal(a.trace.join(' '), 'get create update get update');
-    assert.ok(a.leads);
-  });
-
-  it('makes a lease anew that somebody has deleted', async () => {
-    const a = await world.start('a');
-    await world.client.delete(LEASES, AT);
-    await world.clock.advance(2000);
-    assert.equal(a.trace.join(' '), 'get create update get create');
-    assert.ok(a.leads);
-  });
-
-  it('lets its clock jump as it likes', async () => {
-    const a = await world.start('a');
-    const b = await world.start('b');
-    for (const jumpMs of [3_600_000, -7_200_000, 86_400_000]) {
-      world.clock.jump(jumpMs);
-      await world.clock.advance(20_000);
-    }
-    assert.ok(a.leads);
-    assert.ok(!b.leads);
-  });
-
-  it('tries until the deadline, tells why it fails, and has lost the lease then', async () => {
-    const a = await world.start('a');
-    await world.clock.advance(4000);
-    world.server.faults.beforeRequest(() => 500);
-    await world.clock.advance(9999);
-    assert.ok(a.leads);
-    assert.deepEqual(
-      a.lines().slice(2),
-      Array.from({ length: 4 }, () => 'Could not renew the lease; trying again'),
-    );
-    await world.clock.advance(1);
-    assert.ok(!a.elector.mayWrite());
-    const error = await a.ending();
-    assert.ok(error instanceof LeadershipLostError && error instanceof AbruptStop);
-    assert.equal(
-      error.message,
-      'leader election lost: lease default/lock: it was not renewed within 10s',
-    );
-    assert.match(String(error.cause), /500|Internal/);
-    assert.deepEqual(
-      a.events,
-      ['Lease lock LeaderElection: a became leader'],
-      'no event of the loss',
-    );
-    assert.equal(world.clock.pending, 0);
-  });
-
-  it('has lost the lease at the deadline also while a request hangs', async () => {
-    const a = await world.start('a');
-    a.around = () => hangs;
-    await world.clock.advance(10_000);
-    assert.match(String(await a.ending()), /LeadershipLostError/);
-    assert.equal(await world.holder(), 'a', 'it is left to expire');
-  });
-
-  it('counts from when a renewal was sent, not from when it was answered', async () => {
-    const a = await world.start('a');
-    world.server.faults.delayNext({ verb: 'update', resource: 'leases' }, 4000);
-    await world.clock.advance(6000);
-    assert.equal((await world.spec()).renewTime, '2026-01-01T00:00:02.000000Z');
-    world.server.faults.beforeRequest(() => 500);
-    await world.clock.advance(5999);
-    assert.ok(a.leads);
-    await world.clock.advance(1);
-    assert.ok(!a.elector.mayWrite());
-    assert.match(String(await a.ending()), /LeadershipLostError/);
-  });
-
-  it('stops at once when another holds the lease, or nobody', async () => {
-    const a = await world.start('a');
-    await world.write(foreign);
-    await world.clock.advance(2000);
-    assert.match(String(await a.ending()), /lost: lease default\/lock: "x" holds it$/);
-    assert.equal(await world.holder(), 'x');
-
-    world = new Candidates();
-    const b = await world.start('b');
-    await world.write({ ...foreign, holderIdentity: '' });
-    await world.clock.advance(2000);
-    assert.match(String(await b.ending()), /lost: lease default\/lock: somebody has released it$/);
-  });
-
-  it('may write no more once it has read of another, long before its own deadline', async () => {
-    const a = await world.start('a');
-    await world.write(foreign);
-    assert.ok(a.leads, 'it has not looked yet');
-    await world.clock.advance(2000);
-    assert.match(String(await a.ending()), /"x" holds it$/);
-    assert.deepEqual([a.elector.isLeading, a.elector.mayWrite()], [false, false]);
-  });
-
-  it('may not write after its time, before it could learn of anything', async () => {
-    let asleepMs = 0;
-    const clock = world.clock;
-    const paused = {
-      now: () => clock.now(),
-      monotonic: () => clock.monotonic() + asleepMs,
-      after: clock.after.bind(clock),
-      sleep: clock.sleep.bind(clock),
-    };
-    const a = await world.start('a', { deps: { clock: paused } });
-    asleepMs = 9999;
-    assert.ok(a.elector.mayWrite());
-    asleepMs = 10_000;
-    assert.ok(!a.elector.mayWrite());
-    assert.ok(a.elector.isLeading, 'it does not know yet');
-    await clock.advance(2000);
-    assert.match(String(await a.ending()), /LeadershipLostError/);
-    assert.deepEqual(a.trace, ['get', 'create']);
-  });
-});
-
-describe('a leader that is stopped', () => {
-  it('says so, brings that to the server while it still leads, and releases the lease', async () => {
-    const flushing = new Deferred();
-    const a = await world.start('a', { deps: { flushEvents: () => flushing.promise } });
-    a.stop();
-    await world.clock.advance(12_000);
-    assert.deepEqual(a.events.slice(1), ['Lease lock LeaderElection: a stopped leading']);
-    assert.ok(a.leads, 'it renews until its events are written');
-    flushing.resolve();
-    await settle();
-    assert.equal(await a.ending(), 'ended');
-    assert.ok(!a.elector.mayWrite());
-    assert.deepEqual(await world.spec(), {
-      holderIdentity: '',
-      leaseDurationSeconds: 1,
-      acquireTime: '2026-01-01T00:00:12.000000Z',
-      renewTime: '2026-01-01T00:00:12.000000Z',
-      leaseTransitions: 0,
+    it('that may not watch takes a released lease with its next look', async () => {
+      world.server.faults.beforeRequest(({ info }) => (info?.verb === 'watch' ? 403 : undefined));
+      await world.create(foreign);
+      const a = await world.start('a');
+      await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
+      await world.clock.advance(1999);
+      assert.ok(!a.leads);
+      await world.clock.advance(1);
+      assert.ok(a.leads);
     });
-    assert.deepEqual(a.trace.slice(-2), ['get', 'update'], 'it looks first');
-    assert.equal(world.clock.pending, 0);
+
+    it('that is told of a lease which is to be left to others takes it when nobody did', async () => {
+      await world.create(foreign);
+      const a = await world.start('a', { options: { deferMs: () => 700 } });
+      await world.clock.advance(100);
+      await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
+      await world.clock.advance(699);
+      assert.ok(!a.leads);
+      await world.clock.advance(1);
+      assert.ok(a.leads);
+    });
+
+    it('that claims a lease in vain, another being quicker, does not complain', async () => {
+      await world.create(foreign);
+      const all = await Promise.all(['a', 'b', 'c'].map((name) => world.start(name)));
+      await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
+      await settle();
+      assert.equal(all.filter(({ leads }) => leads).length, 1);
+      for (const each of all) {
+        assert.ok(!each.lines().some((line) => line.startsWith('Could not')), each.lines().join());
+      }
+    });
+
+    it('hears of a claim of its own whose answer was lost', async () => {
+      await world.create(foreign);
+      const a = await world.start('a');
+      world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
+      const body = { spec: { holderIdentity: '', leaseDurationSeconds: 1 } };
+      await world.client.patch(LEASES, AT, { type: 'merge', body });
+      await settle(20);
+      assert.ok(a.leads);
+      assert.equal(a.trace.join(' '), 'get watch get update update');
+    });
+
+    it('looks every two to four and a half seconds', async () => {
+      await world.create({ ...foreign, leaseDurationSeconds: 600 });
+      const eager = await world.start('a', { deps: { random: () => 0 } });
+      const patient = await world.start('b', { deps: { random: () => 0.999 } });
+      await world.clock.advance(44_000);
+      const looks = ({ trace }: Candidate) => trace.filter((verb) => verb === 'get').length;
+      assert.deepEqual([looks(eager), looks(patient)], [23, 11]);
+    });
+
+    it('that is beaten to the creation waits for its turn', async () => {
+      const [a, b] = await Promise.all([world.start('a'), world.start('b')]);
+      assert.notEqual(a.leads, b.leads);
+      const [leader, other] = a.leads ? [a, b] : [b, a];
+      assert.deepEqual(leader.trace, ['get', 'create']);
+      assert.deepEqual(other.trace, ['get', 'create', 'watch']);
+      await world.clock.advance(2000);
+      assert.deepEqual(other.trace, ['get', 'create', 'watch', 'get']);
+      assert.ok(!other.leads);
+    });
+
+    it('says once who leads, and once again when that is another', async () => {
+      await world.create(foreign);
+      const a = await world.start('a');
+      await world.clock.advance(8000);
+      await world.write({ ...foreign, holderIdentity: 'y' });
+      await world.clock.advance(8000);
+      assert.equal(a.elector.leader, 'y');
+      assert.deepEqual(a.lines(), [
+        'Attempting to acquire leader lease...',
+        'New leader elected',
+        'New leader elected',
+      ]);
+    });
+
+    it('that may not even ask says so once a minute', async () => {
+      const forbidden = world.server.faults.beforeRequest(() => 403);
+      const a = await world.start('a');
+      await world.clock.advance(119_000);
+      const complaints = a.lines().filter((line) => line.startsWith('Could not acquire'));
+      assert.equal(complaints.length, 2);
+      forbidden();
+      await world.clock.advance(2000);
+      assert.ok(a.leads);
+    });
+
+    it('that is stopped leaves without a word and without a request', async () => {
+      await world.create(foreign);
+      const a = await world.start('a');
+      a.stop();
+      assert.equal(await a.ending(), 'ended');
+      assert.deepEqual(a.trace, ['get', 'watch']);
+      assert.deepEqual(a.events, []);
+      assert.equal(world.clock.pending, 0);
+    });
+
+    it('that is stopped while its claim is under way gives back what it may have got', async () => {
+      const arrived = new Deferred();
+      world.server.faults.afterRequest(async (request) => {
+        if (request.method !== 'POST') return undefined;
+        await arrived.promise;
+        return 'reset';
+      });
+      const a = await world.start('a');
+      a.stop();
+      arrived.resolve();
+      assert.equal(await a.ending(), 'ended');
+      assert.equal(await world.holder(), '');
+    });
   });
 
-  it('leaves a lease alone that another holds by now', async () => {
-    const a = await world.start('a');
-    await world.write(foreign);
-    a.stop();
-    assert.equal(await a.ending(), 'ended');
-    assert.deepEqual(await world.spec(), foreign);
-  });
+  describe('a leader', () => {
+    it('renews by one update each, without reading', async () => {
+      const a = await world.start('a');
+      await world.clock.advance(4000);
+      assert.deepEqual(a.trace, ['get', 'create', 'update', 'update']);
+      const { renewTime, acquireTime, leaseTransitions } = await world.spec();
+      assert.equal(renewTime, '2026-01-01T00:00:04.000000Z');
+      assert.equal(acquireTime, '2026-01-01T00:00:00.000000Z');
+      assert.equal(leaseTransitions, 0);
+    });
 
-  it('leaves a lease alone that another takes between its look and its release', async () => {
-    const a = await world.start('a');
-    const remove = world.server.faults.beforeRequest(async ({ method }) => {
-      if (method !== 'PUT') return;
-      remove();
+    it('reads the lease where the update failed, and goes on as before', async () => {
+      const a = await world.start('a');
+      await world.clock.advance(2000);
+      await world.client.patch(LEASES, AT, {
+        type: 'merge',
+        body: { metadata: { labels: { x: 'y' } } },
+      });
+      await world.clock.advance(4000);
+      assert.equal(a.trace.join(' '), 'get create update update get update update');
+      assert.ok(a.leads);
+      assert.deepEqual((await world.lease()).metadata.labels, { x: 'y' }, 'labels are kept');
+      assert.deepEqual(a.lines(2).slice(-1), [
+        'Could not renew the lease by one update; reading it',
+      ]);
+    });
+
+    it('survives an answer that was lost', async () => {
+      const a = await world.start('a');
+      world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
+      await world.clock.advance(2000);
+      assert.equal(a.trace.join(' '), 'get create update get update');
+      assert.ok(a.leads);
+    });
+
+    it('makes a lease anew that somebody has deleted', async () => {
+      const a = await world.start('a');
+      await world.client.delete(LEASES, AT);
+      await world.clock.advance(2000);
+      assert.equal(a.trace.join(' '), 'get create update get create');
+      assert.ok(a.leads);
+    });
+
+    it('lets its clock jump as it likes', async () => {
+      const a = await world.start('a');
+      const b = await world.start('b');
+      for (const jumpMs of [3_600_000, -7_200_000, 86_400_000]) {
+        world.clock.jump(jumpMs);
+        await world.clock.advance(20_000);
+      }
+      assert.ok(a.leads);
+      assert.ok(!b.leads);
+    });
+
+    it('tries until the deadline, tells why it fails, and has lost the lease then', async () => {
+      const a = await world.start('a');
+      await world.clock.advance(4000);
+      world.server.faults.beforeRequest(() => 500);
+      await world.clock.advance(9999);
+      assert.ok(a.leads);
+      assert.deepEqual(
+        a.lines().slice(2),
+        Array.from({ length: 4 }, () => 'Could not renew the lease; trying again'),
+      );
+      await world.clock.advance(1);
+      assert.ok(!a.elector.mayWrite());
+      const error = await a.ending();
+      assert.ok(error instanceof LeadershipLostError && error instanceof AbruptStop);
+      assert.equal(
+        error.message,
+        'leader election lost: lease default/lock: it was not renewed within 10s',
+      );
+      assert.match(String(error.cause), /500|Internal/);
+      assert.deepEqual(
+        a.events,
+        ['Lease lock LeaderElection: a became leader'],
+        'no event of the loss',
+      );
+      assert.equal(world.clock.pending, 0);
+    });
+
+    it('has lost the lease at the deadline also while a request hangs', async () => {
+      const a = await world.start('a');
+      a.around = () => hangs;
+      await world.clock.advance(10_000);
+      assert.match(String(await a.ending()), /LeadershipLostError/);
+      assert.equal(await world.holder(), 'a', 'it is left to expire');
+    });
+
+    it('counts from when a renewal was sent, not from when it was answered', async () => {
+      const a = await world.start('a');
+      world.server.faults.delayNext({ verb: 'update', resource: 'leases' }, 4000);
+      await world.clock.advance(6000);
+      assert.equal((await world.spec()).renewTime, '2026-01-01T00:00:02.000000Z');
+      world.server.faults.beforeRequest(() => 500);
+      await world.clock.advance(5999);
+      assert.ok(a.leads);
+      await world.clock.advance(1);
+      assert.ok(!a.elector.mayWrite());
+      assert.match(String(await a.ending()), /LeadershipLostError/);
+    });
+
+    it('stops at once when another holds the lease, or nobody', async () => {
+      const a = await world.start('a');
       await world.write(foreign);
-    });
-    a.stop();
-    await world.clock.advance(20);
-    assert.equal(await a.ending(), 'ended');
-    assert.deepEqual(await world.spec(), foreign);
-    assert.equal(a.trace.join(' '), 'get create get update get');
-  });
+      await world.clock.advance(2000);
+      assert.match(String(await a.ending()), /lost: lease default\/lock: "x" holds it$/);
+      assert.equal(await world.holder(), 'x');
 
-  it('releases again where somebody wrote to the lease meanwhile', async () => {
-    const a = await world.start('a');
-    world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 409);
-    a.stop();
-    await world.clock.advance(20);
-    assert.equal(await a.ending(), 'ended');
-    assert.equal(await world.holder(), '');
-    assert.equal(a.trace.join(' '), 'get create get update get update');
-  });
-
-  it('tells if it could not release the lease, within the renew deadline', async () => {
-    const a = await world.start('a');
-    a.around = () => hangs;
-    a.stop();
-    await world.clock.advance(10_000);
-    assert.equal(await a.ending(), 'ended');
-    assert.deepEqual(a.lines().slice(-1), ['Could not release the lease; it will expire']);
-  });
-
-  it('tries to release the lease no longer than the renew deadline, whatever its client bears', async () => {
-    let isStopping = false;
-    const { client } = world;
-    const patient: LeaseClient = {
-      get: async (resource, at, options = {}) => {
-        if (!isStopping) return client.get(resource, at, options);
-        assert.ok(options.signal);
-        await untilAborted(options.signal);
-        throw options.signal.reason;
-      },
-      watch: client.watch.bind(client),
-      create: client.create.bind(client),
-      update: client.update.bind(client),
-    };
-    const a = await world.start('a', { deps: { client: patient } });
-    isStopping = true;
-    a.stop();
-    await world.clock.advance(9999);
-    assert.deepEqual(a.lines().slice(-1), ['Successfully acquired lease']);
-    await world.clock.advance(1);
-    assert.equal(await a.ending(), 'ended');
-    assert.deepEqual(a.lines().slice(-1), ['Could not release the lease; it will expire']);
-    assert.equal(world.clock.pending, 0);
-  });
-
-  it('keeps the lease if it is told to, or if what it protects was abandoned', async () => {
-    const a = await world.start('a', { options: { releaseOnCancel: false } });
-    a.stop();
-    assert.equal(await a.ending(), 'ended');
-    assert.equal(await world.holder(), 'a');
-
-    world = new Candidates();
-    const b = await world.start('b');
-    b.stop(new AbruptStop('a sync did not end'));
-    assert.equal(await b.ending(), 'ended');
-    assert.equal(await world.holder(), 'b');
-    assert.deepEqual(b.events.length, 1);
-    assert.ok(!b.elector.mayWrite());
-  });
-
-  it('has a successor at once', async () => {
-    const a = await world.start('a');
-    const b = await world.start('b');
-    await world.clock.advance(10_000);
-    a.stop();
-    assert.equal(await a.ending(), 'ended');
-    await settle();
-    assert.ok(b.leads);
-    assert.equal((await world.spec()).leaseTransitions, 1);
-  });
-});
-
-describe('leadership', () => {
-  it('can be waited for, and the wait given up', async () => {
-    await world.create(foreign);
-    const a = await world.start('a');
-    const impatient = new AbortController();
-    const waits = [
-      a.elector.acquired(new AbortController().signal),
-      a.elector.acquired(impatient.signal),
-    ];
-    impatient.abort();
-    await world.clock.advance(15_000);
-    assert.deepEqual(await Promise.all(waits), [true, false]);
-    assert.equal(await a.elector.acquired(new AbortController().signal), true);
-    assert.equal(await a.elector.acquired(AbortSignal.abort()), false);
-  });
-
-  it('leaves no listener with those who waited for it', async () => {
-    await world.create(foreign);
-    const a = await world.start('a');
-    const { signal } = new AbortController();
-    const waiting = a.elector.acquired(signal);
-    assert.equal(getEventListeners(signal, 'abort').length, 1);
-    await world.clock.advance(15_000);
-    assert.equal(await waiting, true);
-    assert.equal(getEventListeners(signal, 'abort').length, 0);
-  });
-
-  it('is healthy on standby, and until it should long have been given up', async () => {
-    let asleepMs = 0;
-    const { clock } = world;
-    const paused = {
-      now: () => clock.now(),
-      monotonic: () => clock.monotonic() + asleepMs,
-      after: clock.after.bind(clock),
-      sleep: clock.sleep.bind(clock),
-    };
-    const a = await world.start('a', { deps: { clock: paused } });
-    const b = await world.start('b');
-    assert.equal(a.elector.health(), undefined);
-    asleepMs = 35_000;
-    assert.equal(a.elector.health(), undefined);
-    asleepMs = 35_001;
-    const sick = 'failed election to renew leadership on lease default/lock';
-    assert.equal(a.elector.health(), sick);
-    await clock.advance(2000);
-    assert.match(String(await a.ending()), /LeadershipLostError/);
-    assert.equal(a.elector.health(), sick, 'lost, and still not dead');
-    assert.equal(b.elector.health(), undefined);
-  });
-
-  it('is counted', async () => {
-    const registry = createRegistry();
-    const metrics = leaderElectionMetrics(registry);
-    const series = async () =>
-      (await expose(registry)).text.split('\n').filter((line) => line.startsWith('leader'));
-    await world.create(foreign);
-    const a = await world.start('a', { deps: { metrics } });
-    assert.deepEqual(await series(), [
-      'leader_election_master_status{name="lock"} 0',
-      'leader_election_slowpath_total{name="lock"} 0',
-    ]);
-    await world.clock.advance(15_000);
-    world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 409);
-    await world.clock.advance(2000);
-    assert.deepEqual(await series(), [
-      'leader_election_master_status{name="lock"} 1',
-      'leader_election_slowpath_total{name="lock"} 1',
-    ]);
-    a.stop();
-    assert.equal(await a.ending(), 'ended');
-    assert.deepEqual((await series())[0], 'leader_election_master_status{name="lock"} 0');
-  });
-});
-
-describe('an elector is not made', () => {
-  const refused: readonly (readonly [Partial<LeaderElectorOptions>, string])[] = [
-    [{ identity: '' }, 'identity must not be empty'],
-    [{ namespace: '' }, 'namespace must not be empty'],
-    [{ name: '' }, 'name must not be empty'],
-    [
-      { leaseDurationMs: 10_000 },
-      'leaseDurationMs must exceed renewDeadlineMs: got 10000 and 10000',
-    ],
-    [
-      { renewDeadlineMs: 2400 },
-      'renewDeadlineMs must exceed 1.2 times retryPeriodMs: got 2400 and 2000',
-    ],
-    [
-      { renewDeadlineMs: 2000, jitter: 0 },
-      'renewDeadlineMs must exceed 1 times retryPeriodMs: got 2000 and 2000',
-    ],
-    [
-      { leaseDurationMs: Number.NaN },
-      'leaseDurationMs must be a positive number of milliseconds: got NaN',
-    ],
-    [{ renewDeadlineMs: -1 }, 'renewDeadlineMs must be a positive number of milliseconds: got -1'],
-    [{ retryPeriodMs: 0 }, 'retryPeriodMs must be a positive number of milliseconds: got 0'],
-    [{ jitter: -1 }, 'jitter must not be negative: got -1'],
-    [{ healthToleranceMs: -1 }, 'healthToleranceMs must not be negative: got -1'],
-  ];
-  for (const [options, message] of refused) {
-    it(`when ${message}`, () => {
-      const { client, clock } = world;
-      assert.throws(
-        () =>
-          new LeaderElector(
-            { client, clock, random: () => 0, log: silentLogger },
-            { identity: 'a', ...AT, ...options },
-          ),
-        { name: 'RangeError', message },
+      world = new Candidates();
+      const b = await world.start('b');
+      await world.write({ ...foreign, holderIdentity: '' });
+      await world.clock.advance(2000);
+      assert.match(
+        String(await b.ending()),
+        /lost: lease default\/lock: somebody has released it$/,
       );
     });
-  }
+
+    it('may write no more once it has read of another, long before its own deadline', async () => {
+      const a = await world.start('a');
+      await world.write(foreign);
+      assert.ok(a.leads, 'it has not looked yet');
+      await world.clock.advance(2000);
+      assert.match(String(await a.ending()), /"x" holds it$/);
+      assert.deepEqual([a.elector.isLeading, a.elector.mayWrite()], [false, false]);
+    });
+
+    it('may not write after its time, before it could learn of anything', async () => {
+      let asleepMs = 0;
+      const clock = world.clock;
+      const paused = {
+        now: () => clock.now(),
+        monotonic: () => clock.monotonic() + asleepMs,
+        after: clock.after.bind(clock),
+        sleep: clock.sleep.bind(clock),
+      };
+      const a = await world.start('a', { deps: { clock: paused } });
+      asleepMs = 9999;
+      assert.ok(a.elector.mayWrite());
+      asleepMs = 10_000;
+      assert.ok(!a.elector.mayWrite());
+      assert.ok(a.elector.isLeading, 'it does not know yet');
+      await clock.advance(2000);
+      assert.match(String(await a.ending()), /LeadershipLostError/);
+      assert.deepEqual(a.trace, ['get', 'create']);
+    });
+  });
+
+  describe('a leader that is stopped', () => {
+    it('says so, brings that to the server while it still leads, and releases the lease', async () => {
+      const flushing = new Deferred();
+      const a = await world.start('a', { deps: { flushEvents: () => flushing.promise } });
+      a.stop();
+      await world.clock.advance(12_000);
+      assert.deepEqual(a.events.slice(1), ['Lease lock LeaderElection: a stopped leading']);
+      assert.ok(a.leads, 'it renews until its events are written');
+      flushing.resolve();
+      await settle();
+      assert.equal(await a.ending(), 'ended');
+      assert.ok(!a.elector.mayWrite());
+      assert.deepEqual(await world.spec(), {
+        holderIdentity: '',
+        leaseDurationSeconds: 1,
+        acquireTime: '2026-01-01T00:00:12.000000Z',
+        renewTime: '2026-01-01T00:00:12.000000Z',
+        leaseTransitions: 0,
+      });
+      assert.deepEqual(a.trace.slice(-2), ['get', 'update'], 'it looks first');
+      assert.equal(world.clock.pending, 0);
+    });
+
+    it('leaves a lease alone that another holds by now', async () => {
+      const a = await world.start('a');
+      await world.write(foreign);
+      a.stop();
+      assert.equal(await a.ending(), 'ended');
+      assert.deepEqual(await world.spec(), foreign);
+    });
+
+    it('leaves a lease alone that another takes between its look and its release', async () => {
+      const a = await world.start('a');
+      const remove = world.server.faults.beforeRequest(async ({ method }) => {
+        if (method !== 'PUT') return;
+        remove();
+        await world.write(foreign);
+      });
+      a.stop();
+      await world.clock.advance(20);
+      assert.equal(await a.ending(), 'ended');
+      assert.deepEqual(await world.spec(), foreign);
+      assert.equal(a.trace.join(' '), 'get create get update get');
+    });
+
+    it('releases again where somebody wrote to the lease meanwhile', async () => {
+      const a = await world.start('a');
+      world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 409);
+      a.stop();
+      await world.clock.advance(20);
+      assert.equal(await a.ending(), 'ended');
+      assert.equal(await world.holder(), '');
+      assert.equal(a.trace.join(' '), 'get create get update get update');
+    });
+
+    it('tells if it could not release the lease, within the renew deadline', async () => {
+      const a = await world.start('a');
+      a.around = () => hangs;
+      a.stop();
+      await world.clock.advance(10_000);
+      assert.equal(await a.ending(), 'ended');
+      assert.deepEqual(a.lines().slice(-1), ['Could not release the lease; it will expire']);
+    });
+
+    it('tries to release the lease no longer than the renew deadline, whatever its client bears', async () => {
+      let isStopping = false;
+      const { client } = world;
+      const patient: LeaseClient = {
+        get: async (resource, at, options = {}) => {
+          if (!isStopping) return client.get(resource, at, options);
+          assert.ok(options.signal);
+          await untilAborted(options.signal);
+          throw options.signal.reason;
+        },
+        watch: client.watch.bind(client),
+        create: client.create.bind(client),
+        update: client.update.bind(client),
+      };
+      const a = await world.start('a', { deps: { client: patient } });
+      isStopping = true;
+      a.stop();
+      await world.clock.advance(9999);
+      assert.deepEqual(a.lines().slice(-1), ['Successfully acquired lease']);
+      await world.clock.advance(1);
+      assert.equal(await a.ending(), 'ended');
+      assert.deepEqual(a.lines().slice(-1), ['Could not release the lease; it will expire']);
+      assert.equal(world.clock.pending, 0);
+    });
+
+    it('keeps the lease if it is told to, or if what it protects was abandoned', async () => {
+      const a = await world.start('a', { options: { releaseOnCancel: false } });
+      a.stop();
+      assert.equal(await a.ending(), 'ended');
+      assert.equal(await world.holder(), 'a');
+
+      world = new Candidates();
+      const b = await world.start('b');
+      b.stop(new AbruptStop('a sync did not end'));
+      assert.equal(await b.ending(), 'ended');
+      assert.equal(await world.holder(), 'b');
+      assert.deepEqual(b.events.length, 1);
+      assert.ok(!b.elector.mayWrite());
+    });
+
+    it('has a successor at once', async () => {
+      const a = await world.start('a');
+      const b = await world.start('b');
+      await world.clock.advance(10_000);
+      a.stop();
+      assert.equal(await a.ending(), 'ended');
+      await settle();
+      assert.ok(b.leads);
+      assert.equal((await world.spec()).leaseTransitions, 1);
+    });
+  });
+
+  describe('leadership', () => {
+    it('can be waited for, and the wait given up', async () => {
+      await world.create(foreign);
+      const a = await world.start('a');
+      const impatient = new AbortController();
+      const waits = [
+        a.elector.acquired(new AbortController().signal),
+        a.elector.acquired(impatient.signal),
+      ];
+      impatient.abort();
+      await world.clock.advance(15_000);
+      assert.deepEqual(await Promise.all(waits), [true, false]);
+      assert.equal(await a.elector.acquired(new AbortController().signal), true);
+      assert.equal(await a.elector.acquired(AbortSignal.abort()), false);
+    });
+
+    it('leaves no listener with those who waited for it', async () => {
+      await world.create(foreign);
+      const a = await world.start('a');
+      const { signal } = new AbortController();
+      const waiting = a.elector.acquired(signal);
+      assert.equal(getEventListeners(signal, 'abort').length, 1);
+      await world.clock.advance(15_000);
+      assert.equal(await waiting, true);
+      assert.equal(getEventListeners(signal, 'abort').length, 0);
+    });
+
+    it('is healthy on standby, and until it should long have been given up', async () => {
+      let asleepMs = 0;
+      const { clock } = world;
+      const paused = {
+        now: () => clock.now(),
+        monotonic: () => clock.monotonic() + asleepMs,
+        after: clock.after.bind(clock),
+        sleep: clock.sleep.bind(clock),
+      };
+      const a = await world.start('a', { deps: { clock: paused } });
+      const b = await world.start('b');
+      assert.equal(a.elector.health(), undefined);
+      asleepMs = 35_000;
+      assert.equal(a.elector.health(), undefined);
+      asleepMs = 35_001;
+      const sick = 'failed election to renew leadership on lease default/lock';
+      assert.equal(a.elector.health(), sick);
+      await clock.advance(2000);
+      assert.match(String(await a.ending()), /LeadershipLostError/);
+      assert.equal(a.elector.health(), sick, 'lost, and still not dead');
+      assert.equal(b.elector.health(), undefined);
+    });
+
+    it('is counted', async () => {
+      const registry = createRegistry();
+      const metrics = leaderElectionMetrics(registry);
+      const series = async () =>
+        (await expose(registry)).text.split('\n').filter((line) => line.startsWith('leader'));
+      await world.create(foreign);
+      const a = await world.start('a', { deps: { metrics } });
+      assert.deepEqual(await series(), [
+        'leader_election_master_status{name="lock"} 0',
+        'leader_election_slowpath_total{name="lock"} 0',
+      ]);
+      await world.clock.advance(15_000);
+      world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 409);
+      await world.clock.advance(2000);
+      assert.deepEqual(await series(), [
+        'leader_election_master_status{name="lock"} 1',
+        'leader_election_slowpath_total{name="lock"} 1',
+      ]);
+      a.stop();
+      assert.equal(await a.ending(), 'ended');
+      assert.deepEqual((await series())[0], 'leader_election_master_status{name="lock"} 0');
+    });
+  });
+
+  describe('an elector is not made', () => {
+    const refused: readonly (readonly [Partial<LeaderElectorOptions>, string])[] = [
+      [{ identity: '' }, 'identity must not be empty'],
+      [{ namespace: '' }, 'namespace must not be empty'],
+      [{ name: '' }, 'name must not be empty'],
+      [
+        { leaseDurationMs: 10_000 },
+        'leaseDurationMs must exceed renewDeadlineMs: got 10000 and 10000',
+      ],
+      [
+        { renewDeadlineMs: 2400 },
+        'renewDeadlineMs must exceed 1.2 times retryPeriodMs: got 2400 and 2000',
+      ],
+      [
+        { renewDeadlineMs: 2000, jitter: 0 },
+        'renewDeadlineMs must exceed 1 times retryPeriodMs: got 2000 and 2000',
+      ],
+      [
+        { leaseDurationMs: Number.NaN },
+        'leaseDurationMs must be a positive number of milliseconds: got NaN',
+      ],
+      [
+        { renewDeadlineMs: -1 },
+        'renewDeadlineMs must be a positive number of milliseconds: got -1',
+      ],
+      [{ retryPeriodMs: 0 }, 'retryPeriodMs must be a positive number of milliseconds: got 0'],
+      [{ jitter: -1 }, 'jitter must not be negative: got -1'],
+      [{ healthToleranceMs: -1 }, 'healthToleranceMs must not be negative: got -1'],
+    ];
+    for (const [options, message] of refused) {
+      it(`when ${message}`, () => {
+        const { client, clock } = world;
+        assert.throws(
+          () =>
+            new LeaderElector(
+              { client, clock, random: () => 0, log: silentLogger },
+              { identity: 'a', ...AT, ...options },
+            ),
+          { name: 'RangeError', message },
+        );
+      });
+    }
+  });
 });

@@ -23,88 +23,90 @@ let client: Client;
 let printed: string[];
 let warned: string[];
 
-beforeEach(() => {
-  server = new ApiServer();
-  client = new HttpClient({ handler: server.handler, server: 'in-process' });
-  printed = [];
-  warned = [];
-});
-
-const world = () => ({
-  print: (text: string) => printed.push(text),
-  warn: (text: string) => warned.push(text),
-  signal: new AbortController().signal,
-  namespace: 'default',
-});
-const flagsOf = (...flags: readonly string[]) => parseFlags(APPLY_OPTIONS, flags, {}).values;
-const run = (text: string, ...flags: readonly string[]) =>
-  applyTo(client, parseManifests([{ source: 'a.yaml', text }]), flagsOf(...flags), world());
-
-const map = (data: string, name = 'a') =>
-  `{apiVersion: v1, kind: ConfigMap, metadata: {name: ${name}}, data: ${data}}`;
-
-describe('apply', () => {
-  test('prints a line for each object, in the words of kubectl', async () => {
-    const deployment =
-      '{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: b}]}}}}';
-    const text = `${map('{a: b}')}\n---\n${deployment}`;
-    assert.equal(await run(text), 0);
-    assert.equal(await run(text.replace('{a: b}', '{a: c}')), 0);
-    assert.equal(await run(text, '--dry-run=server'), 0);
-    assert.deepEqual(printed, [
-      'configmap/a created',
-      'deployment.apps/web created',
-      'configmap/a configured',
-      'deployment.apps/web unchanged',
-      'configmap/a configured (server dry run)',
-      'deployment.apps/web unchanged (server dry run)',
-    ]);
-    assert.deepEqual(warned, []);
+describe('crd-controller apply', () => {
+  beforeEach(() => {
+    server = new ApiServer();
+    client = new HttpClient({ handler: server.handler, server: 'in-process' });
+    printed = [];
+    warned = [];
   });
 
-  test('says what was refused, where it stands and what can be done, and exits with 1', async () => {
-    await run(map('{a: b}'));
-    const text = [
-      map('{a: c}'),
-      '{apiVersion: v1, kind: Pods, metadata: {name: "x\\e[2J"}}',
-      map('{}', 'b'),
-    ];
-    assert.equal(await run(text.join('\n---\n'), '--field-manager=other'), 1);
-    assert.deepEqual(printed, ['configmap/a created', 'configmap/b created']);
-    assert.deepEqual(warned, [
-      'Error: a.yaml: document 1, line 1: configmap/a: a field was set by others, to something else: .data.a by "crd-controller-apply". Leave the fields out, or take them over with --force-conflicts',
-      'Error: a.yaml: document 2, line 3: Pods/x\uFFFD[2J: the server has no kind Pods in v1: did you mean v1 Pod?',
-      'Error: 2 of 3 objects were refused',
-    ]);
-    assert.equal(await run(text[0] ?? '', '--field-manager=other', '--force-conflicts'), 0);
+  const world = () => ({
+    print: (text: string) => printed.push(text),
+    warn: (text: string) => warned.push(text),
+    signal: new AbortController().signal,
+    namespace: 'default',
   });
+  const flagsOf = (...flags: readonly string[]) => parseFlags(APPLY_OPTIONS, flags, {}).values;
+  const run = (text: string, ...flags: readonly string[]) =>
+    applyTo(client, parseManifests([{ source: 'a.yaml', text }]), flagsOf(...flags), world());
 
-  test('says how far it came where the server is lost', async () => {
-    server.faults.failNext({ method: 'PATCH', name: 'b' }, 401);
-    await assert.rejects(run([map('{}'), map('{}', 'b'), map('{}', 'c')].join('\n---\n')));
-    assert.deepEqual(printed, ['configmap/a created']);
-    assert.deepEqual(warned, ['Stopped: 2 of 3 objects were not applied']);
-  });
+  const map = (data: string, name = 'a') =>
+    `{apiVersion: v1, kind: ConfigMap, metadata: {name: ${name}}, data: ${data}}`;
 
-  test('takes no flags that make no sense, before it reads or sends anything', async () => {
-    const { log, level } = createLogging(LOGGING);
-    const all = {
-      ...world(),
-      log,
-      logLevel: level,
-      logging: LOGGING,
-      environment: {},
-      colour: false,
-    };
-    for (const flags of [
-      [],
-      ['--filename=/nonexistent', '--field-manager='],
-      ['--filename=/nonexistent', '--namespace=No'],
-      ['--filename=/nonexistent', '--as-group=a'],
-    ]) {
-      await assert.rejects(apply(flagsOf(...flags), all), UsageError, flags.join(' '));
-    }
-    assert.equal(await apply(flagsOf('--filename=/nonexistent'), all), 2);
-    assert.deepEqual(warned, ['Error: /nonexistent: there is no such file or folder']);
+  describe('apply', () => {
+    test('prints a line for each object, in the words of kubectl', async () => {
+      const deployment =
+        '{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: b}]}}}}';
+      const text = `${map('{a: b}')}\n---\n${deployment}`;
+      assert.equal(await run(text), 0);
+      assert.equal(await run(text.replace('{a: b}', '{a: c}')), 0);
+      assert.equal(await run(text, '--dry-run=server'), 0);
+      assert.deepEqual(printed, [
+        'configmap/a created',
+        'deployment.apps/web created',
+        'configmap/a configured',
+        'deployment.apps/web unchanged',
+        'configmap/a configured (server dry run)',
+        'deployment.apps/web unchanged (server dry run)',
+      ]);
+      assert.deepEqual(warned, []);
+    });
+
+    test('says what was refused, where it stands and what can be done, and exits with 1', async () => {
+      await run(map('{a: b}'));
+      const text = [
+        map('{a: c}'),
+        '{apiVersion: v1, kind: Pods, metadata: {name: "x\\e[2J"}}',
+        map('{}', 'b'),
+      ];
+      assert.equal(await run(text.join('\n---\n'), '--field-manager=other'), 1);
+      assert.deepEqual(printed, ['configmap/a created', 'configmap/b created']);
+      assert.deepEqual(warned, [
+        'Error: a.yaml: document 1, line 1: configmap/a: a field was set by others, to something else: .data.a by "crd-controller-apply". Leave the fields out, or take them over with --force-conflicts',
+        'Error: a.yaml: document 2, line 3: Pods/x\uFFFD[2J: the server has no kind Pods in v1: did you mean v1 Pod?',
+        'Error: 2 of 3 objects were refused',
+      ]);
+      assert.equal(await run(text[0] ?? '', '--field-manager=other', '--force-conflicts'), 0);
+    });
+
+    test('says how far it came where the server is lost', async () => {
+      server.faults.failNext({ method: 'PATCH', name: 'b' }, 401);
+      await assert.rejects(run([map('{}'), map('{}', 'b'), map('{}', 'c')].join('\n---\n')));
+      assert.deepEqual(printed, ['configmap/a created']);
+      assert.deepEqual(warned, ['Stopped: 2 of 3 objects were not applied']);
+    });
+
+    test('takes no flags that make no sense, before it reads or sends anything', async () => {
+      const { log, level } = createLogging(LOGGING);
+      const all = {
+        ...world(),
+        log,
+        logLevel: level,
+        logging: LOGGING,
+        environment: {},
+        colour: false,
+      };
+      for (const flags of [
+        [],
+        ['--filename=/nonexistent', '--field-manager='],
+        ['--filename=/nonexistent', '--namespace=No'],
+        ['--filename=/nonexistent', '--as-group=a'],
+      ]) {
+        await assert.rejects(apply(flagsOf(...flags), all), UsageError, flags.join(' '));
+      }
+      assert.equal(await apply(flagsOf('--filename=/nonexistent'), all), 2);
+      assert.deepEqual(warned, ['Error: /nonexistent: there is no such file or folder']);
+    });
   });
 });

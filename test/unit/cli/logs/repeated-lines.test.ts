@@ -9,134 +9,136 @@ let lines: string[];
 let flush: () => void;
 let log: Logger;
 
-beforeEach(() => {
-  clock = new FakeClock();
-  lines = [];
-  log = createLogging(
-    { format: 'text', verbosity: 6, vmodule: [], skipHeaders: true, addDirHeader: false },
-    {
-      write: (line) => lines.push(line.trimEnd()),
-      now: () => clock.now(),
-      pid: 7,
-      clock,
-      atEnd: (what) => (flush = what),
-    },
-  ).log;
-});
-
-const times = (count: number, what: (index: number) => void) => {
-  for (let index = 0; index < count; index++) what(index);
-};
-const refused = (attempt: number, name = 'web') =>
-  log.error(new Error('refused'), 'Error syncing', {
-    count: `default/${name}`,
-    attempt,
-    requeueAfter: `${attempt}.5s`,
+describe('lines that repeat', () => {
+  beforeEach(() => {
+    clock = new FakeClock();
+    lines = [];
+    log = createLogging(
+      { format: 'text', verbosity: 6, vmodule: [], skipHeaders: true, addDirHeader: false },
+      {
+        write: (line) => lines.push(line.trimEnd()),
+        now: () => clock.now(),
+        pid: 7,
+        clock,
+        atEnd: (what) => (flush = what),
+      },
+    ).log;
   });
 
-describe('of identical lines', () => {
-  test('ten a minute are shown, then the latest with how many were held back', async () => {
-    times(50, refused);
-    assert.equal(lines.length, 10);
-    await clock.advance(59_999);
-    assert.equal(lines.length, 10);
-    log.info('another');
-    lines.pop();
-    await clock.advance(1);
-    // Nothing more is held back, and so nothing is waited for.
-    assert.equal(clock.pending, 0);
-    assert.deepEqual(lines.slice(10), [
-      '"Error syncing" err="refused" count="default/web" attempt=49 requeueAfter="49.5s" heldBack=40 latest="1m0s ago"',
-    ]);
-    times(12, refused);
-    assert.equal(lines.length, 21);
+  const times = (count: number, what: (index: number) => void) => {
+    for (let index = 0; index < count; index++) what(index);
+  };
+  const refused = (attempt: number, name = 'web') =>
+    log.error(new Error('refused'), 'Error syncing', {
+      count: `default/${name}`,
+      attempt,
+      requeueAfter: `${attempt}.5s`,
+    });
+
+  describe('of identical lines', () => {
+    test('ten a minute are shown, then the latest with how many were held back', async () => {
+      times(50, refused);
+      assert.equal(lines.length, 10);
+      await clock.advance(59_999);
+      assert.equal(lines.length, 10);
+      log.info('another');
+      lines.pop();
+      await clock.advance(1);
+      // Nothing more is held back, and so nothing is waited for.
+      assert.equal(clock.pending, 0);
+      assert.deepEqual(lines.slice(10), [
+        '"Error syncing" err="refused" count="default/web" attempt=49 requeueAfter="49.5s" heldBack=40 latest="1m0s ago"',
+      ]);
+      times(12, refused);
+      assert.equal(lines.length, 21);
+    });
+
+    test('those of a slow rate are all shown, and nothing more', async () => {
+      for (let index = 0; index < 60; index++) {
+        refused(index);
+        await clock.advance(6001);
+      }
+      assert.equal(lines.length, 60);
+      assert.ok(lines.every((line) => !line.includes('heldBack')));
+      assert.equal(clock.pending, 0);
+    });
+
+    test('all are shown that somebody looks for with -v=3 and above', () => {
+      times(30, () => log.v(3).info('Requeued'));
+      assert.equal(lines.length, 30);
+      times(30, () => log.v(2).info('Created'));
+      assert.equal(lines.length, 40);
+    });
+
+    test('what is held back at the end of the process is told then, once', async () => {
+      times(11, refused);
+      times(12, (index) => refused(index, 'other'));
+      flush();
+      const told = lines.slice(20).map((line) => /count="[^"]*"|heldBack=\d+/g[Symbol.match](line));
+      assert.deepEqual(told, [
+        ['count="default/web"', 'heldBack=1'],
+        ['count="default/other"', 'heldBack=2'],
+      ]);
+      await clock.advance(120_000);
+      assert.equal(lines.length, 22);
+    });
   });
 
-  test('those of a slow rate are all shown, and nothing more', async () => {
-    for (let index = 0; index < 60; index++) {
-      refused(index);
-      await clock.advance(6001);
-    }
-    assert.equal(lines.length, 60);
-    assert.ok(lines.every((line) => !line.includes('heldBack')));
-    assert.equal(clock.pending, 0);
+  describe('a line is another', () => {
+    test('for another object, another error, another state, another logger', () => {
+      times(20, (index) => refused(0, `web-${index}`));
+      times(20, (index) => log.error(new Error(`status ${index}`), 'Failed'));
+      times(20, (index) => log.info('Scaled', { replicas: index }));
+      times(20, (index) => log.named(`n${index}`).info('Scaled'));
+      times(20, (index) => log.info('Scaled', { to: { replicas: index } }));
+      assert.equal(lines.length, 100);
+    });
+
+    test('while a state that comes and goes is told of with when it was there last', async () => {
+      for (let index = 0; index < 15; index++) {
+        log.info('Unhealthy');
+        await clock.advance(1000);
+        log.info('Healthy');
+        await clock.advance(1000);
+      }
+      await clock.advance(60_000);
+      assert.deepEqual(lines.slice(20), [
+        '"Unhealthy" heldBack=5 latest="32s ago"',
+        '"Healthy" heldBack=5 latest="32s ago"',
+      ]);
+    });
+
+    test('not for a longer wait, a later attempt or another run', () => {
+      times(20, (index) =>
+        log.info('Waiting', {
+          delay: `1h${index}m0s`,
+          took: `${index / 4}ms`,
+          failures: index,
+          reconcileID: `0000000${index}`,
+        }),
+      );
+      assert.equal(lines.length, 10);
+    });
   });
 
-  test('all are shown that somebody looks for with -v=3 and above', () => {
-    times(30, () => log.v(3).info('Requeued'));
-    assert.equal(lines.length, 30);
-    times(30, () => log.v(2).info('Created'));
-    assert.equal(lines.length, 40);
-  });
-
-  test('what is held back at the end of the process is told then, once', async () => {
-    times(11, refused);
-    times(12, (index) => refused(index, 'other'));
-    flush();
-    const told = lines.slice(20).map((line) => /count="[^"]*"|heldBack=\d+/g[Symbol.match](line));
-    assert.deepEqual(told, [
-      ['count="default/web"', 'heldBack=1'],
-      ['count="default/other"', 'heldBack=2'],
-    ]);
-    await clock.advance(120_000);
+  test('a summary is not late because another line came first', async () => {
+    refused(0);
+    await clock.advance(30_000);
+    times(20, () => log.info('Later'));
+    times(20, refused);
+    await clock.advance(30_000);
+    assert.match(lines.at(-1) ?? '', /^"Error syncing".* heldBack=11 /);
+    await clock.advance(30_000);
+    assert.match(lines.at(-1) ?? '', /^"Later" heldBack=10 /);
     assert.equal(lines.length, 22);
   });
-});
 
-describe('a line is another', () => {
-  test('for another object, another error, another state, another logger', () => {
-    times(20, (index) => refused(0, `web-${index}`));
-    times(20, (index) => log.error(new Error(`status ${index}`), 'Failed'));
-    times(20, (index) => log.info('Scaled', { replicas: index }));
-    times(20, (index) => log.named(`n${index}`).info('Scaled'));
-    times(20, (index) => log.info('Scaled', { to: { replicas: index } }));
-    assert.equal(lines.length, 100);
+  test('what is remembered has a bound, and nothing held back is lost to it', () => {
+    times(15, refused);
+    times(5000, (index) => log.info('x'.repeat(300), { index }));
+    assert.equal(lines.filter((line) => line.includes('heldBack=5 ')).length, 1);
+    assert.equal(lines.length, 10 + 1 + 5000);
+    times(15, refused);
+    assert.equal(lines.length, 10 + 1 + 5000 + 10);
   });
-
-  test('while a state that comes and goes is told of with when it was there last', async () => {
-    for (let index = 0; index < 15; index++) {
-      log.info('Unhealthy');
-      await clock.advance(1000);
-      log.info('Healthy');
-      await clock.advance(1000);
-    }
-    await clock.advance(60_000);
-    assert.deepEqual(lines.slice(20), [
-      '"Unhealthy" heldBack=5 latest="32s ago"',
-      '"Healthy" heldBack=5 latest="32s ago"',
-    ]);
-  });
-
-  test('not for a longer wait, a later attempt or another run', () => {
-    times(20, (index) =>
-      log.info('Waiting', {
-        delay: `1h${index}m0s`,
-        took: `${index / 4}ms`,
-        failures: index,
-        reconcileID: `0000000${index}`,
-      }),
-    );
-    assert.equal(lines.length, 10);
-  });
-});
-
-test('a summary is not late because another line came first', async () => {
-  refused(0);
-  await clock.advance(30_000);
-  times(20, () => log.info('Later'));
-  times(20, refused);
-  await clock.advance(30_000);
-  assert.match(lines.at(-1) ?? '', /^"Error syncing".* heldBack=11 /);
-  await clock.advance(30_000);
-  assert.match(lines.at(-1) ?? '', /^"Later" heldBack=10 /);
-  assert.equal(lines.length, 22);
-});
-
-test('what is remembered has a bound, and nothing held back is lost to it', () => {
-  times(15, refused);
-  times(5000, (index) => log.info('x'.repeat(300), { index }));
-  assert.equal(lines.filter((line) => line.includes('heldBack=5 ')).length, 1);
-  assert.equal(lines.length, 10 + 1 + 5000);
-  times(15, refused);
-  assert.equal(lines.length, 10 + 1 + 5000 + 10);
 });

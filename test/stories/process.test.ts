@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { CUSTOM_RESOURCE_DEFINITIONS, PODS } from '../../../src/api/builtin.ts';
-import { COUNTS } from '../../../src/api/generated/count.ts';
-import { ApiServer } from '../../../src/apiserver/api-server.ts';
-import { HttpClient } from '../../../src/client/http-client.ts';
-import { Deferred } from '../../../src/util/deferred.ts';
-import type { Ended } from '../../support/program.ts';
-import { crdController } from '../../support/program.ts';
-import { countCrd } from '../../support/world.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, PODS } from '../../src/api/builtin.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { ApiServer } from '../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
+import { Deferred } from '../../src/util/deferred.ts';
+import type { Ended } from '../support/program.ts';
+import { crdController } from '../support/program.ts';
+import { countCrd } from '../support/world.ts';
 
 const HINT = "Run 'crd-controller --help' for usage.\n";
 

@@ -1,0 +1,19 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * Takes the tests of a folder of `test/` into this process: started one by one, their files would
+ * spend most of their time loading the same source. Each also runs alone.
+ *
+ * @throws {Error} naming a file whose hooks would run for the tests of all the others
+ */
+export async function importAll(folder: string): Promise<void> {
+  const root = join(import.meta.dirname, '..', folder);
+  for (const name of globSync('**/*.test.ts', { cwd: root }).toSorted()) {
+    const file = join(root, name);
+    if (/^(?:before|after)Each\(/m.test(readFileSync(file, 'utf8'))) {
+      throw new Error(`${file}: put what beforeEach and afterEach are for into a describe`);
+    }
+    await import(file);
+  }
+}
