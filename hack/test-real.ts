@@ -11,9 +11,10 @@ import { once } from 'node:events';
 import { BinariesUnavailable, COMPONENTS, findOrBuild, isComponent } from './envtest/binaries.ts';
 
 /** Stories whose objects have Deployments, or Pods that end. */
-const ON_A_CLUSTER = ['webapp', 'at', 'foo', 'examples', 'high-availability'].map(
-  (name) => `test/stories/${name}.test.ts`,
-);
+const ON_A_CLUSTER = [
+  ...['webapp', 'at', 'foo', 'examples'].map((name) => `test/stories/${name}.test.ts`),
+  'test/real/high-availability.test.ts',
+];
 
 /** What Prometheus makes of our alerts and our dashboard. */
 const ALERTS = 'hack/promql/alerts.test.ts';
@@ -35,7 +36,7 @@ try {
   if (files.length > 0) {
     await run(args.includes('--cluster') ? 'cluster' : 'real', files);
   } else {
-    await run('real', ['test/{conformance,stories}/**/*.test.ts']);
+    await run('real', ['test/{conformance,stories,real}/**/*.test.ts']);
     await run('cluster', ON_A_CLUSTER);
   }
 } catch (error) {
