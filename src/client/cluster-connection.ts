@@ -1,4 +1,7 @@
+import type { LookupFunction } from 'node:net';
+import { noRestClientMetrics } from '../metrics/rest-client-metrics.ts';
 import type { Clock } from '../util/clock.ts';
+import { systemClock } from '../util/clock.ts';
 import type { HttpHandler } from '../util/http.ts';
 import type { ClusterConfig } from './cluster-config.ts';
 import { impersonationHeaders } from './cluster-config.ts';
@@ -8,6 +11,7 @@ import type { HttpClientOptions } from './http-client.ts';
 import { HttpClient } from './http-client.ts';
 import type { ClusterTransportOptions } from './cluster-transport.ts';
 import { clusterTransport } from './cluster-transport.ts';
+import { measuredLookup } from './measured-lookup.ts';
 
 export interface ClusterConnectionOptions
   extends
@@ -15,6 +19,8 @@ export interface ClusterConnectionOptions
     Pick<ClusterTransportOptions, 'headersTimeoutMs' | 'pingAfterMs' | 'pingTimeoutMs'>,
     Omit<HttpClientOptions, 'handler' | 'server' | 'credentials' | 'clock' | 'log' | 'metrics'> {
   readonly clock?: Clock | undefined;
+  /** As in `DialOptions`. */
+  readonly lookup?: LookupFunction | undefined;
   /**
    * Put around the transport: what every request passes last, a write fence for example.
    * @default nothing
@@ -40,6 +46,7 @@ export function connectCluster(
   options: ClusterConnectionOptions = {},
 ): ClusterConnection {
   const { around = (handler) => handler, headersTimeoutMs, pingAfterMs, pingTimeoutMs } = options;
+  const { clock = systemClock, metrics = noRestClientMetrics, lookup } = options;
   const credentials = credentialsOf(config, options);
   const transport = clusterTransport({
     server: config.server,
@@ -49,10 +56,11 @@ export function connectCluster(
     insecure: config.insecureSkipTlsVerify,
     proxyUrl: config.proxyUrl,
     headers: impersonationHeaders(config.impersonation),
+    lookup: measuredLookup({ metrics, clock, lookup }),
     ...(headersTimeoutMs === undefined ? {} : { headersTimeoutMs }),
     ...(pingAfterMs === undefined ? {} : { pingAfterMs }),
     ...(pingTimeoutMs === undefined ? {} : { pingTimeoutMs }),
-    clock: options.clock,
+    clock,
     log: options.log,
   });
   const client = new HttpClient({

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import type { LookupFunction, Socket } from 'node:net';
 import { connect as connectTcp, isIP } from 'node:net';
 import { callbackify } from 'node:util';
 import type { ConnectionOptions, SecureVersion } from 'node:tls';
@@ -36,6 +36,11 @@ export interface DialOptions {
    * @default ['http/1.1']
    */
   readonly protocols?: readonly string[] | undefined;
+  /**
+   * Asked for the addresses of names: of the server, or of the proxy.
+   * @default the machine's resolver
+   */
+  readonly lookup?: LookupFunction | undefined;
   /**
    * Bound on the TCP connection, name resolution included, in milliseconds.
    * @default 30000
@@ -126,7 +131,7 @@ export function dialer(options: DialOptions): buildConnector.connector {
 
 function dialTcp(
   { protocol, hostname, port }: DialTarget,
-  { dialTimeoutMs = DIAL_TIMEOUT_MS, clock = systemClock, signal }: DialOptions,
+  { lookup, dialTimeoutMs = DIAL_TIMEOUT_MS, clock = systemClock, signal }: DialOptions,
 ): Promise<Socket> {
   const socket = connectTcp({
     host: withoutBrackets(hostname),
@@ -134,6 +139,7 @@ function dialTcp(
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
+    ...(lookup === undefined ? {} : { lookup }),
   });
   return connected({ socket, event: 'connect', timeoutMs: dialTimeoutMs, clock, signal });
 }

@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net';
 import type { Dispatcher } from 'undici';
 import { Pool } from 'undici';
 import type { Clock } from '../util/clock.ts';
@@ -35,6 +36,8 @@ export interface TransportOptions {
    * @default 65000
    */
   readonly headersTimeoutMs?: number;
+  /** As in `DialOptions`. */
+  readonly lookup?: LookupFunction | undefined;
   /** As in `DialOptions`. */
   readonly dialTimeoutMs?: number;
   /** As in `DialOptions`. */

@@ -9,6 +9,8 @@ export interface RestClientMetrics {
   retried(retry: { readonly code: string; readonly verb: string; readonly host: string }): void;
   /** A request has waited for the client-side rate limiter. */
   throttled(wait: { readonly verb: string; readonly host: string; readonly seconds: number }): void;
+  /** A name was looked up for a new connection, be it in vain. */
+  resolved(lookup: { readonly host: string; readonly seconds: number }): void;
   /** An exec credential plugin has run. */
   execPluginCalled(call: { readonly code: number; readonly status: ExecPluginStatus }): void;
   /** Until when exec credentials hold, in milliseconds since the Unix epoch. */
@@ -59,6 +61,13 @@ export function restClientMetrics(registry: Registry): RestClientMetrics {
     'Client side rate limiter latency in seconds. Broken down by verb, and host.',
     SECONDS,
   );
+  const resolver = new Histogram({
+    name: 'rest_client_dns_resolution_duration_seconds',
+    help: 'DNS resolver latency in seconds. Broken down by host.',
+    buckets: SECONDS,
+    labelNames: ['host'] as const,
+    registers,
+  });
   const requestSize = byVerbAndHost(
     'rest_client_request_size_bytes',
     'Request size in bytes. Broken down by verb and host.',
@@ -92,6 +101,7 @@ export function restClientMetrics(registry: Registry): RestClientMetrics {
     },
     retried: (labels) => retries.inc(labels),
     throttled: ({ verb, host, seconds }) => limiter.observe({ verb, host }, seconds),
+    resolved: ({ host, seconds }) => resolver.observe({ host }, seconds),
     execPluginCalled: ({ code, status }) =>
       execCalls.inc({ code: String(code), call_status: status }),
     execPluginExpiry(expiresAtMs) {
@@ -105,6 +115,7 @@ export const noRestClientMetrics: RestClientMetrics = {
   exchanged: () => undefined,
   retried: () => undefined,
   throttled: () => undefined,
+  resolved: () => undefined,
   execPluginCalled: () => undefined,
   execPluginExpiry: () => undefined,
 };

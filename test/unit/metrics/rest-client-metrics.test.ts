@@ -26,6 +26,7 @@ test('exchanges are counted and measured under the names of client-go', async ()
     metrics.exchanged({ verb: 'GET', host: 'h', code: '<error>', seconds: 3, requestBytes: 0 });
     metrics.retried({ code: '429', verb: 'PUT', host: 'h' });
     metrics.throttled({ verb: 'GET', host: 'h', seconds: 0.01 });
+    metrics.resolved({ host: 'h', seconds: 0.03 });
   });
   has(lines, 'rest_client_requests_total{code="200",method="GET",host="h"} 1');
   has(lines, 'rest_client_requests_total{code="<error>",method="GET",host="h"} 1');
@@ -36,6 +37,8 @@ test('exchanges are counted and measured under the names of client-go', async ()
   has(lines, 'rest_client_response_size_bytes_count{verb="GET",host="h"} 1');
   has(lines, 'rest_client_request_retries_total{code="429",verb="PUT",host="h"} 1');
   has(lines, 'rest_client_rate_limiter_duration_seconds_bucket{le="0.025",verb="GET",host="h"} 1');
+  has(lines, 'rest_client_dns_resolution_duration_seconds_bucket{le="0.025",host="h"} 0');
+  has(lines, 'rest_client_dns_resolution_duration_seconds_bucket{le="0.1",host="h"} 1');
 });
 
 test('exec plugins are counted, and their time to live is endless until one expires', async () => {
