@@ -3,6 +3,7 @@
  * becomes of the sample; dev.kubeconfig is for kubectl. Nothing is kept.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import {
   Controller,
   CUSTOM_RESOURCE_DEFINITIONS,
@@ -21,15 +22,16 @@ import { parse } from 'yaml';
 import { staticSiteController } from './controller.ts';
 import { STATIC_SITES } from './generated/static-site.ts';
 
+const kubeconfig = fileURLToPath(new URL('../dev.kubeconfig', import.meta.url));
 const log = textLogger();
 const server = new ApiServer({ log });
 const listening = await server.listen();
 const client = new HttpClient({ handler: server.handler, server: listening.url });
 await client.create(CUSTOM_RESOURCE_DEFINITIONS, load('crds/staticsites.example.com.yaml'));
 await client.create(STATIC_SITES, load('samples/static-site.yaml'));
-writeFileSync('dev.kubeconfig', JSON.stringify(listening.kubeconfig()), { mode: 0o600 });
+writeFileSync(kubeconfig, JSON.stringify(listening.kubeconfig()), { mode: 0o600 });
 process.stdout.write(
-  `A cluster in this process; for kubectl:\n\n  export KUBECONFIG=dev.kubeconfig\n\n`,
+  `A cluster in this process; for kubectl:\n\n  export KUBECONFIG=${kubeconfig}\n\n`,
 );
 
 const { signal } = terminationSignal(process, log);
@@ -42,7 +44,7 @@ try {
     signal,
   );
 } finally {
-  rmSync('dev.kubeconfig', { force: true });
+  rmSync(kubeconfig, { force: true });
   await server.close();
 }
 
