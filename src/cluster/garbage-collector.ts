@@ -7,7 +7,7 @@ import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import type { Logger } from '../util/logger.ts';
 import { LruMap } from '../util/lru-map.ts';
-import { done } from '../workqueue/outcome.ts';
+import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import { OwnerGraph } from './owner-graph.ts';
 import type { GraphNode } from './owner-graph.ts';
@@ -17,6 +17,9 @@ const ORPHAN = 'orphan';
 
 /** So many owners whose deletion was seen are remembered while their dependents are judged. */
 const REMEMBERED_OWNERS = 1000;
+
+/** How soon what belongs to an owner that no cache has is judged again, in milliseconds. */
+const UNHEARD_OWNER_MS = 5000;
 
 /** Finds the resource that an owner reference speaks of; undefined if the server has none. */
 export type ResolveKind = (
@@ -37,7 +40,9 @@ export interface GarbageCollectorDeps {
  * the dependents that block it, an orphaning one lets go of them first.
  *
  * Nothing is deleted because a cache lacks its owner: unless the owner's deletion was seen, a live
- * read confirms that it is absent. A deletion names the uid it is meant for.
+ * read confirms that it is absent. Nothing is kept because of it either: of an owner that is there
+ * and that no cache has, the deletion may never be heard, so it is asked for again. A deletion names
+ * the uid it is meant for.
  */
 export class GarbageCollector {
   readonly graph: OwnerGraph = new OwnerGraph();
@@ -74,7 +79,7 @@ export class GarbageCollector {
     if (!node) return done();
     try {
       if (node.deleting) await this.#assistDeletion(node, signal);
-      else if (node.owners.length > 0) await this.#judge(node, signal);
+      else if (node.owners.length > 0) return await this.#judge(node, signal);
     } catch (error) {
       // Gone, or changed since the cache saw it: the event of that change comes back here.
       if (!isApiError(error, 'notFound', 'conflict')) throw error;
@@ -96,18 +101,21 @@ export class GarbageCollector {
   }
 
   /** The object has owners: does it still have reason to be? */
-  async #judge(node: GraphNode, signal: AbortSignal): Promise<void> {
+  async #judge(node: GraphNode, signal: AbortSignal): Promise<Outcome> {
     const absent: string[] = [];
     const leaving: string[] = [];
+    let isUnheard = false;
     for (const reference of node.owners) {
       const owner = this.graph.get(reference.uid);
       if (owner?.deleting && owner.finalizers.includes(FOREGROUND)) leaving.push(reference.uid);
-      else if (!owner && (await this.#isAbsent(node, reference, signal)))
-        absent.push(reference.uid);
+      else if (!owner) {
+        if (await this.#isAbsent(node, reference, signal)) absent.push(reference.uid);
+        else isUnheard = true;
+      }
     }
     if (absent.length + leaving.length < node.owners.length) {
       if (absent.length > 0) await this.#disown(node, absent, signal);
-      return;
+      return isUnheard ? requeueAfter(UNHEARD_OWNER_MS, 'an owner was not heard of') : done();
     }
     const own = this.graph.dependentsOf(node.uid);
     const foreground = leaving.length > 0 && own.some((dependent) => blocks(dependent, node.uid));
@@ -121,6 +129,7 @@ export class GarbageCollector {
       object: objectKey(node.namespace, node.name),
       uid: node.uid,
     });
+    return done();
   }
 
   /** A live read: the cache may not have the owner yet, or not watch its kind. */

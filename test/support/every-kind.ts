@@ -14,6 +14,12 @@ const OWN: readonly Resource[] = [COUNTS, WEB_APPS, FOOS, ATS];
 const CHILDREN: readonly Resource[] = [PODS, DEPLOYMENTS, REPLICA_SETS, SERVICES];
 const PAST = '2025-01-01T00:00:00Z';
 
+/**
+ * A cache that lost its server twice in a minute, as in an upgrade on a busy machine, may be a minute
+ * away from its next attempt: the ladder of its retries goes up to 30 s, each up to twice as long.
+ */
+const PATIENCE = { withinMs: 150_000 };
+
 type Judged = KubernetesObject & {
   readonly status?: {
     readonly phase?: string;
@@ -54,10 +60,11 @@ export class EveryKind {
 
   /** Resolves when each of them is as it will stay. */
   async untilSettled(): Promise<void> {
-    await this.#world.until('all objects are as they can be', async () => {
+    const areSettled = async () => {
       const lists = await Promise.all(OWN.map((resource) => this.#list(resource)));
       return (lists.flat() as readonly Judged[]).every(isSettled);
-    });
+    };
+    await this.#world.until('all objects are as they can be', areSettled, PATIENCE);
     await this.#world.settle();
   }
 
@@ -100,7 +107,7 @@ export class EveryKind {
       return left.length === 0;
     };
     try {
-      await this.#world.until('all is gone', isGone);
+      await this.#world.until('all is gone', isGone, PATIENCE);
     } catch (cause) {
       throw new Error(`There is still: ${left.join(', ')}`, { cause });
     }
