@@ -98,9 +98,7 @@ describe('given a daemon of two namespaces that may read nothing beyond them', (
       await world.client.patch(COUNTS, { namespace: 'a', name: NAME }, { type: 'merge', body });
       await world.pass(1000);
     }
-    const { status } = await world.client.get(COUNTS, { namespace: 'a', name: NAME });
-    assert.equal(status?.replicas, 0, 'no run but the first');
-    assert.equal(created('a'), 3);
+    assert.equal(created('a'), 3, 'no run but the first');
     gate.resolve();
     gate = undefined;
     await untilReadyIn('a');

@@ -222,6 +222,9 @@ describe('given 2,000 Counts created at once', () => {
     await world.settle();
     assert.equal(await synced(), 2000);
     assert.equal((await world.pods()).length, 2000);
+    // One when its Pod is created, one when that is ready.
+    const statuses = world.server.requests.count({ verb: 'patch', resource: 'counts' });
+    assert.equal(statuses, 4000, 'each Count costs two writes of its status');
     const state = async () => (await world.pods()).map(({ metadata }) => metadata.resourceVersion);
     const before = await state();
     const requests = world.server.requests.count();

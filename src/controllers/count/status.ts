@@ -25,7 +25,7 @@ export function refusedStatus(
 }
 
 /**
- * The status that the Count should have, given its Pods as the cache has them. `healthy` counts
+ * The status that the Count should have, given its Pods as far as they are known. `healthy` counts
  * ready Pods alone; `Ready` also wants them to run what the spec says now.
  */
 export function buildStatus(

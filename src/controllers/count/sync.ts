@@ -54,6 +54,8 @@ class CountSync {
   readonly #deps: CountSyncDeps;
   readonly #context: SyncContext;
   readonly #count: DeepReadonly<Count>;
+  /** Pods that this run has created: its status counts them, though no cache has them yet. */
+  readonly #created: DeepReadonly<Pod>[] = [];
 
   constructor(deps: CountSyncDeps, context: SyncContext, count: DeepReadonly<Count>) {
     this.#deps = deps;
@@ -74,7 +76,9 @@ class CountSync {
     const plan = planPods(count, owned);
     const { obstacle, cause } =
       (await this.#deletePods(plan.delete)) ?? (await this.#createPods(plan.create)) ?? {};
-    const isNews = await this.#writeStatus(buildStatus(count, owned, obstacle, now));
+    const isNews = await this.#writeStatus(
+      buildStatus(count, [...owned, ...this.#created], obstacle, now),
+    );
     if (!obstacle) return;
     if (!isApiError(cause, 'invalid')) throw new Error(obstacle.message, { cause });
     // The server would refuse it again, until the Count is changed. That is said once.
@@ -118,7 +122,7 @@ class CountSync {
     const name = podName(this.#count, ordinal);
     const namespace = this.#count.metadata.namespace;
     try {
-      await client.create(PODS, pod, { fieldManager: COMPONENT, signal });
+      this.#created.push(await client.create(PODS, pod, { fieldManager: COMPONENT, signal }));
     } catch (cause) {
       if (isApiError(cause, 'alreadyExists')) return this.#explainExisting(name, cause);
       // The Count goes with its namespace; there is nothing to tell anybody.
