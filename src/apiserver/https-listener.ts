@@ -48,6 +48,8 @@ export async function listenHttps(
   });
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
+    // HTTP/1.1 here would not by itself, and an answer's body would wait 40 ms for news of its headers.
+    socket.setNoDelay(true);
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
