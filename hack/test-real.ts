@@ -12,7 +12,8 @@ import { BinariesUnavailable, COMPONENTS, findOrBuild, isComponent } from './env
 
 /** Stories whose objects have Deployments, or Pods that end. */
 const ON_A_CLUSTER = [
-  ...['webapp', 'at', 'foo', 'examples'].map((name) => `test/stories/${name}.test.ts`),
+  ...['webapp', 'at', 'foo'].map((name) => `test/stories/${name}.test.ts`),
+  'test/processes/examples.test.ts',
   'test/real/high-availability.test.ts',
 ];
 
@@ -36,7 +37,7 @@ try {
   if (files.length > 0) {
     await run(args.includes('--cluster') ? 'cluster' : 'real', files);
   } else {
-    await run('real', ['test/{conformance,stories,real}/**/*.test.ts']);
+    await run('real', ['test/{conformance,stories,processes,real}/**/*.test.ts']);
     await run('cluster', ON_A_CLUSTER);
   }
 } catch (error) {

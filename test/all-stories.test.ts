@@ -1,0 +1,4 @@
+/** All stories over the wire, in one process; on a real control plane each file has its own. */
+import { importAll } from './support/import-all.ts';
+
+await importAll('stories');
