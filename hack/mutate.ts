@@ -15,18 +15,8 @@ import { cp, glob, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { CACHE } from './mutants/cache.ts';
-import { LEADERELECTION } from './mutants/leaderelection.ts';
 import type { Mutant } from './mutants/mutant.ts';
-import { RECORD } from './mutants/record.ts';
-import { WORKQUEUE } from './mutants/workqueue.ts';
-
-const FOLDERS: Readonly<Record<string, readonly Mutant[]>> = {
-  cache: CACHE,
-  workqueue: WORKQUEUE,
-  record: RECORD,
-  leaderelection: LEADERELECTION,
-};
+import { MUTANTS } from './mutants/mutants.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** What the tests of a folder need of the tree. */
@@ -69,11 +59,11 @@ try {
 }
 
 function faultsOf(names: readonly string[]): Fault[] {
-  const wanted = names.length > 0 ? names : Object.keys(FOLDERS);
+  const wanted = names.length > 0 ? names : Object.keys(MUTANTS);
   return wanted.flatMap((folder) => {
-    const mutants = FOLDERS[folder];
+    const mutants = MUTANTS[folder];
     if (!mutants) {
-      throw new CannotCheck(`no mutants for ${folder}; there are ${Object.keys(FOLDERS).join()}`);
+      throw new CannotCheck(`no mutants for ${folder}; there are ${Object.keys(MUTANTS).join()}`);
     }
     return mutants.map((mutant) => ({ mutant, folder, path: `src/${folder}/${mutant.file}` }));
   });

@@ -316,8 +316,8 @@ export const WORKQUEUE: readonly Mutant[] = [
   {
     file: 'worker-pool.ts',
     fault: 'a planned run loses its priority',
-    find: "{ afterMs: ending.ms, priority, cause: 'requeued as planned' }",
-    put: "{ afterMs: ending.ms, cause: 'requeued as planned' }",
+    find: '{ afterMs: ending.ms, priority, cause: planned(ending.reason) }',
+    put: '{ afterMs: ending.ms, cause: planned(ending.reason) }',
   },
   {
     file: 'worker-pool.ts',
@@ -328,8 +328,8 @@ export const WORKQUEUE: readonly Mutant[] = [
   {
     file: 'worker-pool.ts',
     fault: 'a postponed run loses what it was to run for',
-    find: 'const cause = [...causes, reason',
-    put: 'const cause = [reason',
+    find: 'const cause = [...causes, { text',
+    put: 'const cause = [{ text',
   },
   {
     file: 'worker-pool.ts',
