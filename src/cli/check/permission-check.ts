@@ -5,8 +5,15 @@ import type { Client } from '../../client/client.ts';
 import { isRecord } from '../../client/json.ts';
 import { errorText } from '../error-text.ts';
 import type { Claim } from './rights.ts';
-import { failed, ok, skipped } from './row.ts';
+import { failed, ok, skipped, warning } from './row.ts';
 import type { Row } from './row.ts';
+
+/**
+ * Nobody sends a request for finalizers: a plugin of admission looks whether who creates a child that
+ * blocks the deletion of its owner has the right to it. Whether the plugin is on, no server tells.
+ */
+const ASKED_BY_ADMISSION =
+  'nothing can be created where OwnerReferencesPermissionEnforcement is on, as in OpenShift';
 
 /** So many questions are asked at once. */
 const AT_ONCE = 10;
@@ -92,10 +99,12 @@ function missingRow(
   const which = name === undefined ? what : `${what} called ${name}`;
   const where = namespace === undefined ? 'in all namespaces' : `in the namespace ${namespace}`;
   const role = namespace === undefined ? 'ClusterRole' : 'Role or ClusterRole';
-  return failed(
-    check,
-    `may not ${verbs.join(', ')} ${which} ${where}`,
+  const detail = `may not ${verbs.join(', ')} ${which} ${where}`;
+  const next = [
     `Add to a ${role} of this user: ${missingRule(first, verbs)}`,
     `See: ${canI({ ...first, user })}`,
-  );
+  ];
+  return subresource === 'finalizers'
+    ? warning(check, `${detail}: ${ASKED_BY_ADMISSION}`, ...next)
+    : failed(check, detail, ...next);
 }

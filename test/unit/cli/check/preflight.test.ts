@@ -6,6 +6,7 @@ import { COUNTS } from '../../../../src/api/generated/count.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { preflight } from '../../../../src/cli/check/preflight.ts';
 import type { PreflightPlan } from '../../../../src/cli/check/preflight.ts';
+import { isWell } from '../../../../src/cli/check/row.ts';
 import type { Row } from '../../../../src/cli/check/row.ts';
 import { ServerClock } from '../../../../src/cli/check/server-clock.ts';
 import { readDeployed } from '../../../../src/cli/manifests/deployed.ts';
@@ -44,6 +45,11 @@ describe('a look at all that the controllers need', () => {
           token: 'poor',
           name: 'poor',
           rules: ROLES.map(withoutCreate),
+        },
+        {
+          token: 'plain',
+          name: 'plain',
+          rules: ROLES.filter(({ resources }) => !resources.includes('counts/finalizers')),
         },
       ],
     });
@@ -213,6 +219,19 @@ describe('a look at all that the controllers need', () => {
         'may not create subjectaccessreviews of authorization.k8s.io in all namespaces',
       ],
     );
+  });
+
+  it('warns of a right that only a plugin of admission asks for', async () => {
+    await install();
+    const rows = await look({}, 'plain');
+    const { result, detail, next } = row(rows, 'rights of count');
+    assert.equal(result, 'warning');
+    assert.match(
+      detail,
+      /^may not update counts\/finalizers of demo\.mark8s\.io .*where OwnerReferencesPermissionEnforcement is on/,
+    );
+    assert.match(next?.[0] ?? '', /^Add to a ClusterRole of this user: .*counts\/finalizers/);
+    assert.ok(isWell(rows), told(rows).join());
   });
 
   it('asks about the Leases of this installation, by their names', async () => {
