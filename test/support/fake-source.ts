@@ -250,6 +250,8 @@ class FakeStream implements WatchStream<Thing> {
   readonly #clock: Clock;
   readonly #onEnd: (stream: FakeStream) => void;
   readonly #events: WatchEvent<Thing>[] = [];
+  /** So many of them were given away. */
+  #taken = 0;
   #arrival = new Deferred();
   #severed = false;
   #ended = false;
@@ -260,7 +262,7 @@ class FakeStream implements WatchStream<Thing> {
     this.#onEnd = onEnd;
     this.lastByteMs = clock.monotonic();
     signal?.addEventListener('abort', () => {
-      this.#events.length = 0;
+      this.#forget();
       this.end();
     });
   }
@@ -287,15 +289,23 @@ class FakeStream implements WatchStream<Thing> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<WatchEvent<Thing>, void> {
     for (;;) {
-      const event = this.#events.shift();
-      if (event) yield event;
-      else if (this.#error) throw this.#error;
+      const event = this.#events[this.#taken];
+      if (event) {
+        this.#taken++;
+        yield event;
+      } else if (this.#error) throw this.#error;
       else if (this.#ended) return;
       else {
+        this.#forget();
         await this.#arrival.promise;
         this.#arrival = new Deferred();
       }
     }
+  }
+
+  #forget(): void {
+    this.#events.length = 0;
+    this.#taken = 0;
   }
 }
 

@@ -6,6 +6,7 @@ import { createLogger } from '../../../../src/cli/logs/logging.ts';
 import { preciseNow } from '../../../../src/cli/logs/precise-now.ts';
 import { parseVModule } from '../../../../src/cli/logs/vmodule.ts';
 import type { Logger } from '../../../../src/util/logger.ts';
+import { COMPILE_CACHE } from '../../../support/compile-cache.ts';
 
 const OPTIONS: LoggingOptions = {
   format: 'text',
@@ -170,7 +171,11 @@ describe('JSON', () => {
         log.error(undefined, 'two');
         process.exit(3);`;
       const args = ['--input-type=module', '--eval', program];
-      const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+      const env = { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE };
+      const { stdout, stderr, status } = spawnSync(process.execPath, args, {
+        encoding: 'utf8',
+        env,
+      });
       assert.equal(status, 3, stderr);
       const said = (text: string) => text.match(/"msg":|"heldBack":1/g) ?? [];
       return [said(stdout).length, said(stderr).length];
