@@ -2,7 +2,8 @@
  * The test kit: a Kubernetes API server in this process, the controllers of a cluster, and a clock
  * moved by hand. Give `HttpClient` the server's `handler`, and no socket is opened.
  */
-export type { ApiUser, PolicyRule } from './apiserver/access.ts';
+export type { ApiUser } from './apiserver/access.ts';
+export type { PolicyRule } from './apiserver/policy-rule.ts';
 export { ApiServer } from './apiserver/api-server.ts';
 export type { ApiServerOptions, Listening, ListenOptions } from './apiserver/api-server.ts';
 export { ConnectionReset, Faults } from './apiserver/faults.ts';

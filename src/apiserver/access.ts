@@ -1,24 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { HttpRequest } from '../util/http.ts';
+import type { Action, PolicyRule } from './policy-rule.ts';
+import { covers } from './policy-rule.ts';
 import type { RequestInfo } from './request-info.ts';
-
-/** Who sends a request, as tokens tell it. */
-export interface User {
-  readonly name: string;
-  readonly groups: readonly string[];
-}
-
-/** What a user may do, as a ClusterRole's rule says it: `*` stands for everything. */
-export interface PolicyRule {
-  readonly verbs: readonly string[];
-  readonly apiGroups?: readonly string[];
-  /** `pods`, `pods/log`, or `*`+`/scale` for that of every resource. */
-  readonly resources?: readonly string[];
-  /** Empty or absent: any name, and none. */
-  readonly resourceNames?: readonly string[];
-  /** Paths that are no resource's: `/metrics`, or all that begin so: `/debug/*`. */
-  readonly nonResourceURLs?: readonly string[];
-}
+import type { User } from './user.ts';
+import { ADMIN, AUTHENTICATED, MASTERS, UNAUTHENTICATED } from './user.ts';
 
 /** Somebody who may enter besides the administrator. */
 export interface ApiUser {
@@ -38,34 +24,6 @@ export interface ApiUser {
    */
   readonly rules?: readonly PolicyRule[];
 }
-
-/** What is to be allowed. */
-export type Action =
-  | {
-      readonly kind: 'resource';
-      readonly verb: string;
-      /** Empty for the core group. */
-      readonly group: string;
-      /** Plural name. */
-      readonly resource: string;
-      readonly subresource: string;
-      /** Empty: none, or all. */
-      readonly namespace: string;
-      readonly name: string;
-    }
-  | { readonly kind: 'path'; readonly verb: string; readonly path: string };
-
-const AUTHENTICATED = 'system:authenticated';
-const UNAUTHENTICATED = 'system:unauthenticated';
-
-/** Members may do everything, whatever else is said. */
-const MASTERS = 'system:masters';
-
-/** Whose token the server made. */
-export const ADMIN: User = { name: 'admin', groups: [MASTERS, AUTHENTICATED] };
-
-/** Whoever sends no token. */
-export const ANONYMOUS: User = { name: 'system:anonymous', groups: [UNAUTHENTICATED] };
 
 const EVERYTHING: readonly PolicyRule[] = [
   { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
@@ -141,45 +99,6 @@ export function actionOf({ method, path }: HttpRequest, info: RequestInfo | unde
   const isNamespace = group === '' && resource === 'namespaces';
   const namespace = info.namespace ?? (isNamespace ? name : '');
   return { kind: 'resource', verb, group, resource, subresource, namespace, name };
-}
-
-/** Whom somebody else is to be taken for: as in any cluster, whoever may impersonate says so. */
-export function impersonated({ headers }: HttpRequest): User | undefined {
-  const name = headers['impersonate-user'];
-  if (!name) return undefined;
-  const given = (headers['impersonate-group'] ?? '').split(',').map((group) => group.trim());
-  const groups = given.filter(Boolean);
-  if (name === ANONYMOUS.name) return { name, groups: [...groups, UNAUTHENTICATED] };
-  const [, namespace] = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name) ?? [];
-  if (namespace !== undefined && groups.length === 0) {
-    groups.push('system:serviceaccounts', `system:serviceaccounts:${namespace}`);
-  }
-  return { name, groups: [...groups, AUTHENTICATED] };
-}
-
-/** Whether a rule is about an action, as RBAC decides it. */
-export function covers(rule: PolicyRule, action: Action): boolean {
-  if (!includes(rule.verbs, action.verb)) return false;
-  if (action.kind === 'path') return coversPath(rule.nonResourceURLs ?? [], action.path);
-  const { resource, subresource, name } = action;
-  const { apiGroups = [], resources = [], resourceNames = [] } = rule;
-  const full = subresource ? `${resource}/${subresource}` : resource;
-  return (
-    includes(apiGroups, action.group) &&
-    (includes(resources, full) || (subresource !== '' && resources.includes(`*/${subresource}`))) &&
-    (resourceNames.length === 0 || resourceNames.includes(name))
-  );
-}
-
-function coversPath(patterns: readonly string[], path: string): boolean {
-  return patterns.some(
-    (pattern) =>
-      pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.slice(0, -1))),
-  );
-}
-
-function includes(granted: readonly string[], asked: string): boolean {
-  return granted.includes('*') || granted.includes(asked);
 }
 
 /** Looking a hash up says nothing of how much of a token was right. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../util/clock.ts';
 import type { HttpHandler, HttpRequest } from '../util/http.ts';
-import type { Access, User } from './access.ts';
+import type { Access } from './access.ts';
+import type { User } from './user.ts';
 import type { Representation } from './negotiation.ts';
 import type { ObjectStore } from './object-store.ts';
 import type { Registry } from './registry.ts';

@@ -1,7 +1,9 @@
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
-import type { Action, User } from './access.ts';
-import { ADMIN, ANONYMOUS, actionOf, impersonated } from './access.ts';
+import type { Action } from './policy-rule.ts';
+import type { User } from './user.ts';
+import { actionOf } from './access.ts';
+import { ADMIN, ANONYMOUS, impersonated } from './user.ts';
 import type { Backend } from './call.ts';
 import { discover } from './discovery.ts';
 import type { FaultPlan, Faults } from './faults.ts';

@@ -1,5 +1,6 @@
 import type { DeepReadonly, ObjectMeta } from '../api/object.ts';
-import type { Access, User } from './access.ts';
+import type { Access } from './access.ts';
+import type { User } from './user.ts';
 import type { FieldError } from './schema/field-error.ts';
 import type { JsonSchema } from './schema/json-schema.ts';
 

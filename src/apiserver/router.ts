@@ -1,5 +1,5 @@
 import type { HttpRequest } from '../util/http.ts';
-import type { User } from './access.ts';
+import type { User } from './user.ts';
 import type { Answer, Backend, Call } from './call.ts';
 import { negotiate, represent } from './negotiation.ts';
 import { create } from './operations/create.ts';

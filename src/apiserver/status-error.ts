@@ -1,6 +1,7 @@
 import type { Resource } from '../api/resource.ts';
 import { groupResourceOf } from '../api/resource.ts';
-import type { Action, User } from './access.ts';
+import type { Action } from './policy-rule.ts';
+import type { User } from './user.ts';
 import type { Status, StatusCause, StatusDetails } from '../api/status.ts';
 import { goQuote } from '../util/go-quote.ts';
 import type { FieldError } from './schema/field-error.ts';

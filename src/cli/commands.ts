@@ -177,7 +177,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     examples: [['completion bash >/etc/bash_completion.d/crd-controller', 'For every new bash']],
     run: async (_, world, operands) => {
       const { completion } = await import('./commands/completion.ts');
-      return completion(operands, world);
+      return completion(operands, COMMANDS, world);
     },
   }),
   command({

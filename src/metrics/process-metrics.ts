@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 import { collectDefaultMetrics, Gauge } from 'prom-client';
-import type { Registry } from './registry.ts';
+import type { Registry } from 'prom-client';
 
 /**
  * The process's and Node's own metrics (`process_*`, `nodejs_*`), and how much heap there may be: used

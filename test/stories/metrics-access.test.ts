@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { after, before, describe, it } from 'node:test';
 import { isApiError } from '../../src/api/api-error.ts';
-import type { PolicyRule } from '../../src/apiserver/access.ts';
+import type { PolicyRule } from '../../src/apiserver/policy-rule.ts';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import { daemon } from '../../src/cli/daemon.ts';
 import { servingCertificate } from '../../src/cli/serving/endpoints.ts';

@@ -1,5 +1,5 @@
 import { timestamp } from '../../api/conditions.ts';
-import type { User } from '../access.ts';
+import type { User } from '../user.ts';
 import type { ResourceDefinition, ReviewContext, StoredObject } from '../resource-definition.ts';
 import { badRequest } from '../status-error.ts';
 import { builtin } from './definition.ts';

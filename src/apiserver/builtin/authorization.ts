@@ -1,4 +1,5 @@
-import type { Action, PolicyRule, User } from '../access.ts';
+import type { Action, PolicyRule } from '../policy-rule.ts';
+import type { User } from '../user.ts';
 import type { ResourceDefinition, ReviewContext, StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { badRequest, invalid } from '../status-error.ts';

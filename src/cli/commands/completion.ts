@@ -1,7 +1,6 @@
 import { CONTROLLERS } from '../../controllers/registry.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import type { World } from '../command.ts';
-import { COMMANDS } from '../commands.ts';
+import type { Command, World } from '../command.ts';
 import { bashCompletion } from '../completion/bash.ts';
 import { fishCompletion } from '../completion/fish.ts';
 import { completionModel } from '../completion/model.ts';
@@ -16,13 +15,14 @@ const SHELLS: ReadonlyMap<string, (model: CompletionModel) => string> = new Map(
 ]);
 
 /**
- * Prints a script that completes this command line in a shell. It knows all there is to know: the
+ * Prints a script that completes `commands` and their flags in a shell. It knows all there is to know: the
  * shell never has to run the program, as it would for what yargs can print, at each press of a key.
  *
  * @throws {UsageError} if it is not said for which shell, or there is none for that one
  */
 export async function completion(
   [shell, ...rest]: readonly string[],
+  commands: readonly [Command, ...Command[]],
   { print }: Pick<World, 'print'>,
 ): Promise<number> {
   const shells = [...SHELLS.keys()].join(', ');
@@ -32,6 +32,6 @@ export async function completion(
   if (!script) {
     throw new UsageError(`there is no completion for ${goQuote(shell)}: there is for ${shells}`);
   }
-  print(script(completionModel('crd-controller', COMMANDS, [...CONTROLLERS.keys()])));
+  print(script(completionModel('crd-controller', commands, [...CONTROLLERS.keys()])));
   return EXIT_OK;
 }

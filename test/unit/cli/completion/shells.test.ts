@@ -11,7 +11,7 @@ import { CONTROLLERS } from '../../../../src/controllers/registry.ts';
 
 async function scriptFor(shell: string): Promise<string> {
   let text = '';
-  await completion([shell], { print: (line) => (text += `${line}\n`) });
+  await completion([shell], COMMANDS, { print: (line) => (text += `${line}\n`) });
   return text;
 }
 
@@ -210,7 +210,7 @@ for (const [operands, message] of [
   [['bash', 'zsh'], 'completion takes one shell'],
 ] as const) {
   test(`completion ${operands.join(' ')} is refused`, async () => {
-    await assert.rejects(completion(operands, { print: () => {} }), {
+    await assert.rejects(completion(operands, COMMANDS, { print: () => {} }), {
       name: 'UsageError',
       message,
     });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Action, PolicyRule } from '../../../src/apiserver/access.ts';
-import { covers } from '../../../src/apiserver/access.ts';
+import type { Action, PolicyRule } from '../../../src/apiserver/policy-rule.ts';
+import { covers } from '../../../src/apiserver/policy-rule.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import type { HttpRequest } from '../../../src/util/http.ts';
 import { CONFIG_MAPS } from './api-client.ts';
