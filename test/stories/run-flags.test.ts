@@ -57,9 +57,10 @@ describe('given the program, an API server with Counts, and', () => {
   });
 
   it('--once --dry-run: it says what it would do, does nothing, and exits with 1', async () => {
-    const { code, said } = await run('--dry-run', '--leader-elect');
+    const { code, said } = await run('--dry-run', '--leader-elect', '-v=2');
     assert.equal(code, 1, said);
     assert.equal(said.match(/"Dry run".* would="create" resource="pods"/g)?.length, 8);
+    assert.equal(said.match(/"Created Pod" dryRun=true /g)?.length, 8);
     const requests = ours();
     assert.ok(!requests.some(({ info }) => info?.resource === 'leases'));
     const writes = requests.filter(({ method }) => method !== 'GET');

@@ -78,7 +78,8 @@ export async function runController(
     {
       client,
       clock,
-      log,
+      // "Created Pod" would otherwise be a lie.
+      log: config.isDryRun ? log.with({ dryRun: true }) : log,
       metrics: { metrics, expose: () => expose(registry) },
       random: Math.random,
       host,
