@@ -18,10 +18,16 @@ export interface ParsedFlags<O extends Options> {
 export function flagForms(options: Options): FlagForm[] {
   return Object.entries(options).map(([name, { aliases = [], type }]) => ({
     name,
-    aliases,
+    aliases: [...aliases, ...otherSpellings(name)],
     isBoolean: type === 'boolean',
     isList: type === 'list' || type === 'switches',
   }));
+}
+
+/** kube-controller-manager says `--leader-elect-lease-duration`; cert-manager and Flux say it otherwise. */
+function otherSpellings(name: string): readonly string[] {
+  const [, which] = /^leader-elect-(.*)$/.exec(name) ?? [];
+  return which === undefined ? [] : [`leader-election-${which}`];
 }
 
 /** A value that somebody has given to an option. */

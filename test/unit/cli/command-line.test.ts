@@ -46,3 +46,12 @@ test('a name that no command has is refused, with the one that was meant', async
   }
   assert.match((await run('aply')).stderr, /did you mean apply\?/);
 });
+
+test('flags of leader election may be spelled as cert-manager and Flux do', async () => {
+  const times = ['--leader-elect', '--leader-election-lease-duration=5s'];
+  const { code, stderr } = await run(...times, '-leader_election_renew_deadline', '6s');
+  assert.equal(code, 2);
+  assert.match(stderr, /--leader-elect-lease-duration must exceed .*: got 5s and 6s/);
+  const { stdout } = await run('--leader-election-retry-period=1s', '--help');
+  assert.doesNotMatch(stdout, /leader-election-/, 'one spelling is shown');
+});
