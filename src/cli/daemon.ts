@@ -24,6 +24,7 @@ import { EventBroadcaster } from '../record/event-broadcaster.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
+import { profilingOf } from './serving/profiling.ts';
 import { debugFlags, endpoints } from './serving/endpoints.ts';
 import type { EndpointRoutes, SecureServing } from './serving/endpoints.ts';
 import type { LeadershipDeps } from './leadership.ts';
@@ -69,7 +70,7 @@ export type DaemonConfig = Pick<
   | 'metricsBindAddress'
   | 'debugBindAddress'
 > &
-  Partial<Pick<RunConfig, 'labelSelector' | 'features' | 'serving'>>;
+  Partial<Pick<RunConfig, 'labelSelector' | 'features' | 'profilerAddress' | 'serving'>>;
 
 /**
  * Parts of the time to stop: for runs in flight before they are told to hurry, and at most for the
@@ -141,6 +142,11 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
         redact: redactText,
       }),
     ]);
+  const { profilerAddress } = config;
+  const profiling =
+    profilerAddress === undefined
+      ? undefined
+      : profilingOf({ clock, log: log.named('profiler') }, profilerAddress);
   const { metrics: exposed } = deps;
   const scrape = exposed && { metrics: () => exposed.expose() };
   const routes: EndpointRoutes = {
@@ -152,6 +158,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
       ...scrape,
       ...(deps.logLevel && { settings: debugFlags(deps.logLevel) }),
     },
+    profiling: profiling && { downloads: profiling.downloads },
   };
   const manager = new Manager(
     { clock, log },
@@ -159,6 +166,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
   )
     .add('servers', ...endpoints({ clock, log, routes, secure: deps.secure }, config))
     .add('servers', ...(config.healthProbeBindAddress ? [heartbeat] : []))
+    .add('servers', ...(profiling ? [profiling.profiler] : []))
     .add('servers', greeting(client, log))
     .add('caches', informers)
     .add('events', events);

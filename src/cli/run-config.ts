@@ -9,7 +9,7 @@ import { goQuote } from '../util/go-quote.ts';
 import type { OptionValues } from './flags/option.ts';
 import type { RUN_OPTIONS } from './flags/run-options.ts';
 import type { ServingConfig } from './serving/serving-config.ts';
-import { servingConfig } from './serving/serving-config.ts';
+import { profilerAddress, servingConfig } from './serving/serving-config.ts';
 
 /** What the daemon runs on: every flag checked, in the units of the program, and frozen. */
 export interface RunConfig {
@@ -41,6 +41,8 @@ export interface RunConfig {
   readonly metricsBindAddress: string | undefined;
   /** `HOST:PORT` or `:PORT`; absent: no server, and no history of runs. */
   readonly debugBindAddress?: string | undefined;
+  /** `HOST:PORT` or `:PORT`; absent: no server, and no samples. */
+  readonly profilerAddress?: string | undefined;
   readonly serving: ServingConfig;
   /** The flags that are not at their default, as text, secrets masked: for the log. */
   readonly changedFlags: Readonly<Record<string, string>>;
@@ -112,6 +114,7 @@ export function runConfig(
     healthProbeBindAddress: values['health-probe-bind-address'],
     metricsBindAddress: values['metrics-bind-address'],
     debugBindAddress: values['debug-bind-address'],
+    profilerAddress: profilerAddress(values),
     serving: servingConfig(values),
     changedFlags: changed,
   };

@@ -5,6 +5,8 @@ import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse } from 
 import { createServer as createHttpsServer } from 'node:https';
 import type { Server as HttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { SecureContextOptions, SecureVersion } from 'node:tls';
 import type { Exposition } from '../metrics/registry.ts';
 import type { Logger } from '../util/logger.ts';
@@ -12,10 +14,11 @@ import { runAll } from '../util/run-all.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { Certificate } from '../util/x509.ts';
 import { formatAddress, parseBindAddress } from './bind-address.ts';
-import type { Pages } from './page.ts';
 import type { RequestGuard } from './delegated-access.ts';
+import type { Downloads } from './download.ts';
 import type { HealthCheck } from './health-probe.ts';
 import { probeAnswer } from './health-probe.ts';
+import type { Pages } from './page.ts';
 import type { CertificateSource } from './serving-certificate.ts';
 import type { Settings } from './settings.ts';
 import { LONGEST_SETTING, settingAnswer } from './settings.ts';
@@ -29,6 +32,8 @@ export interface HttpServerRoutes {
   readonly metrics?: () => Promise<Exposition>;
   /** Answered at their own paths: `/debug/queues`. */
   readonly pages?: Pages;
+  /** Answered at their own paths, with GET alone: `/debug/pprof/profile`. */
+  readonly downloads?: Downloads;
   /** Read with GET, changed with PUT at their own paths: `/debug/flags/v`. */
   readonly settings?: Settings;
 }
@@ -82,7 +87,8 @@ type Outgoing = ServerResponse | Http2ServerResponse;
 interface Answer {
   readonly status: number;
   readonly contentType?: string;
-  readonly body: string;
+  readonly body: string | Readable;
+  readonly fileName?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -151,22 +157,37 @@ export class HttpServer implements Runnable {
 
   /** Never rejects: what cannot be answered is logged. */
   async #exchange(request: Incoming, response: Outgoing, signal: AbortSignal): Promise<void> {
+    const gone = new AbortController();
+    // Also when the server stops: it closes all connections.
+    response.once('close', () => gone.abort());
     let answer: Answer;
     try {
-      answer = await this.#answer(request, signal);
+      answer = await this.#answer(request, signal, gone.signal);
     } catch (error) {
       this.#log.error(error, 'Could not answer a request', { server: this.name });
       answer = { status: 500, body: 'internal error\n' };
     }
-    const { status, contentType = PLAIN_TEXT, body, headers = {} } = answer;
+    const { status, contentType = PLAIN_TEXT, body, fileName, headers = {} } = answer;
     response.statusCode = status;
     response.setHeader('content-type', contentType);
     response.setHeader('x-content-type-options', 'nosniff');
+    if (fileName !== undefined) {
+      response.setHeader('content-disposition', `attachment; filename="${fileName}"`);
+    }
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    response.end(body);
+    if (typeof body === 'string') response.end(body);
+    else await this.#stream(body, response);
   }
 
-  async #answer(request: Incoming, signal: AbortSignal): Promise<Answer> {
+  async #stream(body: Readable, response: Outgoing): Promise<void> {
+    try {
+      await pipeline(body, response);
+    } catch (error) {
+      this.#log.v(2).info('An answer broke off', { server: this.name, err: error });
+    }
+  }
+
+  async #answer(request: Incoming, signal: AbortSignal, gone: AbortSignal): Promise<Answer> {
     const { method = '' } = request;
     const [path = '', query = ''] = (request.url ?? '').split('?', 2);
     const [, probe = '', only, ...more] = path.split('/');
@@ -179,7 +200,7 @@ export class HttpServer implements Runnable {
     const { authorization } = request.headers;
     const verdict = await this.#options.guard?.judge({ method, path, authorization, signal });
     if (verdict && !verdict.allowed) return refusal(verdict.status, verdict.why);
-    const { metrics, pages, settings } = this.#options.routes;
+    const { metrics, pages, downloads, settings } = this.#options.routes;
     const setting = settings?.get(path);
     if (setting && method === 'PUT') {
       const text = await textOf(request, LONGEST_SETTING);
@@ -189,6 +210,13 @@ export class HttpServer implements Runnable {
     if (setting) return { status: 200, body: setting.get() };
     const page = pages?.get(path);
     if (page) return page(new URLSearchParams(query));
+    const download = downloads?.get(path);
+    if (download && method !== 'GET') return NOT_ALLOWED;
+    if (download) {
+      // HTTP/2 has its own name for it.
+      const host = String(request.headers.host ?? request.headers[':authority'] ?? '');
+      return download({ query: new URLSearchParams(query), host, signal: gone });
+    }
     if (!metrics || path !== '/metrics') return NOT_FOUND;
     const { contentType, text } = await metrics();
     return { status: 200, contentType, body: text };

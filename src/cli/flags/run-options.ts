@@ -151,6 +151,16 @@ export const RUN_OPTIONS = {
     help: 'Where /debug/ is served, as in "127.0.0.1:6060"; beyond this machine over TLS, to whom the cluster allows it; "0" is off',
     default: '0',
   }),
+  'enable-profiling': booleanOption({
+    group: 'Endpoints',
+    help: 'Serve CPU and heap profiles of this process at --profiler-address',
+    default: false,
+  }),
+  'profiler-address': bindAddressOption({
+    group: 'Endpoints',
+    help: 'Where --enable-profiling serves /debug/pprof/; beyond this machine over TLS, to whom the cluster allows it, and no heap snapshots',
+    default: '127.0.0.1:6060',
+  }),
   'health-probe-bind-address': bindAddressOption({
     group: 'Endpoints',
     help: 'Where /livez, /readyz and /healthz are served, as in ":8081"; "0" is off',

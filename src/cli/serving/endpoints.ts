@@ -28,6 +28,7 @@ export interface EndpointRoutes {
   readonly health: Pick<HttpServerRoutes, 'livez' | 'readyz'>;
   readonly metrics: Pick<HttpServerRoutes, 'metrics'> | undefined;
   readonly debug: Pick<HttpServerRoutes, 'pages' | 'settings' | 'metrics'> | undefined;
+  readonly profiling?: Pick<HttpServerRoutes, 'downloads'> | undefined;
 }
 
 /** What it takes to serve what is not for everybody. */
@@ -41,7 +42,7 @@ export type EndpointsConfig = Pick<
   RunConfig,
   'healthProbeBindAddress' | 'metricsBindAddress' | 'debugBindAddress'
 > &
-  Partial<Pick<RunConfig, 'serving'>>;
+  Partial<Pick<RunConfig, 'serving' | 'profilerAddress'>>;
 
 /** What is to be served at one address. */
 interface Place {
@@ -54,12 +55,13 @@ const NOT_OURS: ReadonlySet<unknown> = new Set(['EADDRINUSE', 'EADDRNOTAVAIL', '
 
 /**
  * One server for each address: two endpoints may share theirs, and what makes one of them secure then
- * makes both so. Metrics are secure unless they are not to be; what is for debugging is wherever more
- * than this machine can reach it. Probes are for everybody, if need be over TLS.
+ * makes both so. Metrics are secure unless they are not to be; what is for debugging and profiles are
+ * wherever more than this machine can reach them. Probes are for everybody, if need be over TLS.
  */
 export function endpoints(deps: EndpointsDeps, config: EndpointsConfig): Runnable[] {
   const { log, routes } = deps;
-  const { healthProbeBindAddress, metricsBindAddress, debugBindAddress, serving } = config;
+  const { healthProbeBindAddress, metricsBindAddress, serving } = config;
+  const { debugBindAddress, profilerAddress } = config;
   const places = new Map<string, Place>();
   const serve = (
     address: string | undefined,
@@ -75,7 +77,8 @@ export function endpoints(deps: EndpointsDeps, config: EndpointsConfig): Runnabl
   };
   serve(healthProbeBindAddress, routes.health, false);
   serve(metricsBindAddress, routes.metrics, serving?.isMetricsSecure ?? true);
-  serve(debugBindAddress, routes.debug, debugBindAddress ? !isLoopback(debugBindAddress) : false);
+  serve(debugBindAddress, routes.debug, isBeyond(debugBindAddress));
+  serve(profilerAddress, routes.profiling, isBeyond(profilerAddress));
   if (metricsBindAddress && places.get(metricsBindAddress)?.isSecure === false) {
     tellWhoReads(log, metricsBindAddress);
   }
@@ -112,6 +115,11 @@ export function debugFlags(level: LogLevel): Settings {
     },
   };
   return new Map([['/debug/flags/v', verbosity]]);
+}
+
+/** Whether more than this machine can reach it. */
+function isBeyond(address: string | undefined): boolean {
+  return address !== undefined && !isLoopback(address);
 }
 
 function tellWhoReads(log: Logger, address: string): void {

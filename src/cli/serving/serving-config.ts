@@ -26,12 +26,16 @@ export interface CertificatePaths {
 /** @throws {UsageError} if flags contradict each other or name what is not there */
 export function servingConfig(values: OptionValues<typeof RUN_OPTIONS>): ServingConfig {
   const isMetricsSecure = values['metrics-secure'];
-  const debugAddress = values['debug-bind-address'];
-  const isShared = debugAddress !== undefined && debugAddress === values['metrics-bind-address'];
-  if (isShared && !isMetricsSecure && !isLoopback(debugAddress)) {
-    throw new UsageError(
-      `invalid value ${goQuote(debugAddress)} for --debug-bind-address: there, --metrics-secure=false would show it to everybody`,
-    );
+  for (const [flag, address] of [
+    ['--debug-bind-address', values['debug-bind-address']],
+    ['--profiler-address', profilerAddress(values)],
+  ] as const) {
+    const isShared = address !== undefined && address === values['metrics-bind-address'];
+    if (isShared && !isMetricsSecure && !isLoopback(address)) {
+      throw new UsageError(
+        `invalid value ${goQuote(address)} for ${flag}: there, --metrics-secure=false would show it to everybody`,
+      );
+    }
   }
   const folder = values['metrics-cert-path'];
   return Object.freeze({
@@ -48,7 +52,19 @@ export function servingConfig(values: OptionValues<typeof RUN_OPTIONS>): Serving
   });
 }
 
-/** Whether nobody but this machine can reach `HOST:PORT`. */
+/**
+ * Where profiles are served, if they are.
+ *
+ * @throws {UsageError} if they are to be, and nowhere
+ */
+export function profilerAddress(values: OptionValues<typeof RUN_OPTIONS>): string | undefined {
+  if (!values['enable-profiling']) return undefined;
+  const address = values['profiler-address'];
+  if (address === undefined) throw new UsageError('--enable-profiling needs --profiler-address');
+  return address;
+}
+
+/** Whether nobody but this machine can reach `HOST:PORT`, or `HOST`. */
 export function isLoopback(address: string): boolean {
-  return LOOPBACK.test(address.slice(0, address.lastIndexOf(':')));
+  return LOOPBACK.test(address.replace(/:\d+$/, ''));
 }

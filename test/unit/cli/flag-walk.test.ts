@@ -250,9 +250,10 @@ describe('a port that is taken', () => {
   after(() => holder.close());
 
   const endpoints = ['metrics', 'health-probe', 'debug'].map((name) => `--${name}-bind-address`);
-  for (const flag of endpoints) {
+  for (const flag of [...endpoints, '--profiler-address']) {
     test(`is no port for ${flag}`, async () => {
-      const argv = [...CLUSTER, '--metrics-secure=false', '--controllers=count'];
+      const on = flag === '--profiler-address' ? ['--enable-profiling'] : [];
+      const argv = [...CLUSTER, '--metrics-secure=false', '--controllers=count', ...on];
       await assertRefused([...argv, `${flag}=127.0.0.1:${port}`], { named: String(port) });
     });
   }

@@ -39,6 +39,7 @@ test('without any flag, the defaults suit a laptop', () => {
     healthProbeBindAddress: undefined,
     metricsBindAddress: undefined,
     debugBindAddress: undefined,
+    profilerAddress: undefined,
     serving: {
       isMetricsSecure: true,
       certificate: undefined,
@@ -81,6 +82,8 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     '--health-probe-bind-address=:8081',
     '--metrics-bind-address=[::1]:8080',
     '--debug-bind-address=localhost:6060',
+    '--enable-profiling',
+    '--profiler-address=:6061',
     '--metrics-secure=false',
     '--metrics-cert-path=/certs',
     '--metrics-cert-key=key.pem',
@@ -124,6 +127,7 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     healthProbeBindAddress: ':8081',
     metricsBindAddress: '[::1]:8080',
     debugBindAddress: 'localhost:6060',
+    profilerAddress: ':6061',
     serving: {
       isMetricsSecure: false,
       certificate: { certificatePath: '/certs/tls.crt', privateKeyPath: '/certs/key.pem' },
@@ -135,7 +139,7 @@ test('flags arrive in the units of the program, and as text for the log', () => 
   });
   assert.equal(changedFlags['resync-period'], '1h30m');
   assert.equal(changedFlags['as-group'], 'a,b');
-  assert.equal(Object.keys(changedFlags).length, 33);
+  assert.equal(Object.keys(changedFlags).length, 35);
 });
 
 test('it cannot be changed', () => {
@@ -197,6 +201,11 @@ const refused: readonly (readonly [argv: string, message: string])[] = [
     '--debug-bind-address=:6060 --metrics-bind-address=:6060 --metrics-secure=false',
     'invalid value ":6060" for --debug-bind-address: there, --metrics-secure=false would show it to everybody',
   ],
+  [
+    '--enable-profiling --profiler-address=:6060 --metrics-bind-address=:6060 --metrics-secure=false',
+    'invalid value ":6060" for --profiler-address: there, --metrics-secure=false would show it to everybody',
+  ],
+  ['--enable-profiling --profiler-address=0', '--enable-profiling needs --profiler-address'],
   [
     '--tls-min-version=VersionTLS10',
     'invalid value "VersionTLS10" for --tls-min-version: must be "VersionTLS12" or "VersionTLS13"',

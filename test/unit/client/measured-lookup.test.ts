@@ -10,6 +10,7 @@ import { serve } from './server.ts';
 /** Asks `server` for its version, with a resolver that takes its time. */
 async function askedOnce(server: string, { proxyUrl }: { readonly proxyUrl?: string } = {}) {
   const clock = new FakeClock();
+  await clock.advance(1000);
   const resolved: object[] = [];
   const lookup: LookupFunction = (host, { all }, callback) => {
     const takesMs = host === 'slow.test' ? 250 : 7;

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { parseBindAddress } from '../../../src/manager/bind-address.ts';
 import type { RequestGuard } from '../../../src/manager/delegated-access.ts';
+import type { Download, DownloadRequest } from '../../../src/manager/download.ts';
 import { HttpServer } from '../../../src/manager/http-server.ts';
 import type { HttpServerOptions, HttpServerRoutes } from '../../../src/manager/http-server.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
@@ -120,6 +122,35 @@ describe('the HTTP server of probes and metrics', () => {
       assert.equal((await get('/debug/why/more'))[0], 404);
       assert.equal((await get('/debug/why', { method: 'POST', body: 'x' }))[0], 405);
     });
+  });
+
+  it('streams downloads, to be saved, and breaks off where they do', async () => {
+    const asked: string[] = [];
+    const download = ({ query, host, signal }: DownloadRequest): Promise<Download> => {
+      asked.push(`${query.toString()} of ${host.replace(/\d+$/, 'PORT')} ${signal.aborted}`);
+      const body = query.has('broken')
+        ? Readable.from(broken())
+        : Readable.from(['a'.repeat(100_000), 'b']);
+      return Promise.resolve({ status: 200, contentType: 'text/x', body, fileName: 'a.b' });
+    };
+    function* broken() {
+      yield 'begun';
+      throw new Error('It cannot go on');
+    }
+    const { server, ended } = await started({
+      routes: { downloads: new Map([['/debug/heap', download]]) },
+    });
+    const response = await fetch(`http://${server}/debug/heap?x=1`);
+    assert.equal((await response.text()).length, 100_001);
+    const { headers } = response;
+    assert.equal(headers.get('content-type'), 'text/x');
+    assert.equal(headers.get('content-disposition'), 'attachment; filename="a.b"');
+    await assert.rejects(fetch(`http://${server}/debug/heap?broken`).then((it) => it.text()));
+    for (const method of ['HEAD', 'POST']) {
+      assert.equal((await fetch(`http://${server}/debug/heap`, { method })).status, 405);
+    }
+    assert.deepEqual(asked, ['x=1 of 127.0.0.1:PORT false', 'broken= of 127.0.0.1:PORT false']);
+    await ended();
   });
 
   it('reads settings, and changes them', async () => {

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { request } from 'node:https';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';
 import { after, before, describe, it } from 'node:test';
+import type { Download, DownloadRequest } from '../../../src/manager/download.ts';
 import { HttpServer } from '../../../src/manager/http-server.ts';
 import type { ServerTls } from '../../../src/manager/http-server.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
@@ -25,6 +28,14 @@ after(async () => {
 
 const issue = (commonName: string) =>
   authority.issue({ commonName, dnsNames: ['localhost'], usages: 'server' });
+
+/** Says by parts under which name it was asked. */
+const whoAsks = ({ host }: DownloadRequest): Promise<Download> =>
+  Promise.resolve({
+    status: 200,
+    contentType: 'text/plain',
+    body: Readable.from(['asked ', 'as ', host]),
+  });
 
 /** A server whose certificate the test renews. */
 async function serving(tls: Omit<ServerTls, 'certificate'> = {}) {
@@ -49,7 +60,7 @@ async function serving(tls: Omit<ServerTls, 'certificate'> = {}) {
     {
       name: 'metrics',
       bindAddress: '127.0.0.1:0',
-      routes: { livez: [] },
+      routes: { livez: [], downloads: new Map([['/who', whoAsks]]) },
       tls: { ...tls, certificate },
     },
   );
@@ -138,11 +149,13 @@ describe('the server over TLS', () => {
     assert.equal(await ask(await dial(port, { ALPNProtocols: ['http/1.1'] })), 'ok');
     const { certificatePem: ca } = authority;
     const session = connectHttp2(`https://localhost:${port}`, { ca, host: '127.0.0.1' });
-    const stream = session.request({ ':path': '/livez' });
-    const [headers] = (await once(stream, 'response')) as [{ ':status': number }];
-    let text = '';
-    for await (const chunk of stream as AsyncIterable<Uint8Array>) text += Buffer.from(chunk);
-    assert.deepEqual([headers[':status'], text], [200, 'ok']);
+    const answer = async (path: string) => {
+      const stream = session.request({ ':path': path });
+      const [headers] = (await once(stream, 'response')) as [{ ':status': number }];
+      return [headers[':status'], await text(stream)];
+    };
+    assert.deepEqual(await answer('/livez'), [200, 'ok']);
+    assert.deepEqual(await answer('/who'), [200, `asked as localhost:${port}`]);
     session.close();
   });
 

@@ -30,6 +30,7 @@ const ROUTES: EndpointsDeps['routes'] = {
   health: { livez: [], readyz: [] },
   metrics: { metrics: () => Promise.resolve({ contentType: 'text/plain', text: 'up 1\n' }) },
   debug: { pages: new Map() },
+  profiling: { downloads: new Map() },
 };
 
 /** Runs what `config` asks for, and asks for `/livez` and `/metrics` in the clear at the first address. */
@@ -95,8 +96,11 @@ describe('the endpoints of a daemon', () => {
   it('protect what is for debugging where more than this machine can reach it', async () => {
     const here = await asked({ debugBindAddress: HERE, serving: SERVING });
     assert.deepEqual(here.statuses, [404, 404]);
-    const everywhere = await asked({ debugBindAddress: '0.0.0.0:0', serving: INSECURE });
-    assert.deepEqual(everywhere.statuses, ['no plain HTTP', 'no plain HTTP']);
+    assert.deepEqual((await asked({ profilerAddress: HERE })).statuses, [404, 404]);
+    for (const flag of ['debugBindAddress', 'profilerAddress']) {
+      const everywhere = await asked({ [flag]: '0.0.0.0:0', serving: INSECURE });
+      assert.deepEqual(everywhere.statuses, ['no plain HTTP', 'no plain HTTP'], flag);
+    }
   });
 
   it('that share an address are as secure as the most secure of them', async () => {
