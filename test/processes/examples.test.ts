@@ -16,7 +16,7 @@ import { consoleSteps, isAsShown } from '../support/console-blocks.ts';
 import type { ConsoleStep } from '../support/console-blocks.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
-import { findKubectl } from '../support/kubectl.ts';
+import { findKubectl, WITHOUT_COLLECTION } from '../support/kubectl.ts';
 import { Program } from '../support/program.ts';
 import { WireWorld } from '../support/wire-world.ts';
 
@@ -101,6 +101,7 @@ function stageWith(controllers: readonly string[], samples: readonly Sample[]) {
       PATH: [home, process.env['PATH'] ?? ''].join(delimiter),
       HOME: home,
       KUBECONFIG: kubeconfig,
+      ...WITHOUT_COLLECTION,
     });
     const steps = consoleSteps(readFileSync(join(EXAMPLES, example, 'README.md'), 'utf8'));
     assert.ok(steps.length > 5, 'its commands were found');
@@ -131,7 +132,7 @@ class Reader {
     if (LOOKS.test(step.command)) {
       const deadline = performance.now() + 30_000;
       while (!isAsShown(step, printed) && performance.now() < deadline) {
-        await this.#world.pass(100);
+        await this.#world.pass(250);
         printed = await this.#give(step);
       }
     }

@@ -23,6 +23,9 @@ function isExecutable(path: string): boolean {
   }
 }
 
+/** It ends before it has used much memory: collecting garbage would be a quarter of its work. */
+export const WITHOUT_COLLECTION: Readonly<Record<string, string>> = { GOGC: 'off' };
+
 export interface KubectlOptions {
   /** Path of the program. */
   readonly program: string;
@@ -50,7 +53,11 @@ export class Kubectl {
     { stdin, environment = {} }: { stdin?: string; environment?: Record<string, string> } = {},
   ): Program {
     const { program, kubeconfig, namespace } = this.#options;
-    const inherited = { PATH: process.env['PATH'] ?? '', HOME: this.#home };
+    const inherited = {
+      PATH: process.env['PATH'] ?? '',
+      HOME: this.#home,
+      ...WITHOUT_COLLECTION,
+    };
     return new Program(
       program,
       [`--kubeconfig=${kubeconfig}`, `--namespace=${namespace}`, ...args],
