@@ -68,6 +68,7 @@ export async function runController(
   const pass = config.isOnce ? new Pass({ clock, log }, { isDryRun: config.isDryRun }) : undefined;
   log.info('Starting crd-controller', {
     version: `v${version}`,
+    node: process.version,
     server,
     // Without user and password.
     ...(cluster.proxyUrl !== undefined && { proxy: new URL(cluster.proxyUrl).host }),

@@ -116,6 +116,7 @@ export const RUN_OPTIONS = {
     group: 'Leader election',
     help: 'Namespace of the Lease. Without it: that of the service account, or of the context of the kubeconfig',
     default: '',
+    environment: ['POD_NAMESPACE'],
   }),
   shards: integerOption({
     group: 'Leader election',
@@ -135,6 +136,13 @@ export const RUN_OPTIONS = {
     help: 'Requests that may exceed --kube-api-qps for a moment',
     default: 30,
     min: 1,
+  }),
+  'kube-api-content-type': choiceOption({
+    group: 'API client',
+    help: 'What requests and answers are written in: custom resources are JSON, in any cluster',
+    default: 'application/json',
+    choices: ['application/json'],
+    hidden: true,
   }),
   'kube-api-request-timeout': durationOption({
     group: 'API client',

@@ -77,6 +77,7 @@ test('flags arrive in the units of the program, and as text for the log', () => 
     '--shards=3',
     '--kube-api-qps=50',
     '--kube-api-burst=60',
+    '--kube-api-content-type=application/json',
     '--kube-api-request-timeout=0',
     '--graceful-shutdown-timeout=500ms',
     '--health-probe-bind-address=:8081',
@@ -156,6 +157,15 @@ describe('a flag', () => {
     assert.equal(configOf(['--resync-period=1s'], environment).resyncPeriodMs, 1000);
     assert.deepEqual(configOf([], environment).namespaces, ['dev']);
     assert.equal(configOf([], environment).changedFlags['resync-period'], '5m');
+  });
+
+  test('may have a variable that others set anyway: the namespace of the Pod is that of the Lease', () => {
+    const namespaceIn = (environment: Record<string, string>) =>
+      configOf(['--leader-elect'], environment).leaderElection?.namespace;
+    const own = { CRD_CONTROLLER_LEADER_ELECT_RESOURCE_NAMESPACE: 'mine' };
+    assert.equal(namespaceIn({}), undefined);
+    assert.equal(namespaceIn({ POD_NAMESPACE: 'ops' }), 'ops');
+    assert.equal(namespaceIn({ POD_NAMESPACE: 'ops', ...own }), 'mine');
   });
 
   test('that is a list is replaced by the command line, not added to', () => {
@@ -249,6 +259,10 @@ const refusedTerms: readonly (readonly [argv: string, message: string])[] = [
   [
     '--leader-elect-resource-lock=endpoints',
     'invalid value "endpoints" for --leader-elect-resource-lock: must be "leases"',
+  ],
+  [
+    '--kube-api-content-type=application/vnd.kubernetes.protobuf',
+    'invalid value "application/vnd.kubernetes.protobuf" for --kube-api-content-type: must be "application/json"',
   ],
   [
     '--leader-elect-resource-name=My/Lease',
