@@ -1,4 +1,4 @@
-# docker build -t crd-controller .        (hack/image/build.sh says what it was built from as well)
+# docker build -t crd-controller:0.1.0 .       (hack/image/build.sh says what it was built from as well)
 #
 # Both images can be chosen, by --build-arg BUILD_IMAGE= and RUNTIME_IMAGE=: any with a recent Node.js
 # 24 will do, also distroless ones without a shell. Pin what you deploy by digest.
