@@ -185,6 +185,7 @@ describe(
           metricsBindAddress: '127.0.0.1:0',
           // Beyond this machine, if it is let.
           debugBindAddress: '0.0.0.0:0',
+          profilerAddress: '0.0.0.0:0',
           serving,
         },
       );
@@ -267,6 +268,18 @@ describe(
         status: 400,
         text: 'failed set klog.logging.verbosity four: strconv.ParseInt: parsing "four": invalid syntax',
       });
+    });
+
+    it('profiles are as well, and heap snapshots are for nobody there', async () => {
+      const { tokens } = cluster;
+      assert.equal((await debug('/debug/pprof/heap', undefined)).status, 401);
+      assert.equal((await debug('/debug/pprof/heap', tokens.prometheus)).status, 403);
+      const { status, text } = await debug('/debug/pprof/heap', tokens.debugger);
+      assert.equal(status, 200, text);
+      assert.ok('head' in JSON.parse(text));
+      const snapshot = await debug('/debug/heapsnapshot', tokens.debugger);
+      assert.equal(snapshot.status, 403);
+      assert.match(snapshot.text, /^Secrets can be read in a heap snapshot: /);
     });
 
     it('no token is in the log', () => {
