@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -65,7 +63,7 @@ describe('the command line', { concurrency: 2 }, () => {
   });
 });
 
-describe('serve', { concurrency: 2 }, () => {
+describe('serve', () => {
   test('prints the export line, and SIGTERM ends it with 0 and removes its temporary file', async () => {
     const program = crdController(['serve', '--no-cluster-controllers']);
     await program.printed(/export KUBECONFIG=\S+\n/);
@@ -75,26 +73,6 @@ describe('serve', { concurrency: 2 }, () => {
     const { code } = await program.ended();
     assert.equal(code, 0);
     assert.ok(!existsSync(path));
-  });
-
-  test('leaves a file that is not its own alone', async (context) => {
-    const file = join(folderFor(context), 'config');
-    writeFileSync(file, 'mine');
-    const { code, stderr } = await run('serve', `--write-kubeconfig=${file}`);
-    assert.equal(code, 2);
-    assert.match(stderr, /^Error: .* exists and was not written by crd-controller/);
-    assert.equal(readFileSync(file, 'utf8'), 'mine');
-  });
-
-  test('says that a port is in use', async (context) => {
-    const holder = createServer().listen(0, '127.0.0.1');
-    await once(holder, 'listening');
-    context.after(() => holder.close());
-    const address = holder.address();
-    assert.ok(address && typeof address === 'object');
-    const { code, stderr } = await run('serve', `--port=${address.port}`);
-    assert.equal(code, 2);
-    assert.match(stderr, new RegExp(`^Error: Port ${address.port} on 127\\.0\\.0\\.1 is in use`));
   });
 });
 

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { ApiServer } from '../../src/apiserver/api-server.ts';
+import { commandLine } from '../../src/cli/command-line.ts';
+
+/** What a command cannot begin with. That its exit code becomes the process's: test/processes. */
+describe('given somebody who starts the program where it cannot run', () => {
+  let folder: string;
+
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'refusals-'));
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  const run = async (...argv: readonly string[]) => {
+    const said = { stdout: '', stderr: '' };
+    const warn = (text: string) => (said.stderr += `${text}\n`);
+    const code = await commandLine(
+      argv,
+      { HOME: '/nonexistent' },
+      {
+        print: (text) => (said.stdout += `${text}\n`),
+        warn,
+        colour: false,
+        logging: { write: (line) => (said.stderr += line), now: Date.now, pid: 1 },
+      },
+    );
+    assert.doesNotMatch(said.stderr, /^\s+at .*:\d+:\d+/m);
+    return { code, ...said };
+  };
+
+  it('a kubeconfig that is none is one line and exit code 2', async () => {
+    const complaint = async (text: string) => {
+      const file = join(folder, 'config');
+      writeFileSync(file, text, { mode: 0o600 });
+      const { code, stdout, stderr } = await run(`--kubeconfig=${file}`);
+      assert.equal(code, 2, stderr);
+      assert.equal(stdout, '');
+      assert.match(stderr, /^Error: [^\n]+\n$/);
+      assert.ok(stderr.includes(file), stderr);
+      return stderr;
+    };
+    assert.match(await complaint('clusters: [\n'), /is malformed: line \d+, column \d+/);
+    assert.match(await complaint('hello'), /is not a kubeconfig/);
+    assert.match(await complaint('{"kind":"Config"}'), /no context is chosen/);
+    const nothing = await run();
+    assert.equal(nothing.code, 2);
+    assert.match(nothing.stderr, /^Error: No cluster is configured: .*crd-controller serve\.\n$/);
+  });
+
+  it('an address for probes that is in use is told, and ends the daemon with 2', async () => {
+    const server = new ApiServer();
+    const listening = await server.listen();
+    const file = join(folder, 'kubeconfig');
+    writeFileSync(file, JSON.stringify(listening.kubeconfig()), { mode: 0o600 });
+    const address = `127.0.0.1:${listening.port}`;
+    const { code, stderr } = await run(
+      `--kubeconfig=${file}`,
+      `--health-probe-bind-address=${address}`,
+    );
+    await server.close();
+    assert.equal(code, 2);
+    assert.match(stderr, new RegExp(`\nError: .*${address.replaceAll('.', '\\.')}.*in use`));
+  });
+
+  it('serve leaves a file that is not its own alone', async () => {
+    const file = join(folder, 'mine');
+    writeFileSync(file, 'mine');
+    const { code, stderr } = await run('serve', `--write-kubeconfig=${file}`);
+    assert.equal(code, 2);
+    assert.match(stderr, /^Error: .* exists and was not written by crd-controller/);
+    assert.equal(readFileSync(file, 'utf8'), 'mine');
+  });
+
+  it('serve says that a port is in use', async (context) => {
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    context.after(() => holder.close());
+    const { port } = holder.address() as AddressInfo;
+    const { code, stderr } = await run('serve', `--port=${port}`);
+    assert.equal(code, 2);
+    assert.match(stderr, new RegExp(`^Error: Port ${port} on 127\\.0\\.0\\.1 is in use`));
+  });
+});
