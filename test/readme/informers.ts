@@ -25,13 +25,13 @@ const nodes = informers.for(NODES, { metadataOnly: true });
 
 const seat = pods.addHandler(
   { onAdd: ({ metadata }) => console.log(metadata.name, 'runs'), onDelete: () => {} },
-  // It hears of a Pod when it begins to run, and when it ceases to.
+  // It hears of a Pod when it begins to run, and when it ceases to; until `seat.remove()`.
   { filter: ({ status }) => status?.phase === 'Running', resyncPeriodMs: 600_000 },
 );
 
 const stop = AbortSignal.timeout(60_000);
 const running = informers.run(stop);
-await seat.synced;
+await informers.synced; // The caches are filled,
+await seat.synced; // and the handler has heard of all that there was.
 console.log(nodes.lister.size, pods.lister.byIndex('node', 'node-1').length);
-seat.remove();
 await running;
