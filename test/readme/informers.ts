@@ -1,7 +1,7 @@
 import { connectCluster, InformerSet, loadClusterConfig, NODES, PODS } from 'crd-controller';
 
-const { client } = connectCluster(await loadClusterConfig());
-const informers = new InformerSet(client, {
+const connection = connectCluster(await loadClusterConfig());
+const informers = new InformerSet(connection.client, {
   // Of every informer of the set; pages and resourceVersions stay the machinery's.
   tweakListOptions: (options, { plural }) =>
     plural === 'pods' ? { ...options, fieldSelector: 'status.phase!=Succeeded' } : options,
@@ -35,3 +35,4 @@ await informers.synced; // The caches are filled,
 await seat.synced; // and the handler has heard of all that there was.
 console.log(nodes.lister.size, pods.lister.byIndex('node', 'node-1').length);
 await running;
+await connection.close();
