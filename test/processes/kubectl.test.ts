@@ -38,7 +38,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Waits until the Count is Ready in its present generation, with `pods` Pods. */
+  /** Has kubectl wait until the Count is Ready in its present generation, with `pods` Pods. */
   const ready = async (pods: number) => {
     await kubectl.run('wait', '--for=condition=Ready', 'count/test-count', '--timeout=30s');
     const count = await world.count();
@@ -200,7 +200,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     await watch.printed(/^test-count +5 +5 +true /m);
     watch.child.kill();
     await watch.ended();
-    await ready(5);
+    await world.untilReady(5);
     const lines = cellsOf(watch.stdout).slice(1);
     assert.deepEqual(lines[0]?.slice(0, 4), ['test-count', '3', '3', 'true']);
     assert.ok(
@@ -245,7 +245,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
       { op: 'test', path: '/spec/count', value: 3 },
       { op: 'replace', path: '/spec/count', value: 1 },
     ]);
-    await ready(1);
+    await world.untilReady(1);
     const refused = await kubectl
       .start(['patch', 'count', 'test-count', '-p', '{"spec":{"count":2}}'])
       .ended();
@@ -264,7 +264,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     await world.until('another Pod', async () =>
       (await world.pods()).some(({ metadata }) => metadata.uid !== uid),
     );
-    await ready(1);
+    await world.untilReady(1);
     assert.deepEqual(await world.podNames(), ['test-count-0'], namespace);
   });
 
