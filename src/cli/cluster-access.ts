@@ -5,6 +5,7 @@ import type { World } from './command.ts';
 import { UsageError } from './exit-codes.ts';
 import type { OptionValues } from './flags/option.ts';
 import type { CLUSTER_OPTIONS } from './flags/options.ts';
+import { isLoopback } from './loopback.ts';
 
 /** Which cluster, and as whom. */
 export interface ClusterAccess {
@@ -47,9 +48,6 @@ export function userAgent(version: string): string {
   return `crd-controller/${version} (${process.platform}/${process.arch})`;
 }
 
-/** Hosts that are this very machine. */
-export const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
 /** Credentials do not travel in the clear: plain HTTP is for a proxy on this very machine. */
 function serverUrl(text: string): string {
   const url = URL.parse(text);
@@ -58,7 +56,7 @@ function serverUrl(text: string): string {
       `invalid value ${goQuote(text)} for --master: must be a URL, as in https://10.0.0.1:6443`,
     );
   }
-  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     throw new UsageError(
       `invalid value ${goQuote(text)} for --master: must be https, unless it is on this machine`,
     );

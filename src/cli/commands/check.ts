@@ -11,12 +11,12 @@ import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
 import type { ParsedFlags } from '../flags/flag-parser.ts';
 import { leaseNamespace } from '../leadership.ts';
+import { isLoopback } from '../loopback.ts';
 import { readDeployed } from '../manifests/deployed.ts';
 import type { CHECK_OPTIONS } from '../flags/command-options.ts';
 import { manifest } from '../package.ts';
 import { runConfig } from '../run-config.ts';
 import type { RunConfig } from '../run-config.ts';
-import { isLoopback } from '../serving/serving-config.ts';
 
 /** Whoever checks wants to know now: a server that takes longer is as good as none. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -67,6 +67,7 @@ function planOf(
     leaderElection,
     metricsBindAddress,
     debugBindAddress,
+    profilerAddress,
     serving,
   }: RunConfig,
   leaseAt: string | undefined,
@@ -86,7 +87,9 @@ function planOf(
     namespaces,
     isGuarded:
       (metricsBindAddress !== undefined && serving.isMetricsSecure) ||
-      (debugBindAddress !== undefined && !isLoopback(debugBindAddress)),
+      [debugBindAddress, profilerAddress].some(
+        (address) => address !== undefined && !isLoopback(address),
+      ),
     leases:
       leaderElection && leaseAt !== undefined
         ? { namespace: leaseAt, names: leaseNames(leaderElection) }

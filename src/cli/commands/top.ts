@@ -3,11 +3,11 @@ import { systemClock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { parseBindAddress } from '../../manager/bind-address.ts';
-import { LOOPBACK } from '../cluster-access.ts';
 import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../exit-codes.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { TOP_OPTIONS } from '../flags/command-options.ts';
+import { isLoopback } from '../loopback.ts';
 import { look } from '../top/look.ts';
 import { render } from '../top/render.ts';
 import { meansQuit, Screen } from '../top/screen.ts';
@@ -122,6 +122,6 @@ function onThisMachine(address: string): string {
   }
   const { host = '127.0.0.1', port } = parsed;
   const name = host.includes(':') ? `[${host}]` : host;
-  if (!LOOPBACK.test(name)) throw refused();
+  if (!isLoopback(name)) throw refused();
   return `${name}:${port}`;
 }

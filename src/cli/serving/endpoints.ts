@@ -10,10 +10,10 @@ import type { Logger } from '../../util/logger.ts';
 import { messageOf } from '../../util/message-of.ts';
 import type { Runnable } from '../../util/runnable.ts';
 import { UsageError } from '../exit-codes.ts';
+import { isLoopback } from '../loopback.ts';
 import type { LogLevel } from '../logs/log-level.ts';
 import type { RunConfig } from '../run-config.ts';
 import type { ServingConfig } from './serving-config.ts';
-import { isLoopback } from './serving-config.ts';
 
 export interface EndpointsDeps {
   readonly clock: Clock;

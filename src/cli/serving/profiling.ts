@@ -5,7 +5,7 @@ import type { Clock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { Logger } from '../../util/logger.ts';
 import type { Runnable } from '../../util/runnable.ts';
-import { isLoopback } from './serving-config.ts';
+import { isLoopback } from '../loopback.ts';
 import { V8Profiler } from './v8-profiler.ts';
 
 /** What is served, and what has to run for it. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { goQuote } from '../../util/go-quote.ts';
-import { LOOPBACK } from '../cluster-access.ts';
 import { UsageError } from '../exit-codes.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { RUN_OPTIONS } from '../flags/run-options.ts';
+import { isLoopback } from '../loopback.ts';
 import { TLS_VERSIONS, cipherList } from './tls-flags.ts';
 
 /** How what is not for everybody is served. */
@@ -62,9 +62,4 @@ export function profilerAddress(values: OptionValues<typeof RUN_OPTIONS>): strin
   const address = values['profiler-address'];
   if (address === undefined) throw new UsageError('--enable-profiling needs --profiler-address');
   return address;
-}
-
-/** Whether nobody but this machine can reach `HOST:PORT`, or `HOST`. */
-export function isLoopback(address: string): boolean {
-  return LOOPBACK.test(address.replace(/:\d+$/, ''));
 }

@@ -1,0 +1,7 @@
+/** Hosts that are this very machine. */
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/** Whether nobody but this machine can reach `HOST`, or `HOST:PORT`; IPv6 is in brackets. */
+export function isLoopback(address: string): boolean {
+  return LOOPBACK.test(address.replace(/:\d+$/, ''));
+}
