@@ -6,6 +6,7 @@ import { serverVersion } from '../client/discovery.ts';
 import { CONTROLLERS } from '../controllers/registry.ts';
 import type { LeaderElector } from '../leaderelection/leader-elector.ts';
 import type { Controller } from '../manager/controller.ts';
+import { cachePage } from '../manager/cache-page.ts';
 import { debugPages } from '../manager/debug-pages.ts';
 import { freshStart } from '../manager/fresh-start.ts';
 import type { HealthCheck } from '../manager/health-probe.ts';
@@ -32,6 +33,7 @@ import { clockSkew, Heartbeat } from './serving/liveness.ts';
 import type { LogLevel } from './logs/log-level.ts';
 import { manifest } from './package.ts';
 import { readiness } from './serving/readiness.ts';
+import { reportPage } from './serving/report-page.ts';
 import { redactText } from './logs/redact.ts';
 import type { LeaderElectionConfig, RunConfig } from './run-config.ts';
 
@@ -141,6 +143,8 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
         },
         redact: redactText,
       }),
+      ...cachePage(() => informers.informers),
+      ...reportPage(redactText),
     ]);
   const { profilerAddress } = config;
   const profiling =
