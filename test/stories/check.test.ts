@@ -125,6 +125,19 @@ describe('given a server, and people with the roles of an installation, or less'
     assert.equal(checks.filter(({ result }) => result === 'failed').length, 1);
   });
 
+  it('what others can reach takes the right to ask who they are', async () => {
+    const missing = /^rights of endpoints +FAILED +may not create tokenreviews of /m;
+    for (const [flags, isGuarded] of [
+      [['--enable-profiling'], false],
+      [['--profiler-address=:6060'], false],
+      [['--enable-profiling', '--profiler-address=:6060'], true],
+      [['--debug-bind-address=:6060'], true],
+    ] as const) {
+      const { text } = await run('check-installed', ...flags);
+      assert.equal(missing.test(text), isGuarded, `${flags.join(' ')}: ${text}`);
+    }
+  });
+
   it('a server that is not there is told at once', async () => {
     const nobody = createServer();
     await new Promise<void>((resolve) => nobody.listen(0, '127.0.0.1', resolve));
