@@ -75,6 +75,8 @@ describe('given a leader in the middle of a sync', () => {
     const held = new Promise<void>((resolve) => (answer = resolve));
     let isHeld = false;
     world.server.faults.beforeRequest(async ({ method, info }) => {
+      // What must come before something else is not there because it is quicker.
+      if (method === 'POST' && info?.resource === 'events') await world.sleep(500);
       if (method !== 'POST' || info?.resource !== 'pods') return;
       isHeld = true;
       await held;
