@@ -240,6 +240,9 @@ describe("given the README's table of troubles", () => {
       for (const text of texts.filter((each) => !commands.has(each))) {
         assert.ok(seen.includes(text), `${text}\nis not in\n${seen}`);
       }
+      const [promised] = /exit code \d+(?= +\|)/.exec(row) ?? [];
+      const [came] = /exit code \d+/.exec(seen) ?? [];
+      if (promised !== undefined && came !== undefined) assert.equal(came, promised);
     });
   }
 
@@ -364,12 +367,12 @@ async function run(argv: readonly string[]): Promise<string> {
   let said = '';
   const say = (text: string) => (said += `${text}\n`);
   const terminal = { print: say, warn: say, colour: false };
-  await commandLine(
+  const code = await commandLine(
     argv,
     { HOME: '/nonexistent' },
     { ...terminal, logging: { write: say, now: Date.now, pid: 1 } },
   );
-  return said;
+  return `${said}exit code ${code}\n`;
 }
 
 interface Kubeconfig {
