@@ -83,8 +83,12 @@ describe('given a cluster with workloads, in virtual time', () => {
     assert.equal(most, 5, 'one more than wanted: a quarter');
     assert.equal(fewest, 3, 'one less than wanted: a quarter');
     assert.equal((await sets()).length, 2);
+    // `kubectl rollout undo` replaces the annotations, so there must be some.
+    const revision = async () => (await live()).metadata.annotations;
+    assert.deepEqual(await revision(), { 'deployment.kubernetes.io/revision': '2' });
     await setImage('nginx:1');
     await untilRolledOut(4);
+    assert.deepEqual(await revision(), { 'deployment.kubernetes.io/revision': '3' });
     assert.equal((await sets()).length, 2, 'the old set is the new one');
     const images = (await pods()).filter(isActive).map(({ spec }) => spec?.containers[0]?.image);
     assert.deepEqual(new Set(images), new Set(['nginx:1']));

@@ -50,7 +50,11 @@ export function deployments(deps: ClusterDeps): Controller {
         .byIndex(CONTROLLER_INDEX, deployment.metadata.uid)
         .toSorted(byRevision);
       const rollout = new Rollout(deployment, owned, hasPods, context);
-      if (deployment.metadata.deletionTimestamp === undefined) await rollout.run();
+      if (deployment.metadata.deletionTimestamp === undefined) {
+        await rollout.run();
+        // Its event brings the next run, which writes the status.
+        if (await rollout.tellRevision()) return done();
+      }
       const nowMs = deps.clock.now();
       const status = deploymentStatus(deployment, rollout, nowMs);
       if (statuses.differs(deployment, status)) await statuses.write(context, deployment, status);
@@ -102,6 +106,24 @@ class Rollout {
       await this.#roll(old);
     }
     await this.#tidyUp(old);
+  }
+
+  /**
+   * Notes on the Deployment which revision it runs, as `kubectl rollout` expects it there.
+   *
+   * @returns whether it was something new
+   */
+  async tellRevision(): Promise<boolean> {
+    const { client, signal } = this.#context;
+    const { name, namespace, uid, annotations } = this.#deployment.metadata;
+    const revision = this.current?.metadata.annotations?.[REVISION];
+    if (revision === undefined || revision === annotations?.[REVISION]) return false;
+    // One that is run again is about to get the next number.
+    if (this.current !== this.owned.at(-1)) return false;
+    const body = { metadata: { uid, annotations: { [REVISION]: revision } } };
+    const options = { fieldManager: MANAGER, signal };
+    await client.patch(DEPLOYMENTS, { name, namespace }, { type: 'merge', body }, options);
+    return true;
   }
 
   async #roll(old: readonly DeepReadonly<ReplicaSet>[]): Promise<void> {
