@@ -121,7 +121,9 @@ class Rollout {
     // One that is run again is about to get the next number.
     if (this.current !== this.owned.at(-1)) return false;
     const body = { metadata: { uid, annotations: { [REVISION]: revision } } };
-    const options = { fieldManager: MANAGER, signal };
+    // By way of the status, as kube-controller-manager does: an annotation that is written to the
+    // Deployment itself makes it a new generation.
+    const options = { fieldManager: MANAGER, signal, subresource: 'status' };
     await client.patch(DEPLOYMENTS, { name, namespace }, { type: 'merge', body }, options);
     return true;
   }
