@@ -6,7 +6,7 @@ const LOGGING = /\.(?:info|error|enabled)\b/g;
 
 /**
  * The places of a bundle that may log, by line and column as a stack has them, each with what it is
- * in our own source: `{"12:345":"cache/reflector.ts:110"}`. With it, a running program needs no
+ * in our own source: `{"12:345":"cache/reflector/reflector.ts:110"}`. With it, a running program needs no
  * source map to name the origin of a log line.
  */
 export function callersIn(code: string, payload: SourceMapPayload): Record<string, string> {

@@ -210,7 +210,8 @@ async function verdictOn(fault: Fault, tree: string, timeoutMs: number): Promise
 /** Runs the tests in one process, until the first one fails. */
 async function runTests(tree: string, folder: string, timeoutMs: number): Promise<Verdict> {
   const files: string[] = [];
-  for await (const file of glob(`test/unit/${folder}/*.test.ts`, { cwd: tree })) files.push(file);
+  for await (const file of glob(`test/unit/${folder}/**/*.test.ts`, { cwd: tree }))
+    files.push(file);
   const flags = ['--test', '--test-isolation=none', '--test-reporter=tap'];
   const child = spawn(process.execPath, [...flags, ...files.toSorted()], {
     cwd: tree,

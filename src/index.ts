@@ -59,9 +59,14 @@ export type { Standing } from './api/standing.ts';
 export type { WatchEvent } from './api/watch-event.ts';
 
 // Talking to a server.
-export { applyManifests } from './client/apply.ts';
-export type { ApplyOptions } from './client/apply.ts';
-export type { ApplyChange, ApplyResult, FieldConflict, Refusal } from './client/apply-result.ts';
+export { applyManifests } from './client/apply/apply.ts';
+export type { ApplyOptions } from './client/apply/apply.ts';
+export type {
+  ApplyChange,
+  ApplyResult,
+  FieldConflict,
+  Refusal,
+} from './client/apply/apply-result.ts';
 export type {
   Client,
   DeleteOptions,
@@ -73,27 +78,27 @@ export type {
   WatchStream,
   WriteOptions,
 } from './client/client.ts';
-export type { ClusterConfig } from './client/cluster-config.ts';
+export type { ClusterConfig } from './client/kube-config/cluster-config.ts';
 export { connectCluster } from './client/cluster-connection.ts';
 export type { ClusterConnection, ClusterConnectionOptions } from './client/cluster-connection.ts';
-export { isConnectionRefused } from './client/connection-error.ts';
+export { isConnectionRefused } from './client/transport/connection-error.ts';
 export { discover, serverVersion } from './client/discovery.ts';
 export type { DiscoveredResource, Discovery, ServerVersion } from './client/discovery.ts';
 export { HttpClient } from './client/http-client.ts';
 export type { HttpClientOptions } from './client/http-client.ts';
-export { loadClusterConfig } from './client/kube-config.ts';
-export type { ClusterConfigOptions } from './client/kube-config.ts';
-export { KubeConfigError } from './client/kube-config-error.ts';
-export { ManifestError, parseManifests } from './client/manifest.ts';
+export { loadClusterConfig } from './client/kube-config/kube-config.ts';
+export type { ClusterConfigOptions } from './client/kube-config/kube-config.ts';
+export { KubeConfigError } from './client/kube-config/kube-config-error.ts';
+export { ManifestError, parseManifests } from './client/apply/manifest.ts';
 export type {
   Manifest,
   ManifestObject,
   ManifestPlace,
   ManifestProblem,
   ManifestText,
-} from './client/manifest.ts';
-export { readManifests } from './client/manifest-files.ts';
-export type { ReadManifestsOptions } from './client/manifest-files.ts';
+} from './client/apply/manifest.ts';
+export { readManifests } from './client/apply/manifest-files.ts';
+export type { ReadManifestsOptions } from './client/apply/manifest-files.ts';
 export { dryRunClient } from './client/dry-run.ts';
 export { retryOnConflict } from './client/retry-on-conflict.ts';
 export { isWriteFenced, WriteFence } from './client/write-fence.ts';
@@ -114,9 +119,9 @@ export type {
   TweakListOptions,
 } from './cache/list-options.ts';
 export type { Lister, ListerQuery } from './cache/lister.ts';
-export { listerWatcher } from './cache/lister-watcher.ts';
-export type { ListerWatcher } from './cache/lister-watcher.ts';
-export type { Progress } from './cache/progress.ts';
+export { listerWatcher } from './cache/reflector/lister-watcher.ts';
+export type { ListerWatcher } from './cache/reflector/lister-watcher.ts';
+export type { Progress } from './cache/reflector/progress.ts';
 export type { InformerPart, SharedInformer } from './cache/shared-informer.ts';
 
 // Queue and workers.
@@ -170,8 +175,8 @@ export type {
   SyncContext,
   SyncHandler,
 } from './manager/controller.ts';
-export { debugPages } from './manager/debug-pages.ts';
-export type { DebuggedController, DebugPagesDeps } from './manager/debug-pages.ts';
+export { debugPages } from './manager/serving/debug-pages.ts';
+export type { DebuggedController, DebugPagesDeps } from './manager/serving/debug-pages.ts';
 export { byController, CONTROLLER_INDEX, toController, toItself } from './manager/enqueue.ts';
 export type { KeySink, ToKeys } from './manager/enqueue.ts';
 export type { EndedCall } from './manager/observed-client.ts';
@@ -181,42 +186,46 @@ export { Pass } from './manager/pass.ts';
 export type { PassDeps, PassOptions } from './manager/pass.ts';
 export { freshStart } from './manager/fresh-start.ts';
 export type { FieldPath } from './manager/changed-paths.ts';
-export type { HotLoop } from './manager/loop-evidence.ts';
+export type { HotLoop } from './manager/hot-loop/loop-evidence.ts';
 export type { Hold } from './manager/holds.ts';
-export { DelegatedAccess } from './manager/delegated-access.ts';
+export { DelegatedAccess } from './manager/serving/delegated-access.ts';
 export type {
   DelegatedAccessDeps,
   GuardedRequest,
   RequestGuard,
   Verdict,
-} from './manager/delegated-access.ts';
-export type { HealthCheck } from './manager/health-probe.ts';
-export { HttpServer } from './manager/http-server.ts';
-export type { HttpServerOptions, HttpServerRoutes, ServerTls } from './manager/http-server.ts';
-export { CertificateFiles, selfSigned } from './manager/serving-certificate.ts';
+} from './manager/serving/delegated-access.ts';
+export type { HealthCheck } from './manager/serving/health-probe.ts';
+export { HttpServer } from './manager/serving/http-server.ts';
+export type {
+  HttpServerOptions,
+  HttpServerRoutes,
+  ServerTls,
+} from './manager/serving/http-server.ts';
+export { CertificateFiles, selfSigned } from './manager/serving/serving-certificate.ts';
 export type {
   CertificateFilesDeps,
   CertificateFilesOptions,
   CertificateSource,
-} from './manager/serving-certificate.ts';
-export type { Setting, Settings } from './manager/settings.ts';
+} from './manager/serving/serving-certificate.ts';
+export type { Setting, Settings } from './manager/serving/settings.ts';
 export { Manager } from './manager/manager.ts';
 export type { Leadership, ManagerOptions, Stage } from './manager/manager.ts';
-export type { Page, Pages } from './manager/page.ts';
+export type { Page, Pages } from './manager/serving/page.ts';
 export { controllerManager, runControllers } from './manager/run-controllers.ts';
 export type {
   ControllerKit,
   ControllerManagerOptions,
   LeaderElectionOptions,
 } from './manager/run-controllers.ts';
-export { RunHistory } from './manager/run-history.ts';
+export { RunHistory } from './manager/history/run-history.ts';
 export type {
   CallRecord,
   KeyHistory,
   RunEndRecord,
   RunHistoryOptions,
   RunRecord,
-} from './manager/run-history.ts';
+} from './manager/history/run-history.ts';
 export { terminationSignal } from './manager/signals.ts';
 export { StatusWriter } from './manager/status-writer.ts';
 export type { WithStatus } from './manager/status-writer.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { NODES } from '../../src/api/builtin.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
-import { loadClusterConfig } from '../../src/client/kube-config.ts';
+import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
 import { findOrBuild } from './binaries.ts';
 import { ChildProcess } from './child-process.ts';
 import { freePorts, startRealControlPlane } from './real-control-plane.ts';

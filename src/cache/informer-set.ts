@@ -16,13 +16,13 @@ import type {
   PartialObjectMetadata,
   TweakListOptions,
 } from './list-options.ts';
-import { listerWatcher } from './lister-watcher.ts';
+import { listerWatcher } from './reflector/lister-watcher.ts';
 import { MultiNamespaceInformer } from './multi-namespace-informer.ts';
-import type { ReflectorOptions } from './reflector-options.ts';
-import { withinShard } from './shard-source.ts';
+import type { ReflectorOptions } from './reflector/reflector-options.ts';
+import { withinShard } from './reflector/shard-source.ts';
 import type { SharedInformer } from './shared-informer.ts';
-import { WaitingLines } from './waiting-lines.ts';
-import { WatchListSupport } from './watch-list-support.ts';
+import { WaitingLines } from './reflector/waiting-lines.ts';
+import { WatchListSupport } from './reflector/watch-list-support.ts';
 
 export interface InformerSetOptions extends ReflectorOptions {
   /** @default systemClock */

@@ -21,19 +21,19 @@ import type { Turn } from './delta-queue.ts';
 import type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
 import { Indexer, NAMESPACE_INDEX, namespaceIndex } from './indexer.ts';
 import type { IndexFunctions } from './indexer.ts';
-import { Intake } from './intake.ts';
-import type { Transform } from './intake.ts';
-import { LineBudget } from './line-budget.ts';
+import { Intake } from './reflector/intake.ts';
+import type { Transform } from './reflector/intake.ts';
+import { LineBudget } from './reflector/line-budget.ts';
 import { Listener } from './listener.ts';
 import { IndexLister } from './lister.ts';
 import type { Lister } from './lister.ts';
-import type { ListerWatcher } from './lister-watcher.ts';
-import type { Progress } from './progress.ts';
-import { Reflector } from './reflector.ts';
-import type { ReflectorOptions } from './reflector-options.ts';
+import type { ListerWatcher } from './reflector/lister-watcher.ts';
+import type { Progress } from './reflector/progress.ts';
+import { Reflector } from './reflector/reflector.ts';
+import type { ReflectorOptions } from './reflector/reflector-options.ts';
 import { ResyncTimer } from './resync-timer.ts';
 import type { SharedInformer } from './shared-informer.ts';
-import type { WatchListSupport } from './watch-list-support.ts';
+import type { WatchListSupport } from './reflector/watch-list-support.ts';
 
 export type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
 

@@ -5,7 +5,7 @@ import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
 import { filtered } from './filtered-handler.ts';
 import type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
-import { LineBudget } from './line-budget.ts';
+import { LineBudget } from './reflector/line-budget.ts';
 
 /** A shorter resync would keep the daemon busy with itself, in milliseconds. */
 const SHORTEST_RESYNC_MS = 1000;

@@ -3,8 +3,8 @@ import type { Resource } from '../api/resource.ts';
 import type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
 import type { IndexFunctions } from './indexer.ts';
 import type { Lister } from './lister.ts';
-import type { ListerWatcher } from './lister-watcher.ts';
-import type { Progress } from './progress.ts';
+import type { ListerWatcher } from './reflector/lister-watcher.ts';
+import type { Progress } from './reflector/progress.ts';
 
 /**
  * What handlers, listers and controllers know of an informer, wherever its objects come from: one

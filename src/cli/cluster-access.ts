@@ -1,5 +1,5 @@
-import type { ClusterConfig } from '../client/cluster-config.ts';
-import { loadClusterConfig } from '../client/kube-config.ts';
+import type { ClusterConfig } from '../client/kube-config/cluster-config.ts';
+import { loadClusterConfig } from '../client/kube-config/kube-config.ts';
 import { goQuote } from '../util/go-quote.ts';
 import type { World } from './command.ts';
 import { UsageError } from './exit-codes.ts';

@@ -1,4 +1,4 @@
-import { KubeConfigError } from '../client/kube-config-error.ts';
+import { KubeConfigError } from '../client/kube-config/kube-config-error.ts';
 import { terminationSignal } from '../manager/signals.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Arguments } from './flags/arguments.ts';

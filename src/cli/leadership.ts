@@ -1,4 +1,4 @@
-import type { ClusterConfig } from '../client/cluster-config.ts';
+import type { ClusterConfig } from '../client/kube-config/cluster-config.ts';
 import type { WriteFence } from '../client/write-fence.ts';
 import type { LeaseClient } from '../leaderelection/lease-lock.ts';
 import { UsageError } from './exit-codes.ts';

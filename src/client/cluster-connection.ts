@@ -3,15 +3,15 @@ import { noRestClientMetrics } from '../metrics/rest-client-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
 import type { HttpHandler } from '../util/http.ts';
-import type { ClusterConfig } from './cluster-config.ts';
-import { impersonationHeaders } from './cluster-config.ts';
-import type { CredentialsOptions } from './credentials.ts';
-import { credentialsOf } from './credentials.ts';
+import type { ClusterConfig } from './kube-config/cluster-config.ts';
+import { impersonationHeaders } from './kube-config/cluster-config.ts';
+import type { CredentialsOptions } from './kube-config/credentials.ts';
+import { credentialsOf } from './kube-config/credentials.ts';
 import type { HttpClientOptions } from './http-client.ts';
 import { HttpClient } from './http-client.ts';
 import type { ClusterTransportOptions } from './cluster-transport.ts';
 import { clusterTransport } from './cluster-transport.ts';
-import { measuredLookup } from './measured-lookup.ts';
+import { measuredLookup } from './transport/measured-lookup.ts';
 
 export interface ClusterConnectionOptions
   extends

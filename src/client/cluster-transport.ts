@@ -1,7 +1,7 @@
-import type { Transport } from './transport.ts';
-import { undiciTransport } from './transport.ts';
-import type { WatchLaneOptions } from './watch-lane.ts';
-import { WatchLane } from './watch-lane.ts';
+import type { Transport } from './transport/transport.ts';
+import { undiciTransport } from './transport/transport.ts';
+import type { WatchLaneOptions } from './transport/watch-lane.ts';
+import { WatchLane } from './transport/watch-lane.ts';
 
 export interface ClusterTransportOptions extends WatchLaneOptions {
   /** As in `TransportOptions`; of what is not endless. */

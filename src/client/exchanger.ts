@@ -9,7 +9,7 @@ import { silentLogger } from '../util/logger.ts';
 import { errorOf, isSuccess, readBody, retryAfterOf } from './answer.ts';
 import type { LoggedCall } from './call-log.ts';
 import { CallLog } from './call-log.ts';
-import { isConnectionReset, unreachable } from './connection-error.ts';
+import { isConnectionReset, unreachable } from './transport/connection-error.ts';
 import { logRefusalsOnce } from './refusal-log.ts';
 import { logWarningsOnce, parseWarnings } from './server-warnings.ts';
 import { Throttle } from './throttle.ts';

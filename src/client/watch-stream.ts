@@ -4,7 +4,7 @@ import type { WatchEvent } from '../api/watch-event.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Pulse } from '../util/http.ts';
 import type { WatchStream } from './client.ts';
-import { unreachable } from './connection-error.ts';
+import { unreachable } from './transport/connection-error.ts';
 import type { Decoder, Expected } from './decoder.ts';
 import { isRecord, malformed } from './json.ts';
 

@@ -5,7 +5,7 @@ import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { InformerHandler, Registration } from '../cache/informer.ts';
 import { Informer } from '../cache/informer.ts';
-import { listerWatcher } from '../cache/lister-watcher.ts';
+import { listerWatcher } from '../cache/reflector/lister-watcher.ts';
 import { discover } from '../client/discovery.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { untilAborted } from '../util/until-aborted.ts';

@@ -4,7 +4,7 @@ import type { DeepReadonly, Draft, KubernetesObject } from '../api/object.ts';
 import { controllerOf, isControlledBy } from '../api/owner-reference.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
-import { takeOver } from './field-ownership.ts';
+import { takeOver } from './hot-loop/field-ownership.ts';
 
 /** What an owner wants of one child. */
 export interface ChildWish<T extends KubernetesObject> {

@@ -11,7 +11,7 @@ import type { RunReport } from '../workqueue/run-report.ts';
 import type { Controller } from './controller.ts';
 import type { KeySink } from './enqueue.ts';
 import type { EndedCall } from './observed-client.ts';
-import type { RunHistory } from './run-history.ts';
+import type { RunHistory } from './history/run-history.ts';
 import type { Sharding } from './serve-shards.ts';
 
 /** What a run of a sync handler is given. */

@@ -28,9 +28,9 @@ import { allKeys, enqueue, toController, toItself } from './enqueue.ts';
 import type { KeySink, ToKeys } from './enqueue.ts';
 import { CATCH_UP_PACE, Gate } from './gate.ts';
 import { KeyOwnership } from './key-ownership.ts';
-import type { HotLoop } from './loop-evidence.ts';
+import type { HotLoop } from './hot-loop/loop-evidence.ts';
 import { observedClient } from './observed-client.ts';
-import { RunLog } from './run-log.ts';
+import { RunLog } from './history/run-log.ts';
 import { serveShards } from './serve-shards.ts';
 import type { Sharding } from './serve-shards.ts';
 

@@ -1,5 +1,5 @@
-import { catchUp } from '../cache/catch-up.ts';
-import type { CatchUpDeps } from '../cache/catch-up.ts';
+import { catchUp } from '../cache/reflector/catch-up.ts';
+import type { CatchUpDeps } from '../cache/reflector/catch-up.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { Controller } from './controller.ts';
 

@@ -11,7 +11,7 @@ import { freshStart } from './fresh-start.ts';
 import { partOf } from './leadership.ts';
 import type { LeaderElectionOptions } from './leadership.ts';
 import { Manager } from './manager.ts';
-import type { RunHistory } from './run-history.ts';
+import type { RunHistory } from './history/run-history.ts';
 import { terminationSignal } from './signals.ts';
 
 /** What controllers are built from: pass it on to `new Controller`, and take informers from it. */

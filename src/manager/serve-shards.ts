@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../api/object-key.ts';
-import { catchUp } from '../cache/catch-up.ts';
-import type { CatchUpDeps } from '../cache/catch-up.ts';
+import { catchUp } from '../cache/reflector/catch-up.ts';
+import type { CatchUpDeps } from '../cache/reflector/catch-up.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import type { ServeShard } from '../sharding/shards.ts';
 import { untilAborted } from '../util/until-aborted.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { credentialsOf } from '../../src/client/credentials.ts';
-import { undiciTransport } from '../../src/client/transport.ts';
+import { credentialsOf } from '../../src/client/kube-config/credentials.ts';
+import { undiciTransport } from '../../src/client/transport/transport.ts';
 import { Deferred } from '../../src/util/deferred.ts';
 import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
 import type { ControlPlane } from '../support/control-plane.ts';

@@ -14,7 +14,7 @@ import type { Listening } from '../../src/apiserver/api-server.ts';
 import type { Client } from '../../src/client/client.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
-import { loadClusterConfig } from '../../src/client/kube-config.ts';
+import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
 import { crdController } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { countCrd, countDraft } from '../support/world.ts';

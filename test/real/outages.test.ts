@@ -5,7 +5,7 @@ import { NAMESPACES, PODS } from '../../src/api/builtin.ts';
 import type { DeepReadonly, KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { Informer } from '../../src/cache/informer.ts';
-import { listerWatcher } from '../../src/cache/lister-watcher.ts';
+import { listerWatcher } from '../../src/cache/reflector/lister-watcher.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { TcpProxy } from '../support/chaos/tcp-proxy.ts';
 import { startControlPlane } from '../support/control-plane.ts';

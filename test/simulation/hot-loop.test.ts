@@ -9,7 +9,7 @@ import type { Client } from '../../src/client/client.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Controller } from '../../src/manager/controller.ts';
 import type { SyncContext } from '../../src/manager/controller.ts';
-import { RunHistory } from '../../src/manager/run-history.ts';
+import { RunHistory } from '../../src/manager/history/run-history.ts';
 import { reconcileMetrics } from '../../src/metrics/reconcile-metrics.ts';
 import { createRegistry } from '../../src/metrics/registry.ts';
 import type { Registry } from '../../src/metrics/registry.ts';

@@ -13,7 +13,7 @@ import { parseFlags } from '../../src/cli/flags/flag-parser.ts';
 import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
 import { CHECK_OPTIONS } from '../../src/cli/flags/command-options.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
-import { loadClusterConfig } from '../../src/client/kube-config.ts';
+import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
 import type { Client } from '../../src/client/client.ts';
 import { silentLogger } from '../../src/util/logger.ts';
 import { startControlPlane } from '../support/control-plane.ts';

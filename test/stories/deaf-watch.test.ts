@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { ReflectorOptions } from '../../src/cache/reflector-options.ts';
+import type { ReflectorOptions } from '../../src/cache/reflector/reflector-options.ts';
 import { DeafWorld } from '../support/chaos/deaf-world.ts';
 import {
   answer,

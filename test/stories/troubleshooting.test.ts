@@ -24,7 +24,7 @@ import { commandLine } from '../../src/cli/command-line.ts';
 import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
 import { clockSkew } from '../../src/cli/serving/liveness.ts';
 import { nodeComplaint } from '../../src/cli/node-version.ts';
-import { credentialsOf } from '../../src/client/credentials.ts';
+import { credentialsOf } from '../../src/client/kube-config/credentials.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Controller } from '../../src/manager/controller.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';

@@ -4,7 +4,11 @@ import { keyOf } from '../../src/api/object-key.ts';
 import type { ObjectKey } from '../../src/api/object-key.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import type { WatchEvent } from '../../src/api/watch-event.ts';
-import type { ListerWatcher, ListRequest, WatchRequest } from '../../src/cache/lister-watcher.ts';
+import type {
+  ListerWatcher,
+  ListRequest,
+  WatchRequest,
+} from '../../src/cache/reflector/lister-watcher.ts';
 import type { WatchStream } from '../../src/client/client.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { Deferred } from '../../src/util/deferred.ts';

@@ -1,15 +1,15 @@
-import { applyManifests } from '../../client/apply.ts';
-import type { ApplyResult } from '../../client/apply-result.ts';
+import { applyManifests } from '../../client/apply/apply.ts';
+import type { ApplyResult } from '../../client/apply/apply-result.ts';
 import type { Client } from '../../client/client.ts';
 import { connectCluster } from '../../client/cluster-connection.ts';
-import type { Manifest } from '../../client/manifest.ts';
+import type { Manifest } from '../../client/apply/manifest.ts';
 import {
   describePlace,
   describeProblem,
   ManifestError,
   parseManifests,
-} from '../../client/manifest.ts';
-import { readManifests } from '../../client/manifest-files.ts';
+} from '../../client/apply/manifest.ts';
+import { readManifests } from '../../client/apply/manifest-files.ts';
 import { clusterAccess, loadCluster, namespaceName, userAgent } from '../cluster-access.ts';
 import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-codes.ts';

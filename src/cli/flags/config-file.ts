@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { parseDocuments } from '../../client/manifest-yaml.ts';
-import type { ManifestDocument } from '../../client/manifest-yaml.ts';
+import { parseDocuments } from '../../client/apply/manifest-yaml.ts';
+import type { ManifestDocument } from '../../client/apply/manifest-yaml.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { didYouMean } from './did-you-mean.ts';
 import { UsageError } from '../exit-codes.ts';

@@ -1,10 +1,10 @@
 import type { Client } from '../../client/client.ts';
-import { DelegatedAccess } from '../../manager/delegated-access.ts';
-import { HttpServer } from '../../manager/http-server.ts';
-import type { HttpServerRoutes } from '../../manager/http-server.ts';
-import type { CertificateSource } from '../../manager/serving-certificate.ts';
-import { CertificateFiles, selfSigned } from '../../manager/serving-certificate.ts';
-import type { Setting, Settings } from '../../manager/settings.ts';
+import { DelegatedAccess } from '../../manager/serving/delegated-access.ts';
+import { HttpServer } from '../../manager/serving/http-server.ts';
+import type { HttpServerRoutes } from '../../manager/serving/http-server.ts';
+import type { CertificateSource } from '../../manager/serving/serving-certificate.ts';
+import { CertificateFiles, selfSigned } from '../../manager/serving/serving-certificate.ts';
+import type { Setting, Settings } from '../../manager/serving/settings.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
 import { messageOf } from '../../util/message-of.ts';

@@ -1,4 +1,4 @@
-import type { HealthCheck } from '../../manager/health-probe.ts';
+import type { HealthCheck } from '../../manager/serving/health-probe.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Runnable } from '../../util/runnable.ts';

@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os';
 import type { Readable } from 'node:stream';
-import type { Download, DownloadRequest, Downloads } from '../../manager/download.ts';
+import type { Download, DownloadRequest, Downloads } from '../../manager/serving/download.ts';
 import type { Clock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { Logger } from '../../util/logger.ts';

@@ -1,7 +1,7 @@
 import { isApiError } from '../../api/api-error.ts';
 import type { Informer } from '../../cache/informer.ts';
-import type { Progress } from '../../cache/progress.ts';
-import type { HealthCheck } from '../../manager/health-probe.ts';
+import type { Progress } from '../../cache/reflector/progress.ts';
+import type { HealthCheck } from '../../manager/serving/health-probe.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 

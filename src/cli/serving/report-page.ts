@@ -1,5 +1,5 @@
-import { jsonPages } from '../../manager/page.ts';
-import type { Pages } from '../../manager/page.ts';
+import { jsonPages } from '../../manager/serving/page.ts';
+import type { Pages } from '../../manager/serving/page.ts';
 
 /**
  * `/debug/report`: what Node.js tells of its process now, as it would at a crash: stacks, heap, handles,

@@ -1,4 +1,4 @@
-import type { ProcessStatus } from '../../manager/status-page.ts';
+import type { ProcessStatus } from '../../manager/serving/status-page.ts';
 import type { Cause } from '../../workqueue/cause.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { Exposition } from './exposition.ts';

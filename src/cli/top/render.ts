@@ -3,7 +3,7 @@ import type { Cause } from '../../workqueue/cause.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { cutLine, grid, paint } from './grid.ts';
 import type { Cell, Column, Span, Style } from './grid.ts';
-import type { InformerStatus, ProcessStatus } from '../../manager/status-page.ts';
+import type { InformerStatus, ProcessStatus } from '../../manager/serving/status-page.ts';
 import type { DaemonView, QueueView, View } from './watched.ts';
 
 export interface Size {

@@ -1,8 +1,11 @@
 import type { Delta } from '../../../src/cache/delta-queue.ts';
 import { Informer } from '../../../src/cache/informer.ts';
 import type { InformerHandler, InformerOptions } from '../../../src/cache/informer.ts';
-import { Reflector } from '../../../src/cache/reflector.ts';
-import type { ReflectorDeps, ReflectorOptions } from '../../../src/cache/reflector-options.ts';
+import { Reflector } from '../../../src/cache/reflector/reflector.ts';
+import type {
+  ReflectorDeps,
+  ReflectorOptions,
+} from '../../../src/cache/reflector/reflector-options.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { FakeSource, THINGS } from '../../support/fake-source.ts';
 import type { Thing, WatchListMode } from '../../support/fake-source.ts';

@@ -15,10 +15,10 @@ import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { createLogging } from '../../../src/cli/logs/logging.ts';
 import type { LoggingOptions } from '../../../src/cli/logs/logging.ts';
 import { connectCluster } from '../../../src/client/cluster-connection.ts';
-import type { ClusterConfig } from '../../../src/client/cluster-config.ts';
-import { credentialsOf } from '../../../src/client/credentials.ts';
+import type { ClusterConfig } from '../../../src/client/kube-config/cluster-config.ts';
+import { credentialsOf } from '../../../src/client/kube-config/credentials.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { loadClusterConfig } from '../../../src/client/kube-config.ts';
+import { loadClusterConfig } from '../../../src/client/kube-config/kube-config.ts';
 import type { HttpHandler, HttpRequest } from '../../../src/util/http.ts';
 import type { Logger } from '../../../src/util/logger.ts';
 

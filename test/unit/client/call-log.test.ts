@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import type { Resource } from '../../../src/api/resource.ts';
 import { connectCluster } from '../../../src/client/cluster-connection.ts';
-import type { CredentialSource } from '../../../src/client/cluster-config.ts';
+import type { CredentialSource } from '../../../src/client/kube-config/cluster-config.ts';
 import type { LogLine } from '../../support/recording-logger.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 import { bodyOf, CONFIG_MAPS, configMap, sendJson, sendStatus, serve } from './server.ts';

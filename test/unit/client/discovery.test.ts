@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { isApiError } from '../../../src/api/api-error.ts';
 import { discover, serverVersion } from '../../../src/client/discovery.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { undiciTransport } from '../../../src/client/transport.ts';
+import { undiciTransport } from '../../../src/client/transport/transport.ts';
 import { sendJson, sendStatus, serve } from './server.ts';
 
 /** A server that answers each path with its document, and the rest with 404. */

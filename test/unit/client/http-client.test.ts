@@ -7,7 +7,7 @@ import { ApiError, isApiError } from '../../../src/api/api-error.ts';
 import { NODES, PODS } from '../../../src/api/builtin.ts';
 import type { HttpClientOptions } from '../../../src/client/http-client.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { undiciTransport } from '../../../src/client/transport.ts';
+import { undiciTransport } from '../../../src/client/transport/transport.ts';
 import type { RestClientMetrics, RestExchange } from '../../../src/metrics/rest-client-metrics.ts';
 import { noRestClientMetrics } from '../../../src/metrics/rest-client-metrics.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';

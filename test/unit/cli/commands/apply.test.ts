@@ -8,7 +8,7 @@ import { createLogging } from '../../../../src/cli/logs/logging.ts';
 import { APPLY_OPTIONS } from '../../../../src/cli/flags/command-options.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import type { Client } from '../../../../src/client/client.ts';
-import { parseManifests } from '../../../../src/client/manifest.ts';
+import { parseManifests } from '../../../../src/client/apply/manifest.ts';
 
 const LOGGING = {
   format: 'text',

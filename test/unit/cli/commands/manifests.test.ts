@@ -9,9 +9,9 @@ import { manifests } from '../../../../src/cli/commands/manifests.ts';
 import { flagForms, parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
 import { MANIFESTS_OPTIONS } from '../../../../src/cli/flags/command-options.ts';
 import { RUN_OPTIONS } from '../../../../src/cli/flags/run-options.ts';
-import { applyManifests } from '../../../../src/client/apply.ts';
+import { applyManifests } from '../../../../src/client/apply/apply.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
-import { parseManifests } from '../../../../src/client/manifest.ts';
+import { parseManifests } from '../../../../src/client/apply/manifest.ts';
 import { rulesOf } from '../../../support/roles.ts';
 import type { Manifest } from '../../../support/roles.ts';
 

@@ -2,7 +2,7 @@ import type { HeapProfiler, Profiler } from 'node:inspector';
 import { url as inspectorUrl } from 'node:inspector';
 import { profilingDownloads } from '../../../../src/cli/serving/profiling.ts';
 import { V8Profiler } from '../../../../src/cli/serving/v8-profiler.ts';
-import { HttpServer } from '../../../../src/manager/http-server.ts';
+import { HttpServer } from '../../../../src/manager/serving/http-server.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { runAll } from '../../../../src/util/run-all.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';

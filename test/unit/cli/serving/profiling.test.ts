@@ -10,7 +10,7 @@ import { before, describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { profilingDownloads } from '../../../../src/cli/serving/profiling.ts';
 import type { ProfilingDeps } from '../../../../src/cli/serving/profiling.ts';
-import { HttpServer } from '../../../../src/manager/http-server.ts';
+import { HttpServer } from '../../../../src/manager/serving/http-server.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { Found } from './profiled-process.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';

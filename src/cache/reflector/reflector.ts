@@ -1,0 +1,251 @@
+import { isApiError } from '../../api/api-error.ts';
+import type { ApiError } from '../../api/api-error.ts';
+import type { KubernetesObject } from '../../api/object.ts';
+import { isDeadConnection } from '../../client/transport/connection-error.ts';
+import { noInformerMetrics } from '../../metrics/reflector-metrics.ts';
+import type { InformerMetrics } from '../../metrics/reflector-metrics.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Logger } from '../../util/logger.ts';
+import { messageOf } from '../../util/message-of.ts';
+import type { Runnable } from '../../util/runnable.ts';
+import { BoundedSource } from './bounded-source.ts';
+import type { DeltaSink } from '../delta-queue.ts';
+import { isLostVersion, isPointInTime, notOlderThan, streamResourceVersion } from './freshness.ts';
+import type { Freshness } from './freshness.ts';
+import { readInitialState } from './initial-stream.ts';
+import { ObjectGuard } from './object-guard.ts';
+import { ProgressClock } from './progress.ts';
+import type { Progress } from './progress.ts';
+import { limitsOf } from './reflector-options.ts';
+import type { ReflectorDeps, ReflectorLimits, ReflectorOptions } from './reflector-options.ts';
+import type { ReflectorState, Watching, Working } from './reflector-state.ts';
+import { Setbacks } from './setbacks.ts';
+import type { WatchConnection } from './watch-connection.ts';
+import { WatchListSupport } from './watch-list-support.ts';
+import { isVeryShort, reactionTo } from './watch-outcome.ts';
+import type { WatchEnd } from './watch-outcome.ts';
+import { WatchReader } from './watch-reader.ts';
+
+/**
+ * Mirrors a resource into a sink: the whole state first, then every change, in the server's order.
+ *
+ * A step function over a union of states; each step is one stream of the initial state, one list,
+ * one whole watch, or one wait. Whatever fails, the next state follows from the failure, and there
+ * is no state without a way on: a reflector ends only with its signal.
+ *
+ * It owns the resourceVersion. The mirror never goes back in time while the server keeps its
+ * history; when a server has lost it, the mirror follows the server.
+ */
+export class Reflector<T extends KubernetesObject> implements Runnable {
+  readonly name: string;
+  readonly #source: BoundedSource<T>;
+  readonly #sink: DeltaSink<T>;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #metrics: InformerMetrics;
+  readonly #watchList: WatchListSupport;
+  readonly #limits: ReflectorLimits;
+  readonly #guard: ObjectGuard;
+  readonly #progress: ProgressClock;
+  readonly #setbacks: Setbacks;
+  readonly #reader: WatchReader<T>;
+  /** The sink has objects that the server may have deleted. */
+  #populated = false;
+
+  constructor(name: string, deps: ReflectorDeps<T>, options: ReflectorOptions = {}) {
+    const { source, sink, clock, random = Math.random, metrics = noInformerMetrics } = deps;
+    const log = deps.log.with({ resource: name });
+    const limits = limitsOf(options);
+    const progress = new ProgressClock(clock, limits.deafMs);
+    this.name = name;
+    this.#sink = sink;
+    this.#clock = clock;
+    this.#log = log;
+    this.#metrics = metrics;
+    this.#watchList = deps.watchList ?? new WatchListSupport(clock);
+    this.#limits = limits;
+    this.#progress = progress;
+    this.#source = new BoundedSource({ source, clock, random, metrics, progress, limits });
+    this.#guard = new ObjectGuard(clock, log, metrics);
+    this.#setbacks = new Setbacks({ clock, log, random, progress });
+    this.#reader = new WatchReader({
+      sink,
+      guard: this.#guard,
+      progress,
+      clock,
+      onFirstEvent: () => this.#setbacks.over(),
+    });
+  }
+
+  get progress(): Progress {
+    return this.#progress;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    let state: ReflectorState<T> = { phase: 'streaming', freshness: 'any' };
+    while (!signal.aborted) {
+      this.#enter(state);
+      state = await this.step(state, signal);
+    }
+    this.#progress.enter('idle');
+  }
+
+  /** What follows from `state`. When `signal` aborts it returns soon; the answer is then of no use. */
+  async step(state: ReflectorState<T>, signal: AbortSignal): Promise<ReflectorState<T>> {
+    switch (state.phase) {
+      case 'streaming':
+        return this.#stream(state.freshness, signal);
+      case 'listing':
+        return this.#list(state.freshness, signal);
+      case 'watching':
+        return this.#watch(state, signal);
+      case 'waiting':
+        await this.#clock.sleep(state.delayMs, signal);
+        return state.next;
+    }
+  }
+
+  #enter(state: ReflectorState<T>): void {
+    if (this.#progress.enter(state.phase, state.phase === 'waiting' ? state.reason : undefined)) {
+      this.#log.v(3).info('Reflector goes on', { phase: state.phase });
+    }
+  }
+
+  /** Any failure but a lost resourceVersion or a busy server leads to a list in the same round. */
+  async #stream(freshness: Freshness, signal: AbortSignal): Promise<ReflectorState<T>> {
+    const byPages: Working<T> = { phase: 'listing', freshness };
+    if (!this.#watchList.usable) return byPages;
+    const startedMs = this.#clock.monotonic();
+    let connection: WatchConnection<T> | undefined;
+    try {
+      connection = await this.#source.watch(
+        {
+          resourceVersion: streamResourceVersion(freshness),
+          resourceVersionMatch: 'NotOlderThan',
+          sendInitialEvents: true,
+        },
+        signal,
+      );
+      const { streamPauseMs: pauseMs, streamTimeoutMs: timeoutMs } = this.#limits;
+      const limits = { pauseMs, timeoutMs };
+      const state = await readInitialState(connection, this.#guard, this.#clock, limits);
+      if (state) {
+        await this.#replace(state.objects, state.resourceVersion, startedMs);
+        return { phase: 'watching', resourceVersion: state.resourceVersion, connection };
+      }
+      if (signal.aborted) return byPages;
+      this.#watchList.refused();
+      this.#log.v(2).info('The stream of the initial state was not completed; listing instead');
+    } catch (error) {
+      connection?.close();
+      if (signal.aborted) return byPages;
+      if (isLostVersion(error) && freshness !== 'latest') {
+        return { phase: 'streaming', freshness: 'latest' };
+      }
+      if (isApiError(error, 'tooManyRequests')) {
+        return this.#setbacks.retry(error, 'watch', { phase: 'streaming', freshness });
+      }
+      if (isApiError(error, 'invalid', 'badRequest', 'methodNotAllowed', 'notAcceptable')) {
+        this.#watchList.refused();
+      }
+      this.#log.v(4).info('Could not stream the initial state; listing instead', {
+        err: messageOf(error),
+      });
+    }
+    connection?.close();
+    return byPages;
+  }
+
+  async #list(freshness: Freshness, signal: AbortSignal): Promise<ReflectorState<T>> {
+    const startedMs = this.#clock.monotonic();
+    try {
+      const list = await this.#source.list(freshness, signal);
+      const objects = list.items.filter((item) => this.#guard.admits(item));
+      await this.#replace(objects, list.resourceVersion, startedMs);
+      return { phase: 'watching', resourceVersion: list.resourceVersion };
+    } catch (error) {
+      if (signal.aborted) return { phase: 'listing', freshness };
+      if (isApiError(error, 'notFound')) return this.#missing(error);
+      // What a server cannot read of the request may be the resourceVersion, if another wrote it.
+      const unread = typeof freshness === 'object' && isApiError(error, 'badRequest', 'invalid');
+      const lost = isLostVersion(error) || unread;
+      if (lost && freshness !== 'latest') return { phase: 'listing', freshness: 'latest' };
+      return this.#setbacks.retry(error, 'list', { phase: 'streaming', freshness });
+    }
+  }
+
+  /**
+   * The server answers that there is no such resource. Where there was one, its objects went with
+   * it; where there was none yet, nothing is known to be empty. What appears later under this name
+   * may be another resource: none of the old resourceVersions is asked for.
+   */
+  async #missing(error: ApiError): Promise<ReflectorState<T>> {
+    if (this.#populated) {
+      this.#populated = false;
+      const { resourceVersion } = this.#progress;
+      await this.#sink.push({ type: 'replaced', objects: [], resourceVersion });
+    }
+    const waiting = this.#setbacks.retry<T>(error, 'list', {
+      phase: 'streaming',
+      freshness: 'latest',
+    });
+    this.#progress.missing = true;
+    return waiting;
+  }
+
+  async #watch(state: Watching<T>, signal: AbortSignal): Promise<ReflectorState<T>> {
+    const end = await this.#read(state, signal);
+    if (signal.aborted) return state;
+    const { resourceVersion } = this.#progress;
+    const { wait, next, trouble } = reactionTo(end);
+    const then: Working<T> =
+      next === 'watch' && isPointInTime(resourceVersion)
+        ? { phase: 'watching', resourceVersion }
+        : {
+            phase: 'streaming',
+            freshness: next === 'relistLatest' ? 'latest' : notOlderThan(resourceVersion),
+          };
+    if (trouble !== undefined) return this.#setbacks.retry(trouble, 'watch', then);
+    const error = 'error' in end ? end.error : undefined;
+    this.#log.v(isApiError(error, 'tooManyRequests') ? 2 : 4).info('Watch closed', {
+      how: end.how,
+      ...(error === undefined ? {} : { err: messageOf(error) }),
+    });
+    return wait ? this.#setbacks.wait(error, then) : then;
+  }
+
+  /** One watch, from its beginning to its end. */
+  async #read(state: Watching<T>, signal: AbortSignal): Promise<WatchEnd> {
+    const { resourceVersion } = state;
+    let { connection } = state;
+    try {
+      connection ??= await this.#source.watch({ resourceVersion }, signal);
+    } catch (error) {
+      return { how: 'refused', error };
+    }
+    const watchOver = this.#setbacks.watchStands();
+    const end = await this.#reader.read(connection, isPointInTime(resourceVersion));
+    watchOver();
+    connection.close();
+    this.#progress.listenTo(undefined);
+    this.#metrics.watchEnded(end.lastedMs, end.events, isVeryShort(end));
+    if (!connection.stalled && !(end.how === 'cut' && isDeadConnection(end.error))) return end;
+    this.#progress.stalls++;
+    this.#metrics.watchStalled();
+    this.#log.v(2).info('The watch was silent; beginning it anew', {
+      silentMs: Math.round(this.#clock.monotonic() - connection.lastByteMs),
+    });
+    return { how: 'stalled' };
+  }
+
+  async #replace(objects: readonly T[], resourceVersion: string, startedMs: number): Promise<void> {
+    this.#progress.listed();
+    this.#progress.resourceVersion = resourceVersion;
+    this.#setbacks.served();
+    this.#populated = true;
+    const tookMs = Math.round(this.#clock.monotonic() - startedMs);
+    this.#metrics.listed(tookMs, objects.length);
+    this.#log.v(3).info('Fetched the state', { count: objects.length, tookMs, resourceVersion });
+    await this.#sink.push({ type: 'replaced', objects, resourceVersion });
+  }
+}

@@ -1,0 +1,48 @@
+import { isApiError } from '../../api/api-error.ts';
+import { Backoff } from '../../util/backoff.ts';
+import type { BackoffPolicy } from '../../util/backoff.ts';
+import type { Clock } from '../../util/clock.ts';
+
+/** client-go's: 0.8 s doubling to 30 s, each spread to up to twice its length. */
+const RETRY_POLICY: BackoffPolicy = { initialMs: 800, maxMs: 30_000, factor: 2, jitter: 1 };
+
+/** After so long without a failure the ladder starts from its first rung. */
+const WELL_AFTER_MS = 2 * 60_000;
+
+/** A CRD may be installed at any moment, and its user is watching the screen. */
+const MISSING_MAX_MS = 5000;
+
+/** A server may ask for patience, not for silence. */
+const RETRY_AFTER_MAX_MS = 2 * 60_000;
+
+/**
+ * How long a reflector waits before it tries again. The delay doubles from failure to failure and
+ * falls back only after two minutes of health, however long single attempts take; a success in
+ * between, such as a list before each failing watch, is not yet health.
+ */
+export class RetryPace {
+  readonly #clock: Clock;
+  readonly #backoff: Backoff;
+  #wellSinceMs: number | undefined;
+
+  constructor(clock: Clock, random: () => number, policy: BackoffPolicy = RETRY_POLICY) {
+    this.#clock = clock;
+    this.#backoff = new Backoff(policy, random);
+  }
+
+  /** Something worked. */
+  succeeded(): void {
+    this.#wellSinceMs ??= this.#clock.monotonic();
+  }
+
+  /** The delay after a failure, in milliseconds; never shorter than the server asked for. */
+  next(error: unknown): number {
+    const wellForMs = this.#clock.monotonic() - (this.#wellSinceMs ?? Infinity);
+    if (wellForMs >= WELL_AFTER_MS) this.#backoff.reset();
+    this.#wellSinceMs = undefined;
+    const delayMs = this.#backoff.next();
+    if (isApiError(error, 'notFound')) return Math.min(delayMs, MISSING_MAX_MS);
+    const askedMs = isApiError(error) ? (error.retryAfterMs ?? 0) : 0;
+    return Math.max(delayMs, Math.min(askedMs, RETRY_AFTER_MAX_MS));
+  }
+}

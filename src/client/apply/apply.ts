@@ -1,0 +1,263 @@
+import { ApiError, isApiError } from '../../api/api-error.ts';
+import { equalJson } from '../../api/equal.ts';
+import type { KubernetesObject } from '../../api/object.ts';
+import type { ObjectName } from '../../api/object-key.ts';
+import { apiVersionOf, groupResourceOf } from '../../api/resource.ts';
+import type { Clock } from '../../util/clock.ts';
+import { systemClock } from '../../util/clock.ts';
+import { AppliedDefinitions } from './applied-definitions.ts';
+import { isHopeless, refusalOf } from './apply-refusal.ts';
+import type { ApplyChange, ApplyResult, Refusal } from './apply-result.ts';
+import type { Client, WriteOptions } from '../client.ts';
+import type { DiscoveredResource } from '../discovery.ts';
+import { KindFinder } from './kind-finder.ts';
+import type { FoundKind } from './kind-finder.ts';
+import type { Manifest, ManifestObject } from './manifest.ts';
+
+export interface ApplyOptions {
+  /**
+   * Who applies, in managedFields: what the same manager applied before and leaves out now is removed.
+   * @default 'crd-controller-apply'
+   */
+  readonly fieldManager?: string | undefined;
+  /**
+   * Take over fields that others have set to something else.
+   * @default false: that is a conflict
+   */
+  readonly force?: boolean | undefined;
+  /**
+   * Have the server check and answer as if, and store nothing. Objects whose namespace or definition
+   * is in the batch and not yet in the cluster are refused, as there is nothing to check them against.
+   * @default false
+   */
+  readonly dryRun?: boolean | undefined;
+  /** @default 'Strict': a field that the kind does not have is an error */
+  readonly fieldValidation?: WriteOptions['fieldValidation'];
+  /**
+   * Where objects belong that do not say so.
+   * @default 'default'
+   */
+  readonly namespace?: string | undefined;
+  /**
+   * Refuse objects that say another namespace.
+   * @default false
+   */
+  readonly enforceNamespace?: boolean | undefined;
+  /**
+   * How long a CustomResourceDefinition may take until its objects can be applied, in milliseconds.
+   * @default 60000
+   */
+  readonly servedTimeoutMs?: number | undefined;
+  /** @default the machine's clock */
+  readonly clock?: Pick<Clock, 'monotonic' | 'sleep'> | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const FIELD_MANAGER = 'crd-controller-apply';
+const SERVED_TIMEOUT_MS = 60_000;
+
+/**
+ * Applies manifests of any kind to a cluster, by server-side apply, and tells of each what became of
+ * it: Namespaces first, then CustomResourceDefinitions, then all others in their order, those of a
+ * kind that the batch defines once it is served. An object that is refused does not stop the others.
+ *
+ * @throws {ApiError} if the server cannot be reached, or knows nobody of our credentials
+ */
+export async function* applyManifests(
+  client: Client,
+  manifests: readonly Manifest[],
+  options: ApplyOptions = {},
+): AsyncGenerator<ApplyResult, void, undefined> {
+  const batch = new Batch(client, manifests, options);
+  for (const manifest of inOrder(manifests)) {
+    options.signal?.throwIfAborted();
+    yield await batch.apply(manifest);
+  }
+}
+
+/** What others live in, or are instances of, comes first; else the order is that of the files. */
+function inOrder(manifests: readonly Manifest[]): readonly Manifest[] {
+  const rank = ({ object }: Manifest) => (isNamespace(object) ? 0 : isDefinition(object) ? 1 : 2);
+  return manifests.toSorted((a, b) => rank(a) - rank(b));
+}
+
+function isNamespace({ apiVersion, kind }: ManifestObject): boolean {
+  return kind === 'Namespace' && apiVersion === 'v1';
+}
+
+function isDefinition({ apiVersion, kind }: ManifestObject): boolean {
+  return kind === 'CustomResourceDefinition' && apiVersion === 'apiextensions.k8s.io/v1';
+}
+
+/** An object as it was; `unreadable` if nobody may tell us. */
+type Before = KubernetesObject | 'absent' | 'unreadable';
+
+class Batch {
+  readonly #client: Client;
+  readonly #manifests: readonly Manifest[];
+  readonly #options: ApplyOptions;
+  readonly #finder: KindFinder;
+  readonly #definitions: AppliedDefinitions;
+
+  constructor(client: Client, manifests: readonly Manifest[], options: ApplyOptions) {
+    const { clock = systemClock, servedTimeoutMs = SERVED_TIMEOUT_MS, signal } = options;
+    const finder = new KindFinder(client);
+    this.#client = client;
+    this.#manifests = manifests;
+    this.#options = options;
+    this.#finder = finder;
+    this.#definitions = new AppliedDefinitions({
+      client,
+      finder,
+      clock,
+      timeoutMs: servedTimeoutMs,
+      signal,
+    });
+  }
+
+  async apply(manifest: Manifest): Promise<ApplyResult> {
+    const { apiVersion, kind } = manifest.object;
+    const notServed = await this.#definitions.served(apiVersion, kind);
+    if (notServed !== undefined) {
+      return refused(manifest, { reason: 'notServed', message: notServed });
+    }
+    const found = await this.#finder.find(apiVersion, kind, this.#options.signal);
+    if (found.kind === 'unknown') return refused(manifest, this.#unknown(manifest.object, found));
+    const { resource } = found;
+    const refusal = this.#misplaced(manifest.object, resource);
+    if (refusal) return refused(manifest, refusal, resource);
+    try {
+      return await this.#applyTo(resource, manifest);
+    } catch (error) {
+      if (!(error instanceof ApiError) || isHopeless(error)) throw error;
+      return refused(manifest, this.#explained(error, manifest.object, resource), resource);
+    }
+  }
+
+  async #applyTo(resource: DiscoveredResource, manifest: Manifest): Promise<ApplyResult> {
+    const { fieldManager = FIELD_MANAGER, fieldValidation = 'Strict' } = this.#options;
+    const { force = false, dryRun = false, signal } = this.#options;
+    const at = this.#addressOf(manifest.object, resource);
+    const body = {
+      ...manifest.object,
+      metadata: { ...manifest.object.metadata, ...at },
+    };
+    const before = await this.#before(resource, at);
+    const object = await this.#client.patch(
+      resource,
+      at,
+      { type: 'apply', body, force },
+      { fieldManager, fieldValidation, dryRun, signal },
+    );
+    if (isDefinition(manifest.object) && !dryRun) this.#definitions.add(object);
+    return {
+      kind: 'applied',
+      manifest,
+      resource,
+      change: changeOf(before, object, dryRun),
+      object,
+    };
+  }
+
+  #addressOf({ metadata }: ManifestObject, { namespaced }: DiscoveredResource): ObjectName {
+    const { namespace = this.#options.namespace ?? 'default', name } = metadata;
+    return namespaced ? { namespace, name } : { name };
+  }
+
+  async #before(resource: DiscoveredResource, at: ObjectName): Promise<Before> {
+    for (;;) {
+      try {
+        return await this.#client.get(resource, at, { signal: this.#options.signal });
+      } catch (error) {
+        if (isApiError(error, 'forbidden')) return 'unreadable';
+        if (!isApiError(error, 'notFound')) throw error;
+        // A Status says that the object is not there; a bare 404, that the path is not.
+        const isPath = error.reason === undefined;
+        if (!isPath || !(await this.#definitions.retry(apiVersionOf(resource), resource.kind))) {
+          return 'absent';
+        }
+      }
+    }
+  }
+
+  #misplaced({ metadata }: ManifestObject, resource: DiscoveredResource): Refusal | undefined {
+    const { namespace, enforceNamespace = false } = this.#options;
+    if (!resource.verbs.includes('patch')) {
+      const message = `${groupResourceOf(resource)} cannot be applied: the server offers ${resource.verbs.join(', ')} of it`;
+      return { reason: 'notApplicable', message };
+    }
+    const { namespace: own } = metadata;
+    if (enforceNamespace && resource.namespaced && own !== undefined && own !== namespace) {
+      const message = `it belongs into namespace ${own}, not into ${namespace ?? 'default'}`;
+      return { reason: 'otherNamespace', message };
+    }
+    return undefined;
+  }
+
+  #unknown(
+    { apiVersion, kind }: ManifestObject,
+    { suggestions, isDown }: FoundKind & { readonly kind: 'unknown' },
+  ): Refusal {
+    const isDefinedHere = this.#manifests.some(
+      ({ object }) => isDefinition(object) && defines(object, apiVersion, kind),
+    );
+    const why = isDown
+      ? `it lists ${apiVersion} and cannot say now what is in it`
+      : isDefinedHere && this.#options.dryRun
+        ? 'its definition is in this batch, and a dry run stores none'
+        : isDefinedHere
+          ? 'its definition, in this batch, was refused'
+          : suggestions.length > 0
+            ? `did you mean ${suggestions.join(', or ')}?`
+            : 'is its CustomResourceDefinition missing?';
+    const message = `the server has no kind ${kind} in ${apiVersion}: ${why}`;
+    return { reason: 'unknownKind', message, suggestions };
+  }
+
+  #explained(error: ApiError, object: ManifestObject, resource: DiscoveredResource): Refusal {
+    const refusal = refusalOf(error, object);
+    const { namespace } = this.#addressOf(object, resource);
+    const isMissingNamespace =
+      refusal.reason === 'server' &&
+      error.kind === 'notFound' &&
+      this.#options.dryRun === true &&
+      this.#manifests.some(
+        ({ object: other }) => isNamespace(other) && other.metadata.name === namespace,
+      );
+    if (!isMissingNamespace) return refusal;
+    const message = `${refusal.message}: it is in this batch, and a dry run stores nothing`;
+    return { ...refusal, message };
+  }
+}
+
+function refused(manifest: Manifest, refusal: Refusal, resource?: DiscoveredResource): ApplyResult {
+  return { kind: 'refused', manifest, refusal, ...(resource && { resource }) };
+}
+
+/** Whether the definition, by its own words, brings about the kind. */
+function defines({ spec }: ManifestObject, apiVersion: string, kind: string): boolean {
+  const { group, names } = Object(spec) as { group?: unknown; names?: unknown };
+  const { kind: defined } = Object(names) as { kind?: unknown };
+  return defined === kind && apiVersion.startsWith(`${String(group)}/`);
+}
+
+/**
+ * What an apply has done. A write always gets a new resourceVersion, save in a dry run: there the
+ * objects are compared, without what counts versions and times.
+ */
+function changeOf(before: Before, after: KubernetesObject, dryRun: boolean): ApplyChange {
+  if (before === 'absent') return 'created';
+  if (before === 'unreadable') return 'unknown';
+  const isSame = dryRun
+    ? equalJson(withoutVersions(before), withoutVersions(after))
+    : before.metadata.resourceVersion === after.metadata.resourceVersion;
+  return isSame ? 'unchanged' : 'configured';
+}
+
+function withoutVersions(object: KubernetesObject): unknown {
+  const { resourceVersion: _, managedFields = [], ...metadata } = object.metadata;
+  return {
+    ...object,
+    metadata: { ...metadata, managedFields: managedFields.map(({ time: __, ...entry }) => entry) },
+  };
+}

@@ -1,0 +1,149 @@
+import { assertNever } from '../../util/assert-never.ts';
+import type { Clock } from '../../util/clock.ts';
+import { systemClock } from '../../util/clock.ts';
+import type { Logger } from '../../util/logger.ts';
+import { silentLogger } from '../../util/logger.ts';
+import type { RestClientMetrics } from '../../metrics/rest-client-metrics.ts';
+import { noRestClientMetrics } from '../../metrics/rest-client-metrics.ts';
+import type { ClusterConfig } from './cluster-config.ts';
+import type { TlsMaterial } from '../transport/dial.ts';
+import { ExecPlugin } from './exec-plugin.ts';
+import type { RequestCredentials } from '../exchanger.ts';
+import { PemFiles } from './pem-files.ts';
+import type { ReadFile } from '../read-file.ts';
+import { readTextFile } from '../read-file.ts';
+import { TokenFile } from './token-file.ts';
+
+/** What proves who we are, kept fresh, and whom we trust. */
+export interface Credentials extends RequestCredentials {
+  /** For new connections; the same object as long as nothing has changed. */
+  tls(): Promise<TlsMaterial>;
+  /** A connection with what `tls` gave was refused, by us or the server: its files are read again. */
+  invalidateTls(): void;
+}
+
+export interface CredentialsOptions {
+  /** @default the machine's clock */
+  readonly clock?: Clock | undefined;
+  /** @default silent */
+  readonly log?: Logger | undefined;
+  /** @default none */
+  readonly metrics?: RestClientMetrics | undefined;
+  /**
+   * Reads the files that a configuration names.
+   * @default those of this machine
+   */
+  readonly readFile?: ReadFile | undefined;
+}
+
+/** The credentials a configuration describes. Nothing is read or run before they are needed. */
+export function credentialsOf(
+  config: ClusterConfig,
+  {
+    clock = systemClock,
+    log = silentLogger,
+    metrics = noRestClientMetrics,
+    readFile = readTextFile,
+  }: CredentialsOptions = {},
+): Credentials {
+  const source = config.credentials;
+  const pemFiles = new PemFiles({
+    sources: {
+      ca: config.ca,
+      ...(source.kind === 'clientCertificate' && {
+        certificate: source.certificate,
+        key: source.key,
+      }),
+    },
+    clock,
+    log,
+    readFile,
+  });
+  const tls = {
+    tls: () => pemFiles.material(),
+    invalidateTls: () => pemFiles.invalidate(),
+  };
+  switch (source.kind) {
+    case 'none':
+      return { ...tls, headers: async () => ({}), invalidate: () => false };
+    case 'token': {
+      const headers = bearer(source.token);
+      return { ...tls, headers: async () => headers, invalidate: () => false };
+    }
+    case 'basic': {
+      const pair = Buffer.from(`${source.username}:${source.password}`).toString('base64');
+      const headers = { authorization: `Basic ${pair}` };
+      return { ...tls, headers: async () => headers, invalidate: () => false };
+    }
+    case 'tokenFile': {
+      const file = new TokenFile({ path: source.path, clock, log, readFile });
+      return {
+        ...tls,
+        headers: async () => bearer(await file.token()),
+        invalidate(refused) {
+          file.invalidate(tokenOf(refused) ?? '');
+          return true;
+        },
+      };
+    }
+    case 'clientCertificate':
+      return {
+        ...tls,
+        headers: async () => ({}),
+        invalidate() {
+          pemFiles.invalidate();
+          return source.certificate.kind === 'file';
+        },
+      };
+    case 'exec': {
+      const ca = async () => (await pemFiles.material()).ca;
+      const plugin = new ExecPlugin({ source, cluster: config, ca, clock, log, metrics });
+      return execCredentials(plugin, tls);
+    }
+    default:
+      return assertNever(source);
+  }
+}
+
+/** What a plugin gives may be a token, a certificate, or both. */
+function execCredentials(
+  plugin: ExecPlugin,
+  trusted: Pick<Credentials, 'tls' | 'invalidateTls'>,
+): Credentials {
+  /** Remembered with what it was made of, so that what is the same is the same object. */
+  let last: { readonly of: readonly unknown[]; readonly material: TlsMaterial } | undefined;
+  return {
+    ...trusted,
+
+    async headers() {
+      const { token } = await plugin.credential();
+      return token === undefined ? {} : bearer(token);
+    },
+
+    async tls() {
+      const base = await trusted.tls();
+      const { certificate, key } = await plugin.credential();
+      if (certificate === undefined || key === undefined) return base;
+      const of = [base, certificate, key];
+      if (!last || last.of.some((part, index) => part !== of[index])) {
+        last = { of, material: { ...base, certificate, key } };
+      }
+      return last.material;
+    },
+
+    invalidate(refused) {
+      plugin.invalidate(tokenOf(refused));
+      return true;
+    },
+  };
+}
+
+const BEARER = 'Bearer ';
+
+function bearer(token: string): Readonly<Record<string, string>> {
+  return { authorization: BEARER + token };
+}
+
+function tokenOf(headers: Readonly<Record<string, string>>): string | undefined {
+  return headers['authorization']?.slice(BEARER.length);
+}

@@ -1,0 +1,245 @@
+import { spawn } from 'node:child_process';
+import { ApiError } from '../../api/api-error.ts';
+import type { RestClientMetrics } from '../../metrics/rest-client-metrics.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Logger } from '../../util/logger.ts';
+import type { ClusterConfig, ExecSource } from './cluster-config.ts';
+import { credentialError } from './credential-error.ts';
+import { isRecord } from '../json.ts';
+import { TimeUpError, withinTimeout } from '../within-timeout.ts';
+
+/** What a plugin printed. At least one of token and certificate is there. */
+export interface ExecCredential {
+  readonly token?: string;
+  /** PEM, both. */
+  readonly certificate?: string;
+  readonly key?: string;
+  /** When it ends to be valid, in milliseconds since the Unix epoch; absent: at the next 401. */
+  readonly expiresAtMs?: number;
+}
+
+export interface ExecPluginOptions {
+  readonly source: ExecSource;
+  /** What the plugin is told, if it is to be told. */
+  readonly cluster: Pick<
+    ClusterConfig,
+    'server' | 'tlsServerName' | 'insecureSkipTlsVerify' | 'proxyUrl'
+  >;
+  /** PEM of whom the cluster's clients trust; part of what a plugin may be told. */
+  readonly ca: () => Promise<string | undefined>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: RestClientMetrics;
+}
+
+/** Bound on one run, in milliseconds. The plugin has no terminal, so it cannot wait for a person. */
+const RUN_TIMEOUT_MS = 60_000;
+/** A credential is replaced this long before it expires, or at half its life if that is less. */
+const EXPIRY_SKEW_MS = 30_000;
+/** Pause after an attempt to replace one that is still valid, in milliseconds. */
+const RETRY_MS = 10_000;
+const MOST_OUTPUT_BYTES = 1024 * 1024;
+
+/**
+ * Credentials from a program named in the kubeconfig (client.authentication.k8s.io/v1, v1beta1). It
+ * is run without a shell, once at a time however many wait, and again when its credential expires or
+ * the server refuses it. A credential serves until it expires, should the plugin fail to replace it
+ * before. Its output is never shown; its complaints are neither read nor logged by us, but go to our
+ * standard error, as kubectl lets them.
+ */
+export class ExecPlugin {
+  readonly #options: ExecPluginOptions;
+  #credential: ExecCredential | undefined;
+  #renewAtMs = Number.NEGATIVE_INFINITY;
+  #running: Promise<ExecCredential> | undefined;
+
+  constructor(options: ExecPluginOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The same object as long as it holds.
+   *
+   * @throws {ApiError} of kind `unauthorized` if the plugin gives none
+   */
+  async credential(): Promise<ExecCredential> {
+    if (this.#credential && this.#options.clock.now() < this.#renewAtMs) return this.#credential;
+    this.#running ??= this.#renew().finally(() => (this.#running = undefined));
+    return this.#running;
+  }
+
+  /** The server refused this token, or (undefined) this certificate. One renewed since stays. */
+  invalidate(token: string | undefined): void {
+    if (this.#credential?.token === token) this.#credential = undefined;
+  }
+
+  async #renew(): Promise<ExecCredential> {
+    const { source, clock, log, metrics } = this.#options;
+    const startedMs = clock.now();
+    let output: ExecCredential;
+    try {
+      output = parseCredential(await this.#run(), source);
+    } catch (error) {
+      const kept = this.#credential;
+      if (!kept || clock.now() >= expiryOf(kept)) throw error;
+      this.#renewAtMs = Math.min(clock.now() + RETRY_MS, expiryOf(kept));
+      log.error(error, 'Failed to replace a credential that expires soon, using it until then', {
+        plugin: source.command,
+      });
+      return kept;
+    }
+    const lifeMs = Math.max(0, expiryOf(output) - startedMs);
+    this.#renewAtMs = expiryOf(output) - Math.min(EXPIRY_SKEW_MS, lifeMs / 2);
+    this.#credential = output;
+    metrics.execPluginExpiry(expiryOf(output));
+    return output;
+  }
+
+  async #run(): Promise<Buffer> {
+    const { source, ca, clock, metrics } = this.#options;
+    const info = execInfo(this.#options, source.provideClusterInfo ? await ca() : undefined);
+    const environment = { ...source.environment, KUBERNETES_EXEC_INFO: JSON.stringify(info) };
+    try {
+      const output = await withinTimeout({ clock, timeoutMs: RUN_TIMEOUT_MS }, (signal) =>
+        outputOf(source, environment, signal),
+      );
+      metrics.execPluginCalled({ code: 0, status: 'no_error' });
+      return output;
+    } catch (error) {
+      throw this.#failure(error);
+    }
+  }
+
+  #failure(error: unknown): ApiError {
+    const { source, metrics } = this.#options;
+    const name = `The credential plugin ${source.command}`;
+    if (error instanceof ExitError) {
+      metrics.execPluginCalled({ code: error.code, status: 'plugin_execution_error' });
+      const nextStep = 'Its standard error says why; run it by hand to see.';
+      return credentialError(`${name} failed`, error, nextStep);
+    }
+    if (error instanceof TimeUpError) {
+      metrics.execPluginCalled({ code: 1, status: 'plugin_execution_error' });
+      return credentialError(
+        name,
+        error,
+        'Does it wait for input? It gets none: log in beforehand.',
+      );
+    }
+    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    metrics.execPluginCalled({
+      code: 1,
+      status: missing ? 'plugin_not_found_error' : 'client_internal_error',
+    });
+    const hint = source.installHint?.trim() || 'Install it, or check the PATH and the kubeconfig.';
+    return missing
+      ? credentialError(`${name} was not found`, undefined, hint)
+      : credentialError(`${name} could not be run`, error, 'Check its name and permissions.');
+  }
+}
+
+function expiryOf({ expiresAtMs = Number.POSITIVE_INFINITY }: ExecCredential): number {
+  return expiresAtMs;
+}
+
+class ExitError extends Error {
+  readonly code: number;
+
+  constructor(code: number | null, signal: NodeJS.Signals | null) {
+    super(code === null ? `ended by ${signal}` : `exit code ${code}`);
+    this.code = code ?? 1;
+  }
+}
+
+/** Standard output of one run that ended well. Aborting the signal kills the program. */
+function outputOf(
+  { command, args }: ExecSource,
+  environment: Record<string, string>,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      env: environment,
+      shell: false,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      windowsHide: true,
+    });
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const fail = (error: unknown) => {
+      child.kill('SIGKILL');
+      reject(error);
+    };
+    const abort = () => fail(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    child.stdout.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      chunks.push(chunk);
+      if (length > MOST_OUTPUT_BYTES) fail(new Error(`more than ${MOST_OUTPUT_BYTES} bytes`));
+    });
+    child.once('error', reject);
+    child.once('close', (code, endedBy) => {
+      signal.removeEventListener('abort', abort);
+      if (code === 0) resolve(Buffer.concat(chunks));
+      else reject(new ExitError(code, endedBy));
+    });
+  });
+}
+
+function execInfo({ source, cluster }: ExecPluginOptions, caPem: string | undefined): object {
+  const { server, tlsServerName, insecureSkipTlsVerify, proxyUrl } = cluster;
+  return {
+    apiVersion: source.apiVersion,
+    kind: 'ExecCredential',
+    spec: {
+      interactive: false,
+      ...(source.provideClusterInfo && {
+        cluster: {
+          server,
+          'tls-server-name': tlsServerName,
+          'insecure-skip-tls-verify': insecureSkipTlsVerify || undefined,
+          'certificate-authority-data': caPem && Buffer.from(caPem).toString('base64'),
+          'proxy-url': proxyUrl,
+          config: source.clusterSettings,
+        },
+      }),
+    },
+  };
+}
+
+/** Errors say what is wrong with the output, and nothing of what it says. */
+function parseCredential(output: Buffer, { command, apiVersion }: ExecSource): ExecCredential {
+  const wrong = (what: string) =>
+    credentialError(
+      `The credential plugin ${command} printed ${what}`,
+      undefined,
+      `Expected an ExecCredential of ${apiVersion}.`,
+    );
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(output.toString('utf8'));
+  } catch {
+    throw wrong(`no JSON (${output.length} bytes)`);
+  }
+  if (!isRecord(parsed) || parsed['kind'] !== 'ExecCredential') throw wrong('something else');
+  if (parsed['apiVersion'] !== apiVersion) throw wrong('another version');
+  const status = isRecord(parsed['status']) ? parsed['status'] : {};
+  const token = textOf(status['token']);
+  const certificate = textOf(status['clientCertificateData']);
+  const key = textOf(status['clientKeyData']);
+  if ((certificate === undefined) !== (key === undefined)) throw wrong('half a key pair');
+  if (token === undefined && certificate === undefined) throw wrong('no credentials');
+  const expiry = textOf(status['expirationTimestamp']);
+  const expiresAtMs = expiry === undefined ? undefined : Date.parse(expiry);
+  if (Number.isNaN(expiresAtMs)) throw wrong('an expiry that is no time');
+  return {
+    ...(token === undefined ? {} : { token }),
+    ...(certificate === undefined ? {} : { certificate }),
+    ...(key === undefined ? {} : { key }),
+    ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+  };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

@@ -1,0 +1,124 @@
+import { readFile, stat } from 'node:fs/promises';
+import { isRecord } from '../json.ts';
+import { KubeConfigError } from './kube-config-error.ts';
+
+/** An entry of a kubeconfig's lists, with the file it stands in. */
+export interface KubeConfigEntry {
+  readonly name: string;
+  readonly file: string;
+  /** The list element as it stands there. */
+  readonly raw: Readonly<Record<string, unknown>>;
+}
+
+/** One kubeconfig, or several merged. */
+export interface KubeConfigFile {
+  readonly currentContext: string | undefined;
+  readonly contexts: ReadonlyMap<string, KubeConfigEntry>;
+  readonly clusters: ReadonlyMap<string, KubeConfigEntry>;
+  readonly users: ReadonlyMap<string, KubeConfigEntry>;
+}
+
+/**
+ * Reads one kubeconfig. YAML errors are told by their place, not by the text around it, which may
+ * be a credential.
+ *
+ * @returns undefined if there is no such file
+ * @throws {KubeConfigError} if it cannot be read, or is no kubeconfig
+ */
+export async function readKubeConfigFile(
+  file: string,
+  onWarning: (warning: string) => void,
+): Promise<KubeConfigFile | undefined> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+    await warnOfReaders(file, onWarning);
+  } catch (cause) {
+    if (isMissing(cause)) return undefined;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new KubeConfigError(
+      `Cannot read the kubeconfig ${file}: ${why}. Check the path and its permissions.`,
+      { cause },
+    );
+  }
+  const parsed = (await parseYaml(text, file)) ?? {};
+  if (!isRecord(parsed) || (parsed['kind'] !== undefined && parsed['kind'] !== 'Config')) {
+    throw new KubeConfigError(
+      `The file ${file} is not a kubeconfig. Expected YAML with kind: Config.`,
+    );
+  }
+  const currentContext = parsed['current-context'];
+  return {
+    currentContext:
+      typeof currentContext === 'string' && currentContext !== '' ? currentContext : undefined,
+    contexts: entriesOf(parsed['contexts'], file),
+    clusters: entriesOf(parsed['clusters'], file),
+    users: entriesOf(parsed['users'], file),
+  };
+}
+
+/** As kubectl merges: the first file to name something wins, the others add. */
+export function mergeKubeConfigFiles(files: readonly KubeConfigFile[]): KubeConfigFile {
+  const merge = (pick: (file: KubeConfigFile) => ReadonlyMap<string, KubeConfigEntry>) => {
+    const merged = new Map<string, KubeConfigEntry>();
+    for (const [name, entry] of files.flatMap((file) => pick(file).entries().toArray())) {
+      if (!merged.has(name)) merged.set(name, entry);
+    }
+    return merged;
+  };
+  return {
+    currentContext: files.find((file) => file.currentContext !== undefined)?.currentContext,
+    contexts: merge((file) => file.contexts),
+    clusters: merge((file) => file.clusters),
+    users: merge((file) => file.users),
+  };
+}
+
+/** Loaded when needed: a Pod has no kubeconfig, and YAML costs memory. */
+async function parseYaml(text: string, file: string): Promise<unknown> {
+  const { LineCounter, parseDocument, visit } = await import('yaml');
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { lineCounter, prettyErrors: false });
+  const [error] = document.errors;
+  if (error) {
+    const { line, col } = lineCounter.linePos(error.pos[0]);
+    throw new KubeConfigError(
+      `The kubeconfig ${file} is malformed: line ${line}, column ${col}: ${error.code}. Correct it, or name another by --kubeconfig.`,
+    );
+  }
+  visit(document, {
+    Scalar(_key, scalar) {
+      // Names and tokens may look like numbers; nothing in a kubeconfig is one.
+      if (typeof scalar.value === 'number' && scalar.source) scalar.value = scalar.source;
+    },
+  });
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch {
+    throw new KubeConfigError(`The kubeconfig ${file} has too many aliases. Correct it.`);
+  }
+}
+
+function entriesOf(list: unknown, file: string): Map<string, KubeConfigEntry> {
+  const entries = new Map<string, KubeConfigEntry>();
+  for (const raw of Array.isArray(list) ? (list as unknown[]) : []) {
+    const name = isRecord(raw) ? raw['name'] : undefined;
+    if (!isRecord(raw) || typeof name !== 'string' || entries.has(name)) continue;
+    entries.set(name, { name, file, raw });
+  }
+  return entries;
+}
+
+async function warnOfReaders(file: string, onWarning: (warning: string) => void): Promise<void> {
+  const { mode } = await stat(file);
+  const readers = [mode & 0o040 ? 'group' : [], mode & 0o004 ? 'world' : []].flat();
+  if (readers.length > 0 && process.platform !== 'win32') {
+    onWarning(
+      `The kubeconfig ${file} is ${readers.join('- and ')}-readable: who has it can act as you. Restrict it: chmod 600 ${file}`,
+    );
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

@@ -1,0 +1,106 @@
+import { objectKey } from '../../api/object-key.ts';
+import { objectPath } from '../../api/resource.ts';
+import type { Client } from '../../client/client.ts';
+import { withinTimeout } from '../../client/within-timeout.ts';
+import type { EventRecorder, EventSubject } from '../../record/event-recorder.ts';
+import type { Clock } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import type { LogFields, Logger } from '../../util/logger.ts';
+import { formatPath } from '../changed-paths.ts';
+import { DAMPING } from './damping.ts';
+import { ownersOf } from './field-owners.ts';
+import type { HotLoop } from './loop-evidence.ts';
+
+/** How long a report may wait for the object whose writers it is to name, in milliseconds. */
+const LOOKUP_TIMEOUT_MS = 5000;
+
+/** Of names that others have chosen, so much is shown. */
+const MOST_OWNERS = 5;
+const LONGEST_OWNER = 128;
+
+export interface HotLoopReportDeps {
+  readonly client: Pick<Client, 'raw'>;
+  readonly clock: Clock;
+  /** Names the controller and the key. */
+  readonly log: Logger;
+  /** @default only the log is told */
+  readonly recorder?: EventRecorder | undefined;
+}
+
+/**
+ * Tells of a loop that was found: one log line, and one Warning event on `subject`, both with the
+ * fields that flap and the managers that wrote them. Caches know no managers, so the object is read
+ * once, live; if that fails, they stay unnamed.
+ */
+export async function reportHotLoop(
+  deps: HotLoopReportDeps,
+  loop: HotLoop,
+  subject: EventSubject | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const { owners, unknown } = await lookUpOwners(deps, loop, signal);
+  const managers = loop.fieldManager === undefined ? owners : [loop.fieldManager, ...owners];
+  deps.log.error(undefined, 'Hot loop; the key is slowed down', {
+    ...loopFields(loop),
+    kind: loop.kind,
+    managers: [...new Set(managers)],
+    ...(unknown !== undefined && { managersUnknown: unknown }),
+    times: loop.times,
+    within: formatDuration(loop.withinMs),
+  });
+  if (subject) deps.recorder?.warning(subject, 'HotLoop', messageOf(loop, owners, subject));
+}
+
+/** Tells that a loop is over. */
+export function reportEnd(log: Logger, loop: HotLoop, dampedRuns: number): void {
+  log.info('Hot loop is over', { ...loopFields(loop), dampedRuns });
+}
+
+function loopFields({ resource, namespace, name, paths }: HotLoop): LogFields {
+  const kind = resource.kind.charAt(0).toLowerCase() + resource.kind.slice(1);
+  return { [kind]: objectKey(namespace, name), fields: paths.map(formatPath) };
+}
+
+async function lookUpOwners(
+  { client, clock }: HotLoopReportDeps,
+  { resource, namespace, name, paths }: HotLoop,
+  signal: AbortSignal,
+): Promise<{ readonly owners: readonly string[]; readonly unknown?: unknown }> {
+  const path = objectPath(resource, { namespace, name });
+  try {
+    // A client's `get` may strip managedFields.
+    const object = await withinTimeout({ clock, timeoutMs: LOOKUP_TIMEOUT_MS, signal }, (limit) =>
+      client.raw({ path, signal: limit }),
+    );
+    const owners = new Set(paths.flatMap((field) => ownersOf(object, field)));
+    return { owners: [...owners].slice(0, MOST_OWNERS).map(cut) };
+  } catch (error) {
+    return { owners: [], unknown: error };
+  }
+}
+
+function messageOf(loop: HotLoop, owners: readonly string[], subject: EventSubject): string {
+  const { kind, paths, times, withinMs, fieldManager, resource, namespace, name } = loop;
+  const isSubject = subject.kind === resource.kind && subject.metadata.name === name;
+  const whose = isSubject ? '' : ` of ${resource.kind} ${objectKey(namespace, name)}`;
+  const fields = `${paths.map(formatPath).join(', ')}${whose}`;
+  const often = `${times} times within ${formatDuration(withinMs)}`;
+  const slowed = `Runs are put off, by up to ${formatDuration(DAMPING.maxMs)}, until this stops.`;
+  if (kind === 'selfFed') {
+    const writers = owners.length > 0 ? owners : fieldManager === undefined ? [] : [fieldManager];
+    const as = writers.length > 0 ? ` (written by ${quoted(writers)})` : '';
+    return `Each run changes ${fields}${as} and is woken by that change alone: ${often}. ${slowed}`;
+  }
+  const us = fieldManager === undefined ? 'this controller' : `this controller ("${fieldManager}")`;
+  const others = owners.filter((owner) => owner !== fieldManager);
+  const them = others.length > 0 ? quoted(others) : 'somebody else';
+  return `A dispute over ${fields}: ${us} writes it and ${them} changes it again, ${often}. ${slowed}`;
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(', ');
+}
+
+function cut(name: string): string {
+  return name.length > LONGEST_OWNER ? `${name.slice(0, LONGEST_OWNER)}…` : name;
+}

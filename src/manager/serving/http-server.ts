@@ -1,0 +1,282 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createSecureServer } from 'node:http2';
+import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { createServer as createHttpsServer } from 'node:https';
+import type { Server as HttpsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { SecureContextOptions, SecureVersion } from 'node:tls';
+import type { Exposition } from '../../metrics/registry.ts';
+import type { Logger } from '../../util/logger.ts';
+import { runAll } from '../../util/run-all.ts';
+import type { Runnable } from '../../util/runnable.ts';
+import type { Certificate } from '../../util/x509.ts';
+import { formatAddress, parseBindAddress } from './bind-address.ts';
+import type { RequestGuard } from './delegated-access.ts';
+import type { Downloads } from './download.ts';
+import type { HealthCheck } from './health-probe.ts';
+import { probeAnswer } from './health-probe.ts';
+import type { Pages } from './page.ts';
+import type { CertificateSource } from './serving-certificate.ts';
+import type { Settings } from './settings.ts';
+import { LONGEST_SETTING, settingAnswer } from './settings.ts';
+
+export interface HttpServerRoutes {
+  /** Answered at `/livez` and `/healthz`: the process itself, never what it depends on. */
+  readonly livez?: readonly HealthCheck[];
+  /** Answered at `/readyz`. */
+  readonly readyz?: readonly HealthCheck[];
+  /** Answered at `/metrics`: Prometheus text. */
+  readonly metrics?: () => Promise<Exposition>;
+  /** Answered at their own paths: `/debug/queues`. */
+  readonly pages?: Pages;
+  /** Answered at their own paths, with GET alone: `/debug/pprof/profile`. */
+  readonly downloads?: Downloads;
+  /** Read with GET, changed with PUT at their own paths: `/debug/flags/v`. */
+  readonly settings?: Settings;
+}
+
+export interface HttpServerOptions {
+  readonly name: string;
+  /** `:8081`, `127.0.0.1:8081` or `[::1]:8081`. */
+  readonly bindAddress: string;
+  readonly routes: HttpServerRoutes;
+  /** @default plain HTTP */
+  readonly tls?: ServerTls | undefined;
+  /**
+   * Asked about every request but probes, also about paths that there are not.
+   * @default everybody may ask everything
+   */
+  readonly guard?: RequestGuard | undefined;
+}
+
+export interface ServerTls {
+  readonly certificate: CertificateSource;
+  /** @default 'TLSv1.2' */
+  readonly minVersion?: Extract<SecureVersion, 'TLSv1.2' | 'TLSv1.3'>;
+  /**
+   * As OpenSSL lists them, those of TLS 1.3 first.
+   * @default those of Node.js
+   */
+  readonly ciphers?: string | undefined;
+  /**
+   * Speak HTTP/2, besides HTTP/1.1, with clients that want to.
+   * @default false
+   */
+  readonly http2?: boolean;
+}
+
+/** What a client may take, in time and memory. */
+const LIMITS = {
+  headersTimeout: 32_000,
+  requestTimeout: 32_000,
+  keepAliveTimeout: 90_000,
+  maxHeaderSize: 1024 * 1024,
+} as const;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+const MOST_CONNECTIONS = 1000;
+
+const PLAIN_TEXT = 'text/plain; charset=utf-8';
+
+type AnyServer = Server | HttpsServer | Http2SecureServer;
+type Incoming = IncomingMessage | Http2ServerRequest;
+type Outgoing = ServerResponse | Http2ServerResponse;
+
+interface Answer {
+  readonly status: number;
+  readonly contentType?: string;
+  readonly body: string | Readable;
+  readonly fileName?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Probes, metrics and what people look into: over plain HTTP, or TLS with a certificate that may be
+ * renewed while it runs. Probes are for everybody, in the manner of the kube-apiserver: `ok`, or with
+ * `?verbose` a line a check; `?exclude=NAME` and `/readyz/NAME` narrow it; 500 on failure.
+ */
+export class HttpServer implements Runnable {
+  readonly name: string;
+  readonly #options: HttpServerOptions;
+  readonly #address: { readonly host?: string; readonly port: number };
+  readonly #log: Logger;
+
+  constructor(deps: { log: Logger }, options: HttpServerOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#address = parseBindAddress(options.bindAddress);
+    this.#log = deps.log;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { tls } = this.#options;
+    if (!tls) return this.#serve(createServer(LIMITS), signal);
+    const server = secureServer(tls, await tls.certificate.load());
+    const renew = (renewed: Certificate) => server.setSecureContext(contextOf(tls, renewed));
+    await runAll(
+      [(signal) => this.#serve(server, signal), (signal) => tls.certificate.watch(signal, renew)],
+      signal,
+    );
+  }
+
+  async #serve(server: AnyServer, signal: AbortSignal): Promise<void> {
+    const sockets = new Set<Socket>();
+    const exchanges = new Set<Promise<void>>();
+    server.maxConnections = MOST_CONNECTIONS;
+    server.on('connection', (socket: Socket) => {
+      // Where HTTP/2 is offered, HTTP/1.1 would wait 40 ms between an answer's headers and its body.
+      socket.setNoDelay(true);
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    });
+    server.on('request', (request: Incoming, response: Outgoing) => {
+      const exchange = this.#exchange(request, response, signal);
+      exchanges.add(exchange);
+      void exchange.finally(() => exchanges.delete(exchange));
+    });
+    await new Promise<void>((resolve, reject) => {
+      const close = () => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      };
+      server.once('error', (cause) => {
+        const address = this.#options.bindAddress;
+        const message = `Could not listen on ${address} for ${this.name}: ${cause.message}`;
+        reject(new Error(message, { cause }));
+      });
+      server.listen(this.#address, () => {
+        this.#log
+          .v(1)
+          .info('Listening', { server: this.name, address: formatAddress(server.address()) });
+        if (signal.aborted) close();
+        signal.addEventListener('abort', close, { once: true });
+      });
+    });
+    await Promise.all(exchanges);
+  }
+
+  /** Never rejects: what cannot be answered is logged. */
+  async #exchange(request: Incoming, response: Outgoing, signal: AbortSignal): Promise<void> {
+    const gone = new AbortController();
+    // Also when the server stops: it closes all connections.
+    response.once('close', () => gone.abort());
+    let answer: Answer;
+    try {
+      answer = await this.#answer(request, signal, gone.signal);
+    } catch (error) {
+      this.#log.error(error, 'Could not answer a request', { server: this.name });
+      answer = { status: 500, body: 'internal error\n' };
+    }
+    const { status, contentType = PLAIN_TEXT, body, fileName, headers = {} } = answer;
+    response.statusCode = status;
+    response.setHeader('content-type', contentType);
+    response.setHeader('x-content-type-options', 'nosniff');
+    if (fileName !== undefined) {
+      response.setHeader('content-disposition', `attachment; filename="${fileName}"`);
+    }
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    if (typeof body === 'string') response.end(body);
+    else await this.#stream(body, response);
+  }
+
+  async #stream(body: Readable, response: Outgoing): Promise<void> {
+    try {
+      await pipeline(body, response);
+    } catch (error) {
+      this.#log.v(2).info('An answer broke off', { server: this.name, err: error });
+    }
+  }
+
+  async #answer(request: Incoming, signal: AbortSignal, gone: AbortSignal): Promise<Answer> {
+    const { method = '' } = request;
+    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+    const [, probe = '', only, ...more] = path.split('/');
+    const checks = more.length === 0 ? this.#checksOf(probe) : undefined;
+    if (checks) {
+      if (!isReading(method)) return NOT_ALLOWED;
+      const asked = { probe, checks, only, query: new URLSearchParams(query) };
+      return probeAnswer(asked, this.#log);
+    }
+    const { authorization } = request.headers;
+    const verdict = await this.#options.guard?.judge({ method, path, authorization, signal });
+    if (verdict && !verdict.allowed) return refusal(verdict.status, verdict.why);
+    const { metrics, pages, downloads, settings } = this.#options.routes;
+    const setting = settings?.get(path);
+    if (setting && method === 'PUT') {
+      const text = await textOf(request, LONGEST_SETTING);
+      return text === undefined ? TOO_LARGE : settingAnswer(setting, text);
+    }
+    if (!isReading(method)) return NOT_ALLOWED;
+    if (setting) return { status: 200, body: setting.get() };
+    const page = pages?.get(path);
+    if (page) return page(new URLSearchParams(query));
+    const download = downloads?.get(path);
+    if (download && method !== 'GET') return NOT_ALLOWED;
+    if (download) {
+      // HTTP/2 has its own name for it.
+      const host = String(request.headers.host ?? request.headers[':authority'] ?? '');
+      return download({ query: new URLSearchParams(query), host, signal: gone });
+    }
+    if (!metrics || path !== '/metrics') return NOT_FOUND;
+    const { contentType, text } = await metrics();
+    return { status: 200, contentType, body: text };
+  }
+
+  #checksOf(probe: string): readonly HealthCheck[] | undefined {
+    switch (probe) {
+      case 'livez':
+      case 'healthz':
+        return this.#options.routes.livez;
+      case 'readyz':
+        return this.#options.routes.readyz;
+      default:
+        return undefined;
+    }
+  }
+}
+
+const NOT_FOUND: Answer = { status: 404, body: '404 not found\n' };
+const NOT_ALLOWED: Answer = { status: 405, body: '405 method not allowed\n' };
+const TOO_LARGE: Answer = { status: 413, body: '413 too large\n' };
+
+function refusal(status: number, why: string): Answer {
+  const headers = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
+  return { status, body: `${why}\n`, headers };
+}
+
+function isReading(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** The body, if it is not longer than so many bytes. */
+async function textOf(request: Incoming, most: number): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    if (bytes > most) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function secureServer(tls: ServerTls, certificate: Certificate): HttpsServer | Http2SecureServer {
+  const options = {
+    ...LIMITS,
+    ...contextOf(tls, certificate),
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+  };
+  return tls.http2
+    ? createSecureServer({ ...options, allowHTTP1: true })
+    : createHttpsServer(options);
+}
+
+function contextOf(
+  { minVersion = 'TLSv1.2', ciphers }: ServerTls,
+  { certificatePem, privateKeyPem }: Certificate,
+): SecureContextOptions {
+  const cert = certificatePem;
+  return { cert, key: privateKeyPem, minVersion, ...(ciphers === undefined ? {} : { ciphers }) };
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Trouble } from '../../../../src/cache/reflector/trouble.ts';
+import { FakeClock } from '../../../../src/util/fake-clock.ts';
+import { apiError, notFound, unreachable } from '../../../support/fake-source.ts';
+import { recordingLogger } from '../../../support/recording-logger.ts';
+
+function world() {
+  const clock = new FakeClock();
+  const { log, lines } = recordingLogger();
+  const shown = () =>
+    lines.filter(({ level }) => level !== 4).map(({ message, level }) => [level, message]);
+  return { clock, lines, shown, trouble: new Trouble(clock, log) };
+}
+
+test('lasting trouble is told once, and its end once', async () => {
+  const { clock, trouble, shown, lines } = world();
+  for (let attempt = 0; attempt < 20; attempt++) {
+    trouble.failed(unreachable(), 'list', 1000);
+    await clock.advance(1000);
+  }
+  trouble.over();
+  trouble.over();
+  assert.deepEqual(shown(), [
+    ['error', 'Failed to list'],
+    [0, 'Recovered'],
+  ]);
+  assert.deepEqual(lines.at(-1)!.fields, { from: 'unreachable', failures: 20, took: '20s' });
+});
+
+test('trouble of another kind is told too', () => {
+  const { trouble, shown } = world();
+  trouble.failed(unreachable(), 'watch', 1000);
+  trouble.failed(apiError('forbidden', 'no', 403), 'list', 1000);
+  trouble.failed(apiError('forbidden', 'no', 403), 'list', 1000);
+  assert.equal(shown().length, 2);
+});
+
+test('trouble that lasts is mentioned again every five minutes', async () => {
+  const { clock, trouble, lines, shown } = world();
+  for (let minute = 0; minute <= 10; minute++) {
+    trouble.failed(unreachable(), 'list', 1000);
+    await clock.advance(60_000);
+  }
+  assert.equal(shown().length, 3);
+  assert.deepEqual(lines.findLast(({ level }) => level === 'error')!.fields, {
+    retryIn: '1s',
+    failures: 11,
+    for: '10m0s',
+  });
+});
+
+test('a missing permission is told with what to grant, once', () => {
+  const { trouble, lines } = world();
+  const message =
+    'pods is forbidden: User "system:serviceaccount:ops:crd-controller" cannot list resource "pods" in API group "" in the namespace "a"';
+  assert.equal(trouble.failed(apiError('forbidden', message, 403), 'list', 1000), true);
+  assert.equal(trouble.failed(apiError('forbidden', message, 403), 'list', 1000), false);
+  assert.equal(lines[0]!.message, 'Failed to list');
+  assert.match(String(lines[0]!.fields['fix']), /to list and watch pods in the namespace a/);
+});
+
+test('a missing resource is no error, and the line says what to do', () => {
+  const { trouble, lines } = world();
+  trouble.failed(notFound(), 'list', 1000);
+  assert.equal(lines.length, 1);
+  assert.equal(lines[0]!.level, 0);
+  assert.match(String(lines[0]!.fields['fix']), /kubectl apply -f crds\//);
+});
+
+test('a server that refuses the credentials says one word, and the line says what to do', () => {
+  const { trouble, lines } = world();
+  trouble.failed(apiError('unauthorized', 'Unauthorized', 401), 'list', 1234.5678);
+  assert.equal(lines.length, 1);
+  assert.equal(lines[0]!.fields['retryIn'], '1.235s');
+  assert.match(String(lines[0]!.fields['fix']), /renew the token or client certificate/);
+});

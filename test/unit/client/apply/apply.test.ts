@@ -1,0 +1,426 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../../src/api/builtin.ts';
+import type { CustomResourceDefinition } from '../../../../src/api/builtin.ts';
+import { COUNTS } from '../../../../src/api/generated/count.ts';
+import { isApiError } from '../../../../src/api/api-error.ts';
+import { ApiServer } from '../../../../src/apiserver/api-server.ts';
+import { applyManifests } from '../../../../src/client/apply/apply.ts';
+import type { ApplyOptions } from '../../../../src/client/apply/apply.ts';
+import type { ApplyResult } from '../../../../src/client/apply/apply-result.ts';
+import type { Client } from '../../../../src/client/client.ts';
+import { HttpClient } from '../../../../src/client/http-client.ts';
+import { parseManifests } from '../../../../src/client/apply/manifest.ts';
+import type { Manifest } from '../../../../src/client/apply/manifest.ts';
+import { FakeClock } from '../../../../src/util/fake-clock.ts';
+import type { HttpHandler, HttpRequest } from '../../../../src/util/http.ts';
+import { Access } from '../../../support/access.ts';
+import { countCrd } from '../../../support/world.ts';
+
+const CONFIG_MAPS = {
+  group: '',
+  version: 'v1',
+  plural: 'configmaps',
+  kind: 'ConfigMap',
+  namespaced: true,
+} as const;
+const DEFINITION = JSON.stringify(countCrd());
+
+let clock: FakeClock;
+let server: ApiServer;
+let client: Client;
+let requests: string[];
+
+describe('applying manifests', () => {
+  beforeEach(() => {
+    clock = new FakeClock();
+    server = new ApiServer({ clock });
+    requests = [];
+    client = behind((handler) => handler);
+  });
+
+  /** A client whose requests are written down, and go through `around`. */
+  function behind(around: (handler: HttpHandler) => HttpHandler): Client {
+    const handler = around(server.handler);
+    return new HttpClient({
+      handler: (request) => {
+        requests.push(`${request.method} ${request.path}`);
+        return handler(request);
+      },
+      server: 'https://test',
+      clock,
+      keepManagedFields: true,
+    });
+  }
+
+  function read(...documents: readonly string[]): Manifest[] {
+    return parseManifests([{ source: 'a.yaml', text: documents.join('\n---\n') }]);
+  }
+
+  async function apply(
+    documents: readonly string[],
+    options: ApplyOptions = {},
+    from: Client = client,
+  ): Promise<ApplyResult[]> {
+    return Array.fromAsync(applyManifests(from, read(...documents), { clock, ...options }));
+  }
+
+  /** `count/a created`, or why not. */
+  function told(results: readonly ApplyResult[]): string[] {
+    return results.map((result) => {
+      const { kind, metadata } = result.manifest.object;
+      const what = result.kind === 'applied' ? result.change : result.refusal.message;
+      return `${kind}/${metadata.name} ${what}`;
+    });
+  }
+
+  const configMap = (data: string = '{a: b}', metadata: string = '{name: a}') =>
+    `{apiVersion: v1, kind: ConfigMap, metadata: ${metadata}, data: ${data}}`;
+  const count = (spec: string = '{name: nginx, count: 1}', metadata: string = '{name: c}') =>
+    `{apiVersion: demo.mark8s.io/v1, kind: Count, metadata: ${metadata}, spec: ${spec}}`;
+  const namespace = (name: string) =>
+    `{apiVersion: v1, kind: Namespace, metadata: {name: ${name}}}`;
+
+  describe('a batch', () => {
+    test('is told of by what has changed', async () => {
+      assert.deepEqual(told(await apply([configMap()])), ['ConfigMap/a created']);
+      assert.deepEqual(told(await apply([configMap()])), ['ConfigMap/a unchanged']);
+      assert.deepEqual(told(await apply([configMap('{a: c}')])), ['ConfigMap/a configured']);
+      const stored = await client.get(CONFIG_MAPS, { namespace: 'default', name: 'a' });
+      assert.deepEqual(
+        stored.metadata.managedFields?.map(({ manager, operation }) => [manager, operation]),
+        [['crd-controller-apply', 'Apply']],
+      );
+    });
+
+    test('goes in the order in which it can succeed: namespaces, definitions, the rest as written', async () => {
+      const documents = [
+        count(undefined, '{name: c, namespace: prod}'),
+        configMap(undefined, '{name: b, namespace: prod}'),
+        DEFINITION,
+        configMap(undefined, '{name: a, namespace: prod}'),
+        namespace('prod'),
+      ];
+      assert.deepEqual(told(await apply(documents)), [
+        'Namespace/prod created',
+        'CustomResourceDefinition/counts.demo.mark8s.io created',
+        'Count/c created',
+        'ConfigMap/b created',
+        'ConfigMap/a created',
+      ]);
+      assert.equal((await client.get(COUNTS, { namespace: 'prod', name: 'c' })).spec.count, 1);
+    });
+
+    test('goes on behind an object that is refused', async () => {
+      assert.deepEqual(
+        told(await apply([configMap(undefined, '{name: A}'), configMap()])).at(1),
+        'ConfigMap/a created',
+      );
+    });
+
+    test('stops where nobody answers, or nobody would', async () => {
+      server.faults.failNext({ method: 'PATCH' }, 401);
+      await assert.rejects(apply([configMap()]), (error) => isApiError(error, 'unauthorized'));
+      const lost = behind(() => () => Promise.reject(new Error('no network')));
+      await assert.rejects(apply([configMap()], {}, lost), (error) =>
+        isApiError(error, 'unreachable'),
+      );
+      const controller = new AbortController();
+      controller.abort(new Error('stopped'));
+      await assert.rejects(apply([configMap()], { signal: controller.signal }), /^Error: stopped$/);
+    });
+
+    test('asks what there is once, and again only for a kind that was not there', async () => {
+      await apply([configMap(), configMap(undefined, '{name: b}')]);
+      const discoveries = () => requests.filter((request) => /^GET \/apis?$/.test(request)).length;
+      assert.equal(discoveries(), 2);
+      requests.length = 0;
+      await apply([configMap(), count(), count(), count()]);
+      assert.equal(discoveries(), 4);
+    });
+
+    test('finds a kind that came to be while it went on', async () => {
+      const results = applyManifests(client, read(configMap(), count()), { clock });
+      assert.equal((await results.next()).done, false);
+      await client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
+      const { value } = await results.next();
+      assert.deepEqual(told(value ? [value] : []), ['Count/c created']);
+    });
+  });
+
+  describe('a dry run', () => {
+    test('tells what would change and stores nothing', async () => {
+      await apply([configMap()]);
+      const dryRun = true;
+      const documents = (data: string) => [configMap(data), configMap(data, '{name: b}')];
+      const before = await client.list(CONFIG_MAPS);
+      assert.deepEqual(told(await apply(documents('{a: b}'), { dryRun })), [
+        'ConfigMap/a unchanged',
+        'ConfigMap/b created',
+      ]);
+      assert.deepEqual(told(await apply(documents('{a: c}'), { dryRun })), [
+        'ConfigMap/a configured',
+        'ConfigMap/b created',
+      ]);
+      assert.deepEqual(await client.list(CONFIG_MAPS), before);
+    });
+
+    test('says which objects it cannot check, as what they need is only in the batch', async () => {
+      const documents = [
+        DEFINITION,
+        namespace('prod'),
+        count(),
+        configMap('{}', '{name: a, namespace: prod}'),
+      ];
+      assert.deepEqual(told(await apply(documents, { dryRun: true })).slice(2), [
+        'Count/c the server has no kind Count in demo.mark8s.io/v1: its definition is in this batch, and a dry run stores none',
+        'ConfigMap/a namespaces "prod" not found: it is in this batch, and a dry run stores nothing',
+      ]);
+    });
+  });
+
+  describe('a definition', () => {
+    /** Answers for the CRD, until `ms` have passed, as a server does that has not established it. */
+    const establishedAfter = (ms: number) =>
+      behind((handler) => async (request) => {
+        const response = await handler(request);
+        const isCrd =
+          request.method === 'GET' && request.path.includes('/customresourcedefinitions/');
+        if (!isCrd || clock.monotonic() >= ms || response.status !== 200) return response;
+        return changed(response, ({ status }) => {
+          if (status) status.conditions = [{ type: 'Established', status: 'False' }];
+        });
+      });
+
+    test('is waited for until it is established, and then its objects are applied', async () => {
+      const applying = apply([DEFINITION, count()], {}, establishedAfter(5000));
+      await clock.advance(4900);
+      assert.ok(!requests.some((request) => request.includes('/counts/')));
+      await clock.advance(2000);
+      assert.deepEqual(told(await applying).at(1), 'Count/c created');
+    });
+
+    test('is waited for until the server tells of its kinds', async () => {
+      const late = behind((handler) => async (request) => {
+        const response = await handler(request);
+        if (request.path !== '/apis' || clock.monotonic() >= 5000) return response;
+        return changed(response, (groups) => {
+          groups.items = groups.items.filter(({ metadata }) => metadata.name !== 'demo.mark8s.io');
+        });
+      });
+      const applying = apply([DEFINITION, count()], {}, late);
+      await clock.advance(4900);
+      assert.ok(!requests.some((request) => request.includes('/counts/')));
+      await clock.advance(2000);
+      assert.deepEqual(told(await applying).at(1), 'Count/c created');
+    });
+
+    test('that takes too long is given up once, and others go on', async () => {
+      const options = { servedTimeoutMs: 3000 };
+      const applying = apply(
+        [DEFINITION, count(), count(), configMap()],
+        options,
+        establishedAfter(10_000),
+      );
+      await clock.advance(4100);
+      const why = 'counts.demo.mark8s.io is not served after 3s: it is not Established';
+      assert.deepEqual(told(await applying).slice(1), [
+        `Count/c ${why}`,
+        `Count/c ${why}`,
+        'ConfigMap/a created',
+      ]);
+    });
+
+    test('whose names are taken is not waited for', async () => {
+      const crd = countCrd();
+      const group = {
+        ...crd.spec,
+        names: { ...crd.spec.names, plural: 'others', shortNames: [], singular: 'other' },
+      };
+      const rival = { ...crd, metadata: { name: 'others.demo.mark8s.io' }, spec: group };
+      await apply([JSON.stringify(rival)]);
+      const [, refused] = told(await apply([DEFINITION, count()]));
+      assert.match(
+        refused ?? '',
+        /^Count\/c counts\.demo\.mark8s\.io: its names are not accepted: .*already in use/,
+      );
+    });
+
+    test('that one replica does not serve yet is asked for again', async () => {
+      let bare = 2;
+      const slow = behind((handler) => async (request) => {
+        if (!request.path.includes('/counts/') || bare-- <= 0) return handler(request);
+        return answer(404, '404 page not found', 'text/plain');
+      });
+      const applying = apply([DEFINITION, count()], {}, slow);
+      await clock.advance(3000);
+      assert.deepEqual(told(await applying).at(1), 'Count/c created');
+    });
+  });
+
+  describe('an object', () => {
+    test('without a namespace goes to the one that was asked for; one of another may be refused', async () => {
+      await apply([namespace('prod')]);
+      const there = configMap(undefined, '{name: b, namespace: default}');
+      const options = { namespace: 'prod', enforceNamespace: true };
+      assert.deepEqual(told(await apply([configMap(), there, namespace('dev')], options)), [
+        'Namespace/dev created',
+        'ConfigMap/a created',
+        'ConfigMap/b it belongs into namespace default, not into prod',
+      ]);
+      assert.deepEqual(told(await apply([there], { namespace: 'prod' })), ['ConfigMap/b created']);
+      const { items } = await client.list(CONFIG_MAPS);
+      assert.deepEqual(
+        items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).toSorted(),
+        ['default/b', 'prod/a'],
+      );
+    });
+
+    test('of a kind that is not there: what may have been meant is told', async () => {
+      await apply([DEFINITION]);
+      const of = (apiVersion: string, kind: string) =>
+        `{apiVersion: ${apiVersion}, kind: ${kind}, metadata: {name: a}}`;
+      const results = await apply([
+        of('apps/v1', 'Deploymnet'),
+        of('v1', 'Deployment'),
+        of('demo.mark8s.io/v2', 'Count'),
+        of('demo.mark8.io/v1', 'count'),
+        of('example.com/v1', 'Nothing'),
+        of('v1', 'K'.repeat(10_000)),
+      ]);
+      assert.deepEqual(
+        results.map(
+          (result) =>
+            result.kind === 'refused' &&
+            result.refusal.reason === 'unknownKind' &&
+            result.refusal.suggestions,
+        ),
+        [
+          ['apps/v1 Deployment'],
+          ['apps/v1 Deployment'],
+          ['demo.mark8s.io/v1 Count'],
+          ['demo.mark8s.io/v1 Count'],
+          [],
+          [],
+        ],
+      );
+      assert.deepEqual(told(results).slice(0, 1), [
+        'Deploymnet/a the server has no kind Deploymnet in apps/v1: did you mean apps/v1 Deployment?',
+      ]);
+    });
+
+    test('with a field that its kind does not have is refused, and the field named', async () => {
+      const [refused] = told(
+        await apply([DEFINITION, count('{name: a, count: 1, cuont: 2}')]),
+      ).slice(1);
+      assert.match(refused ?? '', /^Count\/c .*\.spec\.cuont: field not declared in schema/);
+    });
+
+    test('that others have changed is a conflict, which names them, and force takes over', async () => {
+      await apply([configMap('{a: b, b: c}')]);
+      const theirs = [configMap('{a: c, b: d}')];
+      const [conflict] = await apply(theirs, { fieldManager: 'other' });
+      assert.ok(conflict?.kind === 'refused' && conflict.refusal.reason === 'conflict');
+      assert.deepEqual(conflict.refusal.conflicts, [
+        { field: '.data.a', manager: '"crd-controller-apply"' },
+        { field: '.data.b', manager: '"crd-controller-apply"' },
+      ]);
+      assert.equal(
+        conflict.refusal.message,
+        '2 fields were set by others, to something else: .data.a, .data.b by "crd-controller-apply"',
+      );
+      const forced = await apply(theirs, { fieldManager: 'other', force: true });
+      assert.deepEqual(told(forced), ['ConfigMap/a configured']);
+    });
+
+    test('that may be written and not read is applied; what has changed, nobody knows', async () => {
+      const access = new Access(
+        ({ verb, resource }) => verb !== 'get' || resource !== 'configmaps',
+      );
+      const results = await apply([configMap()], {}, behind(access.around));
+      assert.deepEqual(told(results), ['ConfigMap/a unknown']);
+    });
+
+    test('of a kind that cannot be patched is refused without being sent', async () => {
+      const readOnly = behind((handler) => async (request) => {
+        const response = await handler(request);
+        if (request.path !== '/api') return response;
+        return changed(response, ({ items }) => {
+          for (const { versions } of items) {
+            for (const { resources } of versions) {
+              for (const resource of resources) resource.verbs = ['get', 'list'];
+            }
+          }
+        });
+      });
+      const results = await apply([configMap()], {}, readOnly);
+      assert.deepEqual(told(results), [
+        'ConfigMap/a configmaps cannot be applied: the server offers get, list of it',
+      ]);
+    });
+  });
+
+  test('no message about a Secret has one of its values', async () => {
+    const secret = (content: string) =>
+      `{apiVersion: v1, kind: Secret, metadata: {name: s}, ${content}}`;
+    const documents = [
+      'data: {password: hunter2}',
+      'stringData: {password: 4242}',
+      'stringdata: {password: hunter2}',
+      'type: [hunter2]',
+      'data: [hunter2]',
+    ].map(secret);
+    const quoting = behind((handler) => (request: HttpRequest) => {
+      if (request.method !== 'PATCH') return handler(request);
+      const message = `Secret "s" is invalid: data[password]: Invalid value: "${String(request.body)}": bad, unknown field "data.a"`;
+      const causes = [{ reason: 'FieldValueInvalid', message, field: 'data[password]' }];
+      const status = { kind: 'Status', reason: 'Invalid', code: 422, message, details: { causes } };
+      return Promise.resolve(answer(422, JSON.stringify(status), 'application/json'));
+    });
+    for (const from of [client, quoting]) {
+      const results = await apply(documents, {}, from);
+      assert.equal(results.length, 5);
+      for (const result of results) {
+        assert.ok(result.kind === 'refused' && result.refusal.reason === 'server');
+        const { message, error } = result.refusal;
+        assert.doesNotMatch(JSON.stringify([message, error, error.message]), /hunter2|4242/);
+        assert.match(message, /the server refused the Secret \(\d+ \w+\)/);
+      }
+    }
+    const [first] = told(await apply(documents.slice(0, 1), {}, quoting));
+    assert.match(
+      first ?? '',
+      /data\[password\]: FieldValueInvalid, unknown field "data\.a"\. Its own words/,
+    );
+  });
+
+  function answer(status: number, body: string, type: string) {
+    return {
+      status,
+      headers: { 'content-type': type },
+      body: (async function* () {
+        yield Buffer.from(body);
+      })(),
+    };
+  }
+
+  /** What discovery answers, as far as it is changed here. */
+  interface GroupList {
+    items: {
+      readonly metadata: { readonly name?: string };
+      readonly versions: readonly { readonly resources: readonly { verbs: string[] }[] }[];
+    }[];
+  }
+
+  /** The answer, with another body. */
+  async function changed(
+    response: Awaited<ReturnType<HttpHandler>>,
+    change: (body: GroupList & CustomResourceDefinition) => void,
+  ) {
+    const body: GroupList & CustomResourceDefinition = JSON.parse(
+      Buffer.concat(await Array.fromAsync(response.body)).toString(),
+    );
+    change(body);
+    return answer(response.status, JSON.stringify(body), response.headers['content-type'] ?? '');
+  }
+});

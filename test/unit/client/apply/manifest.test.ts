@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ManifestError, parseManifests } from '../../../../src/client/apply/manifest.ts';
+import type { Manifest } from '../../../../src/client/apply/manifest.ts';
+
+function read(text: string): Manifest[] {
+  return parseManifests([{ source: 'a.yaml', text }]);
+}
+
+function complaints(text: string): string[] {
+  try {
+    return read(text).map(({ object }) => `no complaint about ${object.kind}`);
+  } catch (error) {
+    assert.ok(error instanceof ManifestError);
+    return error.message.split('\n');
+  }
+}
+
+/** A ConfigMap with these lines of its own. */
+function manifest(lines: string): string {
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n${lines}`;
+}
+
+const value = (text: string): unknown => read(manifest(`value: ${text}`))[0]?.object['value'];
+
+describe('a text', () => {
+  test('has any number of documents, and those without content count and are no object', () => {
+    const found = read(
+      `# nothing\n---\n${manifest('')}---\n---\n\n${manifest('data: {a: b}')}\n...\n`,
+    );
+    assert.deepEqual(
+      found.map(({ place }) => place),
+      [
+        { source: 'a.yaml', document: 1, line: 3 },
+        { source: 'a.yaml', document: 3, line: 9 },
+      ],
+    );
+    assert.deepEqual(found[1]?.object, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'a' },
+      data: { a: 'b' },
+    });
+    assert.deepEqual(read(''), []);
+  });
+
+  test('may be JSON, indented by tabs, or one object after another', () => {
+    const one = JSON.stringify(
+      { apiVersion: 'v1', kind: 'A', metadata: { name: 'a{"\\' } },
+      null,
+      '\t',
+    );
+    const two = one.replace('"A"', '"B"');
+    assert.equal(read(one)[0]?.object.metadata.name, 'a{"\\');
+    assert.deepEqual(
+      read(`${one}\n${two}`).map(({ object, place }) => [object.kind, place.document, place.line]),
+      [
+        ['A', 1, 1],
+        ['B', 2, 8],
+      ],
+    );
+  });
+
+  test('may have lists, and lists of lists; each item knows its line', () => {
+    const found = read(
+      [
+        'apiVersion: v1',
+        'kind: List',
+        'items:',
+        '- {apiVersion: v1, kind: A, metadata: {name: a}}',
+        '- apiVersion: v1',
+        '  kind: ConfigMapList',
+        '  items:',
+        '  - {apiVersion: v1, kind: B, metadata: {name: b}}',
+      ].join('\n'),
+    );
+    assert.deepEqual(
+      found.map(({ object, place }) => [object.kind, place.line, place.item]),
+      [
+        ['A', 4, 'items[0]'],
+        ['B', 8, 'items[1].items[0]'],
+      ],
+    );
+  });
+
+  test('is read as Kubernetes reads YAML, save that keys are always texts', () => {
+    for (const [text, expected] of [
+      ['0644', 420],
+      ['yes', true],
+      ['"yes"', 'yes'],
+      ['1:30', '1:30'],
+      ['2026-11-21T10:12:00Z', '2026-11-21T10:12:00Z'],
+      ['~', null],
+      ['1.5', 1.5],
+      [
+        '{on: 1, 8080: 2, __proto__: 3}',
+        Object.fromEntries([
+          ['on', 1],
+          ['8080', 2],
+          ['__proto__', 3],
+        ]),
+      ],
+    ] as const) {
+      assert.deepEqual(value(text), expected, text);
+    }
+  });
+
+  test('keeps every digit of a large integer', () => {
+    const sent = JSON.stringify(read(manifest('max: 9223372036854775807\nmin: -12'))[0]?.object);
+    assert.match(sent, /"max":9223372036854775807,"min":-12/);
+  });
+
+  test('may use anchors, aliases and merge keys', () => {
+    assert.deepEqual(value('{a: &x {b: 1, c: 2}, d: {<<: *x, c: 3}, e: *x}'), {
+      a: { b: 1, c: 2 },
+      d: { b: 1, c: 3 },
+      e: { b: 1, c: 2 },
+    });
+  });
+});
+
+describe('what is wrong with a text is said with document, line and field:', () => {
+  for (const [what, text, expected] of [
+    ['a tab', 'a:\n\tb: 1', /^a\.yaml: document 1, line 2, column 1: not YAML: a tab indents/],
+    [
+      'a key twice',
+      `${manifest('')}---\na: 1\na: 2`,
+      /document 2, line 6, column 1: .* second time$/,
+    ],
+    ['a quote', 'a: "b', /line 1, column 6: not YAML: Missing closing/],
+    ['an unknown alias', 'a: *b', /an alias \(\*\) has no anchor/],
+    ['an unknown tag', 'a: !b c', /a tag \(!\) is not known/],
+    ['no object', 'a', /line 1: expected an object with apiVersion and kind, found another text$/],
+    ['no apiVersion', 'kind: A', /apiVersion: expected a text, as in apps\/v1, and there is none$/],
+    ['no kind', 'apiVersion: v1\nkind: 1', /kind: expected a text.* found a number; quote it$/],
+    ['no metadata', 'apiVersion: v1\nkind: A', /metadata: A needs a mapping with a name/],
+    ['no name', 'apiVersion: v1\nkind: A\nmetadata: {}', /metadata\.name: A needs the name of one/],
+    [
+      'a path for a name',
+      manifest('').replace('a}', 'a/b}'),
+      /metadata\.name: .* found another text$/,
+    ],
+    [
+      'a generated name',
+      manifest('').replace('name', 'generateName'),
+      /metadata\.name: .* generateName, which apply cannot use/,
+    ],
+    ['no number', manifest('a: {b: [.nan]}'), /a\.b\[0\]: JSON has no such number$/],
+    [
+      'an item of a list',
+      'apiVersion: v1\nkind: List\nitems:\n- {kind: A}',
+      /document 1, line 4, items\[0\]: apiVersion: expected/,
+    ],
+  ] as const) {
+    test(what, () => {
+      const [first = '', ...others] = complaints(text);
+      assert.match(first, expected);
+      assert.deepEqual(others, []);
+    });
+  }
+
+  test('all of it, and nothing that is right is used', () => {
+    assert.equal(complaints(`${manifest('')}---\na: 1\n---\nkind: B\n---\nb: 1\n c: 2`).length, 3);
+  });
+
+  test('without quoting a value, which may be a secret', () => {
+    const broken = [
+      'password: hunter2: x',
+      'password: @hunter2',
+      'password: "hunter2',
+      'password: "\\hunter2"',
+      'password: [hunter2',
+      '- password\nb: hunter2',
+      'password: *hunter2',
+      'password: !hunter2 x',
+      'password: |hunter2\n x',
+      "password: 'hunter2' hunter2",
+      '%hunter2\n---\nhunter2',
+      'kind: {hunter2: hunter2}',
+      'apiVersion: v1\nkind: Secret\nmetadata: {name: hunter2/, namespace: hunter2}',
+    ];
+    for (const text of broken) {
+      const [first = ''] = complaints(text);
+      assert.match(first, /^a\.yaml: document 1, line \d/, text);
+      assert.doesNotMatch(first, /hunter2|no complaint/, text);
+    }
+  });
+});
+
+describe('a text that is meant to do harm', () => {
+  test('cannot grow by its aliases', () => {
+    const levels = Array.from(
+      { length: 9 },
+      (_, level) => `l${level + 1}: &l${level + 1} [${`*l${level}, `.repeat(9)}]`,
+    );
+    const [first] = complaints(manifest(`l0: &l0 [lol]\n${levels.join('\n')}`));
+    assert.match(first ?? '', /aliases \(\*\) stand for too much/);
+    const copies = `a: &a ${'x'.repeat(100_000)}\nb: [${'*a, '.repeat(90)}]`;
+    assert.match(complaints(manifest(copies))[0] ?? '', /larger than the 3 MiB .* exceeded in b\[/);
+  });
+
+  test('cannot nest deeper than 100 levels, nor contain itself', () => {
+    const nested = (levels: number) => manifest(`a: ${'['.repeat(levels)}${']'.repeat(levels)}`);
+    assert.equal(read(nested(99)).length, 1);
+    assert.match(complaints(nested(101))[0] ?? '', /nested deeper than 100 levels$/);
+    assert.match(complaints(nested(5000))[0] ?? '', /nested too deep$/);
+    assert.match(complaints(manifest('a: &a [*a]'))[0] ?? '', /nested deeper than 100 levels$/);
+  });
+});

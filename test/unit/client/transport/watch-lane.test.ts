@@ -1,0 +1,411 @@
+import assert from 'node:assert/strict';
+import { getEventListeners, once } from 'node:events';
+import { constants } from 'node:http2';
+import type { ServerHttp2Stream } from 'node:http2';
+import type { TestContext } from 'node:test';
+import { test } from 'node:test';
+import { ApiError } from '../../../../src/api/api-error.ts';
+import { clusterTransport } from '../../../../src/client/cluster-transport.ts';
+import {
+  isConnectionReset,
+  isDeadConnection,
+} from '../../../../src/client/transport/connection-error.ts';
+import type { WatchLaneOptions } from '../../../../src/client/transport/watch-lane.ts';
+import { WatchLane } from '../../../../src/client/transport/watch-lane.ts';
+import { FakeClock } from '../../../../src/util/fake-clock.ts';
+import type { HttpRequest, HttpResponse } from '../../../../src/util/http.ts';
+import { recordingLogger } from '../../../support/recording-logger.ts';
+import { beginBody, goAway, serveHttp2, swallowingProxy } from '../http2-server.ts';
+import type { Http2TestServer } from '../http2-server.ts';
+import { serve, serveTls } from '../server.ts';
+
+function laneTo(
+  t: TestContext,
+  { url, ca }: Pick<Http2TestServer, 'url' | 'ca'>,
+  options: Partial<WatchLaneOptions> = {},
+): WatchLane {
+  const material = { ca };
+  const lane = new WatchLane({ server: url, tls: () => material, ...options });
+  t.after(() => lane.close());
+  return lane;
+}
+
+async function watch(
+  lane: WatchLane,
+  request: Partial<HttpRequest> = {},
+): Promise<HttpResponse & { readonly chunks: AsyncIterator<Uint8Array, unknown> }> {
+  const response = await lane.send({ method: 'GET', path: '/', headers: {}, ...request });
+  assert.ok(response, 'the server speaks HTTP/2');
+  return { ...response, chunks: response.body[Symbol.asyncIterator]() };
+}
+
+async function text(chunks: AsyncIterator<Uint8Array, unknown>): Promise<string> {
+  const { done, value } = await chunks.next();
+  assert.ok(!done);
+  return Buffer.from(value).toString();
+}
+
+async function failure(promise: Promise<unknown>): Promise<ApiError> {
+  const error = await promise.then(
+    () => assert.fail('it succeeded'),
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof ApiError, String(error));
+  assert.equal(error.kind, 'unreachable');
+  return error;
+}
+
+/** In real time, for what the network brings. */
+async function eventually(what: string, holds: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 3000 && !holds(); turn++) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.ok(holds(), what);
+}
+
+/** Virtual time passes, and between two seconds all that the network brings. */
+async function pass(clock: FakeClock, seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second++) {
+    await clock.advance(1000);
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test('requests pass unchanged, under the path of the server, on one connection', async (t) => {
+  const server = await serveHttp2(t, (stream, headers) => {
+    stream.respond({ ':status': 410, 'x-many': ['a', 'b'], 'x-seen': JSON.stringify(headers) });
+    stream.end('gone');
+  });
+  const lane = laneTo(
+    t,
+    { ...server, url: `${server.url}/clusters/one/` },
+    {
+      headers: [
+        ['Impersonate-Group', 'devs'],
+        ['Impersonate-Group', 'admins'],
+      ],
+    },
+  );
+  const requests = [1, 2, 3].map((n) =>
+    watch(lane, { path: `/api?n=${n}`, headers: { 'x-own': 'yes', authorization: 'Bearer t' } }),
+  );
+  for (const [index, response] of (await Promise.all(requests)).entries()) {
+    assert.equal(response.status, 410);
+    assert.equal(response.headers['x-many'], 'a, b');
+    assert.equal(response.headers[':status'], undefined);
+    const seen = JSON.parse(response.headers['x-seen'] ?? '') as Record<string, string>;
+    assert.equal(seen[':path'], `/clusters/one/api?n=${index + 1}`);
+    assert.equal(seen[':authority'], new URL(server.url).host);
+    assert.equal(seen['x-own'], 'yes');
+    assert.equal(seen['impersonate-group'], 'devs, admins');
+    assert.equal(await text(response.chunks), 'gone');
+    assert.equal((await response.chunks.next()).done, true);
+  }
+  assert.equal(server.opened(), 1);
+});
+
+test('a connection swallowed by a balancer is noticed in thirty seconds, and the next one works', async (t) => {
+  const server = await serveHttp2(t, (stream) => beginBody(stream));
+  const proxy = await swallowingProxy(t, server.port);
+  const clock = new FakeClock();
+  const { log, lines } = recordingLogger();
+  const lane = laneTo(t, { ...server, url: proxy.url }, { clock, log });
+  const watches = await Promise.all([watch(lane), watch(lane)]);
+  for (const { chunks } of watches) assert.equal(await text(chunks), 'begun');
+  proxy.swallow();
+  const ends = watches.map(({ chunks }) => failure(chunks.next()));
+  await pass(clock, 29);
+  assert.equal(lane.connections, 1);
+  await pass(clock, 1);
+  for (const error of await Promise.all(ends)) {
+    assert.ok(isDeadConnection(error), error.message);
+    assert.ok(isConnectionReset(error), 'asking again is safe');
+    assert.match(error.message, /nothing for 30 s, and no answer to a ping in 10 s/);
+  }
+  assert.equal(lane.connections, 0);
+  assert.deepEqual(
+    lines.map(({ level, message }) => [level, message]),
+    [[2, 'A connection is dead; its watches go on over a new one']],
+  );
+  const next = await watch(lane);
+  assert.equal(await text(next.chunks), 'begun');
+});
+
+test('an answer that a dead connection owes is not awaited for longer either', async (t) => {
+  let asked = false;
+  const server = await serveHttp2(t, () => {
+    asked = true;
+  });
+  const proxy = await swallowingProxy(t, server.port);
+  const clock = new FakeClock();
+  const lane = laneTo(t, { ...server, url: proxy.url }, { clock });
+  const pending = failure(watch(lane));
+  await eventually('the request is there', () => asked);
+  proxy.swallow();
+  await pass(clock, 31);
+  assert.ok(isDeadConnection(await pending));
+});
+
+test('a healthy watch may be quiet for as long as it likes: its connection answers', async (t) => {
+  const streams: ServerHttp2Stream[] = [];
+  const server = await serveHttp2(t, (stream) => {
+    streams.push(stream);
+    beginBody(stream);
+  });
+  const clock = new FakeClock();
+  const lane = laneTo(t, server, { clock });
+  const { chunks, pulse } = await watch(lane);
+  assert.equal(await text(chunks), 'begun');
+  const startMs = pulse?.lastMs;
+  assert.ok(startMs !== undefined);
+  await pass(clock, 200);
+  assert.equal(server.opened(), 1);
+  assert.ok(server.pings() >= 8, `${server.pings()} pings`);
+  assert.ok(clock.monotonic() - pulse!.lastMs <= 21_000, 'the pulse is seen');
+  streams[0]!.write('more');
+  assert.equal(await text(chunks), 'more');
+  streams[0]!.end();
+  assert.equal((await chunks.next()).done, true);
+});
+
+test('a connection without watches closes when it would have to ping', async (t) => {
+  const server = await serveHttp2(t, (stream) => beginBody(stream));
+  const clock = new FakeClock();
+  const lane = laneTo(t, server, { clock });
+  const { chunks } = await watch(lane);
+  await text(chunks);
+  await chunks.return?.();
+  await pass(clock, 21);
+  await eventually('it is closed', () => lane.connections === 0 && server.sessions.size === 0);
+  assert.equal(server.pings(), 0);
+  await pass(clock, 15);
+  assert.equal(clock.pending, 0);
+});
+
+test('a server that allows few streams gets more connections, no more than needed', async (t) => {
+  const server = await serveHttp2(t, (stream) => beginBody(stream), { maxConcurrentStreams: 3 });
+  const lane = laneTo(t, server);
+  const watches = await Promise.all(Array.from({ length: 8 }, () => watch(lane)));
+  for (const { chunks } of watches) assert.equal(await text(chunks), 'begun');
+  assert.equal(server.opened(), 3);
+  await watches[0]!.chunks.return?.();
+  await watches[1]!.chunks.return?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  const again = await Promise.all([watch(lane), watch(lane), watch(lane)]);
+  for (const { chunks } of again) assert.equal(await text(chunks), 'begun');
+  assert.equal(server.opened(), 3, 'places that became free are taken first');
+});
+
+test('a server that allows no stream at all is unreachable, not asked for ever', async (t) => {
+  const server = await serveHttp2(t, () => undefined, { maxConcurrentStreams: 0 });
+  const lane = laneTo(t, server);
+  assert.match((await failure(watch(lane))).message, /allows no stream/);
+  assert.equal(server.opened(), 1);
+});
+
+test("after a server's goodbye the old watches go on and new ones go elsewhere", async (t) => {
+  const streams: ServerHttp2Stream[] = [];
+  const server = await serveHttp2(t, (stream) => {
+    streams.push(stream);
+    beginBody(stream);
+  });
+  const lane = laneTo(t, server);
+  const old = await watch(lane);
+  await text(old.chunks);
+  goAway([...server.sessions][0]!);
+  streams[0]!.write('still here');
+  assert.equal(await text(old.chunks), 'still here');
+  const next = await watch(lane);
+  await text(next.chunks);
+  assert.equal(server.opened(), 2);
+  assert.equal(server.sessions.size, 2);
+  streams[0]!.end('bye');
+  assert.equal(await text(old.chunks), 'bye');
+  assert.equal((await old.chunks.next()).done, true);
+  await eventually('the old one is closed', () => server.sessions.size === 1);
+});
+
+test('a reset, a broken connection and a crash of the server are errors, also unread', async (t) => {
+  const streams: ServerHttp2Stream[] = [];
+  const server = await serveHttp2(t, (stream) => {
+    streams.push(stream);
+    beginBody(stream);
+  });
+  const lane = laneTo(t, server);
+  for (const breakIt of [
+    () => streams.at(-1)!.destroy(new Error('a reset with an error code')),
+    () => streams.at(-1)!.session!.destroy(),
+    () => streams.at(-1)!.session!.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM),
+  ]) {
+    const read = await watch(lane);
+    await text(read.chunks);
+    const pending = failure(read.chunks.next());
+    breakIt();
+    assert.ok(isConnectionReset(await pending));
+    const unread = await watch(lane);
+    breakIt();
+    await eventually('it is over', () => streams.at(-1)!.destroyed);
+    const error = await failure(
+      (async () => {
+        for await (const chunk of unread.body) assert.equal(Buffer.from(chunk).toString(), 'begun');
+      })(),
+    );
+    assert.ok(isConnectionReset(error));
+  }
+});
+
+test('an abort ends a request that waits, and a body that is being read, with its reason', async (t) => {
+  const streams: ServerHttp2Stream[] = [];
+  const server = await serveHttp2(t, (stream, headers) => {
+    streams.push(stream);
+    if (headers[':path'] === '/stream') beginBody(stream);
+  });
+  const lane = laneTo(t, server);
+  const reason = new Error('enough');
+  const waiting = new AbortController();
+  const pending = watch(lane, { signal: waiting.signal });
+  await once(server.server, 'stream');
+  waiting.abort(reason);
+  await assert.rejects(pending, reason);
+
+  const reading = new AbortController();
+  const { chunks } = await watch(lane, { path: '/stream', signal: reading.signal });
+  await text(chunks);
+  const next = chunks.next();
+  reading.abort(reason);
+  await assert.rejects(next, reason);
+  await eventually('the server has heard of both', () => streams.every(({ closed }) => closed));
+  assert.deepEqual(
+    streams.map(({ rstCode }) => rstCode),
+    [constants.NGHTTP2_CANCEL, constants.NGHTTP2_CANCEL],
+  );
+  assert.equal(server.opened(), 1, 'the connection stays');
+  await assert.rejects(watch(lane, { signal: AbortSignal.abort(reason) }), reason);
+});
+
+test('a reader that does not keep up holds the server back', async (t) => {
+  let sent = 0;
+  let stuck = false;
+  const server = await serveHttp2(t, (stream) => {
+    stream.respond({ ':status': 200 });
+    const block = Buffer.alloc(64 * 1024);
+    const more = () => {
+      while (sent < 64 * 1024 * 1024) {
+        sent += block.length;
+        stuck = !stream.write(block);
+        if (stuck) return;
+      }
+    };
+    stream.on('drain', more);
+    more();
+  });
+  const lane = laneTo(t, server);
+  const { chunks } = await watch(lane);
+  let before = -1;
+  for (let round = 0; round < 100 && before !== sent; round++) {
+    before = sent;
+    for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.ok(stuck && sent < 8 * 1024 * 1024, `${sent} bytes under way`);
+  let received = 0;
+  while (received < 10 * 1024 * 1024) {
+    const { value } = await chunks.next();
+    received += (value as Uint8Array).length;
+  }
+  assert.ok(sent > 10 * 1024 * 1024, 'and reading lets it go on');
+});
+
+test('rotated TLS material makes new connections; the old ones end with their watches', async (t) => {
+  const server = await serveHttp2(t, (stream) => beginBody(stream));
+  let material = { ca: server.ca };
+  const lane = laneTo(t, server, { tls: () => material });
+  const old = await watch(lane);
+  await text(old.chunks);
+  material = { ca: server.ca };
+  const next = await watch(lane);
+  await text(next.chunks);
+  assert.equal(server.sessions.size, 2);
+  await old.chunks.return?.();
+  await eventually('the old one is closed', () => server.sessions.size === 1);
+});
+
+test('where HTTP/2 is not spoken, watches take the ordinary way, and it is told once', async (t) => {
+  const tls = await serveTls(t, (request, response) => {
+    response.end(`HTTP/${request.httpVersion} ${request.url}`);
+  });
+  const ca = tls.authority.certificatePem;
+  const transport = clusterTransport({ server: tls.url, tls: () => ({ ca }) });
+  t.after(() => transport.close());
+  const response = await transport.handle({
+    method: 'GET',
+    path: '/watch',
+    headers: {},
+    endless: true,
+  });
+  assert.equal(response.pulse, undefined);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of response.body) chunks.push(chunk);
+  assert.equal(Buffer.concat(chunks).toString(), 'HTTP/1.1 /watch');
+
+  let connections = 0;
+  tls.server.on('connection', () => connections++);
+  const { log, lines } = recordingLogger();
+  const clock = new FakeClock();
+  const lane = laneTo(t, { url: tls.url, ca }, { log, clock });
+  const ask = () => lane.send({ method: 'GET', path: '/', headers: {} });
+  assert.equal(await ask(), undefined);
+  assert.equal(await ask(), undefined);
+  await eventually('one connection finds out', () => connections === 1);
+  await clock.advance(10 * 60_000);
+  assert.equal(await ask(), undefined);
+  await eventually('after a while it is asked again', () => connections === 2);
+  assert.deepEqual(
+    lines.map(({ level, message }) => [level, message]),
+    [[2, 'The server does not speak HTTP/2: a dead watch is noticed by its silence']],
+  );
+  assert.equal(clock.pending, 0);
+
+  const plain = await serve(t, (_request, response) => response.end('ok'));
+  const none = laneTo(t, { url: plain.url, ca });
+  assert.equal(await none.send({ method: 'GET', path: '/', headers: {} }), undefined);
+});
+
+test('close ends everything: streams, connections being opened, timers', async (t) => {
+  const server = await serveHttp2(t, (stream) => beginBody(stream));
+  const clock = new FakeClock();
+  const lane = laneTo(t, server, { clock });
+  const { chunks } = await watch(lane);
+  await text(chunks);
+  const pending = failure(chunks.next());
+  lane.close();
+  assert.match((await pending).message, /the client was closed/);
+  await eventually('nothing is open', () => server.sessions.size === 0 && lane.connections === 0);
+  assert.equal(clock.pending, 0);
+  await failure(watch(lane));
+
+  const dialling = laneTo(t, server, { clock });
+  const opening = failure(watch(dialling));
+  await new Promise((resolve) => setImmediate(resolve));
+  dialling.close();
+  await opening;
+  assert.equal(clock.pending, 0);
+});
+
+test('a thousand watches leave nothing behind', async (t) => {
+  const server = await serveHttp2(t, (stream) => beginBody(stream));
+  const clock = new FakeClock();
+  const lane = laneTo(t, server, { clock });
+  const owner = new AbortController();
+  for (let round = 0; round < 20; round++) {
+    await Promise.all(
+      Array.from({ length: 50 }, async () => {
+        const { chunks } = await watch(lane, { signal: owner.signal });
+        await text(chunks);
+        await chunks.return?.();
+      }),
+    );
+  }
+  assert.equal(server.opened(), 1);
+  assert.equal(clock.pending, 1, 'one heartbeat');
+  await eventually('no listener', () => getEventListeners(owner.signal, 'abort').length === 0);
+});
