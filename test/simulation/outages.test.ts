@@ -201,39 +201,3 @@ describe('given a daemon and a world that fails it', () => {
     assert.deepEqual(await world.podNames(), names);
   });
 });
-
-describe('given 2,000 Counts created at once', () => {
-  it('all converge, each with its Synced event, without an error, and then all is quiet', async () => {
-    const world = new Simulation();
-    world.startCluster();
-    await world.installCrd();
-    world.startDaemon({ concurrentSyncs: new Map([['count', 10]]), resyncPeriodMs: 5 * MINUTE_MS });
-    await world.pass(1000);
-    const names = Array.from({ length: 2000 }, (_, index) => `count-${index}`);
-    await Promise.all(names.map((name) => world.applyCount({ count: 1 }, name)));
-    const synced = async () =>
-      (await world.events()).filter((event) => event.startsWith('Synced')).length;
-    const written = () => world.server.requests.count({ verb: 'create', resource: 'events' });
-    // One for the Pod, one for the Count.
-    await world.until('4,000 events', async () => written() >= 4000, {
-      withinMs: 10 * MINUTE_MS,
-      stepMs: 1000,
-    });
-    await world.settle();
-    assert.equal(await synced(), 2000);
-    assert.equal((await world.pods()).length, 2000);
-    // One when its Pod is created, one when that is ready.
-    const statuses = world.server.requests.count({ verb: 'patch', resource: 'counts' });
-    assert.equal(statuses, 4000, 'each Count costs two writes of its status');
-    const state = async () => (await world.pods()).map(({ metadata }) => metadata.resourceVersion);
-    const before = await state();
-    const requests = world.server.requests.count();
-    await world.pass(4 * MINUTE_MS);
-    const writes = world.server.requests.count() - requests;
-    await world.pass(6 * MINUTE_MS);
-    assert.deepEqual(await state(), before);
-    assert.ok(writes < 100, `${writes} requests in four quiet minutes`);
-    assert.deepEqual(world.errors(), []);
-    await world.end();
-  });
-});
