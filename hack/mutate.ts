@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Mutant } from './mutants/mutant.ts';
+import { placesOf } from './mutants/mutant.ts';
 import { MUTANTS } from './mutants/mutants.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -163,14 +164,15 @@ async function compile(tree: string): Promise<string> {
 }
 
 /** @throws {CannotCheck} if the piece is not there exactly once */
-function mutated({ path, mutant: { fault, find, put } }: Fault, source: string): string {
-  const pieces = source.split(find);
-  if (pieces.length !== 2) {
+function mutated({ path, mutant }: Fault, source: string): string {
+  const { fault, find, put } = mutant;
+  const places = placesOf(mutant, source);
+  if (places !== 1) {
     throw new CannotCheck(
-      `${path} has ${pieces.length - 1} times what "${fault}" changes: ${JSON.stringify(find)}`,
+      `${path} has ${places} times what "${fault}" changes: ${JSON.stringify(find)}`,
     );
   }
-  return pieces.join(put);
+  return source.split(find).join(put);
 }
 
 /** How long the tests of each folder may take; they pass as they are. */

@@ -11,3 +11,8 @@ export interface Mutant {
   /** Set if no test can notice, because nothing changes: why. */
   readonly equivalent?: string;
 }
+
+/** How often its piece is in the source of its file. */
+export function placesOf({ find }: Mutant, source: string): number {
+  return source.split(find).length - 1;
+}

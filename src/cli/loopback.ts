@@ -5,3 +5,8 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 export function isLoopback(address: string): boolean {
   return LOOPBACK.test(address.replace(/:\d+$/, ''));
 }
+
+/** Whether there is an address, and more than this machine can reach it. */
+export function isBeyond(address: string | undefined): address is string {
+  return address !== undefined && !isLoopback(address);
+}

@@ -14,3 +14,8 @@ export function formatDuration(ms: number): string {
   if (hours > 0) return `${sign}${hours}h${minutes}m${seconds}`;
   return minutes > 0 ? `${sign}${minutes}m${seconds}` : `${sign}${seconds}`;
 }
+
+/** The same, rounded to a second: `0s`, `2s`, `5m0s`. */
+export function formatSeconds(ms: number): string {
+  return formatDuration(1000 * Math.round(ms / 1000));
+}

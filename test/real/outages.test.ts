@@ -129,6 +129,16 @@ describe(
       assert.deepEqual(statesOf(informer.lister.list()), statesOf(items));
     };
 
+    /** It has heard `differences`, of which `add new` is the last, and hears what comes next. */
+    const assertHearsOn = async (ear: Ear, differences: readonly string[]) => {
+      await untilHeard(ear, 'add new');
+      assertHeard(ear, differences);
+      await change('calm');
+      await untilHeard(ear, 'update calm: 0 to 1');
+      assertHeard(ear, [...differences, 'update calm: 0 to 1']);
+      await assertMirrors(ear);
+    };
+
     const found = (...names: string[]) => names.map((name) => `found ${name}`);
 
     it('kube-apiserver is killed and comes back: the informer goes on and hears each change once', async () => {
@@ -144,20 +154,14 @@ describe(
       await change('two');
       await create('new');
 
-      await untilHeard(ear, 'add new');
-      const differences = [
+      await assertHearsOn(ear, [
         ...found('calm', 'eve', 'one', 'two', 'gone'),
         'update eve: 0 to 1',
         'update one: 0 to 1',
         'update two: 0 to 1',
         'delete gone',
         'add new',
-      ];
-      assertHeard(ear, differences);
-      await change('calm');
-      await untilHeard(ear, 'update calm: 0 to 1');
-      assertHeard(ear, [...differences, 'update calm: 0 to 1']);
-      await assertMirrors(ear);
+      ]);
     });
 
     it('etcd is killed and comes back: the informer hears each change once, also one asked for meanwhile', async () => {
@@ -185,20 +189,14 @@ describe(
       await remove('gone');
       await create('new');
 
-      await untilHeard(ear, 'add new');
-      const differences = [
+      await assertHearsOn(ear, [
         ...found('calm', 'eve', 'tried', 'one', 'gone'),
         'update eve: 0 to 1',
         'update tried: 0 to 1',
         'update one: 0 to 1',
         'delete gone',
         'add new',
-      ];
-      assertHeard(ear, differences);
-      await change('calm');
-      await untilHeard(ear, 'update calm: 0 to 1');
-      assertHeard(ear, [...differences, 'update calm: 0 to 1']);
-      await assertMirrors(ear);
+      ]);
     });
 
     it('cut off until nobody remembers where it was, the informer lists anew and hears the differences', async () => {
@@ -225,18 +223,13 @@ describe(
 
       await untilHeard(ear, 'add new');
       await untilHeard(ear, 'update one: 0 to 2');
-      const differences = [
+      assert.ok((ear.informer.progress.lastListMs ?? 0) > lastListMs, 'it has listed');
+      await assertHearsOn(ear, [
         ...found('calm', 'one', 'gone'),
         'delete gone',
         'update one: 0 to 2',
         'add new',
-      ];
-      assertHeard(ear, differences);
-      assert.ok((ear.informer.progress.lastListMs ?? 0) > lastListMs, 'it has listed');
-      await change('calm');
-      await untilHeard(ear, 'update calm: 0 to 1');
-      assertHeard(ear, [...differences, 'update calm: 0 to 1']);
-      await assertMirrors(ear);
+      ]);
     });
 
     /** The server answers 410 to who goes on from where the informer is. */

@@ -31,6 +31,10 @@ describe('given a daemon and a world that fails it', () => {
 
   /** The lines that a user sees at `-v=0`. */
   const visible = () => world.lines.filter(({ level }) => level === 0 || level === 'error');
+  const assertLines = (isFine: (count: number) => boolean) => {
+    const messages = visible().map(({ message }) => message);
+    assert.ok(isFine(messages.length), messages.join('\n'));
+  };
   const about = (text: RegExp) =>
     visible().filter(({ message, fields }) => text.test(`${message} ${JSON.stringify(fields)}`));
 
@@ -60,12 +64,7 @@ describe('given a daemon and a world that fails it', () => {
     await world.applyCount({ count: 2 });
     await world.untilReady(2);
     assert.deepEqual(world.errors(), []);
-    assert.ok(
-      visible().length < 15,
-      visible()
-        .map(({ message }) => message)
-        .join('\n'),
-    );
+    assertLines((count) => count < 15);
   });
 
   it('it waits for an API server that is not there, and says so in a few lines', async () => {
@@ -75,13 +74,7 @@ describe('given a daemon and a world that fails it', () => {
     network.isUp = false;
     world.startDaemonBehind(network.around);
     await world.pass(10 * MINUTE_MS);
-    const lines = visible().length;
-    assert.ok(
-      lines > 2 && lines < 20,
-      visible()
-        .map(({ message }) => message)
-        .join('\n'),
-    );
+    assertLines((count) => count > 2 && count < 20);
     network.isUp = true;
     await world.untilReady(3);
   });
@@ -99,12 +92,7 @@ describe('given a daemon and a world that fails it', () => {
     await world.pass(MINUTE_MS);
     network.isUp = true;
     await world.untilReady(5);
-    assert.ok(
-      visible().length < 25,
-      visible()
-        .map(({ message }) => message)
-        .join('\n'),
-    );
+    assertLines((count) => count < 25);
   });
 
   it('it is not ready while it hears nothing, and ready again once it does', async () => {

@@ -11,7 +11,7 @@ import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
 import type { ParsedFlags } from '../flags/flag-parser.ts';
 import { leaseNamespace } from '../leadership.ts';
-import { isLoopback } from '../loopback.ts';
+import { isBeyond } from '../loopback.ts';
 import { readDeployed } from '../manifests/deployed.ts';
 import type { CHECK_OPTIONS } from '../flags/command-options.ts';
 import { manifest } from '../package.ts';
@@ -87,9 +87,7 @@ function planOf(
     namespaces,
     isGuarded:
       (metricsBindAddress !== undefined && serving.isMetricsSecure) ||
-      [debugBindAddress, profilerAddress].some(
-        (address) => address !== undefined && !isLoopback(address),
-      ),
+      [debugBindAddress, profilerAddress].some(isBeyond),
     leases:
       leaderElection && leaseAt !== undefined
         ? { namespace: leaseAt, names: leaseNames(leaderElection) }

@@ -10,7 +10,7 @@ import type { Logger } from '../../util/logger.ts';
 import { messageOf } from '../../util/message-of.ts';
 import type { Runnable } from '../../util/runnable.ts';
 import { UsageError } from '../exit-codes.ts';
-import { isLoopback } from '../loopback.ts';
+import { isBeyond } from '../loopback.ts';
 import type { LogLevel } from '../logs/log-level.ts';
 import type { RunConfig } from '../run-config.ts';
 import type { ServingConfig } from './serving-config.ts';
@@ -117,13 +117,8 @@ export function debugFlags(level: LogLevel): Settings {
   return new Map([['/debug/flags/v', verbosity]]);
 }
 
-/** Whether more than this machine can reach it. */
-function isBeyond(address: string | undefined): boolean {
-  return address !== undefined && !isLoopback(address);
-}
-
 function tellWhoReads(log: Logger, address: string): void {
-  if (isLoopback(address)) return;
+  if (!isBeyond(address)) return;
   log.info('Metrics are served in the clear to whoever asks: --metrics-secure=false', { address });
 }
 

@@ -1,6 +1,6 @@
 import type { HealthCheck } from '../../manager/serving/health-probe.ts';
 import type { Clock } from '../../util/clock.ts';
-import { formatDuration } from '../../util/duration.ts';
+import { formatSeconds } from '../../util/duration.ts';
 import type { Runnable } from '../../util/runnable.ts';
 
 const BEAT_MS = 1000;
@@ -31,14 +31,14 @@ export class Heartbeat implements Runnable {
     name: 'event-loop',
     check: () => {
       const agoMs = this.#agoMs;
-      return agoMs > LONGEST_PAUSE_MS ? `no timer fired for ${seconds(agoMs)}` : undefined;
+      return agoMs > LONGEST_PAUSE_MS ? `no timer fired for ${formatSeconds(agoMs)}` : undefined;
     },
     detail: () => {
       const { lateMs, atMs } = this.#worst;
-      if (lateMs === 0) return [`last beat ${seconds(this.#agoMs)} ago; never late`];
+      if (lateMs === 0) return [`last beat ${formatSeconds(this.#agoMs)} ago; never late`];
       const whenMs = this.#clock.monotonic() - atMs;
       return [
-        `last beat ${seconds(this.#agoMs)} ago; at worst ${Math.round(lateMs)}ms late, ${seconds(whenMs)} ago`,
+        `last beat ${formatSeconds(this.#agoMs)} ago; at worst ${Math.round(lateMs)}ms late, ${formatSeconds(whenMs)} ago`,
       ];
     },
   };
@@ -75,12 +75,8 @@ export function clockSkew(clock: Pick<Clock, 'now' | 'monotonic'>): HealthCheck 
     check: () => {
       const skewMs = Math.abs(offset() - before);
       return skewMs > LARGEST_SKEW_MS
-        ? `the wall clock has moved by ${seconds(skewMs)} against the monotonic clock`
+        ? `the wall clock has moved by ${formatSeconds(skewMs)} against the monotonic clock`
         : undefined;
     },
   };
-}
-
-function seconds(ms: number): string {
-  return formatDuration(1000 * Math.round(ms / 1000));
 }

@@ -3,7 +3,7 @@ import type { Informer } from '../../cache/informer.ts';
 import type { Progress } from '../../cache/reflector/progress.ts';
 import type { HealthCheck } from '../../manager/serving/health-probe.ts';
 import type { Clock } from '../../util/clock.ts';
-import { formatDuration } from '../../util/duration.ts';
+import { formatSeconds } from '../../util/duration.ts';
 
 /** What is looked at of an informer. */
 export type Watched = Pick<Informer, 'name' | 'hasSynced' | 'progress'>;
@@ -48,14 +48,16 @@ export function readiness(
 function stateOf({ name, hasSynced, progress }: Watched, nowMs: number): string {
   const { phase, sinceMs, missing, lastErrorMs } = progress;
   const parts = [
-    missing ? 'waiting for the server to have it' : `${phase} for ${seconds(nowMs - sinceMs)}`,
+    missing
+      ? 'waiting for the server to have it'
+      : `${phase} for ${formatSeconds(nowMs - sinceMs)}`,
     hasSynced ? 'synced' : 'not synced',
     progress.lastByteMs === undefined
       ? 'never heard from'
-      : `heard from ${seconds(progress.silentMs)} ago`,
+      : `heard from ${formatSeconds(progress.silentMs)} ago`,
     ...(lastErrorMs === undefined
       ? []
-      : [`last error ${kindOf(progress)} ${seconds(nowMs - lastErrorMs)} ago`]),
+      : [`last error ${kindOf(progress)} ${formatSeconds(nowMs - lastErrorMs)} ago`]),
   ];
   return `${name}: ${parts.join('; ')}`;
 }
@@ -63,8 +65,4 @@ function stateOf({ name, hasSynced, progress }: Watched, nowMs: number): string 
 function kindOf({ lastError }: Progress): string {
   if (isApiError(lastError)) return lastError.kind;
   return lastError instanceof Error ? lastError.name : typeof lastError;
-}
-
-function seconds(ms: number): string {
-  return formatDuration(1000 * Math.round(ms / 1000));
 }
