@@ -50,9 +50,16 @@ export function removeCondition(conditions: readonly Condition[] = [], type: str
   return conditions.filter((condition) => condition.type !== type);
 }
 
+let last = { second: Number.NaN, text: '' };
+
 /** metav1.Time on the wire: UTC, whole seconds. */
 export function timestamp(nowMs: number): string {
-  return `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
+  const second = Math.floor(nowMs / 1000);
+  // Much happens in one second, and a date is slow to make.
+  if (second !== last.second) {
+    last = { second, text: `${new Date(nowMs).toISOString().slice(0, 19)}Z` };
+  }
+  return last.text;
 }
 
 /** metav1.MicroTime on the wire: UTC, six digits. */

@@ -4,30 +4,37 @@
  * sender's choice, the stack is ours.
  */
 export function equalJson(a: unknown, b: unknown): boolean {
-  const pending: [unknown, unknown][] = [[a, b]];
-  for (let pair = pending.pop(); pair; pair = pending.pop()) {
-    const [left, right] = pair;
+  /** Pairs that are still to be compared, one after the other. */
+  const pending: unknown[] = [a, b];
+  while (pending.length > 0) {
+    const right = pending.pop();
+    const left = pending.pop();
     if (left === right) continue;
     if (typeof left !== 'object' || typeof right !== 'object' || !left || !right) return false;
     if (Array.isArray(left) || Array.isArray(right)) {
       if (!Array.isArray(left) || !Array.isArray(right) || left.length !== right.length)
         return false;
-      for (let index = 0; index < left.length; index++) pending.push([left[index], right[index]]);
+      for (let index = 0; index < left.length; index++) pending.push(left[index], right[index]);
       continue;
     }
-    const keys = presentKeys(left);
-    if (keys.length !== presentKeys(right).length) return false;
-    for (const key of keys) {
+    let present = 0;
+    for (const key of Object.keys(left)) {
+      const member = memberOf(left, key);
+      if (member === undefined) continue;
       const counterpart = memberOf(right, key);
       if (counterpart === undefined) return false;
-      pending.push([memberOf(left, key), counterpart]);
+      present++;
+      if (member !== counterpart) pending.push(member, counterpart);
     }
+    if (present !== presentMembers(right)) return false;
   }
   return true;
 }
 
-function presentKeys(value: object): string[] {
-  return Object.keys(value).filter((key) => memberOf(value, key) !== undefined);
+function presentMembers(value: object): number {
+  let present = 0;
+  for (const key of Object.keys(value)) if (memberOf(value, key) !== undefined) present++;
+  return present;
 }
 
 function memberOf(value: object, key: string): unknown {

@@ -34,7 +34,7 @@ export function withTrackedFields(
   const update = {
     ...writeContext(call),
     before: previous,
-    blank: blankObject(call),
+    ...(previous === undefined && { blank: blankObject(call) }),
     after: object,
   };
   return trackUpdate(update) as ApiObject;

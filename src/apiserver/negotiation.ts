@@ -30,9 +30,23 @@ export interface ListMeta {
 export const JSON_TYPE = 'application/json';
 const META_GROUP = 'meta.k8s.io';
 
+/** Clients say the same with each request. */
+const known = new Map<string, readonly MediaRange[]>();
+
+/** Headers that are remembered. */
+const KNOWN = 100;
+
 /** The entries of an `Accept` header, the most wanted first. */
-export function mediaRanges(accept: string | undefined): MediaRange[] {
-  return (accept || '*/*')
+export function mediaRanges(accept: string | undefined): readonly MediaRange[] {
+  const header = accept || '*/*';
+  const ranges = known.get(header) ?? parseAccept(header);
+  if (known.size >= KNOWN) known.clear();
+  known.set(header, ranges);
+  return ranges;
+}
+
+function parseAccept(header: string): MediaRange[] {
+  return header
     .split(',')
     .map((entry) => {
       const [type = '', ...parameters] = entry.split(';').map((part) => part.trim());

@@ -13,10 +13,9 @@ import { OpenApiDocuments } from './openapi/openapi-documents.ts';
 import { openApiResponse } from './openapi/openapi-response.ts';
 import type { OpenStreams } from './open-streams.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
-import { recordOf } from './request-log.ts';
 import type { Registry } from './registry.ts';
 import type { RequestInfo, Target } from './request-info.ts';
-import { parseTarget } from './request-info.ts';
+import { parseTarget, requestInfo } from './request-info.ts';
 import {
   emptyResponse,
   errorResponse,
@@ -79,11 +78,12 @@ export class RequestHandler {
   async handle(request: HttpRequest, authenticate: boolean): Promise<HttpResponse> {
     const { faults, requests } = this.#deps;
     request.signal?.throwIfAborted();
-    const record = recordOf(request);
+    const target = targetOf(request);
+    const record = recordOf(request, target);
     requests.add(record);
     const plan = await faults.before(record, request.signal);
     request.signal?.throwIfAborted();
-    const response = await this.#serve(request, record, authenticate, plan);
+    const response = await this.#serve(request, record, target, authenticate, plan);
     try {
       if (plan?.failure === 'lostAnswer') throw new ConnectionReset();
       await faults.after(record, response);
@@ -98,6 +98,7 @@ export class RequestHandler {
   async #serve(
     request: HttpRequest,
     record: RequestRecord,
+    target: Target | StatusError,
     authenticate: boolean,
     plan: FaultPlan | undefined,
   ): Promise<HttpResponse> {
@@ -107,7 +108,7 @@ export class RequestHandler {
       if (typeof plan?.failure === 'number') {
         throw faultStatus(plan.failure, plan.retryAfterSeconds);
       }
-      const target = parseTarget(request.path);
+      if (target instanceof StatusError) throw target;
       const user = this.#admit(request, record.info, authenticate);
       return (
         this.#document(request, target) ??
@@ -205,6 +206,25 @@ export class RequestHandler {
     }
     return paths.sort();
   }
+}
+
+/** What the path says, or the 400 that answers one that cannot be read. */
+function targetOf({ path }: HttpRequest): Target | StatusError {
+  try {
+    return parseTarget(path);
+  } catch (error) {
+    if (error instanceof StatusError) return error;
+    throw error;
+  }
+}
+
+/** A path that cannot be read is no resource's. */
+function recordOf(
+  { method, path, headers }: HttpRequest,
+  target: Target | StatusError,
+): RequestRecord {
+  const info = target instanceof StatusError ? undefined : requestInfo(method, target);
+  return { method, path, info, userAgent: headers['user-agent'] ?? '' };
 }
 
 /** Ends a response that nobody will read. */

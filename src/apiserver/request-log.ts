@@ -1,7 +1,5 @@
 import type { HttpRequest } from '../util/http.ts';
 import type { RequestInfo } from './request-info.ts';
-import { parseTarget, requestInfo } from './request-info.ts';
-import { StatusError } from './status-error.ts';
 
 /** One request that reached the server. */
 export interface RequestRecord {
@@ -64,19 +62,5 @@ export class RequestLog {
     // Names in paths are the client's choice: a new one is counted only while there is room.
     if (count !== undefined || this.#counts.size < COUNTERS)
       this.#counts.set(key, (count ?? 0) + 1);
-  }
-}
-
-export function recordOf({ method, path, headers }: HttpRequest): RequestRecord {
-  return { method, path, info: infoOf(method, path), userAgent: headers['user-agent'] ?? '' };
-}
-
-function infoOf(method: HttpRequest['method'], path: string): RequestInfo | undefined {
-  try {
-    return requestInfo(method, parseTarget(path));
-  } catch (error) {
-    // A path that cannot be read is answered with 400 later on; here it is no resource's.
-    if (error instanceof StatusError) return undefined;
-    throw error;
   }
 }

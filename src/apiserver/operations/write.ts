@@ -12,7 +12,7 @@ import { applyDefaults } from '../schema/defaults.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { validateScaleValues } from '../schema/scale-values.ts';
 import { unmarshalProblem } from '../schema/unmarshal-problem.ts';
-import { validateStructure } from '../schema/validate.ts';
+import { validateStructure, validateValues } from '../schema/validate.ts';
 import { StatusError, alreadyExists, conflict, invalid } from '../status-error.ts';
 import { isolated, settledMetadata, shareUnchanged } from './successor.ts';
 
@@ -106,7 +106,7 @@ export function storeChange(
     ...validateMetadataUpdate(object.metadata, previous.metadata),
   ]);
   const next = applied ? object : withTrackedFields(call, previous, object);
-  if (equalJson(withoutManagedTimes(next), withoutManagedTimes(previous))) return previous;
+  if (isUnchanged(next, previous)) return previous;
   if (isDryRun(call)) return next;
   if (isReadyToGo(next, definition)) {
     // What is seen to go is what was stored: the change that lets it go is never written.
@@ -177,10 +177,13 @@ function validateObject(
 ): FieldError[] {
   const { schema, custom, subresources } = definition;
   if (!schema) return [];
-  const errors = validateStructure(object, schema, '');
-  if (!custom) requireGoTypes({ definition, info }, object, errors);
-  // Beyond that their own rules decide: enums and keys of lists are not enforced as such.
-  if (!custom) return errors.filter(({ reason }) => reason === 'FieldValueRequired');
+  if (!custom) {
+    const errors = validateValues(object, schema);
+    requireGoTypes({ definition, info }, object, errors);
+    // Beyond that their own rules decide: enums and keys of lists are not enforced as such.
+    return errors.filter(({ reason }) => reason === 'FieldValueRequired');
+  }
+  const errors = validateStructure(object, schema);
   const { scale } = subresources;
   if (scale) errors.push(...validateScaleValues(object, scale));
   errors.push(...validateRules(object, previous, schema, errors));
@@ -195,7 +198,7 @@ function validateObject(
 export function requireGoTypes(
   { definition, info }: Pick<Call, 'definition' | 'info'>,
   object: StoredObject,
-  errors: readonly FieldError[] = validateStructure(object, definition.schema ?? {}, ''),
+  errors: readonly FieldError[] = validateValues(object, definition.schema ?? {}),
 ): void {
   const wrong = errors.find(({ reason }) => reason === 'FieldValueTypeInvalid');
   if (!wrong) return;
@@ -226,18 +229,16 @@ function differsInSubstance(
   return !equalJson(substance(object), substance(previous));
 }
 
-/** For comparison: who set a field when is no change of the object. */
-function withoutManagedTimes(object: StoredObject): StoredObject {
-  const { managedFields, ...metadata } = object.metadata;
-  return {
-    ...object,
-    metadata: {
-      ...metadata,
-      ...(managedFields && {
-        managedFields: managedFields.map(({ time: _time, ...entry }) => entry),
-      }),
-    },
-  };
+/** Who set a field when is no change of the object. What is equal apart from the metadata is shared. */
+function isUnchanged(next: StoredObject, previous: StoredObject): boolean {
+  const { metadata: now, ...rest } = next;
+  const { metadata: before, ...formerRest } = previous;
+  return equalJson(rest, formerRest) && equalJson(withoutTimes(now), withoutTimes(before));
+}
+
+function withoutTimes({ managedFields, ...metadata }: StoredObject['metadata']): object {
+  if (!managedFields) return metadata;
+  return { ...metadata, managedFields: managedFields.map(({ time: _time, ...entry }) => entry) };
 }
 
 /** What a dry run of a creation answers: nothing is stored, so there is no version. */

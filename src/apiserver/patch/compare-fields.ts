@@ -36,17 +36,30 @@ export function compareFields(
   };
 }
 
+/** What changed at a place and below it. Most places are looked at and found the same. */
 class Changes {
-  readonly removed: FieldSetBuilder;
-  readonly modified: FieldSetBuilder;
-  readonly added: FieldSetBuilder;
+  readonly #place: { readonly above: Changes; readonly element: PathElement } | undefined;
+  #removed: FieldSetBuilder | undefined;
+  #modified: FieldSetBuilder | undefined;
+  #added: FieldSetBuilder | undefined;
 
   constructor(above?: Changes, element?: PathElement) {
-    const at = (builder?: FieldSetBuilder) =>
-      builder && element !== undefined ? builder.at(element) : new FieldSetBuilder();
-    this.removed = at(above?.removed);
-    this.modified = at(above?.modified);
-    this.added = at(above?.added);
+    this.#place = above && element !== undefined ? { above, element } : undefined;
+  }
+
+  get removed(): FieldSetBuilder {
+    this.#removed ??= this.#place?.above.removed.at(this.#place.element) ?? new FieldSetBuilder();
+    return this.#removed;
+  }
+
+  get modified(): FieldSetBuilder {
+    this.#modified ??= this.#place?.above.modified.at(this.#place.element) ?? new FieldSetBuilder();
+    return this.#modified;
+  }
+
+  get added(): FieldSetBuilder {
+    this.#added ??= this.#place?.above.added.at(this.#place.element) ?? new FieldSetBuilder();
+    return this.#added;
   }
 
   /** Enters a part as a whole; undefined is absent. */

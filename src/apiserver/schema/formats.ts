@@ -13,7 +13,7 @@ export function checkedFormat(schema: JsonSchema): string | undefined {
     case undefined:
     case '':
     case 'string':
-      return STRING_FORMATS.has(format.replaceAll('-', '')) ? format : undefined;
+      return checkOf(format) ? format : undefined;
     case 'integer':
       return format === 'int32' || format === 'int64' ? format : undefined;
     case 'number':
@@ -25,7 +25,12 @@ export function checkedFormat(schema: JsonSchema): string | undefined {
 
 /** True if `text` has `format`, or if there is no such format. */
 export function hasFormat(format: string, text: string): boolean {
-  return STRING_FORMATS.get(format.replaceAll('-', ''))?.(text) ?? true;
+  return checkOf(format)?.(text) ?? true;
+}
+
+/** Formats may be spelled with dashes: `date-time`. */
+function checkOf(format: string): ((text: string) => boolean) | undefined {
+  return STRING_FORMATS.get(format) ?? STRING_FORMATS.get(format.replaceAll('-', ''));
 }
 
 const SHORT_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -39,6 +44,7 @@ const STRING_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['cidr', isCidr],
   ['creditcard', isCreditCard],
   ['date', isDate],
+  ['date-time', isDateTime],
   ['datetime', isDateTime],
   ['duration', isDuration],
   ['email', isEmail],
@@ -90,17 +96,24 @@ function isCidr(text: string): boolean {
 }
 
 function isDate(text: string): boolean {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
-  const parsed = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
+  if (!/^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/.test(text)) return false;
+  // Every month has 28 days; what of the others there is depends on month and year.
+  const day = Number(text.slice(8));
+  return day <= 28 || day <= daysOf(Number(text.slice(0, 4)), Number(text.slice(5, 7)));
 }
 
+/** Of a month of the Gregorian calendar; January is 1. */
+function daysOf(year: number, month: number): number {
+  if (month !== 2) return [4, 6, 9, 11].includes(month) ? 30 : 31;
+  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+}
+
+/** What comes after another T is not looked at, as upstream. */
+const DATE_TIME =
+  /^\d{4}-\d{2}-\d{2}[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})(?:$|[Tt])/;
+
 function isDateTime(text: string): boolean {
-  const [date = '', time = ''] = text.toLowerCase().split('t');
-  const match = /^(\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:z|[+-]\d{2}:\d{2})$/.exec(time);
-  if (!match || !isDate(date)) return false;
-  const [, hours = '', minutes = '', seconds = ''] = match;
-  return hours <= '23' && minutes <= '59' && seconds <= '59';
+  return DATE_TIME.test(text) && isDate(text.slice(0, 10));
 }
 
 /** Go's durations, and words such as `2 weeks`. */

@@ -80,6 +80,7 @@ function checkListMap(
     errors.push(fieldError.invalid(`${path}[${stranger}]`, list[stranger], detail));
     return;
   }
+  if (list.length <= 1) return;
   const keys = list.map((item) => keyOf(item, names));
   for (const index of secondPlaces(keys)) {
     errors.push(fieldError.duplicate(`${path}[${index}]`, keys[index]));

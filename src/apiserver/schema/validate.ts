@@ -23,14 +23,23 @@ export function validateStructure(
   schema: JsonSchema,
   path: string = '',
 ): FieldError[] {
-  const result = new Result();
-  validate(value, schema, '', result, 0);
-  const errors = path === '' ? result.errors : result.errors.map((error) => below(path, error));
+  const errors = validateValues(value, schema);
   return [
-    ...errors,
+    ...(path === '' ? errors : errors.map((error) => below(path, error))),
     ...validateEmbedded(value, schema, path),
     ...validateListTypes(value, schema, path),
   ];
+}
+
+/**
+ * The same, of each value by itself: neither embedded resources nor the keys of lists are looked at.
+ *
+ * @throws {NestingError} if the value is nested too deeply
+ */
+export function validateValues(value: unknown, schema: JsonSchema): FieldError[] {
+  const result = new Result();
+  validate(value, schema, '', result, 0);
+  return result.errors;
 }
 
 /** The errors of one schema, and how much of it was met: a composition reports its best failure. */
@@ -81,12 +90,20 @@ function validate(
   if (isObject(value)) validateObject(value, schema, path, result, depth);
 }
 
+const INT_OR_STRING: readonly string[] = ['integer', 'string'];
+const ANY: readonly string[] = [];
+
 function typesOf(schema: JsonSchema): readonly string[] {
-  if (schema['x-kubernetes-int-or-string']) return ['integer', 'string'];
-  return schema.type ? [schema.type] : [];
+  if (schema['x-kubernetes-int-or-string']) return INT_OR_STRING;
+  return schema.type ? [schema.type] : ANY;
 }
 
 function validateType(value: unknown, schema: JsonSchema, path: string, result: Result): void {
+  // Nearly every value is of its type; what is said of the others is another matter.
+  if (typeof value === schema.type && value !== null && !Array.isArray(value)) {
+    result.matches += 2;
+    return;
+  }
   const types = typesOf(schema);
   const format = checkedFormat(schema);
   if (types.length === 0 && format === undefined) return;
@@ -136,6 +153,7 @@ function validateComposition(
   depth: number,
 ): void {
   const { allOf, anyOf, oneOf, not } = schema;
+  if (!allOf && !anyOf && !oneOf && !not) return;
   const attempt = (branch: JsonSchema): Result => {
     const outcome = new Result();
     validate(value, branch, path, outcome, depth + 1);

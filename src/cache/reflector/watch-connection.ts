@@ -42,7 +42,7 @@ export class WatchConnection<T extends KubernetesObject> {
       lifeline.hold(stream);
       return new WatchConnection(stream, lifeline);
     } catch (error) {
-      lifeline.cut();
+      lifeline.cut(CLOSED);
       throw error;
     }
   }
@@ -93,9 +93,12 @@ export class WatchConnection<T extends KubernetesObject> {
   }
 
   close(): void {
-    this.#lifeline.cut();
+    this.#lifeline.cut(CLOSED);
   }
 }
+
+/** What an abort without a reason would make anew, stack and all, at the end of every watch. */
+const CLOSED = new DOMException('The watch was closed', 'AbortError');
 
 async function* oneByOne<E>(events: AsyncIterable<E>): AsyncGenerator<readonly E[], void> {
   for await (const event of events) yield [event];
@@ -155,7 +158,7 @@ class Lifeline {
     return Math.max(lastByteMs, Math.min(pulseMs, lastByteMs + this.#pulseCountsMs));
   }
 
-  cut(reason?: unknown): void {
+  cut(reason: unknown): void {
     this.#watchdog.stop();
     this.#owner.removeEventListener('abort', this.#follow);
     this.#controller.abort(reason);

@@ -5,8 +5,22 @@ import { checkedFormat, hasFormat } from '../../../../src/apiserver/schema/forma
 const cases: readonly [format: string, good: readonly string[], bad: readonly string[]][] = [
   [
     'date-time',
-    ['2026-01-02T03:04:05Z', '2026-01-02t03:04:05.123456z', '2026-01-02T03:04:05+02:00'],
-    ['2026-01-02', '2026-02-30T00:00:00Z', '2026-01-02T24:00:00Z', '2026-01-02T03:04:05', ''],
+    [
+      '2026-01-02T03:04:05Z',
+      '2026-01-02t03:04:05.123456z',
+      '2026-01-02T03:04:05+02:00',
+      '2026-01-02T03:04:05ZTide',
+    ],
+    [
+      '2026-01-02',
+      '2026-02-30T00:00:00Z',
+      '2026-01-02T24:00:00Z',
+      '2026-01-02T23:60:00Z',
+      '2026-01-02T23:59:60Z',
+      '2026-01-02T03:04:05',
+      '2026-01-02T03:04:05Z ',
+      '',
+    ],
   ],
   ['date', ['2024-02-29'], ['2026-02-29', '26-1-1']],
   ['duration', ['1h30m', '2 weeks', '1.5s', '0'], ['soon', '5 parsecs', '']],
@@ -37,6 +51,20 @@ for (const [format, good, bad] of cases) {
     for (const text of bad) assert.ok(!hasFormat(format, text), JSON.stringify(text));
   });
 }
+
+test('every day there is is a date, and no other', () => {
+  const two = (number: number) => String(number).padStart(2, '0');
+  for (const year of ['0000', '1900', '2000', '2023', '2024']) {
+    for (let month = 0; month <= 13; month++) {
+      for (let day = 0; day <= 32; day++) {
+        const text = `${year}-${two(month)}-${two(day)}`;
+        const parsed = new Date(`${text}T00:00:00Z`);
+        const exists = !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
+        assert.equal(hasFormat('date', text), exists, text);
+      }
+    }
+  }
+});
 
 test('long hostile texts are answered at once', () => {
   const started = performance.now();
