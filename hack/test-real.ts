@@ -13,7 +13,7 @@ import { BinariesUnavailable, COMPONENTS, findOrBuild, isComponent } from './env
 /** Stories whose objects have Deployments, or Pods that end. */
 const ON_A_CLUSTER = [
   ...['webapp', 'at', 'foo'].map((name) => `test/stories/${name}.test.ts`),
-  'test/processes/examples.test.ts',
+  'test/stories/examples.test.ts',
   'test/real/high-availability.test.ts',
 ];
 

@@ -1,4 +1,8 @@
-/** All stories over the wire, in one process; on a real control plane each file has its own. */
+/**
+ * Conformance cases and stories over the wire, in one process; on a real control plane each file has
+ * its own.
+ */
 import { importAll } from './support/import-all.ts';
 
+await importAll('conformance');
 await importAll('stories');

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import { isApiError } from '../../src/api/api-error.ts';
 import { NAMESPACES, NODES, PODS } from '../../src/api/builtin.ts';
 import type { Pod } from '../../src/api/builtin.ts';
 import type { KubernetesObject, ObjectMeta, OwnerReference } from '../../src/api/object.ts';
 import type { ObjectName } from '../../src/api/object-key.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import { startControlPlane } from '../support/control-plane.ts';
-import type { ControlPlane } from '../support/control-plane.ts';
 import { Simulation } from '../support/simulation.ts';
-import { WireWorld } from '../support/wire-world.ts';
 import type { World } from '../support/world.ts';
+import { inWorlds } from '../support/worlds.ts';
 
 const CONFIG_MAPS: Resource = {
   group: '',
@@ -187,20 +185,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-tellIn('in virtual time', async () => {
-  const world = new Simulation();
-  world.startCluster();
-  return world;
-});
-
-describe('over the wire', () => {
-  let plane: ControlPlane;
-  before(async () => {
-    plane = await startControlPlane({ cluster: {} });
-  });
-  after(() => plane.close());
-  tellIn('over the wire', () => WireWorld.create(plane));
-});
+inWorlds(tellIn);
 
 describe('given a kubelet that takes its time', () => {
   it('a Pod is pending for as long as it was told, and goes after as long', async () => {

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { PODS } from '../../src/api/builtin.ts';
 import type { Pod } from '../../src/api/builtin.ts';
 import type { ObjectName } from '../../src/api/object-key.ts';
 import type { Draft } from '../../src/api/object.ts';
-import { startControlPlane } from '../support/control-plane.ts';
-import type { ControlPlane } from '../support/control-plane.ts';
-import { Simulation } from '../support/simulation.ts';
-import { WireWorld } from '../support/wire-world.ts';
 import type { World } from '../support/world.ts';
+import { inWorlds } from '../support/worlds.ts';
 
 function conditionsOf(count: {
   status?: { conditions?: { type: string; status: string; reason: string }[] };
@@ -264,17 +261,4 @@ function tellIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-tellIn('in virtual time', async () => {
-  const world = new Simulation();
-  world.startCluster();
-  return world;
-});
-
-describe('over the wire', () => {
-  let plane: ControlPlane;
-  before(async () => {
-    plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
-  });
-  after(() => plane.close());
-  tellIn('over the wire', () => WireWorld.create(plane));
-});
+inWorlds(tellIn);
