@@ -34,7 +34,7 @@ export function withTrackedFields(
   const update = {
     ...writeContext(call),
     before: previous,
-    ...(previous === undefined && { blank: blankObject(call) }),
+    blank: previous ? undefined : blankObject(call),
     after: object,
   };
   return trackUpdate(update) as ApiObject;

@@ -1,3 +1,4 @@
+import { Memo } from '../util/memo.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { StatusError, badRequest, notAcceptable } from './status-error.ts';
 import type { IncludeObject, MetaVersion } from './table/table.ts';
@@ -31,18 +32,11 @@ export const JSON_TYPE = 'application/json';
 const META_GROUP = 'meta.k8s.io';
 
 /** Clients say the same with each request. */
-const known = new Map<string, readonly MediaRange[]>();
-
-/** Headers that are remembered. */
-const KNOWN = 100;
+const known = new Memo(100, parseAccept);
 
 /** The entries of an `Accept` header, the most wanted first. */
 export function mediaRanges(accept: string | undefined): readonly MediaRange[] {
-  const header = accept || '*/*';
-  const ranges = known.get(header) ?? parseAccept(header);
-  if (known.size >= KNOWN) known.clear();
-  known.set(header, ranges);
-  return ranges;
+  return known.get(accept || '*/*');
 }
 
 function parseAccept(header: string): MediaRange[] {

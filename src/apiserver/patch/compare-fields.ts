@@ -2,8 +2,7 @@ import { equalJson } from '../../api/equal.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { isObject, own, requireDepth } from '../schema/json-value.ts';
-import type { FieldSet } from './field-set.ts';
-import { FieldSetBuilder } from './field-set.ts';
+import { FieldSet, FieldSetBuilder } from './field-set.ts';
 import type { PathElement } from './path-element.ts';
 import { fieldElement } from './path-element.ts';
 import type { Shape } from './typed-value.ts';
@@ -36,30 +35,39 @@ export function compareFields(
   };
 }
 
-/** What changed at a place and below it. Most places are looked at and found the same. */
-class Changes {
-  readonly #place: { readonly above: Changes; readonly element: PathElement } | undefined;
-  #removed: FieldSetBuilder | undefined;
-  #modified: FieldSetBuilder | undefined;
-  #added: FieldSetBuilder | undefined;
+/** Collects fields at a place and below it. Most places have none, and cost no set. */
+class Fields {
+  readonly #place: { readonly above: Fields; readonly element: PathElement } | undefined;
+  #builder: FieldSetBuilder | undefined;
 
-  constructor(above?: Changes, element?: PathElement) {
+  constructor(above?: Fields, element?: PathElement) {
     this.#place = above && element !== undefined ? { above, element } : undefined;
   }
 
-  get removed(): FieldSetBuilder {
-    this.#removed ??= this.#place?.above.removed.at(this.#place.element) ?? new FieldSetBuilder();
-    return this.#removed;
+  add(element: PathElement): void {
+    this.#set().add(element);
   }
 
-  get modified(): FieldSetBuilder {
-    this.#modified ??= this.#place?.above.modified.at(this.#place.element) ?? new FieldSetBuilder();
-    return this.#modified;
+  build(): FieldSet {
+    return this.#builder?.build() ?? FieldSet.EMPTY;
   }
 
-  get added(): FieldSetBuilder {
-    this.#added ??= this.#place?.above.added.at(this.#place.element) ?? new FieldSetBuilder();
-    return this.#added;
+  #set(): FieldSetBuilder {
+    const place = this.#place;
+    this.#builder ??= place ? place.above.#set().at(place.element) : new FieldSetBuilder();
+    return this.#builder;
+  }
+}
+
+class Changes {
+  readonly removed: Fields;
+  readonly modified: Fields;
+  readonly added: Fields;
+
+  constructor(above?: Changes, element?: PathElement) {
+    this.removed = new Fields(above?.removed, element);
+    this.modified = new Fields(above?.modified, element);
+    this.added = new Fields(above?.added, element);
   }
 
   /** Enters a part as a whole; undefined is absent. */

@@ -80,10 +80,9 @@ function checkListMap(
     errors.push(fieldError.invalid(`${path}[${stranger}]`, list[stranger], detail));
     return;
   }
-  if (list.length <= 1) return;
-  const keys = list.map((item) => keyOf(item, names));
-  for (const index of secondPlaces(keys)) {
-    errors.push(fieldError.duplicate(`${path}[${index}]`, keys[index]));
+  const key = (item: unknown) => keyOf(item, names);
+  for (const index of secondPlaces(list, key)) {
+    errors.push(fieldError.duplicate(`${path}[${index}]`, key(list[index])));
   }
 }
 
@@ -96,12 +95,16 @@ function keyOf(item: unknown, names: readonly string[]): JsonObject {
   return key;
 }
 
-function secondPlaces(values: readonly unknown[]): number[] {
-  if (values.length <= 1) return [];
+/** Where items are the second of their `key`; by default that is an item as a whole. */
+function secondPlaces(
+  list: readonly unknown[],
+  key: (item: unknown) => unknown = (item) => item,
+): number[] {
+  if (list.length <= 1) return [];
   const seen = new Map<string, number>();
   const places: number[] = [];
-  values.forEach((value, index) => {
-    const text = goJson(value);
+  list.forEach((item, index) => {
+    const text = goJson(key(item));
     const times = seen.get(text) ?? 0;
     if (times === 1) places.push(index);
     seen.set(text, times + 1);

@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { Memo } from '../../util/memo.ts';
 
 /** A pattern as Kubernetes reads it: RE2, whose matching time is linear in the text. */
 export type Pattern =
@@ -10,18 +11,11 @@ export type Pattern =
   | { readonly fault: string };
 
 /** Patterns come from schemas, of which a server has few: what does not fit is compiled again. */
-const MAX_COMPILED = 1000;
-const compiled = new Map<string, Pattern>();
+const compiled = new Memo(1000, compile);
 
 /** Compiles `source`, or says why it cannot. */
 export function pattern(source: string): Pattern {
-  let found = compiled.get(source);
-  if (!found) {
-    found = compile(source);
-    if (compiled.size >= MAX_COMPILED) compiled.clear();
-    compiled.set(source, found);
-  }
-  return found;
+  return compiled.get(source);
 }
 
 /** Whether `pattern` has `source` at hand: compiling takes much longer than matching. */

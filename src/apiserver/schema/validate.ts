@@ -90,12 +90,9 @@ function validate(
   if (isObject(value)) validateObject(value, schema, path, result, depth);
 }
 
-const INT_OR_STRING: readonly string[] = ['integer', 'string'];
-const ANY: readonly string[] = [];
-
 function typesOf(schema: JsonSchema): readonly string[] {
-  if (schema['x-kubernetes-int-or-string']) return INT_OR_STRING;
-  return schema.type ? [schema.type] : ANY;
+  if (schema['x-kubernetes-int-or-string']) return ['integer', 'string'];
+  return schema.type ? [schema.type] : [];
 }
 
 function validateType(value: unknown, schema: JsonSchema, path: string, result: Result): void {

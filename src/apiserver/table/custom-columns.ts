@@ -1,3 +1,4 @@
+import { Memo } from '../../util/memo.ts';
 import type { StoredObject, TableCell, TableColumn } from '../resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './column.ts';
 import { ageOf } from './human-duration.ts';
@@ -22,7 +23,7 @@ export function customColumns(
   printerColumns: readonly PrinterColumn[] = [],
 ): readonly TableColumn[] {
   if (printerColumns.length === 0) return [NAME_COLUMN, CUSTOM_AGE_COLUMN];
-  const firstBad = printerColumns.findIndex(({ jsonPath }) => compiled(jsonPath) === undefined);
+  const firstBad = printerColumns.findIndex(({ jsonPath }) => paths.get(jsonPath) === undefined);
   const usable = firstBad < 0 ? printerColumns : printerColumns.slice(0, firstBad);
   return [NAME_COLUMN, ...usable.map(customColumn)];
 }
@@ -34,7 +35,7 @@ export function customCell(
   object: StoredObject,
   nowMs: number,
 ): TableCell {
-  const path = compiled(jsonPath);
+  const path = paths.get(jsonPath);
   const values = path && evaluateJsonPath(path, object);
   if (!values || values.length === 0) return null;
   const [value] = values;
@@ -80,19 +81,10 @@ function isColumnType(type: string): type is TableColumn['type'] {
   return COLUMN_TYPES.has(type);
 }
 
-/** Bounded: paths come with CRDs, and CRDs come and go. */
-const MAX_COMPILED = 1000;
-const compiledPaths = new Map<string, JsonPath | undefined>();
+/** Paths come with CRDs, and CRDs come and go. */
+const paths = new Memo(1000, parsed);
 
 /** The parsed path; undefined if it does not parse. */
-function compiled(jsonPath: string): JsonPath | undefined {
-  if (compiledPaths.has(jsonPath)) return compiledPaths.get(jsonPath);
-  if (compiledPaths.size >= MAX_COMPILED) compiledPaths.clear();
-  const path = parsed(jsonPath);
-  compiledPaths.set(jsonPath, path);
-  return path;
-}
-
 function parsed(jsonPath: string): JsonPath | undefined {
   try {
     return parseJsonPath(jsonPath);

@@ -1,3 +1,5 @@
+import { Memo } from '../../../util/memo.ts';
+
 const SECOND = 10n ** 9n;
 
 const UNITS: ReadonlyMap<string, bigint> = new Map([
@@ -117,7 +119,7 @@ function zoneOffset(seconds: number, zone: string): number | undefined {
     const size = (Number(hours) * 60 + Number(minutes)) * 60;
     return sign === '-' ? -size : size;
   }
-  const formatter = formatterOf(zone);
+  const formatter = formatters.get(zone);
   if (!formatter) return undefined;
   const parts = new Map(
     formatter.formatToParts(seconds * 1000).map(({ type, value }) => [type, Number(value)]),
@@ -134,15 +136,7 @@ function zoneOffset(seconds: number, zone: string): number | undefined {
   return local / 1000 - seconds;
 }
 
-const formatters = new Map<string, Intl.DateTimeFormat | undefined>();
-
-function formatterOf(zone: string): Intl.DateTimeFormat | undefined {
-  if (!formatters.has(zone)) {
-    if (formatters.size >= 100) formatters.clear();
-    formatters.set(zone, makeFormatter(zone));
-  }
-  return formatters.get(zone);
-}
+const formatters = new Memo(100, makeFormatter);
 
 function makeFormatter(timeZone: string): Intl.DateTimeFormat | undefined {
   try {

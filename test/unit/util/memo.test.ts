@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Memo } from '../../../src/util/memo.ts';
+
+describe('a memo', () => {
+  const memoOf = (capacity: number) => {
+    const made: string[] = [];
+    const memo = new Memo(capacity, (text) => {
+      made.push(text);
+      return text === '' ? undefined : { text };
+    });
+    return { memo, made };
+  };
+
+  it('makes a result once, also one that is undefined', () => {
+    const { memo, made } = memoOf(10);
+    assert.equal(memo.has('a'), false);
+    assert.equal(memo.get('a'), memo.get('a'));
+    assert.equal(memo.has('a'), true);
+    assert.equal(memo.get(''), undefined);
+    assert.equal(memo.get(''), undefined);
+    assert.deepEqual(made, ['a', '']);
+  });
+
+  it('forgets all when one more would be too many, and not before', () => {
+    const { memo, made } = memoOf(2);
+    for (const text of ['a', 'b', 'a', 'b']) memo.get(text);
+    assert.deepEqual(made, ['a', 'b']);
+    memo.get('c');
+    assert.deepEqual(
+      ['a', 'b', 'c'].map((text) => memo.has(text)),
+      [false, false, true],
+    );
+  });
+
+  it('remembers nothing of what could not be made', () => {
+    const memo = new Memo(2, () => {
+      throw new Error('no');
+    });
+    assert.throws(() => memo.get('a'), /no/);
+    assert.equal(memo.has('a'), false);
+  });
+});
