@@ -1,6 +1,6 @@
 /**
- * Conformance cases and stories over the wire, in one process; on a real control plane each file has
- * its own.
+ * Conformance cases and stories that can be told on a control plane, in one process; on a real one
+ * each file has its own.
  */
 import { importAll } from './support/import-all.ts';
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { DEPLOYMENTS, EVENTS, LEASES } from '../../src/api/builtin.ts';
+import { killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { startControlPlane } from '../support/control-plane.ts';
@@ -83,8 +84,7 @@ describe(
       shop = await Shop.open(plane.client, 'shop');
     });
     after(async () => {
-      for (const replica of replicas) replica.program.child.kill('SIGKILL');
-      await Promise.all(replicas.map(({ program }) => program.ended()));
+      await killAll(replicas.map(({ program }) => program));
       await shop?.close();
       kubectl?.close();
       await plane?.close();

@@ -8,22 +8,12 @@ import { Informer } from '../../src/cache/informer.ts';
 import { listerWatcher } from '../../src/cache/reflector/lister-watcher.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { TcpProxy } from '../support/chaos/tcp-proxy.ts';
+import { CONFIG_MAPS } from '../support/config-maps.ts';
+import type { ConfigMap } from '../support/config-maps.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { WireWorld } from '../support/wire-world.ts';
 import { NAME } from '../support/world.ts';
-
-interface ConfigMap extends KubernetesObject {
-  readonly data?: { readonly revision: string };
-}
-
-const CONFIG_MAPS: Resource<ConfigMap> = {
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-};
 
 /** Enough Pods for a Count to take a while. */
 const MANY = 40;

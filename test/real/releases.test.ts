@@ -4,6 +4,7 @@ import { COUNTS } from '../../src/api/generated/count.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { EveryKind } from '../support/every-kind.ts';
+import { killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { Release } from '../support/releases.ts';
 import { WireWorld } from '../support/wire-world.ts';
@@ -41,8 +42,7 @@ describe(
       await kinds.install();
     });
     after(async () => {
-      for (const { child } of programs) child.kill('SIGKILL');
-      await Promise.all(programs.map((program) => program.ended()));
+      await killAll(programs);
       await world.end();
       await plane.close();
       await Promise.all([current.remove(), next.remove()]);

@@ -4,26 +4,18 @@ import { isApiError } from '../../src/api/api-error.ts';
 import { DEPLOYMENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
 import type { Condition } from '../../src/api/conditions.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
-import type { Resource } from '../../src/api/resource.ts';
 import { standardTasks, webAppControllerWith } from '../../src/controllers/webapp/controller.ts';
 import type { TaskCaches } from '../../src/controllers/webapp/controller.ts';
 import { checkTasks } from '../../src/controllers/webapp/pipeline.ts';
 import { HOOKS, TaskError } from '../../src/controllers/webapp/task.ts';
 import type { Hook, Task } from '../../src/controllers/webapp/task.ts';
 import '../../hack/import-from-source.ts';
+import { CONFIG_MAPS } from '../support/config-maps.ts';
 import { late } from '../support/late.ts';
 import { Simulation } from '../support/simulation.ts';
 
 // Not before the package's name has its meaning.
 const { webAppController } = await import('../../examples/02-webapp/page-task.ts');
-
-const CONFIG_MAPS: Resource = {
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-};
 
 const AT = { namespace: 'default', name: 'web' };
 const MINUTE_MS = 60_000;

@@ -5,18 +5,10 @@ import { NAMESPACES, NODES, PODS } from '../../src/api/builtin.ts';
 import type { Pod } from '../../src/api/builtin.ts';
 import type { KubernetesObject, ObjectMeta, OwnerReference } from '../../src/api/object.ts';
 import type { ObjectName } from '../../src/api/object-key.ts';
-import type { Resource } from '../../src/api/resource.ts';
+import { CONFIG_MAPS } from '../support/config-maps.ts';
 import { Simulation } from '../support/simulation.ts';
 import type { World } from '../support/world.ts';
 import { inWorlds } from '../support/worlds.ts';
-
-const CONFIG_MAPS: Resource = {
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-};
 
 /** What a cluster does besides serving an API, told in the world that `create` makes. */
 function tellIn(where: string, create: () => Promise<World>): void {

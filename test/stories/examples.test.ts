@@ -12,6 +12,7 @@ import type { Draft, KubernetesObject } from '../../src/api/object.ts';
 import { controllerReference } from '../../src/api/owner-reference.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { DEFAULT_CONTROLLERS } from '../../src/controllers/registry.ts';
+import { CONFIG_MAPS } from '../support/config-maps.ts';
 import { consoleSteps, isAsShown } from '../support/console-blocks.ts';
 import type { ConsoleStep } from '../support/console-blocks.ts';
 import { startControlPlane } from '../support/control-plane.ts';
@@ -19,14 +20,6 @@ import type { ControlPlane } from '../support/control-plane.ts';
 import { findKubectl, WITHOUT_COLLECTION } from '../support/kubectl.ts';
 import { Program } from '../support/program.ts';
 import { WireWorld } from '../support/wire-world.ts';
-
-const CONFIG_MAPS: Resource = {
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-};
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { EVENTS, LEASES, PODS } from '../../src/api/builtin.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
-import { crdController } from '../support/program.ts';
+import { crdController, killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { WireWorld } from '../support/wire-world.ts';
 
@@ -22,8 +22,7 @@ describe('given two processes, one of which leads', { timeout: 60_000 }, () => {
     await world.installCrd();
   });
   after(async () => {
-    for (const { child } of programs) child.kill('SIGKILL');
-    await Promise.all(programs.map((program) => program.ended()));
+    await killAll(programs);
     await world.end();
     await controlPlane.close();
   });

@@ -1,26 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { KubernetesObject } from '../../src/api/object.ts';
-import type { Resource } from '../../src/api/resource.ts';
 import { formatShardRange } from '../../src/api/shard-range.ts';
 import { InformerSet } from '../../src/cache/informer-set.ts';
 import type { SharedInformer } from '../../src/cache/shared-informer.ts';
+import { CONFIG_MAPS } from '../support/config-maps.ts';
+import type { ConfigMap } from '../support/config-maps.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { since } from '../support/since.ts';
 import { WireWorld } from '../support/wire-world.ts';
-
-interface ConfigMap extends KubernetesObject {
-  readonly data?: { readonly revision: string };
-}
-
-const CONFIG_MAPS: Resource<ConfigMap> = {
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-};
 
 const SHARDS = 3;
 const OBJECTS = 60;

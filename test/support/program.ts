@@ -68,6 +68,12 @@ export class Program {
   }
 }
 
+/** Ends programs that may still run, and waits until they are gone. */
+export async function killAll(programs: readonly Program[]): Promise<void> {
+  for (const { child } of programs) child.kill('SIGKILL');
+  await Promise.all(programs.map((program) => program.ended()));
+}
+
 const MAIN = join(import.meta.dirname, '../../src/cli/main.ts');
 
 /**

@@ -3,7 +3,7 @@ import { Informer } from '../../../src/cache/informer.ts';
 import { listerWatcher } from '../../../src/cache/reflector/lister-watcher.ts';
 import { connectCluster } from '../../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../../src/client/kube-config/kube-config.ts';
-import { CONFIG_MAPS } from '../../support/chaos/deaf-world.ts';
+import { CONFIG_MAPS } from '../../support/config-maps.ts';
 import { heard } from './heard.ts';
 
 const { client } = connectCluster(await loadClusterConfig());

@@ -3,7 +3,6 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { equalJson } from '../../../src/api/equal.ts';
 import type { DeepReadonly, KubernetesObject } from '../../../src/api/object.ts';
 import { keyOf } from '../../../src/api/object-key.ts';
-import type { Resource } from '../../../src/api/resource.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { Informer } from '../../../src/cache/informer.ts';
 import { listerWatcher } from '../../../src/cache/reflector/lister-watcher.ts';
@@ -16,14 +15,7 @@ import { loadClusterConfig } from '../../../src/client/kube-config/kube-config.t
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import { TcpProxy } from './tcp-proxy.ts';
-
-export const CONFIG_MAPS: Resource = {
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-};
+import { CONFIG_MAPS } from '../config-maps.ts';
 
 /** How many turns of the event loop without a byte are quiet. */
 const QUIET_TURNS = 20;

@@ -12,8 +12,9 @@ import type { RestClientMetrics, RestExchange } from '../../../src/metrics/rest-
 import { noRestClientMetrics } from '../../../src/metrics/rest-client-metrics.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
-import type { ConfigMap } from './server.ts';
-import { bodyOf, CONFIG_MAPS, configMap, sendJson, sendStatus, serve } from './server.ts';
+import { CONFIG_MAPS } from '../../support/config-maps.ts';
+import type { ConfigMap } from '../../support/config-maps.ts';
+import { bodyOf, configMap, sendJson, sendStatus, serve } from './server.ts';
 
 async function connect(
   t: TestContext,

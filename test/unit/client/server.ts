@@ -4,9 +4,8 @@ import { createServer as createSecureServer } from 'node:https';
 import type { ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import type { Resource } from '../../../src/api/resource.ts';
-import type { Builtin } from '../../../src/api/object.ts';
 import { createCertificateAuthority } from '../../../src/util/x509.ts';
+import type { ConfigMap } from '../../support/config-maps.ts';
 
 /** A real server on a free port, gone with the test. */
 export interface TestServer {
@@ -84,16 +83,6 @@ export async function bodyOf(request: IncomingMessage): Promise<string> {
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString();
 }
-
-export type ConfigMap = Builtin<{ data?: Record<string, string> }>;
-
-export const CONFIG_MAPS: Resource<ConfigMap> = {
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-};
 
 export function configMap(name: string, resourceVersion = '1'): ConfigMap {
   return {

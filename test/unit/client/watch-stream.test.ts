@@ -7,8 +7,9 @@ import { Decoder } from '../../../src/client/decoder.ts';
 import type { WatchStreamOptions } from '../../../src/client/watch-stream.ts';
 import { watchStream } from '../../../src/client/watch-stream.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
-import type { ConfigMap } from './server.ts';
-import { CONFIG_MAPS, configMap } from './server.ts';
+import { CONFIG_MAPS } from '../../support/config-maps.ts';
+import type { ConfigMap } from '../../support/config-maps.ts';
+import { configMap } from './server.ts';
 
 type Event = WatchEvent<ConfigMap>;
 

@@ -15,15 +15,9 @@ import type { Manifest } from '../../../../src/client/apply/manifest.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { HttpHandler, HttpRequest } from '../../../../src/util/http.ts';
 import { Access } from '../../../support/access.ts';
+import { CONFIG_MAPS } from '../../../support/config-maps.ts';
 import { countCrd } from '../../../support/world.ts';
 
-const CONFIG_MAPS = {
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-} as const;
 const DEFINITION = JSON.stringify(countCrd());
 
 let clock: FakeClock;
