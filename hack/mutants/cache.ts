@@ -214,8 +214,20 @@ export const CACHE: readonly Mutant[] = [
   {
     file: 'reflector/retry-pace.ts',
     fault: 'a backoff that never resets',
-    find: 'if (wellForMs >= WELL_AFTER_MS) this.#backoff.reset();',
+    find: '      this.#backoff.reset();',
     put: '',
+  },
+  {
+    file: 'reflector/retry-pace.ts',
+    fault: 'a backoff after 410 that never resets',
+    find: '      this.#expired.reset();',
+    put: '',
+  },
+  {
+    file: 'reflector/retry-pace.ts',
+    fault: 'the return of a server that has forgotten is waited for twice',
+    find: '(isExpired(error) ? this.#expired : this.#backoff)',
+    put: 'this.#backoff',
   },
   {
     file: 'reflector/retry-pace.ts',
@@ -238,8 +250,8 @@ export const CACHE: readonly Mutant[] = [
   {
     file: 'reflector/retry-pace.ts',
     fault: 'jitter ignored',
-    find: 'new Backoff(policy, random)',
-    put: 'new Backoff(policy, () => 0)',
+    find: 'this.#backoff = new Backoff(policy, random)',
+    put: 'this.#backoff = new Backoff(policy, () => 0)',
   },
   {
     file: 'reflector/retry-pace.ts',

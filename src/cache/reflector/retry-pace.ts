@@ -1,4 +1,4 @@
-import { isApiError } from '../../api/api-error.ts';
+import { isApiError, isExpired } from '../../api/api-error.ts';
 import { Backoff } from '../../util/backoff.ts';
 import type { BackoffPolicy } from '../../util/backoff.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -19,15 +19,21 @@ const RETRY_AFTER_MAX_MS = 2 * 60_000;
  * How long a reflector waits before it tries again. The delay doubles from failure to failure and
  * falls back only after two minutes of health, however long single attempts take; a success in
  * between, such as a list before each failing watch, is not yet health.
+ *
+ * A server that has forgotten a resourceVersion is there, and a list mends it: what was waited for its
+ * return is not waited once more. client-go does, for up to a minute after a long outage.
  */
 export class RetryPace {
   readonly #clock: Clock;
   readonly #backoff: Backoff;
+  /** For 410, that a server which always says so is not asked ever so often. */
+  readonly #expired: Backoff;
   #wellSinceMs: number | undefined;
 
   constructor(clock: Clock, random: () => number, policy: BackoffPolicy = RETRY_POLICY) {
     this.#clock = clock;
     this.#backoff = new Backoff(policy, random);
+    this.#expired = new Backoff(policy, random);
   }
 
   /** Something worked. */
@@ -38,9 +44,12 @@ export class RetryPace {
   /** The delay after a failure, in milliseconds; never shorter than the server asked for. */
   next(error: unknown): number {
     const wellForMs = this.#clock.monotonic() - (this.#wellSinceMs ?? Infinity);
-    if (wellForMs >= WELL_AFTER_MS) this.#backoff.reset();
+    if (wellForMs >= WELL_AFTER_MS) {
+      this.#backoff.reset();
+      this.#expired.reset();
+    }
     this.#wellSinceMs = undefined;
-    const delayMs = this.#backoff.next();
+    const delayMs = (isExpired(error) ? this.#expired : this.#backoff).next();
     if (isApiError(error, 'notFound')) return Math.min(delayMs, MISSING_MAX_MS);
     const askedMs = isApiError(error) ? (error.retryAfterMs ?? 0) : 0;
     return Math.max(delayMs, Math.min(askedMs, RETRY_AFTER_MAX_MS));

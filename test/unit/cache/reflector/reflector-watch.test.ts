@@ -174,6 +174,24 @@ test('a history that was compacted away is made up for by a relist', async () =>
   await world.stop();
 });
 
+test('an outage that outlasts the history of the server: its return is waited for once, not twice', async () => {
+  const world = reflectorWorld();
+  await world.start();
+  await world.clock.advance(60_000);
+  world.source.failNext('watch', unreachable(), 8);
+  world.source.endWatches();
+  await settle();
+  await world.clock.advance(800 + 1600 + 3200 + 6400 + 12_800 + 25_600 + 30_000);
+  world.source.put('a');
+  world.source.compact();
+  assert.equal(world.clock.untilNext, 30_000);
+  await world.clock.advance(30_000);
+  assert.equal(world.clock.untilNext, 800);
+  await world.clock.advance(800);
+  assert.deepEqual(world.deltas.map(brief), ['replaced @10', 'replaced a@11']);
+  await world.stop();
+});
+
 test('any other error in the stream leads to a relist, and to a line', async () => {
   const world = reflectorWorld();
   world.source.put('a');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RetryPace } from '../../../../src/cache/reflector/retry-pace.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
-import { notFound, tooManyRequests, unreachable } from '../../../support/fake-source.ts';
+import { expired, notFound, tooManyRequests, unreachable } from '../../../support/fake-source.ts';
 
 function delays(pace: RetryPace, count: number, error: unknown = unreachable()): number[] {
   return Array.from({ length: count }, () => pace.next(error));
@@ -52,6 +52,23 @@ test('a success before each failure is not health', async () => {
     seen.push(pace.next(unreachable()));
   }
   assert.deepEqual(seen, [800, 1600, 3200, 6400, 12_800]);
+});
+
+test('a server that is back and has forgotten is asked anew soon, however long it was away', () => {
+  const pace = new RetryPace(new FakeClock(), () => 0);
+  delays(pace, 8);
+  pace.succeeded();
+  assert.equal(pace.next(expired()), 800);
+});
+
+test('one that forgets again and again is asked ever less often', async () => {
+  const clock = new FakeClock();
+  const pace = new RetryPace(clock, () => 0);
+  assert.deepEqual(delays(pace, 8, expired()).slice(-3), [25_600, 30_000, 30_000]);
+  assert.equal(pace.next(unreachable()), 800, 'which is no reason to wait for an absent one');
+  pace.succeeded();
+  await clock.advance(120_000);
+  assert.equal(pace.next(expired()), 800);
 });
 
 test('a missing resource is looked for at least every five seconds', () => {
