@@ -91,7 +91,9 @@ class FakeKubelet {
   readonly #stages = new Map<ObjectKey, Stage>();
   /** Of Pods whose logs are followed: aborted when they are gone. */
   readonly #ends = new Map<ObjectKey, { readonly uid: string; readonly end: AbortController }>();
-  #addresses = 0;
+  /** Remembered apart from what Pods say: the answer to the write that tells it may be lost. */
+  readonly #addresses = new Map<ObjectKey, { readonly uid: string; readonly address: string }>();
+  #given = 0;
 
   constructor(clock: Clock, { startupMs = 0, terminationMs = 1000 }: FakeKubeletOptions) {
     this.#clock = clock;
@@ -119,6 +121,7 @@ class FakeKubelet {
   /** The Pod is gone, or another node's. */
   forget(key: ObjectKey): void {
     this.#stages.delete(key);
+    this.#addresses.delete(key);
     this.#ends.get(key)?.end.abort();
     this.#ends.delete(key);
   }
@@ -209,7 +212,7 @@ class FakeKubelet {
     const { status, nextMs } = podStatus(pod, {
       startedMs: now - elapsedMs,
       elapsedMs,
-      address: pod.status?.podIP ?? this.#nextAddress(),
+      address: pod.status?.podIP ?? this.#addressOf(key, uid),
     });
     if (pod.status?.phase !== status.phase || !isTold(pod, status)) {
       try {
@@ -227,9 +230,13 @@ class FakeKubelet {
   }
 
   /** Addresses of 10.244.0.0/16 in turn. */
-  #nextAddress(): string {
-    const host = (this.#addresses++ % 65_000) + 2;
-    return `10.244.${host >> 8}.${host & 255}`;
+  #addressOf(key: ObjectKey, uid: string): string {
+    const known = this.#addresses.get(key);
+    if (known?.uid === uid) return known.address;
+    const host = (this.#given++ % 65_000) + 2;
+    const address = `10.244.${host >> 8}.${host & 255}`;
+    this.#addresses.set(key, { uid, address });
+    return address;
   }
 }
 
