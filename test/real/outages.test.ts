@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { isApiError, isExpired } from '../../src/api/api-error.ts';
-import { NAMESPACES, PODS } from '../../src/api/builtin.ts';
+import { NAMESPACES } from '../../src/api/builtin.ts';
 import type { DeepReadonly, KubernetesObject } from '../../src/api/object.ts';
-import type { Resource } from '../../src/api/resource.ts';
-import { Informer } from '../../src/cache/informer.ts';
-import { listerWatcher } from '../../src/cache/reflector/lister-watcher.ts';
-import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { TcpProxy } from '../support/chaos/tcp-proxy.ts';
 import { CONFIG_MAPS } from '../support/config-maps.ts';
 import type { ConfigMap } from '../support/config-maps.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
+import { listen } from '../support/ear.ts';
+import type { Ear } from '../support/ear.ts';
 import { WireWorld } from '../support/wire-world.ts';
-import { NAME } from '../support/world.ts';
-
-/** Enough Pods for a Count to take a while. */
-const MANY = 40;
 
 const isReal = process.env['CONTROL_PLANE'] === 'real';
 const skip =
@@ -33,7 +27,7 @@ describe(
     let ends: (() => Promise<unknown>)[] = [];
 
     before(async () => {
-      plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
+      plane = await startControlPlane();
       assert.ok(plane.processes);
       ({ processes } = plane);
     });
@@ -46,41 +40,16 @@ describe(
       await world.end();
     });
 
-    /** Mirrors a resource in the world's namespace and writes down what handlers hear of it. */
-    const listen = async <T extends KubernetesObject>(
-      resource: Resource<T>,
-      server: string = plane.config.server,
-    ) => {
-      const connection = connectCluster({ ...plane.config, server });
-      const source = listerWatcher(connection.client, resource, { namespace: world.namespace });
-      const informer = new Informer(resource, source, {
-        namespace: world.namespace,
-        // The shortest pauses between attempts.
-        random: () => 0,
-      });
-      const heard: string[] = [];
-      informer.addHandler({
-        onAdd: ({ metadata }, isInInitialList) =>
-          heard.push(`${isInInitialList ? 'found' : 'add'} ${metadata.name}`),
-        onUpdate: (old, object) =>
-          heard.push(
-            old.metadata.uid === object.metadata.uid
-              ? `update ${object.metadata.name}: ${revisionOf(old)} to ${revisionOf(object)}`
-              : `replace ${object.metadata.name}`,
-          ),
-        onDelete: ({ metadata }) => heard.push(`delete ${metadata.name}`),
-      });
-      const stop = new AbortController();
-      const running = informer.run(stop.signal);
-      // It is awaited in the end; until then the story fails by what it misses.
-      running.catch(() => undefined);
-      ends.push(async () => {
-        stop.abort();
-        await running;
-        await connection.close();
-      });
-      await informer.synced;
-      return { informer, heard };
+    /** Hears of the ConfigMaps in the world's namespace, from `server`. */
+    const listenIn = async (server: string = plane.config.server) => {
+      const ear = await listen(
+        { ...plane.config, server },
+        CONFIG_MAPS,
+        world.namespace,
+        revisionOf,
+      );
+      ends.push(() => ear.stop());
+      return ear;
     };
 
     const create = (name: string) =>
@@ -99,9 +68,7 @@ describe(
       });
     const remove = (name: string) => plane.client.delete(CONFIG_MAPS, at(name));
 
-    type Ear = Awaited<ReturnType<typeof listen<ConfigMap>>>;
-
-    const untilHeard = async ({ heard }: Ear, line: string) => {
+    const untilHeard = async ({ heard }: Ear<ConfigMap>, line: string) => {
       try {
         await world.until(`hearing "${line}"`, async () => heard.includes(line));
       } catch (cause) {
@@ -110,17 +77,17 @@ describe(
     };
 
     /** All `differences` and nothing else, in any order: a list tells of deletions first. */
-    const assertHeard = (ear: Ear, differences: readonly string[]) =>
+    const assertHeard = (ear: Ear<ConfigMap>, differences: readonly string[]) =>
       assert.deepEqual(ear.heard.toSorted(), differences.toSorted());
 
     /** The mirror is what the server has, to the resourceVersion. */
-    const assertMirrors = async ({ informer }: Ear) => {
+    const assertMirrors = async ({ informer }: Ear<ConfigMap>) => {
       const { items } = await plane.client.list(CONFIG_MAPS, { namespace: world.namespace });
       assert.deepEqual(statesOf(informer.lister.list()), statesOf(items));
     };
 
     /** It has heard `differences`, of which `add new` is the last, and hears what comes next. */
-    const assertHearsOn = async (ear: Ear, differences: readonly string[]) => {
+    const assertHearsOn = async (ear: Ear<ConfigMap>, differences: readonly string[]) => {
       await untilHeard(ear, 'add new');
       assertHeard(ear, differences);
       await change('calm');
@@ -133,7 +100,7 @@ describe(
 
     it('kube-apiserver is killed and comes back: the informer goes on and hears each change once', async () => {
       for (const name of ['calm', 'eve', 'one', 'two', 'gone']) await create(name);
-      const ear = await listen(CONFIG_MAPS);
+      const ear = await listenIn();
 
       await change('eve');
       await processes.crash('kube-apiserver');
@@ -156,7 +123,7 @@ describe(
 
     it('etcd is killed and comes back: the informer hears each change once, also one asked for meanwhile', async () => {
       for (const name of ['calm', 'eve', 'tried', 'one', 'gone']) await create(name);
-      const ear = await listen(CONFIG_MAPS);
+      const ear = await listenIn();
 
       await change('eve');
       await processes.crash('etcd');
@@ -193,7 +160,7 @@ describe(
       const proxy = await TcpProxy.start(Number(new URL(plane.config.server).port));
       ends.push(() => proxy.close());
       for (const name of ['calm', 'one', 'gone']) await create(name);
-      const ear = await listen(CONFIG_MAPS, `https://127.0.0.1:${proxy.port}`);
+      const ear = await listenIn(`https://127.0.0.1:${proxy.port}`);
       const { lastListMs = Infinity } = ear.informer.progress;
 
       proxy.shut();
@@ -223,7 +190,7 @@ describe(
     });
 
     /** The server answers 410 to who goes on from where the informer is. */
-    const assertForgotten = async ({ informer }: Ear) => {
+    const assertForgotten = async ({ informer }: Ear<ConfigMap>) => {
       const events = await plane.client.watch(CONFIG_MAPS, {
         namespace: world.namespace,
         resourceVersion: informer.lastSyncResourceVersion,
@@ -235,39 +202,6 @@ describe(
       }
       assert.fail('The server still knows');
     };
-
-    it('kube-apiserver is killed while the daemon scales a Count: in the end every Pod is there, made once', async () => {
-      await world.installCrd();
-      world.startDaemon();
-      const { informer, heard } = await listen(PODS);
-      await world.applyCount();
-      await world.untilReady(3);
-
-      const comings = () => heard.filter((line) => !line.startsWith('update'));
-      let crash: Promise<void> | undefined;
-      informer.addHandler({
-        onAdd(_pod, isInInitialList) {
-          if (!isInInitialList) crash ??= processes.crash('kube-apiserver');
-        },
-      });
-      await world.patchCount({ count: MANY });
-      await world.until('the crash', async () => crash !== undefined);
-      await crash;
-      assert.ok(comings().length < MANY, `${comings().length} Pods: it was in the middle`);
-      await processes.restart('kube-apiserver');
-
-      await world.untilReady(MANY);
-      await world.settle();
-      const names = Array.from({ length: MANY }, (_, ordinal) => `${NAME}-${ordinal}`);
-      assert.deepEqual(await world.podNames(), names.toSorted());
-      await world.until('all Pods heard of', async () => comings().length >= MANY);
-      assert.deepEqual(comings().toSorted(), names.map((name) => `add ${name}`).toSorted());
-      const events = await world.events();
-      assert.deepEqual(
-        events.filter((event) => event.startsWith('Err')),
-        [],
-      );
-    });
   },
 );
 

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { PODS } from '../../src/api/builtin.ts';
+import type { Pod } from '../../src/api/builtin.ts';
+import type { DeepReadonly } from '../../src/api/object.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
+import { listen } from '../support/ear.ts';
+import { WireWorld } from '../support/wire-world.ts';
+import { NAME } from '../support/world.ts';
+
+/** Enough Pods for a Count to take a while. */
+const MANY = 40;
+
+const isReal = process.env['CONTROL_PLANE'] === 'real';
+const skip =
+  !isReal && 'SKIPPED: needs CONTROL_PLANE=real, a kube-apiserver to end: npm run test:real';
+
+/**
+ * The control plane is its own: with each outage within two minutes the scheduler and the kubelet of
+ * this cluster wait longer before they look for the server again, up to a minute after the fourth.
+ */
+describe('given a real control plane, a Count and the daemon', { skip, timeout: 240_000 }, () => {
+  let plane: ControlPlane;
+  let processes: NonNullable<ControlPlane['processes']>;
+  let world: WireWorld;
+
+  before(async () => {
+    plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
+    assert.ok(plane.processes);
+    ({ processes } = plane);
+    world = await WireWorld.create(plane);
+  });
+  after(async () => {
+    await world.end();
+    await plane.close();
+  });
+
+  it('kube-apiserver is killed while it is scaled: in the end every Pod is there, made once', async (t) => {
+    await world.installCrd();
+    world.startDaemon();
+    const phaseOf = ({ status }: DeepReadonly<Pod>) => status?.phase;
+    const ear = await listen(plane.config, PODS, world.namespace, phaseOf);
+    t.after(() => ear.stop());
+    const { informer, heard } = ear;
+    await world.applyCount();
+    await world.untilReady(3);
+
+    const comings = () => heard.filter((line) => !line.startsWith('update'));
+    let crash: Promise<void> | undefined;
+    informer.addHandler({
+      onAdd(_pod, isInInitialList) {
+        if (!isInInitialList) crash ??= processes.crash('kube-apiserver');
+      },
+    });
+    await world.patchCount({ count: MANY });
+    await world.until('the crash', async () => crash !== undefined);
+    await crash;
+    assert.ok(comings().length < MANY, `${comings().length} Pods: it was in the middle`);
+    await processes.restart('kube-apiserver');
+
+    await world.untilReady(MANY);
+    await world.settle();
+    const names = Array.from({ length: MANY }, (_, ordinal) => `${NAME}-${ordinal}`);
+    assert.deepEqual(await world.podNames(), names.toSorted());
+    await world.until('all Pods heard of', async () => comings().length >= MANY);
+    assert.deepEqual(comings().toSorted(), names.map((name) => `add ${name}`).toSorted());
+    const events = await world.events();
+    assert.deepEqual(
+      events.filter((event) => event.startsWith('Err')),
+      [],
+    );
+  });
+});
