@@ -77,23 +77,28 @@ function refused(status: 400 | 404, message: string): LogAnswer {
 
 /** What a Pod is in, since when. */
 interface Stage {
-  readonly uid: string;
   readonly name: 'starting' | 'running' | 'terminating';
   /** `Clock.monotonic()`. */
   readonly sinceMs: number;
+}
+
+/** What the kubelet itself knows of a Pod. */
+interface Known {
+  readonly uid: string;
+  /** Timestamps of objects have whole seconds; this is when the kubelet saw it. */
+  stage: Stage | undefined;
+  /** The answer to the write that tells it may be lost. */
+  address: string | undefined;
+  /** Aborted when the Pod is gone, for those who follow its log. */
+  readonly gone: AbortController;
 }
 
 class FakeKubelet {
   readonly #clock: Clock;
   readonly #startupMs: number;
   readonly #terminationMs: number;
-  /** Timestamps of objects have whole seconds; this is when the kubelet itself saw it. */
-  readonly #stages = new Map<ObjectKey, Stage>();
-  /** Of Pods whose logs are followed: aborted when they are gone. */
-  readonly #ends = new Map<ObjectKey, { readonly uid: string; readonly end: AbortController }>();
-  /** Remembered apart from what Pods say: the answer to the write that tells it may be lost. */
-  readonly #addresses = new Map<ObjectKey, { readonly uid: string; readonly address: string }>();
-  #given = 0;
+  readonly #known = new Map<ObjectKey, Known>();
+  #addresses = 0;
 
   constructor(clock: Clock, { startupMs = 0, terminationMs = 1000 }: FakeKubeletOptions) {
     this.#clock = clock;
@@ -102,28 +107,26 @@ class FakeKubelet {
   }
 
   async sync(key: ObjectKey, pod: DeepReadonly<Pod>, context: SyncContext): Promise<Outcome> {
-    if ((this.#ends.get(key)?.uid ?? pod.metadata.uid) !== pod.metadata.uid) this.forget(key);
+    const known = this.#know(key, pod);
     if (pod.metadata.deletionTimestamp !== undefined) {
       const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? 0) * 1000;
-      const waitMs = this.#left(key, pod, 'terminating', Math.min(this.#terminationMs, graceMs));
+      const waitMs = this.#left(known, 'terminating', Math.min(this.#terminationMs, graceMs));
       if (waitMs > 0) return requeueAfter(waitMs);
       await this.#remove(pod, context);
       return done();
     }
     if (isFinished(pod)) return done();
     if ((pod.status?.phase ?? 'Pending') === 'Pending') {
-      const waitMs = this.#left(key, pod, 'starting', this.#startupMs);
+      const waitMs = this.#left(known, 'starting', this.#startupMs);
       if (waitMs > 0) return requeueAfter(waitMs);
     }
-    return this.#run(key, pod, context);
+    return this.#run(known, pod, context);
   }
 
   /** The Pod is gone, or another node's. */
   forget(key: ObjectKey): void {
-    this.#stages.delete(key);
-    this.#addresses.delete(key);
-    this.#ends.get(key)?.end.abort();
-    this.#ends.delete(key);
+    this.#known.get(key)?.gone.abort();
+    this.#known.delete(key);
   }
 
   readLog(key: ObjectKey, pod: DeepReadonly<Pod>, request: LogRequest): LogAnswer {
@@ -131,7 +134,8 @@ class FakeKubelet {
     const which = `container ${goQuote(request.container)} in pod ${goQuote(request.pod)}`;
     const container = pod.spec?.containers.find(({ name }) => name === request.container);
     if (!container) return refused(400, `${which} is not available`);
-    const elapsedMs = this.#elapsed(key, pod);
+    const known = this.#know(key, pod);
+    const elapsedMs = this.#elapsed(known, pod);
     if (elapsedMs === undefined) {
       return refused(400, `${which} is waiting to start: ContainerCreating`);
     }
@@ -144,49 +148,45 @@ class FakeKubelet {
     return {
       kind: 'log',
       body: logBody(printed(program, printedMs, options), async () => {
-        if (goesOn) await this.#untilOver(key, pod, (changesAtMs ?? Infinity) - elapsedMs, signal);
+        if (goesOn) await this.#untilOver(known, (changesAtMs ?? Infinity) - elapsedMs, signal);
         signal?.throwIfAborted();
       }),
     };
   }
 
+  /** Of this Pod, not of one of its name that was there before. */
+  #know(key: ObjectKey, { metadata: { uid } }: DeepReadonly<Pod>): Known {
+    const known = this.#known.get(key);
+    if (known?.uid === uid) return known;
+    this.forget(key);
+    const unknown = { uid, stage: undefined, address: undefined, gone: new AbortController() };
+    this.#known.set(key, unknown);
+    return unknown;
+  }
+
   /** How long the Pod has run, in milliseconds; undefined if it was not started. */
-  #elapsed(key: ObjectKey, { metadata, status }: DeepReadonly<Pod>): number | undefined {
-    const stage = this.#stages.get(key);
-    if (stage?.uid === metadata.uid && stage.name === 'running') {
-      return this.#clock.monotonic() - stage.sinceMs;
-    }
+  #elapsed({ stage }: Known, { status }: DeepReadonly<Pod>): number | undefined {
+    if (stage?.name === 'running') return this.#clock.monotonic() - stage.sinceMs;
     // Not by this kubelet, or it is going away: the Pod's own word, to the second.
     const startedMs = Date.parse(status?.startTime ?? '');
     return Number.isNaN(startedMs) ? undefined : Math.max(0, this.#clock.now() - startedMs);
   }
 
   /** Resolves after `ms`, when the Pod is gone, or when `signal` aborts. */
-  async #untilOver(
-    key: ObjectKey,
-    { metadata: { uid } }: DeepReadonly<Pod>,
-    ms: number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const known = this.#ends.get(key);
-    const { end } = known?.uid === uid ? known : { end: new AbortController() };
-    this.#ends.set(key, { uid, end });
-    const over = signal ? AbortSignal.any([signal, end.signal]) : end.signal;
+  async #untilOver({ gone }: Known, ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const over = signal ? AbortSignal.any([signal, gone.signal]) : gone.signal;
     await (ms === Infinity ? untilAborted(over) : this.#clock.sleep(ms, over));
   }
 
   /** How much of `totalMs` the Pod still has to wait in this stage. */
-  #left(key: ObjectKey, pod: DeepReadonly<Pod>, name: Stage['name'], totalMs: number): number {
-    return this.#since(key, pod, name, this.#clock.monotonic()) + totalMs - this.#clock.monotonic();
+  #left(known: Known, name: Stage['name'], totalMs: number): number {
+    return this.#since(known, name, this.#clock.monotonic()) + totalMs - this.#clock.monotonic();
   }
 
   /** When the Pod entered the stage: `sinceMs` if it was not known to be in it. */
-  #since(key: ObjectKey, pod: DeepReadonly<Pod>, name: Stage['name'], sinceMs: number): number {
-    const { uid } = pod.metadata;
-    const stage = this.#stages.get(key);
-    if (stage?.uid === uid && stage.name === name) return stage.sinceMs;
-    this.#stages.set(key, { uid, name, sinceMs });
-    return sinceMs;
+  #since(known: Known, name: Stage['name'], sinceMs: number): number {
+    if (known.stage?.name !== name) known.stage = { name, sinceMs };
+    return known.stage.sinceMs;
   }
 
   async #remove(pod: DeepReadonly<Pod>, { client, signal }: SyncContext): Promise<void> {
@@ -200,19 +200,19 @@ class FakeKubelet {
 
   /** Brings the Pod's status to what its containers are by now. */
   async #run(
-    key: ObjectKey,
+    known: Known,
     pod: DeepReadonly<Pod>,
     { client, signal }: SyncContext,
   ): Promise<Outcome> {
     const { name, namespace, uid } = pod.metadata;
     const now = this.#clock.now();
     const monotonic = this.#clock.monotonic();
-    const sinceMs = monotonic - (this.#elapsed(key, pod) ?? 0);
-    const elapsedMs = monotonic - this.#since(key, pod, 'running', sinceMs);
+    const sinceMs = monotonic - (this.#elapsed(known, pod) ?? 0);
+    const elapsedMs = monotonic - this.#since(known, 'running', sinceMs);
     const { status, nextMs } = podStatus(pod, {
       startedMs: now - elapsedMs,
       elapsedMs,
-      address: pod.status?.podIP ?? this.#addressOf(key, uid),
+      address: pod.status?.podIP ?? (known.address ??= this.#nextAddress()),
     });
     if (pod.status?.phase !== status.phase || !isTold(pod, status)) {
       try {
@@ -230,13 +230,9 @@ class FakeKubelet {
   }
 
   /** Addresses of 10.244.0.0/16 in turn. */
-  #addressOf(key: ObjectKey, uid: string): string {
-    const known = this.#addresses.get(key);
-    if (known?.uid === uid) return known.address;
-    const host = (this.#given++ % 65_000) + 2;
-    const address = `10.244.${host >> 8}.${host & 255}`;
-    this.#addresses.set(key, { uid, address });
-    return address;
+  #nextAddress(): string {
+    const host = (this.#addresses++ % 65_000) + 2;
+    return `10.244.${host >> 8}.${host & 255}`;
   }
 }
 

@@ -37,7 +37,10 @@ const SHORT_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const NAME_SEGMENT = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const HEX_UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
 
-/** By name without dashes, the one of most objects also as it is spelled. Each check takes time linear in the text. */
+/**
+ * By name without dashes, the one of most objects also as it is spelled. Each check takes time linear
+ * in the text.
+ */
 const STRING_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['bsonobjectid', (text) => /^[0-9a-f]{24}$/i.test(text)],
   ['byte', isBase64],
