@@ -7,6 +7,7 @@ import { connectCluster } from '../../src/client/cluster-connection.ts';
 import type { ClusterConnection } from '../../src/client/cluster-connection.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
+import { needsReal } from '../support/needs-real.ts';
 import { manifestsOf } from '../support/roles.ts';
 import { WireWorld } from '../support/wire-world.ts';
 import { countDraft } from '../support/world.ts';
@@ -27,9 +28,7 @@ const RESOURCES: Readonly<Record<string, Resource>> = {
   },
 };
 
-const skip =
-  process.env['CONTROL_PLANE'] !== 'real' &&
-  'SKIPPED: needs CONTROL_PLANE=real, which authorizes: npm run test:real';
+const skip = needsReal('which authorizes');
 
 describe(
   'given the policy of hack/deploy/admission, and a user',

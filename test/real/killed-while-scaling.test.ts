@@ -6,15 +6,14 @@ import type { DeepReadonly } from '../../src/api/object.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { listen } from '../support/ear.ts';
+import { needsReal } from '../support/needs-real.ts';
 import { WireWorld } from '../support/wire-world.ts';
 import { NAME } from '../support/world.ts';
 
 /** Enough Pods for a Count to take a while. */
 const MANY = 40;
 
-const isReal = process.env['CONTROL_PLANE'] === 'real';
-const skip =
-  !isReal && 'SKIPPED: needs CONTROL_PLANE=real, a kube-apiserver to end: npm run test:real';
+const skip = needsReal('a kube-apiserver to end');
 
 /**
  * The control plane is its own: with each outage within two minutes the scheduler and the kubelet of
@@ -40,9 +39,8 @@ describe('given a real control plane, a Count and the daemon', { skip, timeout: 
     await world.installCrd();
     world.startDaemon();
     const phaseOf = ({ status }: DeepReadonly<Pod>) => status?.phase;
-    const ear = await listen(plane.config, PODS, world.namespace, phaseOf);
-    t.after(() => ear.stop());
-    const { informer, heard } = ear;
+    const { informer, heard, stop } = await listen(plane.config, PODS, world.namespace, phaseOf);
+    t.after(stop);
     await world.applyCount();
     await world.untilReady(3);
 

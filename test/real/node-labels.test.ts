@@ -8,6 +8,7 @@ import type { ClusterConnection } from '../../src/client/cluster-connection.ts';
 import { LABEL } from '../../src/controllers/pod-count/sync.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
+import { needsReal } from '../support/needs-real.ts';
 import { manifestsOf } from '../support/roles.ts';
 import { until } from '../support/until.ts';
 
@@ -19,9 +20,7 @@ const PLURALS: Readonly<Record<string, string>> = {
 };
 const NODE = { name: 'watched' };
 
-const skip =
-  process.env['CONTROL_PLANE'] !== 'real' &&
-  'SKIPPED: needs CONTROL_PLANE=real, which authorizes: npm run test:real';
+const skip = needsReal('which authorizes');
 
 describe('given the component rbac/pod-count', { skip, timeout: 120_000 }, () => {
   let plane: ControlPlane;

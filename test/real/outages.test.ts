@@ -10,11 +10,10 @@ import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { listen } from '../support/ear.ts';
 import type { Ear } from '../support/ear.ts';
+import { needsReal } from '../support/needs-real.ts';
 import { WireWorld } from '../support/wire-world.ts';
 
-const isReal = process.env['CONTROL_PLANE'] === 'real';
-const skip =
-  !isReal && 'SKIPPED: needs CONTROL_PLANE=real, kube-apiserver and etcd to end: npm run test:real';
+const skip = needsReal('kube-apiserver and etcd to end');
 
 describe(
   'given a real control plane whose processes end by SIGKILL',
@@ -48,7 +47,7 @@ describe(
         world.namespace,
         revisionOf,
       );
-      ends.push(() => ear.stop());
+      ends.push(ear.stop);
       return ear;
     };
 

@@ -8,6 +8,7 @@ import { isBuilt, KUBERNETES_VERSIONS } from '../../hack/envtest/binaries.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { EveryKind } from '../support/every-kind.ts';
+import { needsReal } from '../support/needs-real.ts';
 import { WireWorld } from '../support/wire-world.ts';
 
 /** Oldest first: those that have been built on this machine, and the one that is tested anyway. */
@@ -15,10 +16,9 @@ const versions = KUBERNETES_VERSIONS.toReversed().filter((version) =>
   isBuilt(['kube-apiserver'], version),
 );
 const skip =
-  process.env['CONTROL_PLANE'] !== 'real'
-    ? 'SKIPPED: needs CONTROL_PLANE=real, a kube-apiserver to replace: npm run test:real'
-    : versions.length < 2 &&
-      `SKIPPED: needs an older release too: KUBERNETES_VERSION=1.35 node hack/envtest/main.ts`;
+  needsReal('a kube-apiserver to replace') ||
+  (versions.length < 2 &&
+    `SKIPPED: needs an older release too: KUBERNETES_VERSION=1.35 node hack/envtest/main.ts`);
 
 describe(
   'given a daemon, and a kube-apiserver that is upgraded under it',

@@ -15,6 +15,7 @@ import { HttpClient } from '../../src/client/http-client.ts';
 import type { HttpHandler, HttpResponse } from '../../src/util/http.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
+import { needsReal } from '../support/needs-real.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { Simulation } from '../support/simulation.ts';
 import { WireWorld } from '../support/wire-world.ts';
@@ -170,9 +171,7 @@ function unauthorized(): HttpResponse {
   };
 }
 
-const isReal = process.env['CONTROL_PLANE'] === 'real';
-const skip =
-  !isReal && 'SKIPPED: needs CONTROL_PLANE=real, tokens and authorities: npm run test:real';
+const skip = needsReal('tokens and authorities');
 
 describe(
   'given a daemon with the files of a ServiceAccount, and a real kube-apiserver',

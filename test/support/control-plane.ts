@@ -13,6 +13,7 @@ import type { Logger } from '../../src/util/logger.ts';
 import { startRealCluster } from '../../hack/envtest/real-cluster.ts';
 import { startRealControlPlane } from '../../hack/envtest/real-control-plane.ts';
 import type { RealControlPlane } from '../../hack/envtest/real-control-plane.ts';
+import { runOver } from './background.ts';
 
 export interface ControlPlaneOptions {
   /**
@@ -150,17 +151,6 @@ async function start(
 
 function runCluster(config: ClusterConfig, options: ClusterOptions, log: Logger) {
   const connection = connectCluster(config);
-  const stopping = new AbortController();
   const cluster = new Cluster({ client: connection.client, clock: systemClock, log }, options);
-  const running = cluster.run(stopping.signal);
-  // Whoever stops it learns of a fault; until then the test fails by what it misses.
-  running.catch(() => undefined);
-  return {
-    cluster,
-    stop: async () => {
-      stopping.abort();
-      await running;
-      await connection.close();
-    },
-  };
+  return { cluster, stop: runOver(connection, cluster) };
 }

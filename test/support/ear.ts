@@ -1,15 +1,16 @@
-import { Informer } from '../../src/cache/informer.ts';
-import { listerWatcher } from '../../src/cache/reflector/lister-watcher.ts';
 import type { DeepReadonly, KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import type { ClusterConfig } from '../../src/client/kube-config/cluster-config.ts';
+import { Informer } from '../../src/cache/informer.ts';
+import { listerWatcher } from '../../src/cache/reflector/lister-watcher.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
+import type { ClusterConfig } from '../../src/client/kube-config/cluster-config.ts';
+import { runOver } from './background.ts';
 
 /** An informer over a connection of its own, and what its handlers have heard, a line each. */
 export interface Ear<T extends KubernetesObject> {
   readonly informer: Informer<T>;
   readonly heard: readonly string[];
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 /**
@@ -42,18 +43,7 @@ export async function listen<T extends KubernetesObject>(
       ),
     onDelete: ({ metadata }) => heard.push(`delete ${metadata.name}`),
   });
-  const stopping = new AbortController();
-  const running = informer.run(stopping.signal);
-  // It is awaited in the end; until then the test fails by what it misses.
-  running.catch(() => undefined);
+  const stop = runOver(connection, informer);
   await informer.synced;
-  return {
-    informer,
-    heard,
-    async stop() {
-      stopping.abort();
-      await running;
-      await connection.close();
-    },
-  };
+  return { informer, heard, stop };
 }
