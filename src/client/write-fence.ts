@@ -10,8 +10,9 @@ export class WriteFencedError extends Error {
  * Lets reads through, and writes only while its guard says so; none before it has one. It stands
  * where requests leave, not where they are asked for: a write that waited for the rate limit, for
  * credentials, for a connection, to be repeated, or in a process that was stopped and continued, is
- * judged at the moment it would be sent. What must pass (a lease, a token review) goes through a client of its own,
- * without a fence.
+ * judged at the moment it would be sent. Between that and the system call nothing waits; a process that
+ * is stopped right there sends this one request when it is continued, and it is what preconditions are
+ * for. What must pass (a lease, a token review) goes through a client of its own, without a fence.
  */
 export class WriteFence {
   #mayWrite: () => boolean = () => false;
