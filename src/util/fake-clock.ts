@@ -87,10 +87,12 @@ export class FakeClock implements Clock {
 
 /**
  * Lets every promise reaction and `setImmediate` callback that is ready run, including those they
- * make ready in turn, within a bound that in-process work stays far below.
+ * make ready in turn, in at most `turns` turns of the event loop. What waits for the operating
+ * system is not waited for.
  */
-export async function settle(turns: number = 10): Promise<void> {
+export async function settle(turns: number = 100): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
     await new Promise((resolve) => setImmediate(resolve));
+    if (!process.getActiveResourcesInfo().includes('Immediate')) return;
   }
 }
