@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { pathToFileURL } from 'node:url';
 import { EVENTS, LEASES, PODS } from '../../src/api/builtin.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
+import { listen } from '../support/ear.ts';
 import { crdController, killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { WireWorld } from '../support/wire-world.ts';
@@ -12,7 +11,7 @@ import { WireWorld } from '../support/wire-world.ts';
 /** Enough for a sync to take a while. */
 const MANY = 100;
 
-const STOP_MID_SYNC = pathToFileURL(join(import.meta.dirname, '../support/stop-mid-sync.ts')).href;
+const STOP_MID_SYNC = import.meta.resolve('../support/stop-mid-sync.ts');
 
 /** What SIGSTOP, a frozen machine or a very long pause does to a leader. */
 describe('given two processes, one of which leads', { timeout: 60_000 }, () => {
@@ -59,29 +58,22 @@ describe('given two processes, one of which leads', { timeout: 60_000 }, () => {
     const [zombie, heir] = both.toSorted((x, y) => Number(isLeader(y)) - Number(isLeader(x)));
     assert.ok(zombie && heir && isLeader(zombie) && !isLeader(heir));
 
-    const stop = new AbortController();
-    const { signal } = stop;
-    const pods = await world.client.watch(PODS, { namespace: world.namespace, signal });
-    let added = 0;
-    const watching = (async () => {
-      for await (const { type } of pods) if (type === 'added') added++;
-    })();
-    context.after(async () => {
-      stop.abort();
-      await watching;
-    });
+    const { config } = controlPlane;
+    const { heard, stop } = await listen(config, PODS, world.namespace, (pod) => pod.status?.phase);
+    context.after(stop);
+    const added = () => heard.filter((line) => line.startsWith('add ')).length;
     await world.applyCount({ count: MANY });
     await zombie.printed(/Stopped in the middle of a sync/);
     await world.patchCount({ count: 2 });
     await heir.printed(/"Caches have caught up with the server"(.*\n)*.*"Starting workers"/);
     await world.until('the heir has done it', async () => (await world.pods()).length === 2);
-    assert.equal(added, 3, 'it was in the middle');
+    assert.equal(added(), 3, 'it was in the middle');
     zombie.child.kill('SIGCONT');
     const { code, stderr } = await zombie.ended();
     assert.equal(code, 1, stderr);
     assert.match(stderr, /\nError: leader election lost: lease .*\n$/);
     await world.pass(300);
-    assert.equal(added, 3, 'no Pod came any more');
+    assert.equal(added(), 3, 'no Pod came any more');
     assert.equal((await world.pods()).length, 2);
 
     heir.child.kill('SIGTERM');
