@@ -90,6 +90,7 @@ describe('a label selector', () => {
     }
   };
 
+  // upstream: 55
   it('is read as it was written, with any white space between its parts', () => {
     const space = fc.constantFrom('', '', ' ', '\t', ' \r\n ');
     fc.assert(
@@ -111,6 +112,7 @@ describe('a label selector', () => {
     );
   });
 
+  // upstream: 55
   it('compares whole numbers exactly, as far as 64 bits go', () => {
     fc.assert(
       fc.property(int64, fc.bigInt({ min: -2n, max: 2n }), (bound, step) => {
@@ -249,6 +251,7 @@ describe('a field selector', () => {
 describe('an object key', () => {
   const name = fc.string({ minLength: 1, maxLength: 12 }).filter((text) => !text.includes('/'));
 
+  // upstream: 54
   it('is read back as namespace and name', () => {
     fc.assert(
       fc.property(fc.option(name, { nil: undefined }), name, (namespace, of) => {
@@ -261,6 +264,7 @@ describe('an object key', () => {
     );
   });
 
+  // upstream: 54
   it('has at most one slash, and any such text is a key', () => {
     fc.assert(
       fc.property(texts(['a', 'b', '/', '.', '\0', '\\']), (text) => {
@@ -274,6 +278,7 @@ describe('an object key', () => {
     );
   });
 
+  // upstream: 54
   it('is of these forms', () => {
     assert.deepEqual(splitKey('foo'), { name: 'foo' });
     assert.deepEqual(splitKey('ns/foo'), { namespace: 'ns', name: 'foo' });

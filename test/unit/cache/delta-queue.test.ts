@@ -20,6 +20,7 @@ function world(options: DeltaQueueOptions = {}) {
   return { clock, queue, taken, stop, consume, note };
 }
 
+// upstream: 35
 test('entries leave in the order they came, none merged', async () => {
   const { queue, taken, stop, consume } = world();
   const consuming = consume();
@@ -32,6 +33,7 @@ test('entries leave in the order they came, none merged', async () => {
   await consuming;
 });
 
+// upstream: 43
 test('the order holds for any sequence of pushes and pauses', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(fc.nat(), { maxLength: 40 })), async (bursts) => {
@@ -127,6 +129,7 @@ test('long runs of entries give way to the event loop', async () => {
   await consuming;
 });
 
+// upstream: 45
 test('a slice ends when its time is used up', async () => {
   let nowMs = 0;
   const slices: number[] = [];
@@ -146,6 +149,7 @@ test('a slice ends when its time is used up', async () => {
   await consuming;
 });
 
+// upstream: 45
 test('an entry made of many pieces gives way between them', async () => {
   let turns = 0;
   const { queue, stop, consume } = world({
@@ -191,6 +195,7 @@ test('by default it gives way by a turn of the event loop', async () => {
   await consuming;
 });
 
+// upstream: 44
 test('an abort ends the consumer, releases the producer and drops the rest', async () => {
   const { queue, taken, stop, consume, note } = world({ highWater: 1 });
   void queue.push(1);
@@ -210,6 +215,7 @@ test('an abort ends the consumer, releases the producer and drops the rest', asy
   assert.equal(queue.length, 0);
 });
 
+// upstream: 44
 test('a consumer that idles ends on abort', async () => {
   const { stop, consume } = world();
   const consuming = consume();

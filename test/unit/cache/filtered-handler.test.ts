@@ -7,6 +7,7 @@ import { informerWorld, notebook } from './harness.ts';
 
 const isLarge = ({ spec }: DeepReadonly<Thing>) => spec.value >= 10;
 
+// upstream: 74a
 test('an object that begins to concern a handler is added, one that ceases to is deleted', async () => {
   const { informer, source, start, stop } = informerWorld();
   const { notes, handler } = notebook();
@@ -22,6 +23,7 @@ test('an object that begins to concern a handler is added, one that ceases to is
   await stop();
 });
 
+// upstream: 74a
 test('what ceases to concern a handler is deleted in its last state that did', async () => {
   const { informer, source, start, stop } = informerWorld();
   const deleted: unknown[] = [];
@@ -38,6 +40,7 @@ test('what ceases to concern a handler is deleted in its last state that did', a
   await stop();
 });
 
+// upstream: 74a
 test('a late handler is told of what passes, and resynced with that', async () => {
   const { informer, source, clock, start, stop } = informerWorld();
   source.put('small', 1);

@@ -59,6 +59,7 @@ function assertSame(actual: Iterable<unknown>, expected: Iterable<unknown>): voi
   assert.equal([...actual].length, [...expected].length, 'each once');
 }
 
+// upstream: 52
 test('in every question an indexer can be asked, it agrees with a search', () => {
   const forgiving: IndexFunction<Thing> = (object) => {
     try {

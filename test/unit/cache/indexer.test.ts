@@ -41,6 +41,7 @@ test('objects are found by key', () => {
 
 for (let from = 0; from < 8; from++) {
   for (let to = 0; to < 8; to++) {
+    // upstream: 50
     test(`an object that goes from values ${from} to ${to} is found under the new ones alone`, () => {
       const indexer = new Indexer<Thing>(byBit);
       put(indexer, 'a', from);
@@ -52,6 +53,7 @@ for (let from = 0; from < 8; from++) {
   }
 }
 
+// upstream: 49
 test('a value that no object has left is forgotten, its neighbours are not', () => {
   const indexer = new Indexer<Thing>(byBit);
   put(indexer, 'a', 1);
@@ -62,6 +64,7 @@ test('a value that no object has left is forgotten, its neighbours are not', () 
   assert.deepEqual(indexer.indexValues('bit'), []);
 });
 
+// upstream: 52
 test('the keys under a value come sorted', () => {
   const indexer = new Indexer<Thing>({ [NAMESPACE_INDEX]: namespaceIndex });
   for (const name of ['x/c', 'x/a', 'y/d', 'x/b']) put(indexer, name);
@@ -69,6 +72,7 @@ test('the keys under a value come sorted', () => {
   assert.deepEqual(indexer.indexKeys(NAMESPACE_INDEX, 'z'), []);
 });
 
+// upstream: 52
 test('objects that share values with another are each found once', () => {
   const indexer = new Indexer<Thing>(byBit);
   put(indexer, 'a', 3);
@@ -77,6 +81,7 @@ test('objects that share values with another are each found once', () => {
   assert.deepEqual(names(indexer.sharing('bit', thing('probe', 3))), ['a', 'b']);
 });
 
+// upstream: 52
 test('an index that does not exist is an error', () => {
   const indexer = new Indexer<Thing>();
   assert.throws(() => indexer.byIndex('nope', 'x'), /Index with name nope does not exist/);
@@ -92,6 +97,7 @@ test('an index added later files what is there', () => {
   assert.deepEqual(names(indexer.byIndex('bit', 'one')), ['a', 'b']);
 });
 
+// upstream: 63
 test('of indexes with a taken name none is added', () => {
   const indexer = new Indexer<Thing>(byBit);
   assert.throws(() => indexer.addIndexers({ other: () => [], ...byBit }), /names already: bit$/);
@@ -120,6 +126,7 @@ test('replacing everything rebuilds the indexes and hands back what was there', 
   assert.equal(indexer.lastStoreSyncResourceVersion, '20');
 });
 
+// upstream: 51
 test('how far the store has come follows what it is told, back and forth', () => {
   const indexer = new Indexer<Thing>();
   assert.equal(indexer.lastStoreSyncResourceVersion, '');
@@ -144,6 +151,7 @@ test('malformed resourceVersions are reached only when equal', () => {
   assert.equal(indexer.hasReached('010'), false);
 });
 
+// upstream: 53
 test('an index function that throws fails the write before it changes anything', () => {
   const indexer = new Indexer<Thing>({
     ...byBit,
@@ -161,6 +169,7 @@ test('an index function that throws fails the write before it changes anything',
   assert.equal(indexer.get(key('a'))?.spec.value, 1);
 });
 
+// upstream: 53
 test('with a handler for it, the object is stored and merely missing from that index', () => {
   const errors: string[] = [];
   const indexer = new Indexer<Thing>(

@@ -52,6 +52,7 @@ async function heldUp(
   return { ...world, notes, told, registration, release, relist };
 }
 
+// upstream: 42, 74
 test('until the last of the first objects is told it has not synced, though the store is whole', async () => {
   const { informer, registration, release, stop } = await heldUp();
   assert.equal(informer.lister.size, COUNT + 2);
@@ -61,6 +62,7 @@ test('until the last of the first objects is told it has not synced, though the 
   await stop();
 });
 
+// upstream: 38, 43
 test('every transition that waited is told, in order; a key that comes again does not overtake', async () => {
   const { source, told, release, stop } = await heldUp();
   source.put('x', 1);
@@ -76,6 +78,7 @@ test('every transition that waited is told, in order; a key that comes again doe
   await stop();
 });
 
+// upstream: 36
 test('a deletion that waits when a whole state brings the object back: deleted, then added', async () => {
   const { source, told, release, relist, stop } = await heldUp();
   source.remove('a');
@@ -85,6 +88,7 @@ test('a deletion that waits when a whole state brings the object back: deleted, 
   await stop();
 });
 
+// upstream: 37
 test('an object that only ever waited is told of, and its end guessed from its newest state', async () => {
   const ends: [string, number, boolean][] = [];
   const { source, told, release, relist, stop } = await heldUp({
@@ -101,6 +105,7 @@ test('an object that only ever waited is told of, and its end guessed from its n
   await stop();
 });
 
+// upstream: 36
 test('an object that is deleted and missing from the whole state after it is deleted once', async () => {
   const { source, told, release, relist, stop } = await heldUp();
   source.remove('a');
@@ -110,6 +115,7 @@ test('an object that is deleted and missing from the whole state after it is del
   await stop();
 });
 
+// upstream: 40
 test('a resync hands over what the store has when its turn comes, and what has gone is not handed over', async () => {
   const { source, clock, notes, informer, release, stop } = await heldUp({}, 1000);
   source.put('a', 2);
@@ -124,6 +130,7 @@ test('a resync hands over what the store has when its turn comes, and what has g
   await stop();
 });
 
+// upstream: 37
 test('two whole states that wait are two steps: what was there between them is told', async () => {
   const { source, told, release, relist, stop } = await heldUp();
   await relist(() => source.put('between', 1));
@@ -133,6 +140,7 @@ test('two whole states that wait are two steps: what was there between them is t
   await stop();
 });
 
+// upstream: 71
 test('a handler that comes while others are held up waits its turn and is told of the store as it is then', async () => {
   const { source, informer, release, stop } = await heldUp();
   source.put('a', 2);

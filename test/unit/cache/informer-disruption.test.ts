@@ -5,6 +5,7 @@ import { apiError, expired } from '../../support/fake-source.ts';
 import { informerWorld, notebook } from './harness.ts';
 
 for (const mode of ['on', 'refused'] as const) {
+  // upstream: 62, 67
   test(`after a disruption the differences are told and nothing else, to every handler alike (streaming ${mode})`, async () => {
     const world = informerWorld({}, mode);
     const { source } = world;
@@ -35,6 +36,7 @@ for (const mode of ['on', 'refused'] as const) {
   });
 }
 
+// upstream: 26
 test('an object too corrupt to tell of its deletion is found to be gone by a whole state', async () => {
   const world = informerWorld();
   const { source } = world;
@@ -57,6 +59,7 @@ test('an object too corrupt to tell of its deletion is found to be gone by a who
   await world.stop();
 });
 
+// upstream: 15
 test('a handler that fails at a resync ends neither the watch nor the resync of others', async () => {
   const world = informerWorld();
   const { source } = world;
@@ -82,6 +85,7 @@ test('a handler that fails at a resync ends neither the watch nor the resync of 
   await world.stop();
 });
 
+// upstream: 66
 test('a handler that comes at any moment of the start misses nothing and hears nothing twice', async () => {
   for (let turns = -1; turns < 12; turns++) {
     const world = informerWorld();
@@ -106,6 +110,7 @@ test('a handler that comes at any moment of the start misses nothing and hears n
   }
 });
 
+// upstream: 60
 test('handlers that come early, late and during a disruption only ever see transformed objects', async () => {
   const world = informerWorld({
     transform: (object) => ({ ...object, spec: { value: object.spec.value + 100 } }),

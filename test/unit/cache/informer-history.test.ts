@@ -117,6 +117,7 @@ async function happen(world: InformerWorld, what: Happening, join: () => void): 
 }
 
 for (const mode of ['on', 'refused', 'endless'] as const) {
+  // upstream: 58
   test(`whatever happens, store and handlers end up with the server’s state (streaming ${mode})`, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(happening, { maxLength: 30 }), async (history) => {

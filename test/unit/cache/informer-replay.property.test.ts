@@ -99,6 +99,7 @@ function carryOut(source: FakeSource, { do: what, name, value }: Write): void {
   else if (source.objects.some(({ metadata }) => metadata.name === name)) source.remove(name);
 }
 
+// upstream: 58, 59
 test('every handler is told exactly what follows from the history, whenever it came or left', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), async (history) => {

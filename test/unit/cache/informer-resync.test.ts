@@ -7,6 +7,7 @@ import { settle } from '../../../src/util/fake-clock.ts';
 import { expired } from '../../support/fake-source.ts';
 import { informerWorld, notebook } from './harness.ts';
 
+// upstream: 64
 test('each handler is resynced at its own period', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
@@ -34,6 +35,7 @@ test('each handler is resynced at its own period', async () => {
   assert.equal(world.clock.pending, 0);
 });
 
+// upstream: 67
 test('a relist tells unchanged objects to nobody', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
@@ -75,6 +77,7 @@ test('nothing is resynced before the first state is there', async () => {
   await world.stop();
 });
 
+// upstream: 47, 64
 test('resyncs that fall due while handlers are busy are one when they are done', async () => {
   let gate: Deferred | undefined;
   const world = informerWorld({ yieldTurn: () => gate?.promise ?? Promise.resolve() });
@@ -92,6 +95,7 @@ test('resyncs that fall due while handlers are busy are one when they are done',
   await world.stop();
 });
 
+// upstream: 65
 test('a period under a second is a second; a negative one is refused', async () => {
   const world = informerWorld();
   world.source.put('a', 1);

@@ -112,6 +112,7 @@ test('a hook of the set and one of the request change what is asked for, in this
   await stop();
 });
 
+// upstream: 66, 72, 74
 test('it runs them all, also one asked for later, and stops them all', async () => {
   const { client, set, start, stop, clock } = world();
   const things = set.for(THINGS);
@@ -138,6 +139,7 @@ test('what one informer learned of the server’s streaming, the others know', a
   await stop();
 });
 
+// upstream: 68
 test('a cache that does not come is told of after 10 s, 20 s more, 40 s more', async () => {
   const { client, set, start, stop, clock, waitingLines } = world();
   set.for(THINGS);

@@ -50,6 +50,7 @@ test('handlers are told of the first objects, then of each change, and the store
   await world.stop();
 });
 
+// upstream: 42, 47
 test('it has synced when the first state has been handled, even an empty one', async () => {
   const world = informerWorld();
   const registration = world.informer.addHandler({});
@@ -62,6 +63,7 @@ test('it has synced when the first state has been handled, even an empty one', a
   await world.stop();
 });
 
+// upstream: 74
 test('it has not synced while handlers are still being told', async () => {
   const world = informerWorld();
   const during: boolean[] = [];
@@ -77,6 +79,7 @@ test('it has not synced while handlers are still being told', async () => {
   await world.stop();
 });
 
+// upstream: 74
 test('once synced it stays so, whatever befalls the connection', async () => {
   const world = informerWorld();
   await world.start();
@@ -88,6 +91,7 @@ test('once synced it stays so, whatever befalls the connection', async () => {
   assert.equal(world.informer.hasSynced, true);
 });
 
+// upstream: 74
 test('stopped before it has synced, its waiters are told', async () => {
   const world = informerWorld();
   world.source.missing = true;
@@ -100,6 +104,7 @@ test('stopped before it has synced, its waiters are told', async () => {
   await assert.rejects(late.synced, /stopped before it had synced/);
 });
 
+// upstream: 41, 61
 test('a relist tells the differences alone: deletions first, the store already new', async () => {
   const world = informerWorld();
   for (const name of ['same', 'changed', 'gone']) world.source.put(name, 1);
@@ -147,6 +152,7 @@ test('an object recreated while the watch was down comes as an update to another
   await world.stop();
 });
 
+// upstream: 38
 test('an event that was told already is not told again', async () => {
   const world = informerWorld();
   const object = world.source.put('a', 1);
@@ -195,6 +201,7 @@ test('a resource that goes away empties the store; when it returns, so do its ob
   await world.stop();
 });
 
+// upstream: 24, 51
 test('how far the store has come moves with changes, deletions and bookmarks', async () => {
   const world = informerWorld();
   const { informer, source } = world;
@@ -241,6 +248,7 @@ test('a state that came in no order says nothing of how far the store has come',
   await running;
 });
 
+// upstream: 51
 test('a handler finds that the store has reached what it is told, and nothing later', async () => {
   const world = informerWorld();
   const seen: boolean[] = [];
@@ -259,6 +267,7 @@ test('a handler finds that the store has reached what it is told, and nothing la
   await world.stop();
 });
 
+// upstream: 71
 test('a late handler is told of what is there before anything else', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
@@ -277,6 +286,7 @@ test('a late handler is told of what is there before anything else', async () =>
   await world.stop();
 });
 
+// upstream: 71
 test('a handler added by another while it is told misses nothing and hears nothing twice', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
@@ -296,6 +306,7 @@ test('a handler added by another while it is told misses nothing and hears nothi
   await world.stop();
 });
 
+// upstream: 69
 test('one handler added twice is two handlers', async () => {
   const world = informerWorld();
   const { notes, handler } = notebook();
@@ -311,6 +322,7 @@ test('one handler added twice is two handlers', async () => {
   await world.stop();
 });
 
+// upstream: 69, 73
 test('a removed handler gets nothing more, not even the rest of what is under way', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
@@ -333,6 +345,7 @@ test('a removed handler gets nothing more, not even the rest of what is under wa
   await world.stop();
 });
 
+// upstream: 71
 test('a handler removed before its turn came is never called', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
@@ -344,6 +357,7 @@ test('a handler removed before its turn came is never called', async () => {
   await world.stop();
 });
 
+// upstream: 57, 73
 test('a handler that throws is logged and counted, and nobody else notices', async () => {
   let failures = 0;
   const world = informerWorld({
@@ -414,6 +428,7 @@ test('an async handler is refused by name when it is added', () => {
   );
 });
 
+// upstream: 73
 test('a handler that returns a promise is refused by name when it does, and its failure is no crash', async () => {
   const world = informerWorld();
   const promising = Object.assign({}, { onAdd: () => Promise.reject(new Error('late')) });
@@ -467,6 +482,7 @@ test('an index function that returns a promise is logged as that and counted; no
   await world.stop();
 });
 
+// upstream: 57
 test('an index function that fails on an object is logged; the object is cached', async () => {
   const world = informerWorld();
   world.informer.addIndexers({
@@ -484,6 +500,7 @@ test('an index function that fails on an object is logged; the object is cached'
   await world.stop();
 });
 
+// upstream: 63
 test('indexes may be added before the start and after, and serve new objects', async () => {
   const world = informerWorld();
   world.informer.addIndexers({ early: ({ spec }) => [String(spec.value)] });
@@ -502,6 +519,7 @@ test('indexes may be added before the start and after, and serve new objects', a
 });
 
 for (const mode of ['on', 'refused'] as const) {
+  // upstream: 25, 60
   test(`only transformed objects are seen, with streaming ${mode}`, async () => {
     const world = informerWorld(
       { transform: (object) => ({ ...object, spec: { value: object.spec.value + 100 } }) },
@@ -519,6 +537,7 @@ for (const mode of ['on', 'refused'] as const) {
   });
 }
 
+// upstream: 66
 test('it runs once', async () => {
   const world = informerWorld();
   await world.start();
@@ -527,6 +546,7 @@ test('it runs once', async () => {
   await assert.rejects(world.informer.run(new AbortController().signal), /was run before/);
 });
 
+// upstream: 70
 test('after the stop nothing is told, handlers are refused and removing them is harmless', async () => {
   const world = informerWorld();
   const { notes, handler } = notebook();
@@ -542,6 +562,7 @@ test('after the stop nothing is told, handlers are refused and removing them is 
   assert.equal(world.source.openWatches, 0);
 });
 
+// upstream: 72
 test('20,000 first objects are told in slices, and a stop in between leaves the rest untold', async () => {
   let turns = 0;
   const told: string[] = [];
@@ -564,6 +585,7 @@ test('20,000 first objects are told in slices, and a stop in between leaves the 
   assert.equal(world.informer.hasSynced, false);
 });
 
+// upstream: 56
 test('what the cache holds cannot be changed by a handler', async () => {
   const world = informerWorld();
   world.informer.addHandler({

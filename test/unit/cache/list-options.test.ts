@@ -9,6 +9,7 @@ const CLUSTER_THINGS = { ...THINGS, namespaced: false };
 const namespacesOf = (scope: InformerScope, resource = THINGS) =>
   selectionsOf(resource, scope).map(({ namespace }) => namespace);
 
+// upstream: 74b
 test('there is one selection for each namespace, once, or one for all of them', () => {
   assert.deepEqual(namespacesOf({}), [undefined]);
   assert.deepEqual(namespacesOf({ namespaces: [] }), [undefined]);
@@ -43,6 +44,7 @@ test('a selector that no server would accept is refused by name, also one that a
   });
 });
 
+// upstream: 74b
 test('a hook is asked once, however many namespaces there are', () => {
   const asked: unknown[] = [];
   const selections = selectionsOf(THINGS, {

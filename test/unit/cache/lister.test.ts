@@ -24,12 +24,14 @@ for (const indexed of [true, false]) {
   const listed = (query?: ListerQuery) => lister.list(query).map(keyOf).sort();
   const how = indexed ? 'by index' : 'by scan';
 
+  // upstream: 55
   test(`everything is listed, or one namespace, ${how}`, () => {
     assert.deepEqual(listed(), ['x/a', 'x/b', 'y/c', 'y/d']);
     assert.deepEqual(listed({ namespace: 'x' }), ['x/a', 'x/b']);
     assert.deepEqual(listed({ namespace: 'z' }), []);
   });
 
+  // upstream: 55
   test(`a selector narrows the list, ${how}`, () => {
     assert.deepEqual(listed({ selector: 'app=web' }), ['x/a', 'y/c']);
     assert.deepEqual(listed({ selector: 'app=web', namespace: 'y' }), ['y/c']);

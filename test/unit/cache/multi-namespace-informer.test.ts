@@ -78,6 +78,7 @@ test('its lister reads all namespaces as one cache', async () => {
   await stop();
 });
 
+// upstream: 74b
 test('a handler has one seat, and hears of every namespace', async () => {
   const { things, source, start, stop } = world();
   const { notes, handler } = notebook();

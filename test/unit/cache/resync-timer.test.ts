@@ -30,6 +30,7 @@ function world() {
   return { clock, members, timer, join, due, fired: () => fired };
 }
 
+// upstream: 3, 65
 test('the timer follows the shortest period, whatever comes and goes; each member keeps its own', async () => {
   const { clock, members, timer, join } = world();
   const seen: (number | undefined)[] = [];
@@ -59,6 +60,7 @@ test('members that never resync need no timer', () => {
   assert.equal(clock.pending, 0);
 });
 
+// upstream: 3
 test('at 2 s the member of 2 s is due alone, at 3 s that of 3 s, at 6 s both', async () => {
   const { clock, join, due, fired } = world();
   const all = [0, 2 * SECOND, 3 * SECOND].map(join);
@@ -74,6 +76,7 @@ test('at 2 s the member of 2 s is due alone, at 3 s that of 3 s, at 6 s both', a
   assert.equal(fired(), 4, 'nobody is called when nobody is due');
 });
 
+// upstream: 64
 test('a timer that fires late makes a member due once, and its period runs from then', async () => {
   const { clock, join, due, fired } = world();
   const member = join(2 * SECOND);

@@ -320,6 +320,7 @@ test('hostile keys remain data', async (t) => {
   assert.equal('polluted' in {}, false);
 });
 
+// upstream: 91a
 test('429 and 5xx with Retry-After are repeated when the server said so, whatever the verb', async (t) => {
   const clock = new FakeClock();
   const retried: unknown[] = [];
@@ -349,6 +350,7 @@ test('429 and 5xx with Retry-After are repeated when the server said so, whateve
   assert.deepEqual(retried, ['429', '503']);
 });
 
+// upstream: 91c
 test('a repetition ends after ten, on abort, without Retry-After, or if it would take long', async (t) => {
   let calls = 0;
   let headers: Record<string, string> = { 'retry-after': '0' };
@@ -375,6 +377,7 @@ test('a repetition ends after ten, on abort, without Retry-After, or if it would
   await assert.rejects(pending, reason);
 });
 
+// upstream: 91b
 test('a GET whose connection broke is sent again after a second, a write is not', async (t) => {
   const clock = new FakeClock();
   let calls = 0;

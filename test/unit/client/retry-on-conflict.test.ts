@@ -6,6 +6,7 @@ import { FakeClock } from '../../../src/util/fake-clock.ts';
 
 const conflict = () => new ApiError({ kind: 'conflict', message: 'stale', code: 409 });
 
+// upstream: 91
 test('a conflict is retried after 10 ms and a tenth at most, until it works', async () => {
   const clock = new FakeClock();
   const times: number[] = [];
@@ -22,6 +23,7 @@ test('a conflict is retried after 10 ms and a tenth at most, until it works', as
   assert.deepEqual(times, [0, 10.5, 21]);
 });
 
+// upstream: 91
 test('the fifth conflict is passed on', async () => {
   const clock = new FakeClock();
   let calls = 0;
@@ -42,6 +44,7 @@ test('the fifth conflict is passed on', async () => {
   assert.equal(calls, 5);
 });
 
+// upstream: 91
 test('other errors are passed on at once, and an abort ends the waiting', async () => {
   let calls = 0;
   const planted = new Error('planted');
@@ -65,6 +68,7 @@ test('other errors are passed on at once, and an abort ends the waiting', async 
   await assert.rejects(waiting, reason);
 });
 
+// upstream: 91
 test('a change is tried as often as asked for, and no more', async () => {
   const clock = new FakeClock();
   const after = async (conflicts: number, steps: number): Promise<string> => {
@@ -86,6 +90,7 @@ test('a change is tried as often as asked for, and no more', async () => {
   assert.equal(await after(4, 5), 'call 5');
 });
 
+// upstream: 91
 test('an error that follows a conflict is passed on at once', async () => {
   const clock = new FakeClock();
   const errors = [conflict(), new ApiError({ kind: 'notFound', message: 'gone', code: 404 })];

@@ -85,6 +85,7 @@ test('events come out as they went in, however the bytes were cut', async () => 
   );
 });
 
+// upstream: 30m
 test('a bookmark tells its version, and whether it ends the initial events', async () => {
   const bookmark = (annotations?: unknown) =>
     line('BOOKMARK', { kind: 'ConfigMap', metadata: { resourceVersion: '12', annotations } });
@@ -128,6 +129,7 @@ test('an error event carries the error that a Status stands for', async () => {
   assert.equal(event.error.message, 'too old resource version: 1 (5)');
 });
 
+// upstream: 34m
 test('a line that is no event ends the stream with an error, after what came before it', async () => {
   const wrong = [
     'canary\n',

@@ -35,6 +35,7 @@ describe('whose a lease is', () => {
   const verdict = (spec: LeaseSpec | undefined, nowMs: number) =>
     judge({ lease: lease(spec), sinceMs: 1000 }, candidacy, nowMs);
 
+  // upstream: 87b
   it('its holder has it for the duration that it says, from when it was first seen so', () => {
     const taken = { kind: 'taken', holder: 'a', untilMs: 16_000 };
     assert.deepEqual(verdict(held, 1000), taken);
@@ -42,6 +43,7 @@ describe('whose a lease is', () => {
     assert.deepEqual(verdict(held, 16_000), { kind: 'free' });
   });
 
+  // upstream: 87b
   it('the times in it do not count: they are of a clock that may be wrong', () => {
     for (const renewTime of ['1970-01-01T00:00:00.000000Z', '2999-01-01T00:00:00.000000Z']) {
       assert.equal(verdict({ ...held, renewTime }, 15_999).kind, 'taken');
@@ -49,6 +51,7 @@ describe('whose a lease is', () => {
     }
   });
 
+  // upstream: 87a
   it('released, never held, without duration or without spec, it is free at once', () => {
     const { leaseDurationSeconds: _, ...endless } = held;
     for (const spec of [{ ...held, holderIdentity: '' }, {}, endless, undefined]) {
@@ -67,6 +70,7 @@ describe('whose a lease is', () => {
     assert.deepEqual(at(held, 20_000), { kind: 'free' });
   });
 
+  // upstream: 87d
   it('mine is mine, also when it has expired', () => {
     const mine = { lease: lease(held), sinceMs: 0 };
     assert.deepEqual(judge(mine, { ...candidacy, identity: 'a' }, 1_000_000), { kind: 'mine' });
@@ -95,16 +99,19 @@ describe('a claim', () => {
   const now = '2026-01-01T12:00:00.000000Z';
   const mine = { holderIdentity: 'b', leaseDurationSeconds: 20, renewTime: now };
 
+  // upstream: 87
   it('of a new lease begins at no transition', () => {
     assert.deepEqual(claimed(undefined, claim), { ...mine, acquireTime: now, leaseTransitions: 0 });
   });
 
+  // upstream: 87d
   it('that renews keeps the time of acquisition and the transitions', () => {
     const { acquireTime, leaseTransitions } = held;
     const renewed = claimed({ ...held, holderIdentity: 'b' }, claim);
     assert.deepEqual(renewed, { ...mine, acquireTime, leaseTransitions });
   });
 
+  // upstream: 87e
   it('that takes over is a transition, also from nobody and from a lease without spec', () => {
     const taken = { ...mine, acquireTime: now };
     assert.deepEqual(claimed(held, claim), { ...taken, leaseTransitions: 8 });
@@ -115,12 +122,14 @@ describe('a claim', () => {
     assert.deepEqual(claimed({}, claim), { ...taken, leaseTransitions: 1 });
   });
 
+  // upstream: 90c
   it('keeps what others have put into the spec', () => {
     const spec = { ...held, strategy: 'OldestEmulationVersion', preferredHolder: 'c' };
     assert.deepEqual({ ...claimed(spec, claim), ...held }, { ...spec });
   });
 });
 
+// upstream: 89a
 it('a lease that is released has no holder, the least duration, and its transitions', () => {
   const now = '2026-01-01T12:00:00.000000Z';
   assert.deepEqual(released(held, NOON_MS), {

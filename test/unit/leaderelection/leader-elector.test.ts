@@ -54,6 +54,7 @@ describe('an election', () => {
   }
 
   describe('a candidate', () => {
+    // upstream: 87
     it('creates the lease where there is none, and says so', async () => {
       const a = await world.start('a', { options: { labels: { app: 'demo' } } });
       assert.ok(a.leads);
@@ -73,6 +74,7 @@ describe('an election', () => {
       ]);
     });
 
+    // upstream: 87b
     it('waits a whole duration for a lease that nobody renews, whatever times are in it', async () => {
       await world.create({ ...foreign, renewTime: '1999-01-01T00:00:00.000000Z' });
       const a = await world.start('a');
@@ -85,6 +87,7 @@ describe('an election', () => {
       assert.equal(a.elector.leader, 'a');
     });
 
+    // upstream: 87c
     it('does not take a lease that is renewed, however seldom', async () => {
       await world.create(foreign);
       const a = await world.start('a');
@@ -96,6 +99,7 @@ describe('an election', () => {
       assert.deepEqual(a.events, []);
     });
 
+    // upstream: 87b
     it('believes the duration in the lease, not its own', async () => {
       await world.create({ ...foreign, leaseDurationSeconds: 60 });
       const a = await world.start('a');
@@ -105,6 +109,7 @@ describe('an election', () => {
       assert.ok(a.leads);
     });
 
+    // upstream: 87a
     it('takes a lease as soon as it is released or deleted, and one without spec at once', async () => {
       await world.create(foreign);
       const a = await world.start('a');
@@ -210,6 +215,7 @@ describe('an election', () => {
       assert.deepEqual([looks(eager), looks(patient)], [23, 11]);
     });
 
+    // upstream: 87
     it('that is beaten to the creation waits for its turn', async () => {
       const [a, b] = await Promise.all([world.start('a'), world.start('b')]);
       assert.notEqual(a.leads, b.leads);
@@ -221,6 +227,7 @@ describe('an election', () => {
       assert.ok(!other.leads);
     });
 
+    // upstream: 87e
     it('says once who leads, and once again when that is another', async () => {
       await world.create(foreign);
       const a = await world.start('a');
@@ -256,6 +263,7 @@ describe('an election', () => {
       assert.equal(world.clock.pending, 0);
     });
 
+    // upstream: 89
     it('that is stopped while its claim is under way gives back what it may have got', async () => {
       const arrived = new Deferred();
       world.server.faults.afterRequest(async (request) => {
@@ -272,6 +280,7 @@ describe('an election', () => {
   });
 
   describe('a leader', () => {
+    // upstream: 88
     it('renews by one update each, without reading', async () => {
       const a = await world.start('a');
       await world.clock.advance(4000);
@@ -282,6 +291,7 @@ describe('an election', () => {
       assert.equal(leaseTransitions, 0);
     });
 
+    // upstream: 88, 90b
     it('reads the lease where the update failed, and goes on as before', async () => {
       const a = await world.start('a');
       await world.clock.advance(2000);
@@ -421,6 +431,7 @@ describe('an election', () => {
   });
 
   describe('a leader that is stopped', () => {
+    // upstream: 89
     it('says so, brings that to the server while it still leads, and releases the lease', async () => {
       const flushing = new Deferred();
       const a = await world.start('a', { deps: { flushEvents: () => flushing.promise } });
@@ -443,6 +454,7 @@ describe('an election', () => {
       assert.equal(world.clock.pending, 0);
     });
 
+    // upstream: 89a
     it('leaves a lease alone that another holds by now', async () => {
       const a = await world.start('a');
       await world.write(foreign);
@@ -451,6 +463,7 @@ describe('an election', () => {
       assert.deepEqual(await world.spec(), foreign);
     });
 
+    // upstream: 89a
     it('leaves a lease alone that another takes between its look and its release', async () => {
       const a = await world.start('a');
       const remove = world.server.faults.beforeRequest(async ({ method }) => {
@@ -465,6 +478,7 @@ describe('an election', () => {
       assert.equal(a.trace.join(' '), 'get create get update get');
     });
 
+    // upstream: 89b
     it('releases again where somebody wrote to the lease meanwhile', async () => {
       const a = await world.start('a');
       world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 409);
@@ -475,6 +489,7 @@ describe('an election', () => {
       assert.equal(a.trace.join(' '), 'get create get update get update');
     });
 
+    // upstream: 89b
     it('tells if it could not release the lease, within the renew deadline', async () => {
       const a = await world.start('a');
       a.around = () => hangs;
@@ -563,6 +578,7 @@ describe('an election', () => {
       assert.equal(getEventListeners(signal, 'abort').length, 0);
     });
 
+    // upstream: 90a
     it('is healthy on standby, and until it should long have been given up', async () => {
       let asleepMs = 0;
       const { clock } = world;
@@ -640,6 +656,7 @@ describe('an election', () => {
       [{ healthToleranceMs: -1 }, 'healthToleranceMs must not be negative: got -1'],
     ];
     for (const [options, message] of refused) {
+      // upstream: 90
       it(`when ${message}`, () => {
         const { client, clock } = world;
         assert.throws(

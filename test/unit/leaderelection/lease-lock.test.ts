@@ -49,6 +49,7 @@ test('a lease that is not there is none; any other failure to read it is one', a
   await assert.rejects(refused.lock.get(signal), { kind: 'forbidden' });
 });
 
+// upstream: 90b
 test('one’s own labels are put beside those that are there, and a lease without any gets none', async () => {
   const plain = newLock();
   await plain.lock.create({ holderIdentity: 'b' }, signal);

@@ -59,6 +59,7 @@ function newWorld(t: TestContext) {
   };
 }
 
+// upstream: 92f
 test('no key runs before every cache that its sync may read is there', async (t) => {
   const { clock, things, others, controller, runs, start } = newWorld(t);
   things.put('a');
@@ -75,6 +76,7 @@ test('no key runs before every cache that its sync may read is there', async (t)
   assert.deepEqual(runs, ['default/b', 'default/a'], 'what has changed goes first');
 });
 
+// upstream: 92f
 test('a controller that is stopped before its caches are there has run nothing, and ends', async (t) => {
   const { clock, things, runs, start, abort, hasEnded } = newWorld(t);
   things.put('a');

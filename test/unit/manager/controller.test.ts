@@ -93,6 +93,7 @@ describe('a controller', () => {
       .filter(({ level }) => level === 'error')
       .map(({ fields }) => `${String(fields['attempt'])}: ${String(fields['requeueAfter'])}`);
 
+  // upstream: 92
   it('backs off from a sync that fails, though each run writes and is waited for', async () => {
     lagMs = 30;
     let runs = 0;

@@ -43,6 +43,7 @@ describe('the handler that turns objects into keys', () => {
     ]);
   });
 
+  // upstream: 92g
   it('lets keys of the first list and of resyncs yield to fresh changes', () => {
     const { added, sink } = recording();
     const handler = enqueue(PODS, sink, toController(COUNTS));

@@ -44,6 +44,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('mend' as const) }) },
 );
 
+// upstream: 84j
 test('every event is written, or counted up in one that is, or counted as dropped; and no count falls', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {

@@ -53,6 +53,7 @@ function newBroadcaster(options: EventBroadcasterOptions = {}) {
   };
 }
 
+// upstream: 80
 test('an event is created on the server, and its repetition patches count, time and message', async () => {
   const { clock, server, recorder, start, stop } = newBroadcaster({ host: 'node-1' });
   start();
@@ -84,6 +85,7 @@ test('events recorded before the start wait for it', async () => {
   await stop();
 });
 
+// upstream: 83
 test('a burst of 2,000 events for 2,000 objects arrives whole, a few at a time', async () => {
   const { server, broadcaster, recorder, errors, start, stop } = newBroadcaster();
   start();
@@ -107,6 +109,7 @@ test('repetitions that come faster than they can be written need one request', a
   await stop();
 });
 
+// upstream: 83
 test('events about one object reach the server in their order', async () => {
   const { server, recorder, start, stop } = newBroadcaster();
   start();
@@ -121,6 +124,7 @@ test('events about one object reach the server in their order', async () => {
   await stop();
 });
 
+// upstream: 82
 test('an event that the server has forgotten is created anew, with its count', async () => {
   const { server, recorder, start, stop } = newBroadcaster();
   start();
@@ -133,6 +137,7 @@ test('an event that the server has forgotten is created anew, with its count', a
   await stop();
 });
 
+// upstream: 84j
 test('what does not fit is dropped, counted, and logged once a minute; what is there counts up', async () => {
   const { clock, server, recorder, errors, lines, dropped, start, stop } = newBroadcaster({
     capacity: 2,
@@ -161,6 +166,7 @@ test('the spam filter drops in silence, and counts', async () => {
   await stop();
 });
 
+// upstream: 81
 test('an event is tried 12 times, 10 s apart but for the first time, and then dropped', async () => {
   const { clock, server, recorder, errors, dropped, start, stop } = newBroadcaster();
   server.fault = () => apiError('unreachable');
@@ -180,6 +186,7 @@ test('an event is tried 12 times, 10 s apart but for the first time, and then dr
   await stop();
 });
 
+// upstream: 81
 test('how often an event is sent follows from what goes wrong', async () => {
   const errors: readonly (readonly [what: string, () => Error | undefined, sent: number])[] = [
     ['no request can be made of it', () => new TypeError('namespace must be …'), 1],
@@ -233,6 +240,7 @@ test('an event that fails for a while arrives in its newest state', async () => 
   await stop();
 });
 
+// upstream: 83
 test('while one event is retried, those of other objects are written and its own wait in order', async () => {
   const { clock, server, recorder, start, stop } = newBroadcaster({ concurrency: 1 });
   let isBroken = true;
@@ -250,6 +258,7 @@ test('while one event is retried, those of other objects are written and its own
   await stop();
 });
 
+// upstream: 81
 test('what the server refuses is given up at once', async () => {
   const { clock, server, recorder, errors, dropped, start, stop } = newBroadcaster();
   server.fault = () => apiError('forbidden', { code: 403 });
@@ -322,6 +331,7 @@ test('an event that happened once, and whose answer was lost, needs no more than
   await stop();
 });
 
+// upstream: 81
 test('the server is asked again when it asks to be, within reason', async () => {
   const { clock, server, recorder, start, stop } = newBroadcaster();
   const waits = [20_000, 1_000_000_000];
@@ -340,6 +350,7 @@ test('the server is asked again when it asks to be, within reason', async () => 
   await stop();
 });
 
+// upstream: 83a
 test('on a stop what is buffered is written, what waits for a retry too, and no more is taken in', async () => {
   const { clock, server, recorder, lines, dropped, start, stop } = newBroadcaster();
   let isBroken = true;
@@ -358,6 +369,7 @@ test('on a stop what is buffered is written, what waits for a retry too, and no 
   assert.ok(lines.some(({ message }) => message === 'Wrote the last events'));
 });
 
+// upstream: 82a
 test('a stop does not wait longer than it may, and says how many events were lost', async () => {
   const { clock, server, recorder, lines, dropped, abort, start, stop } = newBroadcaster();
   const never = new Deferred();
@@ -399,6 +411,7 @@ test('a refusal that comes in the moment of the end is not counted a second time
   assert.deepEqual(errors(), ['Events were lost at the stop']);
 });
 
+// upstream: 82a
 test('an event that fails after the stop is not tried again, and is among the lost', async () => {
   const { clock, server, recorder, lines, dropped, start, stop } = newBroadcaster();
   server.fault = () => apiError('unreachable');

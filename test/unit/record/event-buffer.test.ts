@@ -184,6 +184,7 @@ test('who waits for an attempt learns of its end, good or bad', async () => {
   }
 });
 
+// upstream: 83a
 test('closing forgets everything, says how much that was, and ends all waits', async () => {
   const { clock, buffer, put, collect, at } = newBuffer();
   put('a', 'in flight');

@@ -26,6 +26,7 @@ const similars = (count: number) => (event: Make) =>
 /** The nine cases that client-go's correlator is tested by, with its numbers. */
 const VECTORS: readonly Vector[] = [
   {
+    // upstream: 84
     says: 'a single event is written',
     before: () => [],
     last: (event) => event('first', 'i am first'),
@@ -33,6 +34,7 @@ const VECTORS: readonly Vector[] = [
     becomes: { message: 'i am first', count: 1 },
   },
   {
+    // upstream: 84a
     says: 'the same event counts to two',
     before: (event) => [() => duplicate(event)],
     last: duplicate,
@@ -40,6 +42,7 @@ const VECTORS: readonly Vector[] = [
     becomes: { message: 'me again', count: 2 },
   },
   {
+    // upstream: 84b
     says: 'the same event more often than similar ones may come just counts',
     before: (event) => times(10, () => () => duplicate(event)),
     last: duplicate,
@@ -47,6 +50,7 @@ const VECTORS: readonly Vector[] = [
     becomes: { message: 'me again', count: 11 },
   },
   {
+    // upstream: 84c
     says: 'the same event 26 times within half a minute is spam the next time',
     before: (event) => times(26, () => () => duplicate(event)),
     last: duplicate,
@@ -54,6 +58,7 @@ const VECTORS: readonly Vector[] = [
     becomes: undefined,
   },
   {
+    // upstream: 84d
     says: 'thirty events about thirty objects do not keep another from being written',
     before: (event) =>
       times(30, (i) => () => event(`reason-${i}`, `message-${i}`, { name: `pod-${i}` })),
@@ -62,6 +67,7 @@ const VECTORS: readonly Vector[] = [
     becomes: { message: 'snowflake', count: 1 },
   },
   {
+    // upstream: 84e
     says: 'after nine similar events the next is combined',
     before: similars(9),
     last: similar,
@@ -69,6 +75,7 @@ const VECTORS: readonly Vector[] = [
     becomes: { message: `${COMBINED}similar message`, count: 1 },
   },
   {
+    // upstream: 84f
     says: 'after ten similar events the next counts the combined one up',
     before: similars(10),
     last: similar,
@@ -76,6 +83,7 @@ const VECTORS: readonly Vector[] = [
     becomes: { message: `${COMBINED}similar message`, count: 2 },
   },
   {
+    // upstream: 84g
     says: 'the same words about another container are another event',
     before: (event) => [() => event('similar', 'similar message', CONTAINER_2)],
     last: similar,
@@ -83,6 +91,7 @@ const VECTORS: readonly Vector[] = [
     becomes: { message: 'similar message', count: 1 },
   },
   {
+    // upstream: 84h
     says: 'similar events more than ten minutes apart are not combined',
     before: similars(9),
     last: similar,
@@ -101,6 +110,7 @@ describe('the correlator does with client-go’s vectors what client-go’s does
     });
   }
 
+  // upstream: 85
   it('with a burst of one, another reason of the same object passes, and other words do not', async () => {
     const { event, play } = newCorrelator({ burst: 1 });
     await play([() => event('original', 'i am first')], 1000);
@@ -109,6 +119,7 @@ describe('the correlator does with client-go’s vectors what client-go’s does
     assert.equal(await play([() => event('original', 'me again')], 1000), undefined);
   });
 
+  // upstream: 85c
   it('two correlators know nothing of each other', async () => {
     const [one, other] = [newCorrelator(), newCorrelator()];
     await one.play(

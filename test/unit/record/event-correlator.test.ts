@@ -31,6 +31,7 @@ test('the same event more often than similar ones may come still just counts', a
   assert.equal(last?.message, 'me again');
 });
 
+// upstream: 85
 test('the 26th event in a row about one object is spam', async () => {
   const { event, play } = newCorrelator();
   const duplicate = () => event('duplicate', 'me again');
@@ -46,6 +47,7 @@ test('the 26th event in a row about one object is spam', async () => {
   assert.equal(await play([duplicate], 1000), undefined);
 });
 
+// upstream: 85
 test('what the spam filter drops still counts, and one more event may come every 5 minutes', async () => {
   const { event, play } = newCorrelator();
   const duplicate = () => event('duplicate', 'me again');
@@ -95,6 +97,7 @@ test('Normal and Warning events have budgets of their own', async () => {
   assert.equal((await play(warnings, 0))?.count, 25);
 });
 
+// upstream: 85
 test('the first event of each reason passes the spam filter, and the second does not', async () => {
   const { event, play } = newCorrelator();
   await play(
@@ -107,6 +110,7 @@ test('the first event of each reason passes the spam filter, and the second does
   assert.equal((await play([() => event('Synced', 'yes', { uid: 'other' })], 0))?.count, 1);
 });
 
+// upstream: 85a
 test('the tenth of similar events is combined, under a name of its own', async () => {
   const { event, play } = newCorrelator();
   const ninth = await play(
@@ -135,6 +139,7 @@ test('further similar events count the combined one up, with the newest message'
   assert.equal(next?.metadata.name, tenth?.metadata.name);
 });
 
+// upstream: 85a
 test('a warning is not combined with what is normal, nor one reason with another', async () => {
   const { event, play } = newCorrelator();
   await play(
@@ -147,6 +152,7 @@ test('a warning is not combined with what is normal, nor one reason with another
   assert.equal((await play([() => event('similar', 'it')], 1000))?.message, `${COMBINED}it`);
 });
 
+// upstream: 85a
 test('a message that had an event before the others were combined keeps it', async () => {
   const { event, play } = newCorrelator();
   await play(
@@ -203,6 +209,7 @@ test('objects cannot be named so that their events mix', async () => {
   assert.equal(hostile?.count, 1);
 });
 
+// upstream: 84i
 test('what was unused for longest is forgotten, and starts anew', async () => {
   const { event, play } = newCorrelator({ cacheSize: 2 });
   const about = (name: string) => () => event('r', 'm', { name });
@@ -251,6 +258,7 @@ test('of any events about one object, at most the burst and one for each reason 
   );
 });
 
+// upstream: 84i
 test('of what it remembers, the last used is as much as it may be, and nothing else', () => {
   // One series to each object: what is not among the last `cacheSize` objects starts anew.
   const cacheSize = 4;
@@ -271,6 +279,7 @@ test('of what it remembers, the last used is as much as it may be, and nothing e
   );
 });
 
+// upstream: 84i
 test('a thousand words of one object take the room of nine', () => {
   const { correlator, event } = newCorrelator({ burst: 1_000_000, cacheSize: 10 });
   const keys = new Set<string>();

@@ -33,10 +33,12 @@ function event(
 }
 
 describe('the name of an event', () => {
+  // upstream: 85b
   it('is the object and sixteen hex digits', () => {
     assert.match(eventName(event()), /^web\.[0-9a-f]{16}$/);
   });
 
+  // upstream: 85b
   it('is the same when another process says the same later', () => {
     const later = event(
       {},
@@ -68,6 +70,7 @@ describe('the name of an event', () => {
     assert.equal(names.size, others.length + 1);
   });
 
+  // upstream: 85b
   it('is a UUID where the object leaves no room or no valid name', () => {
     for (const name of ['n'.repeat(240), 'Not_valid']) {
       const uuid = eventName(event({ name }));

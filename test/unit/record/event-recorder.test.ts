@@ -29,6 +29,7 @@ function newRecorder(source: EventSource = { component: 'count-controller' }) {
   return { recorder, events, lines };
 }
 
+// upstream: 80
 test('an event says all that kubectl describe and get events show', () => {
   const { recorder, events } = newRecorder({ component: 'count-controller', host: 'node-1' });
   recorder.normal(count, 'Synced', 'Count synced successfully');
@@ -58,6 +59,7 @@ test('an event says all that kubectl describe and get events show', () => {
   ]);
 });
 
+// upstream: 80
 test('a warning is one, and may have annotations and a part of the object it is about', () => {
   const { recorder, events } = newRecorder();
   const fieldPath = 'spec.containers{web}';
@@ -68,6 +70,7 @@ test('a warning is one, and may have annotations and a part of the object it is 
   assert.equal(events[0]?.reportingInstance, '');
 });
 
+// upstream: 80a
 test('an event about a cluster-scoped object lives in the default namespace', () => {
   const { recorder, events } = newRecorder();
   recorder.normal(
@@ -93,6 +96,7 @@ test('a message that would fill the store is cut off between two characters', ()
   assert.equal(odd.events[0]?.message, `${'😀'.repeat(511)}…`);
 });
 
+// upstream: 80
 test('what is no object is logged, and nothing is thrown', async () => {
   const { recorder, events, lines } = newRecorder();
   const nothings: unknown[] = [

@@ -28,6 +28,7 @@ function newWriter() {
   };
 }
 
+// upstream: 80
 test('an event is created once and patched from then on: count, last time and message', async () => {
   const { server, counted, write, verbs, stored } = newWriter();
   await write(counted(1));
@@ -38,6 +39,7 @@ test('an event is created once and patched from then on: count, last time and me
   assert.deepEqual(server.patches, [{ type: 'strategic', body: { count: 2, ...later } }]);
 });
 
+// upstream: 82
 test('an event that the server has dropped meanwhile is created anew, as it is now', async () => {
   const { server, counted, write, verbs, stored } = newWriter();
   await write(counted(1));
@@ -68,6 +70,7 @@ test('an event that others have written, and that vanishes before it is patched,
   assert.deepEqual(verbs(), ['create', 'create', 'patch']);
 });
 
+// upstream: 81
 test('what a failure calls for follows from who is at fault', () => {
   const terminating = { details: { causes: [{ reason: 'NamespaceTerminating' }] } };
   const calls: readonly (readonly [ApiError['kind'] | Error, WriteFailure])[] = [

@@ -13,6 +13,7 @@ function newDelays() {
   return { clock, delays, arrivals };
 }
 
+// upstream: 77a
 test('each key comes at its own time, whatever the order in which they were set', async () => {
   const { clock, delays, arrivals } = newDelays();
   delays.set('first', 1000);
@@ -23,6 +24,7 @@ test('each key comes at its own time, whatever the order in which they were set'
   assert.equal(clock.pending, 0);
 });
 
+// upstream: 77a
 test('a key that is due a millisecond after another waits for it', async () => {
   const { clock, delays, arrivals } = newDelays();
   delays.set('a', 10);
@@ -31,6 +33,7 @@ test('a key that is due a millisecond after another waits for it', async () => {
   assert.deepEqual(arrivals, ['a@10', 'b@11']);
 });
 
+// upstream: 77a
 test('a key that is set anew waits for its new time alone, earlier or later', async () => {
   const { clock, delays, arrivals } = newDelays();
   delays.set('sooner', 100);

@@ -14,6 +14,7 @@ function waits(limiter: RateLimiter<string>, key: string, times: number): number
   return Array.from({ length: times }, () => limiter.when(key));
 }
 
+// upstream: 78
 test('the delay of a key doubles with each failure, whatever others do, until it is forgotten', () => {
   const limiter = exponentialLimiter<string>({ initialMs: 1, maxMs: 1000 });
   assert.deepEqual(waits(limiter, 'one', 5), [1, 2, 4, 8, 16]);
@@ -26,6 +27,7 @@ test('the delay of a key doubles with each failure, whatever others do, until it
   assert.equal(limiter.retries('two'), 2);
 });
 
+// upstream: 78a
 test('the delay stops growing at its cap and never overflows', () => {
   const limiter = exponentialLimiter<string>({ initialMs: 1, maxMs: 1_000_000 });
   assert.equal(waits(limiter, 'one', 6).at(-1), 32);
@@ -35,6 +37,7 @@ test('the delay stops growing at its cap and never overflows', () => {
   assert.equal(waits(slow, 'two', 1000).at(-1), 3_600_000_000);
 });
 
+// upstream: 78e
 test('by default a key waits 5 ms first and 5 min at most', () => {
   const limiter = exponentialLimiter<string>();
   assert.deepEqual(waits(limiter, 'one', 4), [5, 10, 20, 40]);
@@ -48,6 +51,7 @@ test('jitter spreads each delay up to its share, and does not climb with it', ()
   assert.deepEqual(waits(limiter, 'one', 4), [100, 250, 599.8, 400]);
 });
 
+// upstream: 78b
 test('a few fast tries come before slow ones', () => {
   const limiter = fastSlowLimiter<string>({ fastMs: 5, slowMs: 10_000, fastAttempts: 3 });
   assert.deepEqual(waits(limiter, 'one', 5), [5, 5, 5, 10_000, 10_000]);
@@ -57,6 +61,7 @@ test('a few fast tries come before slow ones', () => {
   assert.deepEqual(waits(limiter, 'one', 1), [5]);
 });
 
+// upstream: 78e
 test('the bucket gives its burst at once and then one token per interval', async () => {
   const clock = new FakeClock();
   const limiter = bucketLimiter<string>({ perSecond: 10, burst: 3 }, clock);
@@ -69,6 +74,7 @@ test('the bucket gives its burst at once and then one token per interval', async
   assert.deepEqual(waits(limiter, 'other', 4), [0, 0, 0, 100]);
 });
 
+// upstream: 78c
 test('the longest of several waits counts, and all of them advance', () => {
   const limiter = maxOfLimiter<string>(
     fastSlowLimiter({ fastMs: 5, slowMs: 3000, fastAttempts: 3 }),
@@ -80,6 +86,7 @@ test('the longest of several waits counts, and all of them advance', () => {
   assert.deepEqual(waits(limiter, 'one', 1), [5]);
 });
 
+// upstream: 78e
 test('a backoff for each key beside a bucket for all makes the limiter that is the default in Go', async () => {
   const clock = new FakeClock();
   const limiter = maxOfLimiter<string>(
@@ -100,6 +107,7 @@ test('a backoff for each key beside a bucket for all makes the limiter that is t
   assert.equal(limiter.when('key 0'), 5);
 });
 
+// upstream: 78d
 test('a wait can be capped', () => {
   const inner = exponentialLimiter<string>({ initialMs: 5, maxMs: 1_000_000 });
   const limiter = withMaxWait(inner, 500);

@@ -8,6 +8,7 @@ function drain(keys: ReadyKeys<string>): string[] {
   return order;
 }
 
+// upstream: 92k
 test('keys of one priority and tenant leave in the order in which they came', () => {
   const keys = new ReadyKeys<string>();
   for (const key of ['c', 'a', 'b']) keys.add(key, 0, '');
@@ -16,6 +17,7 @@ test('keys of one priority and tenant leave in the order in which they came', ()
   assert.equal(keys.size, 0);
 });
 
+// upstream: 92k
 test('higher priority leaves first', () => {
   const keys = new ReadyKeys<string>();
   keys.add('low', -100, '');
@@ -25,6 +27,7 @@ test('higher priority leaves first', () => {
   assert.deepEqual(drain(keys), ['high', 'normal', 'normal too', 'low']);
 });
 
+// upstream: 92n
 test('tenants take turns, so a flood of one delays another by one key per key', () => {
   const keys = new ReadyKeys<string>();
   for (let i = 0; i < 5; i++) keys.add(`flood ${i}`, 0, 'flood');
@@ -66,6 +69,7 @@ test('a tenant whose last key was taken out has no turn, and neither has a prior
   assert.deepEqual(drain(keys), ['y1']);
 });
 
+// upstream: 92n
 test('low priority gets a turn at a fixed interval however much of high priority comes', () => {
   const keys = new ReadyKeys<string>();
   for (let i = 0; i < 3; i++) keys.add(`low ${i}`, -100, '');

@@ -62,6 +62,7 @@ function newQueue() {
   return { clock, queue, shows };
 }
 
+// upstream: 79
 test('every number is right at every step of a key’s life', async () => {
   const { clock, queue, shows } = newQueue();
   await shows('before anything', {});
@@ -113,6 +114,7 @@ test('every number is right at every step of a key’s life', async () => {
   await shows('both given back', { worked: [3, 105], unfinished: 0, longest: 0 });
 });
 
+// upstream: 79
 test('a delay counts as a retry, and what was delayed as ready only when its time has come', async () => {
   const { clock, queue, shows } = newQueue();
   queue.add('foo', { afterMs: 10 });
@@ -129,6 +131,7 @@ test('a delay counts as a retry, and what was delayed as ready only when its tim
   await shows('ready for 5 ms', { depth: 1, queued: [1, 5000] });
 });
 
+// upstream: 79a
 test('what a shutdown forgets is neither waiting nor handed out; what is in flight still counts', async () => {
   const { clock, queue, shows } = newQueue();
   queue.add('foo');

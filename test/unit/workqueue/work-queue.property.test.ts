@@ -105,6 +105,7 @@ class Model {
   }
 }
 
+// upstream: 75, 92l
 test('whatever happens, no key is lost, doubled, early, late, or held twice', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
@@ -181,6 +182,7 @@ test('of keys that are all ready, each tenant gets every turn it can within a pr
   );
 });
 
+// upstream: 92n
 test('the highest priority has the turn, unless another has aged; and none waits beyond the bound', () => {
   const priorities = [7, 0, -100];
   const turn = fc.oneof(
@@ -226,6 +228,7 @@ test('the highest priority has the turn, unless another has aged; and none waits
   );
 });
 
+// upstream: 76, 92m
 test('whenever the shutdown comes, it ends all waits, hands out nothing more, and waits for what is in flight', async () => {
   await fc.assert(
     fc.asyncProperty(

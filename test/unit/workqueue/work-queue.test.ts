@@ -21,6 +21,7 @@ function drain(queue: WorkQueue<string>): string[] {
   return keys;
 }
 
+// upstream: 75a
 test('a key that is added several times before it is taken is taken once', () => {
   const { queue } = newQueue();
   for (const key of ['a', 'b', 'a', 'a']) queue.add(key);
@@ -28,6 +29,7 @@ test('a key that is added several times before it is taken is taken once', () =>
   assert.deepEqual(drain(queue), ['a', 'b']);
 });
 
+// upstream: 75b
 test('a key is not handed out again while it is in flight; added meanwhile, it runs once more', () => {
   const { queue } = newQueue();
   queue.add('a');
@@ -40,6 +42,7 @@ test('a key is not handed out again while it is in flight; added meanwhile, it r
   assert.deepEqual(drain(queue), ['a']);
 });
 
+// upstream: 75b
 test('a key that was added while in flight waits behind those that came before its end', () => {
   const { queue } = newQueue();
   queue.add('a');
@@ -50,6 +53,7 @@ test('a key that was added while in flight waits behind those that came before i
   assert.deepEqual(drain(queue), ['b', 'a']);
 });
 
+// upstream: 77
 test('a delayed key becomes ready when its time has come, and not before', async () => {
   const { clock, queue } = newQueue();
   queue.add('a', { afterMs: 50 });
@@ -60,6 +64,7 @@ test('a delayed key becomes ready when its time has come, and not before', async
   assert.equal(clock.pending, 0);
 });
 
+// upstream: 77, 92j
 test('of two delays the earlier wins, in either order of adding', async () => {
   for (const [first, second] of [
     [1000, 20],
@@ -76,6 +81,7 @@ test('of two delays the earlier wins, in either order of adding', async () => {
   }
 });
 
+// upstream: 77
 test('an immediate addition takes the delayed one with it', async () => {
   const { clock, queue } = newQueue();
   queue.add('a', { afterMs: 100 });
@@ -85,6 +91,7 @@ test('an immediate addition takes the delayed one with it', async () => {
   assert.deepEqual(drain(queue), []);
 });
 
+// upstream: 77
 test('a key that waits already is not delayed by a later wish', async () => {
   const { clock, queue } = newQueue();
   queue.add('a');
@@ -124,6 +131,7 @@ test('a time in the past is now', async () => {
   assert.equal(queue.tryTake()?.queuedMs, 10);
 });
 
+// upstream: 77a
 test('keys due together arrive in the order in which they were added', async () => {
   const { clock, queue } = newQueue();
   for (const key of ['c', 'a', 'd', 'b']) queue.add(key, { afterMs: 10 });
@@ -141,6 +149,7 @@ test('a thousand delays need one timer', async () => {
   assert.equal(clock.pending, 1);
 });
 
+// upstream: 92i
 test('of two priorities the higher wins, and a key that is raised goes to its end', () => {
   const { queue } = newQueue();
   queue.add('listed', { priority: LOW_PRIORITY });
@@ -151,6 +160,7 @@ test('of two priorities the higher wins, and a key that is raised goes to its en
   assert.deepEqual(drain(queue), ['changed', 'changed later', 'listed']);
 });
 
+// upstream: 92i
 test('a delayed key keeps the priority it was raised to', async () => {
   const { clock, queue } = newQueue();
   queue.add('a', { afterMs: 10, priority: LOW_PRIORITY });
@@ -208,6 +218,7 @@ test('a key knows how long it waited for its time, and how long it was ready', a
   assert.deepEqual(waits(), [40, 5], 'an earlier wish wins');
 });
 
+// upstream: 78f
 test('a failing key backs off until it is forgotten', async () => {
   const { clock, queue } = newQueue();
   assert.deepEqual(
@@ -232,6 +243,7 @@ test('takers wait for keys and are served in the order in which they came', asyn
   assert.equal((await second)?.key, 'b');
 });
 
+// upstream: 75b
 test('a key that is given back, and shall run once more, goes to the taker that waits', async () => {
   const { queue } = newQueue();
   queue.add('a');
@@ -269,6 +281,7 @@ test('a signal that outlives its takers gathers no listeners', async () => {
   assert.equal(getEventListeners(signal, 'abort').length, 0);
 });
 
+// upstream: 76
 test('after shutdown nothing is handed out and nothing is taken in', async () => {
   const { clock, queue } = newQueue();
   queue.add('in flight');
@@ -290,6 +303,7 @@ test('after shutdown nothing is handed out and nothing is taken in', async () =>
   assert.equal(queue.length, 0);
 });
 
+// upstream: 76a
 test('shutdown ends the wait of takers', async () => {
   const { queue } = newQueue();
   const taking = [queue.take(), queue.take()];
@@ -297,6 +311,7 @@ test('shutdown ends the wait of takers', async () => {
   assert.deepEqual(await Promise.all(taking), [undefined, undefined]);
 });
 
+// upstream: 76
 test('idle waits for what is in flight and for nothing else', async () => {
   const { queue } = newQueue();
   queue.add('a');
@@ -354,6 +369,7 @@ test('a snapshot tells what waits for what', async () => {
   });
 });
 
+// upstream: 75
 test('ten takers and fifty producers: nobody ever holds a key that another one holds', async () => {
   const { clock, queue } = newQueue();
   const held = new Set<string>();

@@ -114,6 +114,7 @@ test('a key never runs twice at once, however many slots there are', async () =>
   assert.equal(most, 1);
 });
 
+// upstream: 92
 test('an error is logged once, counted, and retried with backoff until a success ends it', async () => {
   let failures = 3;
   const runs: number[] = [];
@@ -152,6 +153,7 @@ test('an error is logged once, counted, and retried with backoff until a success
   await pool.stop();
 });
 
+// upstream: 92a
 test('a terminal error is logged and counted, and neither retried nor held against the key', async () => {
   let runs = 0;
   const pool = startPool(async () => {
@@ -175,6 +177,7 @@ test('a terminal error is logged and counted, and neither retried nor held again
   await pool.stop();
 });
 
+// upstream: 92b, 92d
 test('a planned run comes when planned, ends the backoff, and keeps the priority', async () => {
   const outcomes: (Outcome | Error)[] = [
     new Error('once'),
@@ -204,6 +207,7 @@ test('a planned run comes when planned, ends the backoff, and keeps the priority
   await pool.stop();
 });
 
+// upstream: 92e
 test('a handler that throws at once, or returns no outcome, is an error of its key alone', async () => {
   // What an untyped caller may do.
   const bad: (() => unknown)[] = [
@@ -233,6 +237,7 @@ test('a handler that throws at once, or returns no outcome, is an error of its k
   await pool.stop();
 });
 
+// upstream: 76
 test('a stop hands out nothing more, and lets what is under way finish undisturbed', async () => {
   const gate = new Deferred();
   const finished: string[] = [];
@@ -257,6 +262,7 @@ test('a stop hands out nothing more, and lets what is under way finish undisturb
   assert.deepEqual(pool.errors(), []);
 });
 
+// upstream: 76a
 test('a run that outlasts the grace is told to stop, and its abort is no error', async () => {
   const pool = startPool(
     async (_key, { signal }) => {
@@ -463,6 +469,7 @@ test('a listener is told of each run, its error included, when all about it is s
   await pool.stop();
 });
 
+// upstream: 92h
 test('a run that takes longer than runs may is told to stop, counted, and retried', async () => {
   const pool = startPool(
     async (key, { signal }) => {
@@ -498,6 +505,7 @@ test('options that make no sense are refused, and named', () => {
   );
 });
 
+// upstream: 92
 test('a postponed run is no success: failures before it still count', async () => {
   let runs = 0;
   const pool = startPool(() => {
@@ -513,6 +521,7 @@ test('a postponed run is no success: failures before it still count', async () =
   await pool.stop();
 });
 
+// upstream: 92d
 test('a postponed run keeps its priority', async () => {
   const pool = startPool(async () => postpone(50));
   pool.queue.add('listed', { priority: LOW_PRIORITY });
@@ -526,6 +535,7 @@ test('a postponed run keeps its priority', async () => {
   await pool.stop();
 });
 
+// upstream: 76a
 test('an abrupt stop leaves runs no grace', async () => {
   const clock = new FakeClock();
   const { log } = recordingLogger();

@@ -43,6 +43,7 @@ test('without transform and freezing a delta is passed on as it is', () => {
   assert.equal(queued[0], delta);
 });
 
+// upstream: 39
 test('each object is transformed once, in every kind of delta', () => {
   let calls = 0;
   const { intake, queued } = world((object) => {
@@ -65,6 +66,7 @@ test('each object is transformed once, in every kind of delta', () => {
   );
 });
 
+// upstream: 56
 test('what is frozen is frozen to the bottom', () => {
   const { intake, queued } = world(undefined, true);
   void intake.push(changed(thing('a')));
@@ -89,6 +91,7 @@ const picky: Transform<Thing> = (object) => {
   return object;
 };
 
+// upstream: 39
 test('a change that cannot be transformed is logged, counted and skipped', () => {
   const { intake, queued, lines, refused } = world(picky);
   void intake.push(changed(thing('a', 13)));
@@ -107,6 +110,7 @@ test('a deletion holds even if its last state cannot be transformed', () => {
   assert.equal(queued[0]?.type, 'deleted');
 });
 
+// upstream: 39
 test('in a relist, an object that cannot be transformed stays as the cache knows it', () => {
   const { intake, queued, indexer } = world(picky);
   indexer.set(keyOf(thing('known')), thing('known', 1));

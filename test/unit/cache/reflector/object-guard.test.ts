@@ -37,6 +37,7 @@ for (const [name, object] of [
   ],
   ['an object without a resourceVersion', { kind: 'Thing', metadata: { name: 'a' } }],
 ] as const) {
+  // upstream: 27, 46, 54
   test(`${name} is refused, counted and told of`, () => {
     const { guard, lines, refused } = world();
     assert.equal(guard.admits(object), false);

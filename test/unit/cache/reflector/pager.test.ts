@@ -12,6 +12,7 @@ function sourceWith(count: number): FakeSource {
   return source;
 }
 
+// upstream: 33
 test('an empty list is one request', async () => {
   const source = sourceWith(0);
   const list = await listAll(source, { limit: 4, resourceVersion: '0' });
@@ -19,6 +20,7 @@ test('an empty list is one request', async () => {
   assert.equal(source.requests.length, 1);
 });
 
+// upstream: 33
 test('a list that fits on a page is one request', async () => {
   const source = sourceWith(4);
   const list = await listAll(source, { limit: 4 });
@@ -27,6 +29,7 @@ test('a list that fits on a page is one request', async () => {
   assert.equal(source.requests.length, 1);
 });
 
+// upstream: 16
 test('pages are followed to the last, and later ones name no resourceVersion', async () => {
   const source = sourceWith(10);
   const list = await listAll(source, { limit: 4, resourceVersion: '0' });
@@ -60,6 +63,7 @@ test('the resourceVersion of the list is that of its first page', async () => {
   assert.equal((await listing).resourceVersion, '13');
 });
 
+// upstream: 33
 test('an error on a later page is the list’s', async () => {
   const source = sourceWith(10);
   const error = apiError('internal', 'etcd is sick', 500);
@@ -67,6 +71,7 @@ test('an error on a later page is the list’s', async () => {
   await assert.rejects(listAll(source, { limit: 4 }), error);
 });
 
+// upstream: 33
 test('an expired first page is the caller’s to handle', async () => {
   const source = sourceWith(10);
   source.failNext('list', expired());
@@ -76,6 +81,7 @@ test('an expired first page is the caller’s to handle', async () => {
   assert.equal(source.requests.length, 1);
 });
 
+// upstream: 21, 33
 test('a token that expired leads to one whole list at the resourceVersion first asked for', async () => {
   const source = sourceWith(10);
   source.failNext('continue', expired());
@@ -92,6 +98,7 @@ test('a token that expired leads to one whole list at the resourceVersion first 
   );
 });
 
+// upstream: 34
 test('an abort between two pages ends the list', async () => {
   const source = sourceWith(10);
   const controller = new AbortController();
@@ -110,6 +117,7 @@ test('an abort between two pages ends the list', async () => {
   assert.equal(source.requests.length, 1);
 });
 
+// upstream: 34
 test('a server that repeats its token is not followed for ever', async () => {
   const page = { items: [], resourceVersion: '10', continueToken: 'again' };
   await assert.rejects(
@@ -118,6 +126,7 @@ test('a server that repeats its token is not followed for ever', async () => {
   );
 });
 
+// upstream: 33
 test('however many objects, pages and expired tokens: each object once, from the fewest requests', async () => {
   await fc.assert(
     fc.asyncProperty(

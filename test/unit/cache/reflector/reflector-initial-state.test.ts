@@ -23,6 +23,7 @@ function asked({ source }: ReflectorWorld): string[] {
   });
 }
 
+// upstream: 30k
 test('the watch that follows a stream begins at its last resourceVersion, as an ordinary one', async () => {
   const world = reflectorWorld('on');
   world.source.put('a');
@@ -36,6 +37,7 @@ test('the watch that follows a stream begins at its last resourceVersion, as an 
   await world.stop();
 });
 
+// upstream: 30l
 test('a standing watch whose history expires leads to a stream not older than what is known', async () => {
   const world = reflectorWorld('on');
   await world.start();
@@ -50,6 +52,7 @@ test('a standing watch whose history expires leads to a stream not older than wh
   await world.stop();
 });
 
+// upstream: 30f
 test('429 within the stream delays the next one instead of adding a list', async () => {
   const world = reflectorWorld('endless');
   world.source.put('a');
@@ -68,6 +71,7 @@ for (const [name, error] of [
   ['too new for the server', tooLarge()],
   ['expired', expired()],
 ] as const) {
+  // upstream: 30h
   test(`a stream that finds its resourceVersion ${name} before its end is begun at the latest at once`, async () => {
     const world = reflectorWorld('endless');
     const reading = world.reflector.step(
@@ -81,6 +85,7 @@ for (const [name, error] of [
   });
 }
 
+// upstream: 30h
 test('a stream of the latest state that expires too is replaced by a list', async () => {
   const world = reflectorWorld('on');
   await world.start();
@@ -97,6 +102,7 @@ test('a stream of the latest state that expires too is replaced by a list', asyn
   await world.stop();
 });
 
+// upstream: 30g
 test('a server that is absent is asked for a stream and a list, then left alone for one delay', async () => {
   const world = reflectorWorld('on');
   world.source.failNext('watch', unreachable(), 2);
@@ -128,6 +134,7 @@ for (const [error, remembered] of [
   [apiError('unavailable', 'starting', 503), false],
   [notFound(), false],
 ] as const) {
+  // upstream: 30c
   test(`${error.kind} instead of a stream: a list in the same round, ${remembered ? 'and no stream for a while' : 'and a stream in the next'}`, async () => {
     const world = reflectorWorld('on');
     world.source.failNext('watch', error);
@@ -140,6 +147,7 @@ for (const [error, remembered] of [
   });
 }
 
+// upstream: 30i
 test('a stream that ends as it begins is replaced by a list, and not tried again for a while', async () => {
   const world = reflectorWorld('endless');
   await world.start();
@@ -151,6 +159,7 @@ test('a stream that ends as it begins is replaced by a list, and not tried again
   await world.stop();
 });
 
+// upstream: 30e
 test('an object told of twice in the initial state is there once, as it was told last', async () => {
   const world = reflectorWorld('endless');
   const first = world.source.put('a', 1);
@@ -189,6 +198,7 @@ for (const [enabled, refused, usable] of [
   [false, false, false],
   [false, true, false],
 ] as const) {
+  // upstream: 28
   test(`streaming that is ${enabled ? 'on' : 'off'} and ${refused ? 'was' : 'was never'} refused is ${usable ? '' : 'not '}tried`, async () => {
     const clock = new FakeClock();
     const support = new WatchListSupport(clock, { enabled });

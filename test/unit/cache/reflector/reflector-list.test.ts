@@ -22,6 +22,7 @@ function listed({ source }: ReflectorWorld): [string | undefined, number | undef
   return source.lists.map(({ resourceVersion, limit }) => [resourceVersion, limit]);
 }
 
+// upstream: 8, 16, 47
 test('the first list asks for any state, in pages of 500; the watch begins where it ends', async () => {
   const world = reflectorWorld();
   world.source.put('a');
@@ -33,6 +34,7 @@ test('the first list asks for any state, in pages of 500; the watch begins where
   await world.stop();
 });
 
+// upstream: 17
 test('a relist asks for nothing older than what is known, in one piece', async () => {
   const world = reflectorWorld();
   const next = await world.reflector.step(
@@ -43,6 +45,7 @@ test('a relist asks for nothing older than what is known, in one piece', async (
   assert.deepEqual(next, { phase: 'watching', resourceVersion: '10' });
 });
 
+// upstream: 18
 test('a server whose cached list came in pages is asked for pages from then on', async () => {
   const world = reflectorWorld();
   for (let at = 0; at < 501; at++) world.source.put(`thing-${at}`);
@@ -133,6 +136,7 @@ test('a token that expires between pages: one whole list at the resourceVersion 
   assert.equal(world.deltas.length, 1);
 });
 
+// upstream: 9
 test('failed lists and watches leave no trace in the mirror', async () => {
   const world = reflectorWorld();
   world.source.put('a');
@@ -144,6 +148,7 @@ test('failed lists and watches leave no trace in the mirror', async () => {
   await world.stop();
 });
 
+// upstream: 34a
 test('a server that is absent is tried again after growing delays, and told of in two lines', async () => {
   const world = reflectorWorld();
   world.source.failNext('list', unreachable(), 4);
@@ -191,6 +196,7 @@ test('an abort ends a wait at once', async () => {
   assert.equal(world.clock.pending, 0);
 });
 
+// upstream: 46
 test('things that are no objects are left out, and the rest of the list is used', async () => {
   const world = reflectorWorld();
   world.source.put('a');
@@ -252,6 +258,7 @@ test('a resource that goes away takes its objects with it, and is found again wh
   await world.stop();
 });
 
+// upstream: 34e
 test('one 404 on a watch is not taken for the end of the resource', async () => {
   const world = reflectorWorld();
   world.source.put('a');

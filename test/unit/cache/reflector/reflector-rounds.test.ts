@@ -114,6 +114,7 @@ const endings: Ending[] = [
 ];
 
 for (const { how, requests = 0, befall, next } of endings) {
+  // upstream: 1, 34d, 34e, 34g, 34m
   test(`after ${how} comes: ${next}`, async () => {
     const world = reflectorWorld();
     const { source } = world;
@@ -142,6 +143,7 @@ async function relist(world: ReflectorWorld): Promise<void> {
   await settle();
 }
 
+// upstream: 19
 test('a relist asks for what is known: 0, then 10', async () => {
   const world = reflectorWorld();
   await world.start();
@@ -150,6 +152,7 @@ test('a relist asks for what is known: 0, then 10', async () => {
   await world.stop();
 });
 
+// upstream: 16
 test('pages of a size of one’s own: 4 of 10 objects at once, in the first list and in a relist', async () => {
   const world = reflectorWorld('refused', {}, { pageSize: 4 });
   const objects = Array.from({ length: 10 }, (_, at) => thing(`thing-${at}`));
@@ -166,6 +169,7 @@ test('pages of a size of one’s own: 4 of 10 objects at once, in the first list
   await world.stop();
 });
 
+// upstream: 20
 test('a resourceVersion that has expired: 0, 10, the latest at once, and on from there', async () => {
   const world = reflectorWorld();
   await world.start();
@@ -178,6 +182,7 @@ test('a resourceVersion that has expired: 0, 10, the latest at once, and on from
   await world.stop();
 });
 
+// upstream: 22
 test('a resourceVersion from the future, in three encodings: 0, 20, latest, 30, latest, 40, latest', async () => {
   const world = reflectorWorld();
   const words = 'Too large resource version';
@@ -197,6 +202,7 @@ test('a resourceVersion from the future, in three encodings: 0, 20, latest, 30, 
   await world.stop();
 });
 
+// upstream: 21
 test('a token that expires in a relist: the whole list at its resourceVersion, then the latest', async () => {
   const asked: string[] = [];
   let wholeLists = 0;
@@ -231,6 +237,7 @@ test('a token that expires in a relist: the whole list at its resourceVersion, t
   await world.stop();
 });
 
+// upstream: 12
 test('429 when asked, then in the stream: a delay each, and no list until a watch fails to stand', async () => {
   const world = reflectorWorld();
   const { source, clock } = world;
@@ -255,6 +262,7 @@ test('429 when asked, then in the stream: a delay each, and no list until a watc
 });
 
 for (const random of [0, 0.25, 0.999_999]) {
+  // upstream: 34b
   test(`with ${random} for chance, every delay lies between its rung and twice its rung`, async () => {
     const world = reflectorWorld('refused', { random: () => random });
     world.source.failNext('list', unreachable(), 8);
@@ -270,6 +278,7 @@ for (const random of [0, 0.25, 0.999_999]) {
   });
 }
 
+// upstream: 9
 test('whatever fails, lists and watches alike, the mirror ends up as the server, and nothing is in it twice', async () => {
   const world = reflectorWorld();
   const { source, clock } = world;
@@ -308,6 +317,7 @@ test('whatever fails, lists and watches alike, the mirror ends up as the server,
   await world.stop();
 });
 
+// upstream: 4
 test('an abort abandons a watch that was not answered', async () => {
   let asked = 0;
   const inner = reflectorWorld().source;
@@ -348,6 +358,7 @@ for (const error of [
   apiError('invalid', 'resourceVersion: Invalid value: "10"', 422),
   apiError('badRequest', 'invalid resource version', 400),
 ]) {
+  // upstream: 34j
   test(`a resourceVersion that the server cannot read (${error.code}) is not asked for again`, async () => {
     const world = reflectorWorld();
     await world.start();

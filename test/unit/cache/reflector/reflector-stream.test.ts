@@ -11,6 +11,7 @@ import {
 } from '../../../support/fake-source.ts';
 import { brief, reflectorWorld } from '../harness.ts';
 
+// upstream: 30d
 test('the state is streamed, and the stream goes on as the watch', async () => {
   const world = reflectorWorld('on');
   world.source.put('a');
@@ -31,6 +32,7 @@ test('the state is streamed, and the stream goes on as the watch', async () => {
   await world.stop();
 });
 
+// upstream: 30, 30e, 31
 test('nothing is told before the bookmark that ends the state; changes until then are part of it', async () => {
   const world = reflectorWorld('endless');
   world.source.put('a');
@@ -52,6 +54,7 @@ test('nothing is told before the bookmark that ends the state; changes until the
   await world.stop();
 });
 
+// upstream: 30c
 test('a refusal leads to a list in the same round, and is remembered for some minutes', async () => {
   const world = reflectorWorld('refused');
   await world.start();
@@ -86,6 +89,7 @@ test('what one reflector learned of the server, another knows', async () => {
   await second.stop();
 });
 
+// upstream: 30a
 test('streaming can be switched off', async () => {
   const clock = new FakeClock();
   const watchList = new WatchListSupport(clock, { enabled: false });
@@ -95,6 +99,7 @@ test('streaming can be switched off', async () => {
   await world.stop();
 });
 
+// upstream: 30b
 test('any other failure leads to a list in the same round, and streaming stays worth a try', async () => {
   const world = reflectorWorld('on');
   world.source.failNext('watch', apiError('internal', 'oops', 500));
@@ -109,6 +114,7 @@ test('any other failure leads to a list in the same round, and streaming stays w
   await world.stop();
 });
 
+// upstream: 30f
 test('429 delays the stream instead of adding a list', async () => {
   const world = reflectorWorld('on');
   world.source.failNext('watch', tooManyRequests());
@@ -119,6 +125,7 @@ test('429 delays the stream instead of adding a list', async () => {
   await world.stop();
 });
 
+// upstream: 30h
 test('a stream whose resourceVersion is lost is asked for the latest state at once', async () => {
   const world = reflectorWorld('on');
   await world.start();
@@ -135,6 +142,7 @@ test('a stream whose resourceVersion is lost is asked for the latest state at on
   await world.stop();
 });
 
+// upstream: 29
 test('a stream that pauses for ten seconds without its bookmark is replaced by a list', async () => {
   const world = reflectorWorld('endless');
   world.source.put('a');
@@ -149,6 +157,7 @@ test('a stream that pauses for ten seconds without its bookmark is replaced by a
   await world.stop();
 });
 
+// upstream: 29
 test('a stream that never pauses and never ends is replaced by a list after two minutes', async () => {
   const world = reflectorWorld('endless');
   await world.start();
@@ -160,6 +169,7 @@ test('a stream that never pauses and never ends is replaced by a list after two 
   await world.stop();
 });
 
+// upstream: 30i
 test('a stream that the server ends without its bookmark is replaced by a list', async () => {
   const world = reflectorWorld('endless');
   await world.start();
@@ -181,6 +191,7 @@ test('a stream that is cut is replaced by a list', async () => {
   await world.stop();
 });
 
+// upstream: 30j
 test('an abort before the state is complete tells nothing', async () => {
   const world = reflectorWorld('endless');
   world.source.put('a');
@@ -191,6 +202,7 @@ test('an abort before the state is complete tells nothing', async () => {
   assert.equal(world.clock.pending, 0);
 });
 
+// upstream: 27
 test('a broken object in the stream does not spoil the rest', async () => {
   const world = reflectorWorld('endless');
   world.source.put('a');

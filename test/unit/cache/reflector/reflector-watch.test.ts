@@ -12,6 +12,7 @@ import {
 } from '../../../support/fake-source.ts';
 import { brief, reflectorWorld } from '../harness.ts';
 
+// upstream: 6, 8
 test('changes, deletions and bookmarks come through in order, and move the resourceVersion', async () => {
   const { source, deltas, reflector, start, stop } = reflectorWorld();
   await start();
@@ -32,6 +33,7 @@ test('changes, deletions and bookmarks come through in order, and move the resou
   await stop();
 });
 
+// upstream: 23
 test('every watch asks for bookmarks and for an end after 300 to 600 seconds', async () => {
   for (const [random, seconds] of [
     [0, 300],
@@ -50,6 +52,7 @@ test('every watch asks for bookmarks and for an end after 300 to 600 seconds', a
   }
 });
 
+// upstream: 34f
 test('a watch that the server ends is begun anew at once, from the last bookmark, without a list', async () => {
   const world = reflectorWorld();
   await world.start();
@@ -64,6 +67,7 @@ test('a watch that the server ends is begun anew at once, from the last bookmark
   await world.stop();
 });
 
+// upstream: 34h
 test('a cut connection is resumed, and what happened meanwhile arrives', async () => {
   const world = reflectorWorld();
   await world.start();
@@ -77,6 +81,7 @@ test('a cut connection is resumed, and what happened meanwhile arrives', async (
   await world.stop();
 });
 
+// upstream: 10
 test('a server that refuses watches for a while is waited for; nothing is listed anew', async () => {
   const world = reflectorWorld();
   await world.start();
@@ -106,6 +111,7 @@ test('two minutes of a standing watch lead back to short delays', async () => {
   await world.stop();
 });
 
+// upstream: 13
 test('429 four times: one list, five watches', async () => {
   const world = reflectorWorld();
   world.source.failNext('watch', apiError('invalid', 'no streaming', 422));
@@ -130,6 +136,7 @@ test('a Retry-After longer than the delay is waited for', async () => {
   await world.stop();
 });
 
+// upstream: 34k
 test('429 in the stream: a delay, then the same watch', async () => {
   const world = reflectorWorld();
   await world.start();
@@ -143,6 +150,7 @@ test('429 in the stream: a delay, then the same watch', async () => {
   await world.stop();
 });
 
+// upstream: 34i
 test('410 in the stream: a delay, then a relist not older than what is known; no line by default', async () => {
   const world = reflectorWorld();
   await world.start();
@@ -158,6 +166,7 @@ test('410 in the stream: a delay, then a relist not older than what is known; no
   await world.stop();
 });
 
+// upstream: 34i
 test('a history that was compacted away is made up for by a relist', async () => {
   const world = reflectorWorld();
   world.source.put('a');
@@ -174,6 +183,7 @@ test('a history that was compacted away is made up for by a relist', async () =>
   await world.stop();
 });
 
+// upstream: 34i
 test('an outage that outlasts the history of the server: its return is waited for once, not twice', async () => {
   const world = reflectorWorld();
   await world.start();
@@ -192,6 +202,7 @@ test('an outage that outlasts the history of the server: its return is waited fo
   await world.stop();
 });
 
+// upstream: 14, 34l
 test('any other error in the stream leads to a relist, and to a line', async () => {
   const world = reflectorWorld();
   world.source.put('a');
@@ -215,6 +226,7 @@ test('a server restored from a backup is followed, though its resourceVersions w
   await world.stop();
 });
 
+// upstream: 34e
 test('a watch from the future, refused as such, leads to a quorum read', async () => {
   const world = reflectorWorld();
   await world.start();
@@ -226,6 +238,7 @@ test('a watch from the future, refused as such, leads to a quorum read', async (
   await world.stop();
 });
 
+// upstream: 34g
 test('watches that end at once and say nothing lead to relists at a slowing pace, and one line', async () => {
   const world = reflectorWorld();
   await world.start();
@@ -239,6 +252,7 @@ test('watches that end at once and say nothing lead to relists at a slowing pace
   await world.stop();
 });
 
+// upstream: 6
 test('an object without a name is skipped and does not move the resourceVersion', async () => {
   const world = reflectorWorld();
   await world.start();
@@ -252,6 +266,7 @@ test('an object without a name is skipped and does not move the resourceVersion'
   await world.stop();
 });
 
+// upstream: 31
 test('from a list that named no resourceVersion, unordered additions do not move it', async () => {
   const world = reflectorWorld();
   world.source.put('a');
@@ -323,6 +338,7 @@ test('the silence that is borne is an option', async () => {
   await world.stop();
 });
 
+// upstream: 4
 test('no watch is opened once the signal has aborted', async () => {
   const world = reflectorWorld();
   await world.stop();
@@ -331,6 +347,7 @@ test('no watch is opened once the signal has aborted', async () => {
   assert.deepEqual(world.source.requests, []);
 });
 
+// upstream: 2, 7
 test('an abort closes the open watch, and the reflector ends without an error', async () => {
   const world = reflectorWorld();
   await world.start();
@@ -363,6 +380,7 @@ test('the next event is read only when the sink has room', async () => {
   await world.stop();
 });
 
+// upstream: 68
 test('progress tells when which sign of life came', async () => {
   const world = reflectorWorld();
   const { progress } = world.reflector;

@@ -8,21 +8,25 @@ function delays(pace: RetryPace, count: number, error: unknown = unreachable()):
   return Array.from({ length: count }, () => pace.next(error));
 }
 
+// upstream: 34a
 test('delays double from 0.8 s to 30 s', () => {
   const pace = new RetryPace(new FakeClock(), () => 0);
   assert.deepEqual(delays(pace, 8), [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000]);
 });
 
+// upstream: 34b
 test('jitter adds up to the whole delay again, and is not carried over', () => {
   const pace = new RetryPace(new FakeClock(), () => 0.5);
   assert.deepEqual(delays(pace, 3), [1200, 2400, 4800]);
 });
 
+// upstream: 11
 test('a ladder of one’s own is climbed', () => {
   const pace = new RetryPace(new FakeClock(), () => 0, { initialMs: 10, maxMs: 100, factor: 2 });
   assert.deepEqual(delays(pace, 5), [10, 20, 40, 80, 100]);
 });
 
+// upstream: 34c
 test('two minutes of health lead back to the first rung', async () => {
   const clock = new FakeClock();
   const pace = new RetryPace(clock, () => 0);
@@ -34,6 +38,7 @@ test('two minutes of health lead back to the first rung', async () => {
   assert.equal(pace.next(unreachable()), 800);
 });
 
+// upstream: 34c
 test('two minutes of failures do not', async () => {
   const clock = new FakeClock();
   const pace = new RetryPace(clock, () => 0);
@@ -42,6 +47,7 @@ test('two minutes of failures do not', async () => {
   assert.equal(pace.next(unreachable()), 12_800);
 });
 
+// upstream: 34c
 test('a success before each failure is not health', async () => {
   const clock = new FakeClock();
   const pace = new RetryPace(clock, () => 0);
@@ -54,6 +60,7 @@ test('a success before each failure is not health', async () => {
   assert.deepEqual(seen, [800, 1600, 3200, 6400, 12_800]);
 });
 
+// upstream: 34i
 test('a server that is back and has forgotten is asked anew soon, however long it was away', () => {
   const pace = new RetryPace(new FakeClock(), () => 0);
   delays(pace, 8);
@@ -61,6 +68,7 @@ test('a server that is back and has forgotten is asked anew soon, however long i
   assert.equal(pace.next(expired()), 800);
 });
 
+// upstream: 34i
 test('one that forgets again and again is asked ever less often', async () => {
   const clock = new FakeClock();
   const pace = new RetryPace(clock, () => 0);

@@ -13,6 +13,7 @@ function world() {
   return { clock, lines, shown, trouble: new Trouble(clock, log) };
 }
 
+// upstream: 68
 test('lasting trouble is told once, and its end once', async () => {
   const { clock, trouble, shown, lines } = world();
   for (let attempt = 0; attempt < 20; attempt++) {

@@ -36,6 +36,7 @@ test('events come one by one; then it is done', async () => {
   assert.equal(connection.stalled, false);
 });
 
+// upstream: 34n
 test('silence ends it; any byte puts that off', async () => {
   const { clock, source, open } = world();
   const connection = await open();
@@ -63,6 +64,7 @@ test('the silence is measured from the last byte, to the millisecond', async () 
   assert.equal(connection.stalled, true);
 });
 
+// upstream: 34n
 test('a connection that shows life carries a silent watch for longer, but not for ever', async () => {
   const pulse = { lastMs: 0 };
   const { clock, source, open } = world(pulse);
@@ -76,6 +78,7 @@ test('a connection that shows life carries a silent watch for longer, but not fo
   assert.equal(source.openWatches, 0);
 });
 
+// upstream: 34n
 test('a connection that shows no life any more is no excuse for silence', async () => {
   const pulse = { lastMs: 0 };
   const { clock, open } = world(pulse);
@@ -88,6 +91,7 @@ test('a connection that shows no life any more is no excuse for silence', async 
   assert.equal(connection.stalled, true);
 });
 
+// upstream: 34n
 test('where bookmarks come, the next is waited for no longer than without a pulse', async () => {
   const pulse = { lastMs: 0 };
   const { clock, source, open } = world(pulse);
@@ -102,6 +106,7 @@ test('where bookmarks come, the next is waited for no longer than without a puls
   assert.equal(connection.stalled, true);
 });
 
+// upstream: 34n
 test('an answer that does not come is not awaited for longer', async () => {
   const { clock, owner } = world();
   const opening = WatchConnection.open(
@@ -122,6 +127,7 @@ test('an answer that does not come is not awaited for longer', async () => {
 });
 
 for (const end of ['close', 'abort'] as const) {
+  // upstream: 5
   test(`${end} ends it and leaves nothing behind`, async () => {
     const { clock, source, owner, open } = world();
     const connection = await open();
@@ -144,6 +150,7 @@ test('a refused watch leaves nothing behind', async () => {
   assert.equal(clock.pending, 0);
 });
 
+// upstream: 4
 test('an owner that has aborted opens nothing', async () => {
   const { clock, source, owner, open } = world();
   owner.abort(new Error('stopped'));

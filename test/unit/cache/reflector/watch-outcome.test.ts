@@ -43,6 +43,7 @@ const table: [name: string, end: WatchEnd, reaction: string][] = [
 ];
 
 for (const [name, end, expected] of table) {
+  // upstream: 34d, 34h
   test(`after ${name}: ${expected}`, () => {
     const { wait, next, trouble } = reactionTo(end);
     const words = [...(wait ? ['wait'] : []), next, ...(trouble === undefined ? [] : ['tell'])];

@@ -55,6 +55,7 @@ async function world(ordered = true) {
   };
 }
 
+// upstream: 5
 test('a watch that ended before it was read has ended, without an event', async () => {
   const { source, read } = await world();
   source.endWatches();
@@ -63,6 +64,7 @@ test('a watch that ended before it was read has ended, without an event', async 
   assert.equal(isVeryShort(end), true);
 });
 
+// upstream: 5
 test('a watch that ends while it is read has ended, after so long and so many events', async () => {
   const { clock, source, read } = await world();
   const reading = read();
@@ -86,6 +88,7 @@ test('events that came before the end are read first', async () => {
 });
 
 for (const when of ['before', 'while'] as const) {
+  // upstream: 5
   test(`an abort ${when === 'before' ? 'before the watch is read' : 'while it is read'} ends it without an error`, async () => {
     const { source, owner, read } = await world();
     if (when === 'before') owner.abort(new Error('stopped'));
@@ -98,6 +101,7 @@ for (const when of ['before', 'while'] as const) {
   });
 }
 
+// upstream: 1
 test('an error event ends the reading; what comes after it is not read', async () => {
   const { source, deltas, read } = await world();
   const error = expired();
@@ -117,6 +121,7 @@ test('a broken connection is told from an error of the server', async () => {
   }
 });
 
+// upstream: 24
 test('the resourceVersion moves after the sink has the event, never before', async () => {
   const { source, progress, versions, read } = await world();
   const reading = read();
@@ -166,6 +171,7 @@ for (const [name, happen] of [
   ['a deletion', (source: FakeSource) => source.remove('a')],
   ['a bookmark', (source: FakeSource) => source.bookmark()],
 ] as const) {
+  // upstream: 31
   test(`in a watch that begins with the state, ${name} ends what is unordered`, async () => {
     const { source, deltas, progress, read } = await world(false);
     source.put('a');
