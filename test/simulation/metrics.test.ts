@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { settle } from '../../src/util/fake-clock.ts';
+import { page } from '../support/docs.ts';
 import { parseExposition } from '../support/exposition.ts';
 import type { Sample } from '../support/exposition.ts';
 import {
@@ -19,7 +18,7 @@ import { ScrapedWorld } from '../support/scraped-world.ts';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-const README = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+const OPERATIONS = page('docs/operations.md');
 
 /** Prometheus says these itself, or puts them on every sample. */
 const OF_PROMETHEUS: readonly Sample[] = [{ name: 'up', labels: {}, value: 1 }];
@@ -126,10 +125,10 @@ describe('given a daemon that has run all controllers', () => {
     );
   });
 
-  it('the README explains every metric that is ours alone', () => {
+  it('the operations page explains each metric of our own', () => {
     const ours = text.matchAll(/^# TYPE (crd_controller_\w+) /gm);
     const missing = Array.from(ours, ([, name = '']) => name).filter(
-      (name) => !README.includes(`\`${name}\``),
+      (name) => !OPERATIONS.includes(`\`${name}\``),
     );
     assert.deepEqual(missing, []);
   });
@@ -164,10 +163,10 @@ describe('the alerts', () => {
     }
   });
 
-  it('have names of their own, and the README has each with its severity', () => {
+  it('have unique names, and the operations page lists each with its severity', () => {
     assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
     for (const { alert, labels } of rules) {
-      const row = README.split('\n').find((line) => line.includes(`\`${alert}\``)) ?? '';
+      const row = OPERATIONS.split('\n').find((line) => line.includes(`\`${alert}\``)) ?? '';
       assert.ok(row.includes(`| ${labels['severity']} `), `${alert}: ${row}`);
     }
   });

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -30,6 +29,7 @@ import { Controller } from '../../src/manager/controller.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';
 import { createCertificateAuthority } from '../../src/util/x509.ts';
 import { done } from '../../src/workqueue/outcome.ts';
+import { page, tableRows } from '../support/docs.ts';
 import { Access } from '../support/access.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import type { LogLine } from '../support/recording-logger.ts';
@@ -38,7 +38,6 @@ import { Simulation } from '../support/simulation.ts';
 import { crdOf, NAME } from '../support/world.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
 const MINUTE_MS = 60_000;
 
 /** What somebody who is in that trouble sees. */
@@ -216,7 +215,7 @@ let listening: Listening;
 let server: ApiServer;
 const taken = createServer();
 
-describe("given the README's table of troubles", () => {
+describe('the table of the troubleshooting page', () => {
   before(async () => {
     server = new ApiServer();
     listening = await server.listen();
@@ -228,7 +227,7 @@ describe("given the README's table of troubles", () => {
     await server.close();
   });
 
-  const rows = rowsOf('## Troubleshooting');
+  const rows = tableRows(page('docs/troubleshooting.md'), '# Troubleshooting');
 
   for (const row of rows) {
     const texts = quoted(row);
@@ -256,9 +255,11 @@ describe("given the README's table of troubles", () => {
 });
 
 describe('given objects whose controller went before them', () => {
-  it('they go as the README says, and what they had is collected', async () => {
+  it('the finalizer patches of the install page remove them and what they own', async () => {
     const patches = [
-      ...README.matchAll(/kubectl patch (\w+) NAME(\S*) --type=merge -p '([^']+)'/g),
+      ...page('docs/install.md').matchAll(
+        /kubectl patch (\w+) NAME(\S*) --type=merge -p '([^']+)'/g,
+      ),
     ];
     const resources = new Map<string, Resource>([
       ['webapp', WEB_APPS],
@@ -319,13 +320,6 @@ describe('given objects whose controller went before them', () => {
     }
   });
 });
-
-/** The rows of the table under a heading. */
-function rowsOf(heading: string): string[] {
-  const [, text = ''] = README.split(`${heading}\n`);
-  const lines = text.split('\n## ')[0]?.split('\n') ?? [];
-  return lines.filter((line) => line.startsWith('|')).slice(2);
-}
 
 /** What its first column has in backticks. */
 function quoted(row: string): string[] {

@@ -37,7 +37,7 @@ const ABOUT = [
 
 const MORE = [
   `Flags may be written in Go's way: -v=4, -v 4, -kubeconfig=FILE, and _ for -. Most can be set in the environment too, as in ${environmentVariable('kube-api-qps')}=50, or in the file that --config names, as in kubeApiQps: 50; a flag comes before its variable, and that before the file. klog's old flags (-logtostderr, -alsologtostderr=true and so on) are accepted and change nothing.`,
-  `"${PROGRAM} COMMAND --help" tells the flags of a command; the README of the package tells the rest.`,
+  `"${PROGRAM} COMMAND --help" lists the flags of a command. The guides are in the docs folder of the package.`,
 ];
 
 function usage({ name, operands }: Command, isDefault: boolean): string {
@@ -85,7 +85,7 @@ function wrapped(text: string, width: number): string {
   return [...lines, line].join('\n');
 }
 
-/** The README's table of the daemon's flags, as Markdown. */
+/** The table of the daemon's flags in the guide, as Markdown. */
 export function optionsTable(options: Options = RUN_OPTIONS): string {
   const lines = ['| Flag | Default | Meaning |', '| --- | --- | --- |'];
   let group = '';

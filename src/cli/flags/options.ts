@@ -10,8 +10,8 @@ import {
 
 /**
  * Flags that commands have in common. Every flag is said once, here, in `run-options.ts` or in
- * `command-options.ts`: its name, default, meaning and place. Help texts and the README's table are
- * printed from there.
+ * `command-options.ts`: its name, default, meaning and place. Help texts and the guide's table are
+ * generated from there.
  */
 
 /** Flags of every command. */

@@ -10,6 +10,7 @@ import {
 } from '../../../../src/cli/flags/config-file.ts';
 import { parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
 import { RUN_OPTIONS } from '../../../../src/cli/flags/run-options.ts';
+import { page } from '../../../support/docs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'config-file-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -75,9 +76,9 @@ metricsBindAddress: ':8080'
   });
 });
 
-test("the README's file sets what it says", () => {
-  const readme = readFileSync(join(import.meta.dirname, '../../../../README.md'), 'utf8');
-  const [, text = ''] = /```yaml\n(apiVersion: crd-controller\.[\s\S]*?)```/.exec(readme) ?? [];
+test('the configuration file of the guide sets its options', () => {
+  const guide = page('docs/running.md');
+  const [, text = ''] = /```yaml\n(apiVersion: crd-controller\.[\s\S]*?)```/.exec(guide) ?? [];
   const { changed } = parseFlags(RUN_OPTIONS, [], {}, read(text));
   assert.deepEqual(changed, {
     'feature-gates': 'WatchListClient=false',

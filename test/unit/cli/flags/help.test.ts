@@ -57,7 +57,7 @@ test('a command tells its own flags alone', async () => {
   assert.ok(!text.includes('--kubeconfig '));
 });
 
-test("the README's table has a row for each flag that is shown", () => {
+test('the table of options has a row for each flag that is shown', () => {
   const lines = optionsTable().trimEnd().split('\n');
   assert.deepEqual(lines.slice(0, 2), ['| Flag | Default | Meaning |', '| --- | --- | --- |']);
   assert.ok(lines.includes('| **Cluster access** | | |'));

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, test } from 'node:test';
+import { KUBERNETES_VERSIONS } from '../hack/envtest/binaries.ts';
+import { NEWEST_MINOR, OLDEST_MINOR } from '../src/api/supported-versions.ts';
+import { optionsTable } from '../src/cli/flags/help.ts';
+import { COMPILE_CACHE } from './support/compile-cache.ts';
+import { page, PAGES, tableRows } from './support/docs.ts';
+import { Program } from './support/program.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+
+/** Words in the README, code included: it must be readable in five minutes. */
+const README_WORDS = 1200;
+
+test('the README has at most 1,200 words', () => {
+  const words = page('README.md').split(/\s+/).length;
+  assert.ok(words <= README_WORDS, `it has ${words}; move text to docs/`);
+});
+
+test('the table of options is generated from the flags', () => {
+  assert.ok(
+    page('docs/running.md').includes(optionsTable().trim()),
+    'copy it from optionsTable() in src/cli/flags/help.ts into docs/running.md',
+  );
+});
+
+test('the compatibility page lists the tested Kubernetes releases, and `check` knows them', () => {
+  const listed = tableRows(page('docs/compatibility.md'), '# Compatibility').flatMap(
+    (row) => /^\| (1\.\d+\.\d+) /.exec(row)?.[1] ?? [],
+  );
+  assert.deepEqual(listed, [...KUBERNETES_VERSIONS]);
+  const minors = KUBERNETES_VERSIONS.map((version) => Number(version.split('.')[1]));
+  assert.deepEqual([Math.max(...minors), Math.min(...minors)], [NEWEST_MINOR, OLDEST_MINOR]);
+});
+
+test('every TypeScript block of the pages is a file of test/docs, where it is compiled', () => {
+  const folder = join(import.meta.dirname, 'docs');
+  const files = new Map(
+    readdirSync(folder).map((name) => [readFileSync(join(folder, name), 'utf8'), name]),
+  );
+  const used = new Set<string>();
+  for (const path of PAGES) {
+    for (const [, block = ''] of page(path).matchAll(/^```ts\n(.*?)^```$/gms)) {
+      const file = files.get(block);
+      assert.ok(file, `${path}: no file of test/docs has this code:\n${block}`);
+      used.add(file);
+    }
+  }
+  assert.deepEqual([...used].toSorted(), [...files.values()].toSorted());
+});
+
+test('the example of the embedded API server prints the phase of the Pod', async () => {
+  const { code, stdout, stderr } = await new Program(
+    process.execPath,
+    [
+      '--import',
+      join(ROOT, 'hack/import-from-source.ts'),
+      join(import.meta.dirname, 'docs/embedded-server.ts'),
+    ],
+    { NODE_COMPILE_CACHE: COMPILE_CACHE },
+  ).ended();
+  assert.deepEqual([code, stdout, stderr], [0, 'Running\n', '']);
+});
+
+describe('links', () => {
+  const linked = [
+    ...PAGES,
+    'src/README.md',
+    ...['.github', '.github/decisions'].flatMap((folder) => pagesIn(folder)),
+    ...readdirSync(join(ROOT, 'examples'))
+      .map((name) => `examples/${name}/README.md`)
+      .filter((path) => existsSync(join(ROOT, path))),
+  ];
+  for (const path of linked) {
+    test(`of ${path} lead to files and headings that exist`, () => {
+      assert.deepEqual(brokenLinks(path), []);
+    });
+  }
+
+  test('lead from the README to every guide', () => {
+    const reachable = new Set(['README.md']);
+    for (const path of reachable) {
+      for (const { target } of linksOf(path)) {
+        if (target.startsWith('docs/')) reachable.add(target);
+      }
+    }
+    assert.deepEqual(
+      PAGES.filter((path) => !reachable.has(path)),
+      [],
+    );
+  });
+});
+
+function pagesIn(folder: string): string[] {
+  return readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `${folder}/${name}`);
+}
+
+interface Link {
+  readonly text: string;
+  /** Path in the repository. */
+  readonly target: string;
+  /** Of a heading, or empty. */
+  readonly anchor: string;
+}
+
+/** Links to files of the repository; those to the Web are not checked. */
+function linksOf(path: string): Link[] {
+  const prose = page(path).replaceAll(/^```.*?^```/gms, '');
+  return Array.from(prose.matchAll(/\]\(([^)\s]+)\)/g), ([, text = '']) => text)
+    .filter((text) => !/^[a-z]+:/.test(text))
+    .map((text) => {
+      const [file = '', anchor = ''] = text.split('#');
+      const target = file === '' ? path : relative(ROOT, join(ROOT, dirname(path), file));
+      return { text, target, anchor };
+    });
+}
+
+function brokenLinks(path: string): string[] {
+  return linksOf(path)
+    .filter(({ target, anchor }) => {
+      const file = join(ROOT, target);
+      if (!existsSync(file)) return true;
+      return anchor !== '' && (statSync(file).isDirectory() || !anchorsOf(target).has(anchor));
+    })
+    .map(({ text }) => text);
+}
+
+/** The anchors of the headings of a page, as GitHub makes them. */
+function anchorsOf(path: string): Set<string> {
+  return new Set(
+    Array.from(page(path).matchAll(/^#+ (.+)$/gm), ([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .trim()
+        .replaceAll(' ', '-'),
+    ),
+  );
+}

@@ -1,0 +1,24 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** Paths of the guides and the README, relative to the repository. */
+export const PAGES: readonly string[] = [
+  'README.md',
+  ...readdirSync(join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+/** The text of a page, by its path in the repository. */
+export function page(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
+
+/** The lines of the first table under a heading, without its head. */
+export function tableRows(text: string, heading: string): string[] {
+  const [, section = ''] = text.split(`${heading}\n`);
+  const lines = section.split(/^#+ /m)[0]?.split('\n') ?? [];
+  return lines.filter((line) => line.startsWith('|')).slice(2);
+}
