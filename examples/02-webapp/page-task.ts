@@ -48,7 +48,7 @@ export function webAppController(kit: ControllerKit): Controller {
   const build = webAppControllerWith((caches) => [page, ...standardTasks(caches), word]);
   return (
     build(kit, { name: 'webapp', selection: {}, concurrency: 2 })
-      // A page that somebody deletes or changes is made anew.
+      // A page that is deleted or changed by someone else is created again.
       .owns(configMaps, WEB_APPS)
   );
 }
@@ -57,7 +57,7 @@ function pageName({ metadata }: DeepReadonly<WebApp>): string {
   return `${metadata.name}-page`;
 }
 
-/** Hooks run on every change, so each must find out whether there is anything to do: here, there is not. */
+/** Hooks run on every change, so each must check whether it has work to do. */
 const word: Task = {
   name: 'word',
   postCreate: async ({ webapp, log }) => {

@@ -3,19 +3,19 @@ import { Controller, done, keyOf, objectKey, PODS, splitKey } from 'crd-controll
 import type { ControllerKit, Lister, ObjectKey, Pod } from 'crd-controller';
 
 export interface PodControllerOptions {
-  /** File of the Pods that there were: what is deleted while nobody looks is told of at the start. */
+  /** File with the names of known Pods, to report Pods that were deleted while the program was stopped. */
   readonly stateFile: string;
   /** @default all namespaces */
   readonly namespaces?: readonly string[];
   readonly print: (line: string) => void;
 }
 
-/** How often what there is goes into the file, in milliseconds. */
+/** How often the file is written, in milliseconds. */
 const SAVE_PERIOD_MS = 1000;
 
 /**
- * Tells of every Pod that comes, changes or goes. A key that fails is tried again five times, and
- * then dropped, with a line in the log that says so.
+ * Prints every addition, change and deletion of a Pod. A key that fails is retried five times and then
+ * dropped, with a line in the log.
  */
 export function podController(kit: ControllerKit, options: PodControllerOptions): Controller {
   const { stateFile, namespaces = [], print } = options;
@@ -35,9 +35,9 @@ export function podController(kit: ControllerKit, options: PodControllerOptions)
   })
     .for(pods)
     .fedBy(async (queue, signal) => {
-      // By now the cache has synced: what it does not have is gone.
+      // The cache has synced: a key that it does not contain belongs to a deleted Pod.
       for (const key of await readState(stateFile)) {
-        if (!pods.lister.get(key)) queue.add(key, { cause: 'remembered' });
+        if (!pods.lister.get(key)) queue.add(key, { cause: 'stored at the last stop' });
       }
       let saved = '';
       const save = async () => {
@@ -66,14 +66,14 @@ async function readState(file: string): Promise<ObjectKey[]> {
     throw error;
   }
   const keys: unknown = JSON.parse(text);
-  if (!Array.isArray(keys)) throw new TypeError(`${file} is no list of Pods: delete it`);
+  if (!Array.isArray(keys)) throw new TypeError(`${file} is not a list of Pods: delete it`);
   return keys.map((key) => {
     const { namespace, name } = splitKey(String(key));
     return objectKey(namespace, name);
   });
 }
 
-/** In one step, so that whoever is stopped in the middle leaves a whole file. */
+/** Writes atomically, so that a process that is killed leaves a complete file. */
 async function writeState(file: string, state: string): Promise<void> {
   await writeFile(`${file}.next`, `${state}\n`);
   await rename(`${file}.next`, file);

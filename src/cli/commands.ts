@@ -23,7 +23,7 @@ import { manifest } from './package.ts';
 export const COMMANDS: readonly [Command, ...Command[]] = [
   command({
     name: 'run',
-    summary: 'Run the controllers against a cluster; the command may be left out',
+    summary: 'Run the controllers against a cluster (default command)',
     description: 'Run the controllers against a cluster until SIGTERM or SIGINT.',
     options: RUN_OPTIONS,
     examples: [
@@ -43,7 +43,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
   }),
   command({
     name: 'demo',
-    summary: 'Show the controllers at work, with nothing installed',
+    summary: 'Run a demo of all controllers, without a cluster',
     description:
       'Start an API server in this process, run the controllers against it, and show what each of them does. Checks what it shows; exits with 0 if all of it is so.',
     options: DEMO_OPTIONS,
@@ -59,7 +59,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
   }),
   command({
     name: 'serve',
-    summary: 'Serve a Kubernetes API in this process, for kubectl and for tests',
+    summary: 'Serve the embedded Kubernetes API, for kubectl and for tests',
     description:
       'Serve a Kubernetes API over HTTPS, with garbage collection and a kubelet that pretends to run Pods, until SIGTERM or SIGINT.',
     options: SERVE_OPTIONS,
@@ -71,7 +71,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
   }),
   command({
     name: 'apply',
-    summary: 'Create and change objects of any kind as files say',
+    summary: 'Create and update objects of any kind from files',
     description:
       'Apply the manifests in files, folders and URLs to a cluster, by server-side apply: Namespaces and CustomResourceDefinitions first, then all others in their order. Nothing is sent unless everything can be read.',
     options: APPLY_OPTIONS,
@@ -86,7 +86,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
   }),
   command({
     name: 'check',
-    summary: 'Look whether the controllers could work; say what is missing',
+    summary: 'Check permissions, CRDs and clocks before a run',
     description:
       'Look at all that the controllers need of a cluster: that its API server answers, and in time; its version; the clocks; the CustomResourceDefinitions; every right; and who holds the Lease. Takes the flags of run, environment and configuration file included. Changes nothing; exits with 1 if anything failed.',
     options: CHECK_OPTIONS,
@@ -104,7 +104,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
   }),
   command({
     name: 'top',
-    summary: 'Watch a running daemon: queues, keys, informers, the leader',
+    summary: 'Show a running daemon live: queues, keys, informers, leader',
     description:
       'Show what a daemon on this machine does, live: its queues and workers, its informers, the keys that run most often and the runs that took longest, with why; who leads; event loop and memory. It must have been given --debug-bind-address. Where standard output is no terminal it prints that once.',
     options: TOP_OPTIONS,
@@ -119,7 +119,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
   }),
   command({
     name: 'manifests',
-    summary: 'Print what an installation in a cluster consists of',
+    summary: 'Print the manifests of an installation',
     description:
       'Print the manifests that fit this build, as YAML: namespace, CustomResourceDefinitions, rights, and the Deployment of two replicas.',
     options: MANIFESTS_OPTIONS,
@@ -138,7 +138,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
   }),
   command({
     name: 'generate',
-    summary: 'Turn CustomResourceDefinitions into TypeScript',
+    summary: 'Generate TypeScript from CustomResourceDefinitions',
     description:
       'Write one TypeScript module for each kind and served version in the files (folders: their .yaml, .yml and .json files): its types, and the descriptor by which informers, listers and clients of it are typed.',
     operands: 'CRD.yaml...',
@@ -155,7 +155,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
   }),
   command({
     name: 'init',
-    summary: 'Begin a controller of your own',
+    summary: 'Create a project for a controller of your own',
     description:
       'Write a project for a controller of a new kind: its CRD and types, the controller, a sample, a test in virtual time, and a cluster in the process to try it on.',
     operands: 'KIND',
@@ -168,7 +168,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
   }),
   command({
     name: 'completion',
-    summary: 'Print what a shell needs to complete commands, flags and values',
+    summary: 'Print the completion script of a shell',
     description:
       'Print a script by which bash, zsh or fish completes commands, flags, and the values of flags. What to do with it is in its first lines.',
     operands: 'bash|zsh|fish',

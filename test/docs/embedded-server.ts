@@ -15,7 +15,7 @@ await client.create(PODS, {
 });
 await clock.advance(60_000);
 const pod = await client.get(PODS, { namespace: 'default', name: 'web' });
-console.log(pod.status?.phase); // Running: scheduled and started, a minute later, in no time
+console.log(pod.status?.phase); // Running: a minute of virtual time has passed
 
 stop.abort();
 await clock.advance(1000);

@@ -2,13 +2,13 @@ import { connectCluster, InformerSet, loadClusterConfig, NODES, PODS } from 'crd
 
 const connection = connectCluster(await loadClusterConfig());
 const informers = new InformerSet(connection.client, {
-  // Of every informer of the set; pages and resourceVersions stay the machinery's.
+  // Applies to every informer of the set. The reflector controls paging and resourceVersion.
   tweakListOptions: (options, { plural }) =>
     plural === 'pods' ? { ...options, fieldSelector: 'status.phase!=Succeeded' } : options,
 });
 
-// A list and a watch in each namespace, for those who have Roles there and no ClusterRole. To
-// handlers, listers and indexes it is one informer; `within('a')` tells how far one has come.
+// One list and one watch in each namespace, for programs with Roles and no ClusterRole.
+// Handlers, listers and indexes see one informer.
 const pods = informers.for(PODS, {
   namespaces: ['a', 'b'],
   labelSelector: 'app=web',
@@ -25,14 +25,14 @@ const nodes = informers.for(NODES, { metadataOnly: true });
 
 const seat = pods.addHandler(
   { onAdd: ({ metadata }) => console.log(metadata.name, 'runs'), onDelete: () => {} },
-  // It hears of a Pod when it begins to run, and when it ceases to; until `seat.remove()`.
+  // Pods that start or stop running are added or deleted, until `seat.remove()`.
   { filter: ({ status }) => status?.phase === 'Running', resyncPeriodMs: 600_000 },
 );
 
 const stop = AbortSignal.timeout(60_000);
 const running = informers.run(stop);
 await informers.synced; // The caches are filled,
-await seat.synced; // and the handler has heard of all that there was.
+await seat.synced; // and the handler was called for every cached object.
 console.log(nodes.lister.size, pods.lister.byIndex('node', 'node-1').length);
 await running;
 await connection.close();

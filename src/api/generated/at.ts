@@ -9,13 +9,13 @@ import type { Resource } from '../resource.ts';
  * example-at-pod. The Pod stays, for its log, until the At is deleted.
  */
 export interface At extends KubernetesObject {
-  /** What is wanted. */
+  /** Desired state. */
   spec: AtSpec;
-  /** What the controller has seen. Written by the controller alone. */
+  /** Observed state, written by the controller. */
   status?: AtStatus;
 }
 
-/** What is wanted. */
+/** Desired state. */
 export interface AtSpec {
   /**
    * When to run: an instant in the form of RFC 3339, such as 2026-11-21T10:12:00Z. One that is past
@@ -29,18 +29,18 @@ export interface AtSpec {
   command: string;
 }
 
-/** What the controller has seen. Written by the controller alone. */
+/** Observed state, written by the controller. */
 export interface AtStatus {
   /** The metadata.generation that this status was computed from. */
   observedGeneration?: number;
-  /** PENDING until the time has come, RUNNING while the command runs, DONE for ever after. */
+  /** PENDING until the time has come, RUNNING while the command runs, DONE indefinitely after. */
   phase?: 'PENDING' | 'RUNNING' | 'DONE';
   /** metadata.uid of the one Pod that runs the command. No other is ever created for this At. */
   podUID?: string;
   /**
-   * Succeeded says whether the command has run and ended well. Ready is true once it has;
-   * Reconciling and Stalled appear only while they hold: the At waits for its time or its command,
-   * or cannot go on without somebody's help.
+   * Succeeded is True if the command has run and succeeded; then Ready is True. Reconciling and
+   * Stalled are present only while they apply: the At waits for its time or its command, or the
+   * controller needs a change to continue.
    */
   conditions?: Condition[];
 }

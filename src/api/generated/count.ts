@@ -10,13 +10,13 @@ import type { Resource } from '../resource.ts';
  * value and of a host name.
  */
 export interface Count extends KubernetesObject {
-  /** What is wanted. */
+  /** Desired state. */
   spec: CountSpec;
-  /** What the controller has seen. Written by the controller alone. */
+  /** Observed state, written by the controller. */
   status?: CountStatus;
 }
 
-/** What is wanted. */
+/** Desired state. */
 export interface CountSpec {
   /**
    * What to run: the application, which is also the image of the Pods, such as nginx or
@@ -31,23 +31,23 @@ export interface CountSpec {
   count: number;
 }
 
-/** What the controller has seen. Written by the controller alone. */
+/** Observed state, written by the controller. */
 export interface CountStatus {
   /** The metadata.generation that this status was computed from. */
   observedGeneration?: number;
   /** True while exactly spec.count Pods of this Count exist and are ready. */
   healthy?: boolean;
-  /** Pods of this Count that exist and are not finished or going away. */
+  /** Pods of this Count that exist and are neither finished nor being deleted. */
   replicas?: number;
-  /** Those of the replicas that are ready. */
+  /** Number of ready replicas. */
   readyReplicas?: number;
   /**
    * Label selector of the Pods, in its string form. The scale subresource hands it to autoscalers.
    */
   selector?: string;
   /**
-   * Ready says whether the Pods are as wanted. Reconciling and Stalled appear only while they hold:
-   * work is under way, or cannot go on without a change to the Count.
+   * Ready is True if the Pods match the spec. Reconciling and Stalled are present only while they
+   * apply: the controller is working, or needs a change to the Count.
    */
   conditions?: Condition[];
 }

@@ -4,15 +4,15 @@ import type { Condition } from '../conditions.ts';
 import type { KubernetesObject } from '../object.ts';
 import type { Resource } from '../resource.ts';
 
-/** Foo keeps a Deployment of nginx, under a name of your choice. */
+/** Foo runs an nginx Deployment with the given name. */
 export interface Foo extends KubernetesObject {
-  /** What is wanted. */
+  /** Desired state. */
   spec: FooSpec;
-  /** What the controller has seen. Written by the controller alone. */
+  /** Observed state, written by the controller. */
   status?: FooStatus;
 }
 
-/** What is wanted. */
+/** Desired state. */
 export interface FooSpec {
   /**
    * Name of the Deployment, a DNS subdomain with room for the suffix of its ReplicaSets. Changing
@@ -20,13 +20,13 @@ export interface FooSpec {
    */
   deploymentName: string;
   /**
-   * How many replicas the Deployment has, 1 to 10.
+   * Number of replicas of the Deployment, 1 to 10.
    * @default 1
    */
   replicas: number;
 }
 
-/** What the controller has seen. Written by the controller alone. */
+/** Observed state, written by the controller. */
 export interface FooStatus {
   /** The metadata.generation that this status was computed from. */
   observedGeneration?: number;
@@ -37,8 +37,8 @@ export interface FooStatus {
    */
   selector?: string;
   /**
-   * Ready says whether all replicas are available. Reconciling and Stalled appear only while they
-   * hold: work is under way, or cannot go on without a change to the Foo.
+   * Ready is True if all replicas are available. Reconciling and Stalled are present only while
+   * they apply: the controller is working, or needs a change to the Foo.
    */
   conditions?: Condition[];
 }

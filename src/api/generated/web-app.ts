@@ -8,58 +8,58 @@ import type { Resource } from '../resource.ts';
  * and taken down in reverse order when the WebApp is deleted.
  */
 export interface WebApp extends KubernetesObject {
-  /** What is wanted. */
+  /** Desired state. */
   spec: WebAppSpec;
-  /** What the controller has seen. Written by the controller alone. */
+  /** Observed state, written by the controller. */
   status?: WebAppStatus;
 }
 
-/** What is wanted. */
+/** Desired state. */
 export interface WebAppSpec {
   /**
    * Version of the application. It is a label of the Pods, and the tag of the nginx image that they
    * run unless image says otherwise.
    */
   version: string;
-  /** How many replicas run, 0 to 1000. */
+  /** Number of replicas, 0 to 1000. */
   replicas: number;
-  /** Image of the Pods, taken as it is. Without it they run nginx, of the given version. */
+  /** Image of the Pods. Defaults to nginx with the given version. */
   image?: string;
 }
 
-/** What the controller has seen. Written by the controller alone. */
+/** Observed state, written by the controller. */
 export interface WebAppStatus {
   /** The metadata.generation that this status was computed from. */
   observedGeneration?: number;
-  /** Replicas that there are. */
+  /** Number of replicas. */
   replicas?: number;
-  /** Those of the replicas that are available. */
+  /** Number of available replicas. */
   availableReplicas?: number;
   /**
    * Label selector of the Pods, in its string form. The scale subresource hands it to autoscalers.
    */
   selector?: string;
   /**
-   * Ready says whether all tasks are done. Reconciling and Stalled appear only while they hold:
-   * work is under way, or cannot go on without a change to the WebApp. Each task has a condition of
-   * its own, such as DeploymentDone.
+   * Ready is True if all tasks are done. Reconciling and Stalled are present only while they apply:
+   * the controller is working, or needs a change to the WebApp. Each task has a condition of its
+   * own, such as DeploymentDone.
    */
   conditions?: WebAppStatusCondition[];
 }
 
-/** One aspect of the state of the WebApp. */
+/** A condition of the WebApp. */
 export interface WebAppStatusCondition {
   /** The aspect: Ready, Reconciling, Stalled, or a task. */
   type: string;
-  /** Whether it holds. Unknown if it could not be told. */
+  /** True, False or Unknown. */
   status: 'True' | 'False' | 'Unknown';
   /** The metadata.generation that the condition was computed from. */
   observedGeneration?: number;
-  /** When the status last changed from one value to another. */
+  /** Time of the last change of the status. */
   lastTransitionTime: string;
-  /** Why, as one word for programs. */
+  /** Machine-readable reason in CamelCase. */
   reason: string;
-  /** Why, as a sentence for people. */
+  /** Human-readable message. */
   message: string;
   /** Where the WebApp is: Progressing, Available, Failed or Deleting. */
   phase?: string;

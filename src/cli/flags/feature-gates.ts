@@ -16,7 +16,7 @@ const FEATURE_GATES = {
   WatchListClient: {
     stage: 'BETA',
     default: true,
-    help: 'caches are filled by a watch where the server can do that, and not by lists',
+    help: 'fill caches by a watch instead of lists, if the server supports it',
   },
 } as const satisfies Record<string, FeatureGate>;
 
@@ -37,7 +37,7 @@ export function featureGatesOption(
   });
   return {
     ...about,
-    help: `Features to switch on and off, as in Name=true. ${gates.join('; ')}`,
+    help: `Feature gates, as in Name=true. ${gates.join('; ')}`,
     default: '',
     type: 'switches',
     parse: parseFeatureGates,

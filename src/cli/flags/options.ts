@@ -31,29 +31,29 @@ export const COMMON_OPTIONS = {
   }),
   v: integerOption({
     group: 'Logging',
-    help: 'Verbosity: 0 starts, stops and failures; 2 changes to objects; 4 decisions; 6 requests to the API server',
+    help: 'Log verbosity: 0 start, stop and failures; 2 changes of objects; 4 each sync; 6 requests to the API server',
     default: 0,
     min: 0,
   }),
   vmodule: vmoduleOption({
     group: 'Logging',
-    help: 'Verbosity of single source files, as in reflector=6,work-*=4 (text format only)',
+    help: 'Verbosity by source file, as in reflector=6,work-*=4 (text format only)',
     default: '',
   }),
   'logging-format': choiceOption({
     group: 'Logging',
-    help: 'Form of log lines: "text" as klog writes them, or "json"',
+    help: 'Log format: "text" (klog) or "json"',
     default: 'text',
     choices: ['text', 'json'],
   }),
   'log-json-split-stream': booleanOption({
     group: 'Logging',
-    help: 'With --logging-format=json: errors to standard error, all else to standard output',
+    help: 'With --logging-format=json, write errors to standard error and everything else to standard output',
     default: false,
   }),
   'skip-headers': booleanOption({
     group: 'Logging',
-    help: 'Leave time, process id and source line out of log lines',
+    help: 'Omit time, process ID and source line from log lines',
     default: false,
     hidden: true,
   }),
@@ -69,7 +69,7 @@ export const COMMON_OPTIONS = {
 export const CLUSTER_OPTIONS = {
   kubeconfig: textOption({
     group: 'Cluster access',
-    help: 'Path to a kubeconfig file. Without it: the files in $KUBECONFIG, the service account of the Pod, ~/.kube/config',
+    help: 'Path to a kubeconfig file. Default: the files in $KUBECONFIG, the service account of the Pod, ~/.kube/config',
     default: '',
     completion: 'file',
   }),
@@ -80,13 +80,13 @@ export const CLUSTER_OPTIONS = {
   }),
   master: textOption({
     group: 'Cluster access',
-    help: 'URL of the API server, instead of the one in the kubeconfig',
+    help: 'URL of the API server; overrides the kubeconfig',
     default: '',
   }),
   as: textOption({ group: 'Cluster access', help: 'User to impersonate', default: '' }),
   'as-group': listOption({
     group: 'Cluster access',
-    help: 'Groups to impersonate; needs --as',
+    help: 'Groups to impersonate; requires --as',
     default: '',
   }),
 } as const;
