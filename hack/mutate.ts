@@ -1,57 +1,65 @@
 /**
- * The mutation check: plants one small fault at a time, out of hack/mutants/, and runs the tests of
- * its folder. A fault that no test notices is a promise that no test holds.
+ * The mutation check: plants one small fault at a time and runs the tests that import the changed
+ * file. A fault that no test notices shows a promise that no test proves.
  *
- *   node hack/mutate.ts [FOLDER…]    cache, workqueue, record, leaderelection; all unless told otherwise
+ *   node hack/mutate.ts [OPTION…] [FOLDER | FILE]…     below src/; all folders with a list by default
  *
- * It works on copies of the tree in a temporary folder, two faults at a time, and takes some
- * minutes: a check for the desk, not for CI. It ends with 1 if a fault survived, and with 2 if it
- * could not do its work: a piece of code to change is not there exactly once, a changed file does not
- * compile, or the tests fail as it is.
+ *   (no option)      plants the faults on the lists in hack/mutants/planted/
+ *   --list           plants nothing; prints the faults on the lists that have no place any more
+ *   --sample N       plants N other faults for each argument, spread evenly over its code
+ *   --seed S         takes another sample
+ *   --save           adds the faults of a sample that were killed to the lists; with --list, corrects
+ *                    the symbols and files of faults whose code was renamed or moved
+ *   --unit           runs unit tests only, without simulations and stories
+ *
+ * It works on copies of the tree in a temporary folder, two faults at a time. It ends with 1 if a
+ * fault survived or has no place, and with 2 if it could not do its work: a listed fault does not
+ * compile, or the tests fail without a fault.
  */
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { cp, glob, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
-import { promisify } from 'node:util';
-import type { Mutant } from './mutants/mutant.ts';
-import { placesOf } from './mutants/mutant.ts';
-import { MUTANTS } from './mutants/mutants.ts';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Entry, Fault } from './mutants/faults.ts';
+import {
+  faultsIn,
+  filesOf,
+  folderOf,
+  listedFolders,
+  listOf,
+  locate,
+  printList,
+  readList,
+  titleOf,
+} from './mutants/faults.ts';
+import { sampleOf } from './mutants/sample.ts';
+import { testsOf } from './mutants/tests-of.ts';
+import type { Verdict } from './mutants/trial.ts';
+import { CannotCheck, complaints, copyTree, Trial } from './mutants/trial.ts';
 
-const ROOT = join(import.meta.dirname, '..');
-/** What the tests of a folder need of the tree. */
-const COPIED = ['src', 'test', 'crds', 'package.json', 'tsconfig.json'];
-/** Mutants at once, each with a copy of the tree and one process. */
+/** Faults at once, each with a copy of the tree and one process. */
 const LANES = 2;
-/** A run may take so many times what it takes without a fault, and the least it may take. */
-const PATIENCE = 10;
-const LEAST_TIMEOUT_MS = 20_000;
+/** Of a sample so many times as many faults are compiled, since the compiler refuses most of them. */
+const OVERSAMPLE = 4;
 
-interface Fault {
-  readonly mutant: Mutant;
-  readonly folder: string;
-  /** The file from the root of the tree. */
-  readonly path: string;
-}
-
-/** How the tests took a fault. */
-type Verdict =
-  | { readonly kind: 'killed'; readonly by: string }
-  | { readonly kind: 'survived' }
-  | { readonly kind: 'broken'; readonly output: string };
-
-/** Something is wrong with the check itself. */
-class CannotCheck extends Error {}
-
-const folders = process.argv.slice(2).map((argument) => basename(argument));
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    list: { type: 'boolean', default: false },
+    sample: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    save: { type: 'boolean', default: false },
+    unit: { type: 'boolean', default: false },
+  },
+});
+const wanted = positionals.map((argument) => argument.replace(/^(?:\.\/)?src\/|\/$/g, ''));
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => stop.abort(new CannotCheck(`stopped by ${signal}`)));
 }
 const scratch = await mkdtemp(join(tmpdir(), 'mutate-'));
 try {
-  process.exitCode = (await check(faultsOf(folders))) ? 0 : 1;
+  process.exitCode = (await main()) ? 0 : 1;
 } catch (error) {
   console.error('mutate:', error instanceof CannotCheck ? error.message : error);
   process.exitCode = 2;
@@ -59,196 +67,122 @@ try {
   await rm(scratch, { recursive: true, force: true });
 }
 
-function faultsOf(names: readonly string[]): Fault[] {
-  const wanted = names.length > 0 ? names : Object.keys(MUTANTS);
-  return wanted.flatMap((folder) => {
-    const mutants = MUTANTS[folder];
-    if (!mutants) {
-      throw new CannotCheck(`no mutants for ${folder}; there are ${Object.keys(MUTANTS).join()}`);
-    }
-    return mutants.map((mutant) => ({ mutant, folder, path: `src/${folder}/${mutant.file}` }));
-  });
+/** @returns false if a fault survived or has no place */
+async function main(): Promise<boolean> {
+  if (options.sample !== undefined) return await plantSample(Number(options.sample));
+  const { faults, lost } = locateListed();
+  for (const entry of lost) console.log(`LOST      ${titleOf(entry)}`);
+  if (!options.list) return (await plant(faults)).survivors.length + lost.length === 0;
+  if (options.save) for (const folder of foldersOf(faults)) await save(folder, faults);
+  console.log(`${faults.length} faults have a place, ${lost.length} have none`);
+  return lost.length === 0;
 }
 
-/** @returns true if nothing survived but what is known to change nothing */
-async function check(faults: readonly Fault[]): Promise<boolean> {
-  const lanes = await Promise.all(Array.from({ length: LANES }, (_, lane) => copyTree(lane)));
-  const [first] = lanes;
-  if (first === undefined) throw new CannotCheck('there is no lane');
-  await requireCompiling(first, faults);
-  const timeouts = await timeoutsOf(first, faults);
+function isWanted(file: string): boolean {
+  return wanted.length === 0 || wanted.some((part) => file === part || file.startsWith(`${part}/`));
+}
+
+function locateListed(): { readonly faults: Fault[]; readonly lost: Entry[] } {
+  const entries = listedFolders()
+    .flatMap((folder) => readList(folder))
+    .filter(({ file }) => isWanted(file));
+  const faults = entries.map((entry) => locate(entry));
+  return {
+    faults: faults.filter((fault) => fault !== undefined),
+    lost: entries.filter((_, at) => faults[at] === undefined),
+  };
+}
+
+function foldersOf(entries: readonly Entry[]): string[] {
+  return [...new Set(entries.map(folderOf))];
+}
+
+/** Writes the list of a folder again, with these entries and those of other files. */
+async function save(folder: string, entries: readonly Entry[]): Promise<void> {
+  const others = listedFolders().includes(folder) ? readList(folder) : [];
+  const names = new Set(entries.map(titleOf));
+  const all = options.list
+    ? [...entries, ...others.filter(({ file }) => !isWanted(file))]
+    : [...others.filter((entry) => !names.has(titleOf(entry))), ...entries];
+  await writeFile(listOf(folder), printList(all.filter((entry) => folderOf(entry) === folder)));
+}
+
+async function plantSample(size: number): Promise<boolean> {
+  const listed = new Set(locateListed().faults.map((fault) => titleOf(fault)));
+  const tree = join(scratch, 'compiler');
+  await copyTree(tree);
+  const candidates = wanted.map((part) =>
+    sampleOf(
+      filesOf([part.split('/')[0] ?? ''])
+        .filter((file) => file === part || file.startsWith(`${part}/`))
+        .flatMap((file) => faultsIn(file))
+        .filter((fault) => !listed.has(titleOf(fault))),
+      size * OVERSAMPLE,
+      options.seed,
+    ),
+  );
+  const refused = await complaints(tree, candidates.flat(), stop.signal);
+  const faults = candidates.flatMap((some) =>
+    sampleOf(
+      some.filter((fault) => !refused.has(fault)),
+      size,
+      options.seed,
+    ),
+  );
+  const { survivors, killed } = await plant(faults);
+  if (options.save) for (const folder of foldersOf(killed)) await save(folder, killed);
+  return survivors.length === 0;
+}
+
+interface Outcome {
+  readonly killed: readonly Fault[];
+  readonly survivors: readonly Fault[];
+}
+
+async function plant(faults: readonly Fault[]): Promise<Outcome> {
+  const trees = Array.from({ length: LANES }, (_, lane) => join(scratch, String(lane)));
+  await Promise.all(trees.map((tree) => copyTree(tree)));
+  const refused = await complaints(trees[0] ?? '', faults, stop.signal);
+  if (refused.size > 0) {
+    const lines = Array.from(refused, ([fault, text]) => `${titleOf(fault)}: ${text}`);
+    throw new CannotCheck(`The compiler refuses faults:\n${lines.join('\n')}`);
+  }
+  const trial = new Trial(stop.signal);
   const startedMs = performance.now();
   const pending = [...faults];
+  const killed: Fault[] = [];
   const survivors: Fault[] = [];
-  let killed = 0;
   const work = async (tree: string) => {
     for (let fault = pending.shift(); fault; fault = pending.shift()) {
-      const verdict = await verdictOn(fault, tree, timeouts.get(fault.folder) ?? 0);
+      const groups = testsOf(fault.file).slice(0, options.unit ? 1 : undefined);
+      const verdict = await trial.verdictOn(fault, tree, groups);
       report(fault, verdict);
-      if (verdict.kind === 'killed') killed++;
-      else if (fault.mutant.equivalent === undefined) survivors.push(fault);
+      if (verdict.kind === 'killed') killed.push(fault);
+      else if (fault.harmless === undefined) survivors.push(fault);
     }
   };
   const giveUp = (error: unknown) => stop.abort(error);
   // All of them end before their trees are removed.
-  await Promise.all(lanes.map((tree) => work(tree).catch(giveUp)));
+  await Promise.all(trees.map((tree) => work(tree).catch(giveUp)));
   stop.signal.throwIfAborted();
   const seconds = Math.round((performance.now() - startedMs) / 1000);
-  const harmless = faults.length - killed - survivors.length;
+  const harmless = faults.length - killed.length - survivors.length;
   console.log(
-    `\n${killed} of ${faults.length} faults killed, ${harmless} without effect, ` +
+    `\n${killed.length} of ${faults.length} faults killed, ${harmless} explained, ` +
       `${survivors.length} survived (${seconds} s)`,
   );
-  return survivors.length === 0;
+  return { killed, survivors };
 }
 
-async function copyTree(lane: number): Promise<string> {
-  const tree = join(scratch, String(lane));
-  const keep = (source: string) => basename(source) !== 'node_modules';
-  for (const entry of COPIED) {
-    await cp(join(ROOT, entry), join(tree, entry), { recursive: true, filter: keep });
-  }
-  await symlink(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
-  return tree;
-}
-
-/**
- * Puts every mutant beside its file and compiles them all at once: what the compiler refuses reaches
- * nobody, and that a test fails on it says nothing about the test. A copy without a fault is compiled
- * too: what the compiler says of that is not the fault's doing.
- */
-async function requireCompiling(tree: string, faults: readonly Fault[]): Promise<void> {
-  const complaints: string[] = [];
-  const written: string[] = [];
-  const write = async (path: string, name: string, text: string) => {
-    const beside = join(tree, path.replace(/\.ts$/, `.mutant-${name}.ts`));
-    await writeFile(beside, text);
-    written.push(beside);
-  };
-  for (const [number, fault] of faults.entries()) {
-    const source = await readFile(join(tree, fault.path), 'utf8');
-    await write(fault.path, 'none', source);
-    try {
-      await write(fault.path, String(number), mutated(fault, source));
-    } catch (error) {
-      complaints.push(error instanceof Error ? error.message : String(error));
-    }
-  }
-  if (complaints.length > 0) throw new CannotCheck(complaints.join('\n'));
-  const messages = (await compile(tree)).matchAll(/^(.*)\.mutant-(\w+)\.ts\S*: error (.*)$/gm);
-  const found = Array.from(messages, ([, path, name, message]) => ({
-    name,
-    what: `${path}: ${message}`,
-  }));
-  const innocent = new Set(found.filter(({ name }) => name === 'none').map(({ what }) => what));
-  for (const { name, what } of found) {
-    if (!innocent.has(what)) complaints.push(`"${faults[Number(name)]?.mutant.fault}": ${what}`);
-  }
-  if (complaints.length > 0) throw new CannotCheck(complaints.join('\n'));
-  await Promise.all([...new Set(written)].map((path) => rm(path)));
-}
-
-/** What the compiler has to say. */
-async function compile(tree: string): Promise<string> {
-  const compiler = join(ROOT, 'node_modules/.bin/tsc');
-  const lenient = ['--noUnusedLocals', 'false', '--noUnusedParameters', 'false'];
-  try {
-    const options = { cwd: tree, signal: stop.signal };
-    return (await promisify(execFile)(compiler, ['--noEmit', ...lenient], options)).stdout;
-  } catch (error) {
-    stop.signal.throwIfAborted();
-    const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : '';
-    if (output === '') throw error;
-    return output;
-  }
-}
-
-/** @throws {CannotCheck} if the piece is not there exactly once */
-function mutated({ path, mutant }: Fault, source: string): string {
-  const { fault, find, put } = mutant;
-  const places = placesOf(mutant, source);
-  if (places !== 1) {
-    throw new CannotCheck(
-      `${path} has ${places} times what "${fault}" changes: ${JSON.stringify(find)}`,
-    );
-  }
-  return source.split(find).join(put);
-}
-
-/** How long the tests of each folder may take; they pass as they are. */
-async function timeoutsOf(
-  tree: string,
-  faults: readonly Fault[],
-): Promise<ReadonlyMap<string, number>> {
-  const timeouts = new Map<string, number>();
-  for (const folder of new Set(faults.map(({ folder }) => folder))) {
-    const startedMs = performance.now();
-    const verdict = await runTests(tree, folder, 600_000);
-    if (verdict.kind !== 'survived') {
-      const why = verdict.kind === 'killed' ? verdict.by : verdict.output;
-      throw new CannotCheck(`the tests of ${folder} fail as they are: ${why}`);
-    }
-    const tookMs = performance.now() - startedMs;
-    timeouts.set(folder, Math.max(LEAST_TIMEOUT_MS, PATIENCE * tookMs));
-  }
-  return timeouts;
-}
-
-async function verdictOn(fault: Fault, tree: string, timeoutMs: number): Promise<Verdict> {
-  const path = join(tree, fault.path);
-  const source = await readFile(path, 'utf8');
-  await writeFile(path, mutated(fault, source));
-  try {
-    const verdict = await runTests(tree, fault.folder, timeoutMs);
-    if (verdict.kind === 'broken') {
-      throw new CannotCheck(`the tests of "${fault.mutant.fault}" did not run:\n${verdict.output}`);
-    }
-    return verdict;
-  } finally {
-    await writeFile(path, source);
-  }
-}
-
-/** Runs the tests in one process, until the first one fails. */
-async function runTests(tree: string, folder: string, timeoutMs: number): Promise<Verdict> {
-  const files: string[] = [];
-  for await (const file of glob(`test/unit/${folder}/**/*.test.ts`, { cwd: tree }))
-    files.push(file);
-  const flags = ['--test', '--test-isolation=none', '--test-reporter=tap'];
-  const child = spawn(process.execPath, [...flags, ...files.toSorted()], {
-    cwd: tree,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  let verdict: Verdict | undefined;
-  const end = (by: Verdict) => {
-    verdict ??= by;
-    child.kill('SIGKILL');
-  };
-  const onStop = () => child.kill('SIGKILL');
-  stop.signal.addEventListener('abort', onStop, { once: true });
-  const timer = setTimeout(() => end({ kind: 'killed', by: 'a run without an end' }), timeoutMs);
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      output += chunk;
-      const failed = /^ *not ok \d+ - (.*)$/m.exec(output)?.[1];
-      if (failed !== undefined) end({ kind: 'killed', by: failed });
-    });
-  }
-  const [code] = (await once(child, 'close')) as [number | null];
-  clearTimeout(timer);
-  stop.signal.removeEventListener('abort', onStop);
-  stop.signal.throwIfAborted();
-  if (verdict) return verdict;
-  if (!/^# tests [1-9]/m.test(output)) return { kind: 'broken', output };
-  return code === 0
-    ? { kind: 'survived' }
-    : { kind: 'killed', by: `the process ended with ${code}` };
-}
-
-function report({ path, mutant: { fault, equivalent } }: Fault, verdict: Verdict): void {
-  const what = `${path}: ${fault}`;
+function report(fault: Fault, verdict: Verdict): void {
+  const { file, line, old, change, harmless } = fault;
+  const what = `${titleOf(fault)}\n          ${file}:${line}: ${brief(old)} → ${brief(change.put)}`;
   if (verdict.kind === 'killed') console.log(`killed    ${what}\n          by ${verdict.by}`);
-  else if (equivalent === undefined) console.log(`SURVIVED  ${what}`);
-  else console.log(`no effect ${what}\n          ${equivalent}`);
+  else if (harmless === undefined) console.log(`SURVIVED  ${what}`);
+  else console.log(`no effect ${what}\n          ${harmless}`);
+}
+
+function brief(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ');
+  return line.length > 120 ? `${line.slice(0, 117)}...` : line || '(nothing)';
 }

@@ -1,0 +1,64 @@
+/** Which tests can notice a fault in a file: those that import it, the nearest and cheapest first. */
+import { globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, normalize } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '../..');
+const IMPORT = /\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g;
+
+/** What each file of the tree imports, from the root of the tree. */
+const imports = new Map(
+  globSync('{src,test}/**/*.ts', { cwd: ROOT }).map((file) => {
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    const targets = Array.from(text.matchAll(IMPORT), ([, target = '']) =>
+      normalize(join(dirname(file), target)),
+    );
+    return [file, targets];
+  }),
+);
+
+/** How many imports away each file is that a file imports, directly or not. */
+function distancesFrom(file: string): ReadonlyMap<string, number> {
+  const distances = new Map([[file, 0]]);
+  for (const [current, distance] of distances) {
+    for (const target of imports.get(current) ?? []) {
+      if (!distances.has(target)) distances.set(target, distance + 1);
+    }
+  }
+  return distances;
+}
+
+const TESTS = globSync('test/{unit,simulation,stories}/**/*.test.ts', { cwd: ROOT }).map(
+  (file) => ({
+    file,
+    distances: distancesFrom(file),
+  }),
+);
+
+/**
+ * Groups of test files that reach a file below `src/`: unit tests of its folder and those that import
+ * it directly, then simulations, then stories. Within a group, the nearest first.
+ */
+export function testsOf(file: string): string[][] {
+  const source = `src/${file}`;
+  const folder = `test/unit/${file.split('/')[0]}/`;
+  const reaching = TESTS.flatMap((test) => {
+    const distance = test.distances.get(source);
+    return distance === undefined ? [] : [{ file: test.file, distance }];
+  });
+  const mirrors = (test: string) =>
+    basename(test).startsWith(basename(file, '.ts')) && test.includes(`/${dirname(file)}/`) ? 0 : 1;
+  const group = (isIn: (test: string, distance: number) => boolean) =>
+    reaching
+      .filter((test) => isIn(test.file, test.distance))
+      .sort((a, b) => mirrors(a.file) - mirrors(b.file) || a.distance - b.distance)
+      .map((test) => test.file);
+  return [
+    group((test, distance) => test.startsWith(folder) || isNear(test, distance)),
+    group((test) => test.startsWith('test/simulation/')),
+    group((test) => test.startsWith('test/stories/')),
+  ].filter((files) => files.length > 0);
+}
+
+function isNear(test: string, distance: number): boolean {
+  return test.startsWith('test/unit/') && distance <= 1;
+}
