@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import { collectDefaultMetrics, Gauge } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 
 /**
@@ -34,4 +34,19 @@ export function buildMetrics(registry: Registry, { version, revision = 'unknown'
     labelNames: ['version', 'revision', 'node_version'],
     registers: [registry],
   }).set({ version, revision, node_version: process.version }, 1);
+}
+
+/** Counts log lines that could not be written; `dropped` returns their number so far. Call it once for a registry. */
+export function logMetrics(registry: Registry, dropped: () => number): void {
+  let counted = 0;
+  const counter = new Counter({
+    name: 'crd_controller_log_lines_dropped_total',
+    help: 'Log lines that were dropped because they could not be written: the disk is full, or the reader is gone or too slow',
+    registers: [registry],
+    collect: () => {
+      const total = dropped();
+      counter.inc(total - counted);
+      counted = total;
+    },
+  });
 }

@@ -1,4 +1,5 @@
 import { goQuote } from './go-quote.ts';
+import { lineWriterOf } from './line-writer.ts';
 import type { LogFields, Logger } from './logger.ts';
 
 export interface TextLoggerOptions {
@@ -9,7 +10,7 @@ export interface TextLoggerOptions {
   readonly verbosity?: number;
   /**
    * Takes one line, without its line break.
-   * @default standard error
+   * @default standard error; lines that cannot be written there are dropped
    */
   readonly write?: (line: string) => void;
   /**
@@ -121,5 +122,5 @@ function cut(text: string): string {
 }
 
 function standardError(line: string): void {
-  process.stderr.write(`${line}\n`);
+  lineWriterOf(2).write(`${line}\n`);
 }

@@ -176,10 +176,10 @@ function daemonLog(
     { ...logging, verbosity: isQuiet ? -1 : logging.verbosity },
     {
       ...out,
-      write: (line, severity) => {
+      write: (line, severity, notice) => {
         const isExpected = scenes.some(({ complaint }) => complaint?.test(line));
         if (severity === 'error' && !isExpected) errors++;
-        if (!isQuiet || !isExpected) out.write(line, severity);
+        if (!isQuiet || !isExpected) out.write(line, severity, notice);
       },
     },
   );

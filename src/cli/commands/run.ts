@@ -4,7 +4,7 @@ import { connectCluster } from '../../client/cluster-connection.ts';
 import { dryRunClient } from '../../client/dry-run.ts';
 import { WriteFence } from '../../client/write-fence.ts';
 import { metricsOf } from '../../metrics/metrics.ts';
-import { buildMetrics } from '../../metrics/process-metrics.ts';
+import { buildMetrics, logMetrics } from '../../metrics/process-metrics.ts';
 import { createRegistry, expose } from '../../metrics/registry.ts';
 import { systemClock } from '../../util/clock.ts';
 import { Pass } from '../../manager/pass.ts';
@@ -14,6 +14,7 @@ import { daemon } from '../daemon.ts';
 import { servingCertificate } from '../serving/endpoints.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
 import { leaseNamespace, leaseTimeoutMs } from '../leadership.ts';
+import { droppedLogLines } from '../logs/logging.ts';
 import { manifest } from '../package.ts';
 import type { RunConfig } from '../run-config.ts';
 
@@ -36,6 +37,7 @@ export async function runController(
   const cluster = await loadCluster(config.cluster, { environment, log });
   const { version, gitHead } = manifest();
   buildMetrics(registry, { version, revision: gitHead });
+  logMetrics(registry, droppedLogLines);
   const { qps, burst, timeoutMs } = config.requests;
   const { leaderElection } = config;
   const fence = new WriteFence();

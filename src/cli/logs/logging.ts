@@ -1,12 +1,15 @@
 import { pino } from 'pino';
 import type { Clock } from '../../util/clock.ts';
-import { systemClock } from '../../util/clock.ts';
+import type { DropNotice } from '../../util/line-writer.ts';
+import { lineWriterOf, unrefClock } from '../../util/line-writer.ts';
 import type { Logger } from '../../util/logger.ts';
+import { callerOfCaller } from './caller.ts';
 import { KlogLogger } from './klog-logger.ts';
 import type { LogRecord } from './klog-text.ts';
 import { klogText, visibleJson } from './klog-text.ts';
 import type { LogLevel } from './log-level.ts';
 import { ChangeableLogLevel } from './log-level.ts';
+import type { LogValue } from './log-value.ts';
 import { preciseNow } from './precise-now.ts';
 import { RepeatedLines } from './repeated-lines.ts';
 import type { VModulePattern } from './vmodule.ts';
@@ -30,8 +33,11 @@ export interface LoggingOptions {
 
 /** Where lines go, and what else a line needs from the world. */
 export interface LoggingEnvironment {
-  /** Takes one line with its line break; it must be out when this returns. */
-  readonly write: (line: string, severity: LogRecord['severity']) => void;
+  /**
+   * Takes one line with its line break, and writes it before it returns if it can. It must not throw.
+   * `notice` formats the line that reports earlier lines that could not be written.
+   */
+  readonly write: (line: string, severity: LogRecord['severity'], notice: DropNotice) => void;
   /** Milliseconds since the Unix epoch, with microseconds behind the point. */
   readonly now: () => number;
   readonly pid: number;
@@ -63,8 +69,21 @@ export function createLogger(options: LoggingOptions, environment?: LoggingEnvir
 }
 
 function logging(options: LoggingOptions, environment: LoggingEnvironment = streams(options)) {
+  const format = options.format === 'json' ? jsonFormat() : textFormat(options, environment.pid);
+  const notice: DropNotice = ({ lines, reason }) =>
+    format({
+      severity: 'error',
+      message: 'Dropped log lines that could not be written',
+      fields: new Map<string, LogValue>([
+        ['err', reason],
+        ['lines', lines],
+      ]),
+      verbosity: 0,
+      caller: callerOfCaller(),
+      timeMs: environment.now(),
+    });
   const write = limited(
-    options.format === 'json' ? jsonWriter(environment) : textWriter(options, environment),
+    (record) => environment.write(format(record), record.severity, notice),
     environment,
   );
   const vmodule = options.format === 'json' ? [] : options.vmodule;
@@ -86,56 +105,43 @@ function limited(
   return (record) => lines.take(record);
 }
 
-/** Characters that wait for a reader who has gone; what comes after them is dropped. */
-const MOST_UNWRITTEN = 64 * 1024 * 1024;
-
 function streams({ format, splitStream = false }: LoggingOptions): LoggingEnvironment {
   const errors = standardError();
   if (!splitStream || format !== 'json') return errors;
-  const infos = destination(1);
+  const infos = lineWriterOf(1);
   return {
     ...errors,
-    write: (line, severity) =>
-      severity === 'info' ? infos.write(line) : errors.write(line, severity),
+    write: (line, severity, notice) =>
+      severity === 'info' ? infos.write(line, notice) : errors.write(line, severity, notice),
   };
 }
 
 /**
- * Standard error, written synchronously: what was logged before a crash or `process.exit` is there.
+ * Standard error, written synchronously: lines logged before a crash or `process.exit` are written.
  */
 export function standardError(): LoggingEnvironment {
-  const errors = destination(2);
+  const errors = lineWriterOf(2);
   return {
-    write: (line) => errors.write(line),
+    write: (line, _severity, notice) => errors.write(line, notice),
     now: preciseNow(),
     pid: process.pid,
-    clock: patientClock,
-    atEnd: (flush) => process.once('exit', flush),
+    clock: unrefClock,
+    atEnd: (flush) =>
+      process.once('exit', () => {
+        flush();
+        errors.flush();
+      }),
   };
 }
 
-function destination(fd: number): { write(line: string): unknown } {
-  const stream = pino.destination({ fd, sync: true, maxLength: MOST_UNWRITTEN });
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    // The reader of a pipe may go away (`| head`); that is no reason to stop reconciling.
-    if (error.code !== 'EPIPE') throw error;
-  });
-  return stream;
+/** Number of log lines of this process that could not be written and were dropped. */
+export function droppedLogLines(): number {
+  return lineWriterOf(1).dropped + lineWriterOf(2).dropped;
 }
 
-/** Nothing waits for what its timers do. */
-const patientClock: Pick<Clock, 'monotonic' | 'after'> = {
-  monotonic: () => systemClock.monotonic(),
-  after: (ms, callback) => {
-    const timer = setTimeout(callback, ms).unref();
-    return () => clearTimeout(timer);
-  },
-};
-
-function textWriter(options: LoggingOptions, { write, pid }: LoggingEnvironment) {
+function textFormat(options: LoggingOptions, pid: number): (record: LogRecord) => string {
   const { skipHeaders, addDirHeader } = options;
-  return (record: LogRecord) =>
-    write(klogText(record, { pid, skipHeaders, addDirHeader }), record.severity);
+  return (record) => klogText(record, { pid, skipHeaders, addDirHeader });
 }
 
 /** The members every line has; a field of such a name is shown with an underscore before it. */
@@ -145,9 +151,9 @@ const RESERVED: ReadonlySet<string> = new Set(['ts', 'caller', 'v', 'msg']);
  * One object a line, as kube-apiserver's `--logging-format=json` has it; but the time is in seconds, as
  * Kubernetes documents it, where its components write milliseconds, and no member comes twice.
  */
-function jsonWriter({ write }: LoggingEnvironment) {
+function jsonFormat(): (record: LogRecord) => string {
   let timeMs = 0;
-  let current: LogRecord['severity'] = 'info';
+  let formatted = '';
   const logger = pino(
     {
       base: null,
@@ -158,11 +164,10 @@ function jsonWriter({ write }: LoggingEnvironment) {
       timestamp: () => `"ts":${Math.floor(timeMs * 1000) / 1e6}`,
       formatters: { level: () => ({}) },
     },
-    { write: (line) => write(visibleJson(line), current) },
+    { write: (line) => (formatted = visibleJson(line)) },
   );
-  return (record: LogRecord) => {
+  return (record) => {
     timeMs = record.timeMs;
-    current = record.severity;
     const { caller, fields, message, severity, verbosity } = record;
     const line: [string, unknown][] = [
       ['caller', `${caller.folder}/${caller.file}:${caller.line}`],
@@ -175,5 +180,6 @@ function jsonWriter({ write }: LoggingEnvironment) {
       if (key !== 'logger') line.push([RESERVED.has(key) ? `_${key}` : key, value]);
     }
     logger[severity](Object.fromEntries(line));
+    return formatted;
   };
 }

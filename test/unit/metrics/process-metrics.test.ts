@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getHeapStatistics } from 'node:v8';
-import { buildMetrics, processMetrics } from '../../../src/metrics/process-metrics.ts';
+import { buildMetrics, logMetrics, processMetrics } from '../../../src/metrics/process-metrics.ts';
 import { createRegistry, expose } from '../../../src/metrics/registry.ts';
 
 test('the heap in use stands beside what there may be', async () => {
@@ -25,4 +25,17 @@ test('the build says what runs: version, commit if it is known, Node.js', async 
   const unknown = createRegistry();
   buildMetrics(unknown, { version: '1.2.3' });
   assert.match((await expose(unknown)).text, /revision="unknown"/);
+});
+
+test('counts the log lines that were dropped so far', async () => {
+  const registry = createRegistry();
+  let dropped = 0;
+  logMetrics(registry, () => dropped);
+  const shown = async () =>
+    /^crd_controller_log_lines_dropped_total (\d+)$/m.exec((await expose(registry)).text)?.[1];
+  assert.equal(await shown(), '0');
+  dropped = 3;
+  assert.equal(await shown(), '3');
+  dropped = 5;
+  assert.equal(await shown(), '5');
 });

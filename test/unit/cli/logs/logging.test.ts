@@ -239,3 +239,26 @@ describe('the time', () => {
     assert.equal(now(), 2000);
   });
 });
+
+for (const format of ['text', 'json'] as const) {
+  test(`reports dropped lines as a line of format ${format}`, () => {
+    const lines: string[] = [];
+    const log = createLogger(
+      { ...OPTIONS, format },
+      {
+        write: (_line, _severity, notice) => lines.push(notice({ lines: 2, reason: 'ENOSPC' })),
+        now: () => 0,
+        pid: 7,
+      },
+    );
+    log.info('Created Pod');
+    const [line = ''] = lines;
+    if (format === 'text') {
+      assert.equal(line, '"Dropped log lines that could not be written" err="ENOSPC" lines=2\n');
+    } else {
+      const fields: unknown = JSON.parse(line);
+      assert.ok(typeof fields === 'object' && fields && 'err' in fields && 'lines' in fields);
+      assert.deepEqual([fields.err, fields.lines], ['ENOSPC', 2]);
+    }
+  });
+}
