@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdtemp, open, readFile, rename, rm } from 'node:fs/promises';
+import { link, mkdtemp, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { errorText } from './error-text.ts';
@@ -40,17 +40,22 @@ export async function writeKubeconfig(path: string, kubeconfig: string): Promise
  * Makes sure early that `writeKubeconfig` may write to `path`.
  *
  * @returns whether the file exists
- * @throws {UsageError} if there is a file that is not ours
+ * @throws {UsageError} if there is a file that is not ours, or something else than a regular file:
+ * reading a FIFO would wait for its writer
  */
 export async function requireOurs(path: string): Promise<boolean> {
-  let text: string;
+  let text: string | undefined;
   try {
-    text = await readFile(path, 'utf8');
+    const isFile = (await stat(path)).isFile();
+    if (isFile) text = await readFile(path, 'utf8');
   } catch (error) {
     if (isMissing(error)) return false;
     throw new UsageError(`Could not read ${path}, to see whether it may be overwritten`, {
       cause: error,
     });
+  }
+  if (text === undefined) {
+    throw new UsageError(`${path} is not a regular file: name another`);
   }
   if (text.startsWith(`${MARKER}\n`)) return true;
   throw new UsageError(

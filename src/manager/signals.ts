@@ -1,16 +1,17 @@
 import type { Logger } from '../util/logger.ts';
+import { endProcess } from '../util/process-end.ts';
+import type { EndableProcess } from '../util/process-end.ts';
 
 /** As much of `process` as it takes to be told to stop. */
-export interface SignalSource {
+export interface SignalSource extends EndableProcess {
   on(signal: 'SIGINT' | 'SIGTERM', listener: (signal: 'SIGINT' | 'SIGTERM') => void): unknown;
   off(signal: 'SIGINT' | 'SIGTERM', listener: (signal: 'SIGINT' | 'SIGTERM') => void): unknown;
-  exit(code: number): void;
 }
 
 /**
  * One `AbortSignal` for SIGINT and SIGTERM. The first asks for a graceful stop; the second ends
- * the process at once with exit code 1, as every Kubernetes component does. `dispose` gives the
- * signals back.
+ * the process at once with exit code 1, as every Kubernetes component does, also while a thread is
+ * blocked by a system call. `dispose` gives the signals back.
  */
 export function terminationSignal(
   source: SignalSource,
@@ -20,7 +21,7 @@ export function terminationSignal(
   const listener = (name: 'SIGINT' | 'SIGTERM') => {
     if (controller.signal.aborted) {
       log.info('Stopping at once', { signal: name });
-      source.exit(1);
+      endProcess(source, 1);
       return;
     }
     log.info('Shutting down; a second signal ends the process at once', { signal: name });

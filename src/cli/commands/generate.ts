@@ -5,6 +5,7 @@ import type { Definitions, GeneratedModule } from '../../codegen/generate-module
 import { isGenerated } from '../../codegen/generate-types.ts';
 import { LIBRARY_MODULES } from '../../codegen/library-modules.ts';
 import { goQuote } from '../../util/go-quote.ts';
+import { readTextFile } from '../../client/read-file.ts';
 import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../exit-codes.ts';
 import type { OptionValues } from '../flags/option.ts';
@@ -64,7 +65,7 @@ async function definitionsIn(paths: readonly string[]): Promise<Definitions[]> {
   return Promise.all(
     files.map(async (file) => ({
       source: sourceOf(file),
-      text: await onPath(`cannot read ${file}`, () => readFile(file, 'utf8')),
+      text: await onPath(`cannot read ${file}`, () => readTextFile(file)),
     })),
   );
 }

@@ -1,10 +1,11 @@
-import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { addAbortSignal } from 'node:stream';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
 import { messageOf } from '../../util/message-of.ts';
+import { openInput } from '../read-file.ts';
 import { downloadManifest } from './manifest-download.ts';
 import type { ManifestProblem, ManifestText } from './manifest.ts';
 import { ManifestError } from './manifest.ts';
@@ -78,7 +79,9 @@ async function textsAt(
   const { maxBytes = MOST_BYTES, signal, clock = systemClock } = options;
   if (location === '-') {
     const source = 'standard input';
-    return [{ source, text: await textOf(options.stdin ?? process.stdin, maxBytes, source) }];
+    const stdin = options.stdin ?? process.stdin;
+    if (signal) addAbortSignal(signal, stdin);
+    return [{ source, text: await textOf(stdin, maxBytes, source) }];
   }
   if (/^https?:\/\//i.test(location)) {
     const { environment = process.env } = options;
@@ -86,7 +89,7 @@ async function textsAt(
   }
   const read = async (source: string): Promise<ManifestText> => ({
     source,
-    text: await textOf(createReadStream(source, { signal }), maxBytes, source),
+    text: await textOf(await openInput(source, signal), maxBytes, source),
   });
   if (!(await stat(location)).isDirectory()) return [await read(location)];
   const paths = await manifestsIn(location, options.recursive ?? false);

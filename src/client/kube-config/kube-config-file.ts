@@ -1,5 +1,6 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { isRecord } from '../json.ts';
+import { readTextFile } from '../read-file.ts';
 import { KubeConfigError } from './kube-config-error.ts';
 
 /** An entry of a kubeconfig's lists, with the file it stands in. */
@@ -31,7 +32,7 @@ export async function readKubeConfigFile(
 ): Promise<KubeConfigFile | undefined> {
   let text: string;
   try {
-    text = await readFile(file, 'utf8');
+    text = await readTextFile(file);
     await warnOfReaders(file, onWarning);
   } catch (cause) {
     if (isMissing(cause)) return undefined;
