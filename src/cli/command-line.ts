@@ -1,6 +1,7 @@
 import { KubeConfigError } from '../client/kube-config/kube-config-error.ts';
 import { terminationSignal } from '../manager/signals.ts';
 import type { Logger } from '../util/logger.ts';
+import { endProcess } from '../util/process-end.ts';
 import type { Arguments } from './flags/arguments.ts';
 import { normaliseArguments } from './flags/arguments.ts';
 import type { Command, ReadyCommand } from './command.ts';
@@ -14,10 +15,12 @@ import { goQuote } from '../util/go-quote.ts';
 import { helpText } from './flags/help.ts';
 import { cycleVerbosityOnSignal } from './logs/log-level.ts';
 import { logText } from './logs/log-value.ts';
-import type { LoggingEnvironment, LoggingOptions } from './logs/logging.ts';
+import type { LoggingOptions } from './logs/logging.ts';
 import { createLogging } from './logs/logging.ts';
 import { KLOG_FLAGS } from './flags/options.ts';
 import { manifest } from './package.ts';
+import type { Terminal } from './terminal.ts';
+import { processTerminal } from './terminal.ts';
 
 /**
  * Runs the program: standard output is for what was asked for, standard error for the log and for
@@ -30,10 +33,25 @@ export async function commandLine(
   environment: Readonly<Record<string, string | undefined>>,
   terminal: Terminal = processTerminal(),
 ): Promise<number> {
+  const code = await answer(argv, environment, terminal);
+  const { output, warn } = terminal;
+  await output?.flush();
+  if (!output?.failed.aborted) return code;
+  warn(`Error: Cannot write to standard output: ${errorText(output.failed.reason)}`);
+  return code === EXIT_OK ? EXIT_FAILURE : code;
+}
+
+async function answer(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  terminal: Terminal,
+): Promise<number> {
   let verbosity = 0;
+  let named: Command | undefined;
   try {
     requireCertificateChecks(environment);
-    const { command, flags, operands, klogFlags } = readCommand(argv);
+    named = commandIn(argv);
+    const { command, flags, operands, klogFlags } = readCommand(argv, named);
     if (flags.includes('--help=true')) {
       terminal.print(await helpText(command, terminal.columns));
       return EXIT_OK;
@@ -46,45 +64,10 @@ export async function commandLine(
     }
     return await run(ready, klogFlags, environment, terminal);
   } catch (error) {
-    terminal.warn(complaint(error, verbosity));
+    terminal.warn(complaint(error, named, verbosity));
     const isUsers = error instanceof UsageError || error instanceof KubeConfigError;
     return isUsers ? EXIT_USAGE : EXIT_FAILURE;
   }
-}
-
-/** Where a command line speaks. */
-export interface Terminal {
-  /** A line, or several, for standard output. */
-  readonly print: (text: string) => void;
-  /** The same for standard error. */
-  readonly warn: (text: string) => void;
-  /**
-   * Its width.
-   * @default what help texts take for it
-   */
-  readonly columns?: number | undefined;
-  readonly colour: boolean;
-  /**
-   * Where the log goes.
-   * @default standard error
-   */
-  readonly logging?: LoggingEnvironment | undefined;
-}
-
-function processTerminal(): Terminal {
-  const { stdout, stderr } = process;
-  for (const stream of [stdout, stderr]) stream.on('error', ignoreBrokenPipe);
-  return {
-    print: (text) => stdout.write(`${text}\n`),
-    warn: (text) => stderr.write(`${text}\n`),
-    columns: stdout.columns,
-    colour: stdout.isTTY && stdout.hasColors(),
-  };
-}
-
-/** The reader of a pipe may go away (`| head`): no reason to stop, only nobody to tell. */
-function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
 }
 
 /** Node would take any certificate for any server: a way to hand one's token to anybody. */
@@ -104,8 +87,7 @@ interface CommandRequest {
   readonly klogFlags: readonly string[];
 }
 
-function readCommand(argv: readonly string[]): CommandRequest {
-  const named = commandIn(argv);
+function readCommand(argv: readonly string[], named: Command | undefined): CommandRequest {
   const command = named ?? COMMANDS[0];
   const { positionals, flags } = argumentsOf(argv, command);
   const [name] = positionals;
@@ -153,7 +135,7 @@ async function run(
   command: ReadyCommand,
   klogFlags: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
-  { print, warn, colour, logging: environs }: Terminal,
+  { print, warn, colour, logging: environs, output }: Terminal,
 ): Promise<number> {
   const { common, changed } = command;
   const logging: LoggingOptions = {
@@ -166,6 +148,7 @@ async function run(
   };
   const { log, level } = createLogging(logging, environs);
   const watch = exitOnUnhandledErrors(log);
+  const termination = terminationSignal(process, log);
   log.v(1).info('Flags', { ...changed });
   if (klogFlags.length > 0) {
     log.v(1).info("Ignored klog's old flags: logs go to standard error", { flags: klogFlags });
@@ -175,14 +158,14 @@ async function run(
   if (ignored.length > 0) {
     log.info('Ignored flags of the other format of logs', { flags: ignored });
   }
-  const termination = terminationSignal(process, log);
   const cycle = cycleVerbosityOnSignal(process, level);
   try {
     return await command.run({
       log,
       logging,
       logLevel: level,
-      signal: termination.signal,
+      // Nobody gets what a command that cannot print goes on to print.
+      signal: output ? AbortSignal.any([termination.signal, output.failed]) : termination.signal,
       environment,
       print,
       warn,
@@ -199,16 +182,19 @@ async function run(
 function exitOnUnhandledErrors(log: Logger): { dispose(): void } {
   const listener = (error: Error, origin: NodeJS.UncaughtExceptionOrigin) => {
     log.error(error, 'Unhandled error', { origin, stack: error.stack });
-    process.exit(EXIT_FAILURE);
+    endProcess(process, EXIT_FAILURE);
   };
   process.on('uncaughtException', listener);
   return { dispose: () => process.off('uncaughtException', listener) };
 }
 
 /** One line that says what is wrong, and one that helps, or the stack of what should not be. */
-function complaint(error: unknown, verbosity: number): string {
+function complaint(error: unknown, named: Command | undefined, verbosity: number): string {
   const lines = [`Error: ${logText(errorText(error))}`];
-  if (error instanceof UsageError) lines.push(`Run 'crd-controller --help' for usage.`);
+  if (error instanceof UsageError) {
+    const words = ['crd-controller', ...(named ? [named.name] : []), '--help'];
+    lines.push(`Run '${words.join(' ')}' for usage.`);
+  }
   if (error instanceof Error && (isProgrammerError(error) || verbosity >= 4)) {
     lines.push(logText(error.stack ?? ''));
   }

@@ -9,7 +9,9 @@ if (complaint) {
   process.exitCode = 1;
 } else {
   const { commandLine } = await import('./command-line.ts');
-  process.exitCode = await commandLine(process.argv.slice(2), process.env);
+  const code = await commandLine(process.argv.slice(2), process.env);
+  process.exitCode = code;
   // All work has ended. Whatever handle was left open must not keep the process from saying so.
-  setTimeout(() => process.exit(), 1000).unref();
+  const { endProcess } = await import('../util/process-end.ts');
+  setTimeout(() => endProcess(process, code), 1000).unref();
 }

@@ -86,10 +86,20 @@ export function crdController(
   environment: Readonly<Record<string, string>> = {},
   stdin?: string,
 ): Program {
-  const bare = {
+  const all = { ...bareEnvironment(), ...environment };
+  return new Program(process.execPath, [MAIN, ...args], all, stdin);
+}
+
+function bareEnvironment(): Record<string, string> {
+  return {
     PATH: process.env['PATH'] ?? '',
     HOME: '/nonexistent',
     NODE_COMPILE_CACHE: COMPILE_CACHE,
   };
-  return new Program(process.execPath, [MAIN, ...args], { ...bare, ...environment }, stdin);
+}
+
+/** The same, with what a shell makes of `redirections`: `2>/dev/full`. */
+export function crdControllerTo(redirections: string, args: readonly string[]): Program {
+  const command = ['-c', `exec "$@" ${redirections}`, 'sh', process.execPath, MAIN, ...args];
+  return new Program('/bin/sh', command, bareEnvironment());
 }

@@ -55,3 +55,31 @@ test('flags of leader election may be spelled as cert-manager and Flux do', asyn
   const { stdout } = await run('--leader-election-retry-period=1s', '--help');
   assert.doesNotMatch(stdout, /leader-election-/, 'one spelling is shown');
 });
+
+test('an error names the help of the command that was given', async () => {
+  const helps = async (...argv: readonly string[]) =>
+    /^Run '(.*)' for usage\.$/m.exec((await run(...argv)).stderr)?.[1];
+  assert.equal(await helps('--no-such-flag'), 'crd-controller --help');
+  assert.equal(await helps('no-such-command'), 'crd-controller --help');
+  for (const { name } of COMMANDS) {
+    assert.equal(await helps(name, '--no-such-flag'), `crd-controller ${name} --help`);
+  }
+  assert.equal(await helps('init'), 'crd-controller init --help', 'also of its own errors');
+});
+
+test('a command that cannot print is told to stop, and fails', async () => {
+  const failed = new AbortController();
+  let warned = '';
+  const code = await commandLine(
+    ['version'],
+    {},
+    {
+      print: () => failed.abort(new Error('no space left')),
+      warn: (text) => (warned += text),
+      colour: false,
+      output: { failed: failed.signal, flush: async () => undefined },
+    },
+  );
+  assert.equal(code, 1);
+  assert.match(warned, /standard output: no space left/);
+});
