@@ -1,9 +1,9 @@
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
-import type { Action } from './policy-rule.ts';
 import type { User } from './user.ts';
 import { actionOf } from './access.ts';
-import { ADMIN, ANONYMOUS, impersonated } from './user.ts';
+import { authorizeImpersonation, impersonatedUser } from './impersonation.ts';
+import { ADMIN, ANONYMOUS } from './user.ts';
 import type { Backend } from './call.ts';
 import { discover } from './discovery.ts';
 import type { FaultPlan, Faults } from './faults.ts';
@@ -43,15 +43,6 @@ export interface RequestHandlerDeps {
   readonly streams: OpenStreams;
   readonly log: Logger;
 }
-
-const IMPERSONATE = {
-  kind: 'resource',
-  verb: 'impersonate',
-  group: '',
-  resource: 'users',
-  subresource: '',
-  namespace: '',
-} as const;
 
 /** What a probe may ask without a token. */
 const HEALTH: ReadonlySet<string> = new Set(['healthz', 'livez', 'readyz']);
@@ -133,18 +124,22 @@ export class RequestHandler {
     const [scheme = '', token = ''] = (request.headers['authorization'] ?? '').split(' ');
     const known = scheme.toLowerCase() === 'bearer' ? access.userOf(token) : undefined;
     const sender = known ?? (authenticate ? ANONYMOUS : ADMIN);
-    const user = impersonated(request) ?? sender;
-    if (user !== sender) this.#requireImpersonation(sender, user);
+    const user = this.#impersonate(request, sender);
     const action = actionOf(request, info);
     if (access.allows(user, action)) return user;
     throw user === ANONYMOUS ? unauthorized() : accessDenied(user, action);
   }
 
-  /** @throws {StatusError} 403 if `sender` may not be taken for `user` */
-  #requireImpersonation(sender: User, { name }: User): void {
-    const action: Action = { ...IMPERSONATE, name };
-    if (this.#deps.backend.access.allows(sender, action)) return;
-    throw sender === ANONYMOUS ? unauthorized() : accessDenied(sender, action);
+  /**
+   * Returns the user that the sender impersonates, or the sender.
+   *
+   * @throws {StatusError} 400 if the headers name no user, 401 or 403 if the sender may not do so
+   */
+  #impersonate(request: HttpRequest, sender: User): User {
+    const wanted = impersonatedUser(request);
+    if (!wanted) return sender;
+    if (sender === ANONYMOUS) throw unauthorized();
+    return authorizeImpersonation(this.#deps.backend.access, sender, wanted);
   }
 
   /** Paths that are about the server itself. */

@@ -386,3 +386,50 @@ test('a service account that is impersonated is in the groups of its namespace',
   );
   assert.equal(anonymous.status, 403, anonymous.text);
 });
+
+test('a user that is impersonated has the groups, the uid and the extra fields of the headers', async () => {
+  const whoami = async (headers: Record<string, string>) => {
+    const path = `${AUTHENTICATION}/selfsubjectreviews`;
+    return (await api.made(api.send('POST', path, {}, headers))).status.userInfo;
+  };
+  const jane = { 'impersonate-user': 'jane' };
+  assert.deepEqual(
+    await whoami({
+      ...jane,
+      'impersonate-uid': '7',
+      'impersonate-group': 'cn=team,dc=example',
+      'impersonate-extra-Scopes.example%2Fa': 'view',
+    }),
+    {
+      username: 'jane',
+      uid: '7',
+      groups: ['cn=team,dc=example', 'system:authenticated'],
+      extra: { 'scopes.example/a': ['view'] },
+    },
+  );
+  const account = { 'impersonate-user': 'system:serviceaccount:default:prometheus' };
+  for (const [headers, groups] of [
+    [{ ...account, 'impersonate-group': 'team' }, ['team', 'system:authenticated']],
+    [{ ...jane, 'impersonate-group': 'system:authenticated' }, ['system:authenticated']],
+  ] as const) {
+    assert.deepEqual((await whoami(headers)).groups, groups);
+  }
+  const unauthenticated = { ...jane, 'impersonate-group': 'system:unauthenticated' };
+  assert.equal((await api.send('GET', '/apis', undefined, unauthenticated)).status, 403);
+  assert.equal((await api.send('GET', '/healthz', undefined, unauthenticated)).status, 200);
+});
+
+test('impersonation without a user is refused', async () => {
+  for (const headers of [
+    { 'impersonate-group': 'system:masters' },
+    { 'impersonate-uid': '7' },
+    { 'impersonate-extra-scopes': 'view' },
+    { 'impersonate-user': '', 'impersonate-group': 'system:masters' },
+  ]) {
+    assertRefused(await api.send('GET', '/api/v1/namespaces/default', undefined, headers), {
+      code: 400,
+      reason: 'BadRequest',
+      message: /^requested .* without impersonating a user/,
+    });
+  }
+});

@@ -45,6 +45,11 @@ function reviewToken(review: StoredObject, { access }: ReviewContext): StoredObj
   return { ...review, status };
 }
 
-function userInfo({ name, groups }: User): object {
-  return { username: name, groups };
+function userInfo({ name, uid, groups, extra = {} }: User): object {
+  return {
+    username: name,
+    ...(uid && { uid }),
+    groups,
+    ...(Object.keys(extra).length > 0 && { extra }),
+  };
 }

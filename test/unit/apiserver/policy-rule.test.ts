@@ -106,3 +106,106 @@ describe('a server with users', () => {
     assert.equal(await statusOf('GET', '/healthz', reader), 401);
   });
 });
+
+describe('a user who may impersonate', () => {
+  const AUTHENTICATION_GROUP = 'authentication.k8s.io';
+  const rule = (resource: string, resourceNames: string[], group = ''): PolicyRule => ({
+    verbs: ['impersonate'],
+    apiGroups: [group],
+    resources: [resource],
+    resourceNames,
+  });
+  const server = new ApiServer({
+    authenticate: true,
+    users: [
+      {
+        token: 'actor’s',
+        name: 'actor',
+        rules: [
+          rule('users', ['reader', 'system:anonymous']),
+          rule('groups', ['readers', 'cn=team,dc=example']),
+          rule('uids', ['7'], AUTHENTICATION_GROUP),
+          rule('userextras/scopes.example/a', ['view'], AUTHENTICATION_GROUP),
+          rule('serviceaccounts', ['prometheus']),
+        ],
+      },
+      { token: 'any’s', name: 'any', rules: [{ ...rule('users', []), verbs: ['*'] }] },
+    ],
+  });
+  const whoami = async (token: string, headers: Record<string, string>) => {
+    const response = await server.handler({
+      method: 'POST',
+      path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+      headers: { authorization: `Bearer ${token}`, ...headers },
+      body: '{}',
+    });
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of response.body) chunks.push(chunk);
+    const answer = JSON.parse(Buffer.concat(chunks).toString());
+    return answer.status.userInfo ?? `${answer.code} ${answer.message}`;
+  };
+  const refused = (resource: string, name: string, where = 'at the cluster scope') => {
+    const [plain] = resource.split('/');
+    const group = /^(uids|userextras)/.test(resource) ? AUTHENTICATION_GROUP : '';
+    const full = group ? `${plain}.${group}` : plain;
+    return `403 ${full} "${name}" is forbidden: User "actor" cannot impersonate resource "${resource}" in API group "${group}" ${where}`;
+  };
+  const reader = { 'impersonate-user': 'reader' };
+
+  test('needs the right to every value', async () => {
+    const all = {
+      ...reader,
+      'impersonate-group': 'readers, cn=team,dc=example',
+      'impersonate-uid': '7',
+      'impersonate-extra-scopes.example%2fa': 'view',
+    };
+    assert.deepEqual(await whoami('actor’s', all), {
+      username: 'reader',
+      uid: '7',
+      groups: ['readers', 'cn=team,dc=example', 'system:authenticated'],
+      extra: { 'scopes.example/a': ['view'] },
+    });
+    for (const [headers, refusal] of [
+      [{ 'impersonate-user': 'admin' }, refused('users', 'admin')],
+      [{ ...all, 'impersonate-group': 'system:masters' }, refused('groups', 'system:masters')],
+      [
+        { ...all, 'impersonate-group': 'readers, system:masters' },
+        refused('groups', 'system:masters'),
+      ],
+      [{ ...all, 'impersonate-uid': '8' }, refused('uids', '8')],
+      [
+        { ...all, 'impersonate-extra-scopes.example%2fa': 'view, edit' },
+        refused('userextras/scopes.example/a', 'edit'),
+      ],
+      [{ ...all, 'impersonate-extra-other': 'view' }, refused('userextras/other', 'view')],
+    ] as const) {
+      assert.equal(await whoami('actor’s', headers), refusal);
+    }
+  });
+
+  test('is not in a group because any user may be impersonated', async () => {
+    const masters = { 'impersonate-user': 'jane', 'impersonate-group': 'system:masters' };
+    assert.match(await whoami('any’s', masters), /^403 groups "system:masters" is forbidden/);
+    assert.deepEqual((await whoami('any’s', { 'impersonate-user': 'jane' })).groups, [
+      'system:authenticated',
+    ]);
+  });
+
+  test('needs the right to a service account, not to a user of its name', async () => {
+    const account = (name: string) => ({ 'impersonate-user': `system:serviceaccount:${name}` });
+    assert.deepEqual(await whoami('actor’s', account('default:prometheus')), {
+      username: 'system:serviceaccount:default:prometheus',
+      groups: ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated'],
+    });
+    assert.equal(
+      await whoami('actor’s', account('default:other')),
+      refused('serviceaccounts', 'other', 'in the namespace "default"'),
+    );
+    assert.match(await whoami('any’s', account('default:prometheus')), /^403 serviceaccounts/);
+    // A service account cannot have this name, so it is that of a user.
+    assert.equal(
+      await whoami('actor’s', account('default:Prometheus')),
+      refused('users', 'system:serviceaccount:default:Prometheus'),
+    );
+  });
+});
