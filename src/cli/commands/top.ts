@@ -7,7 +7,7 @@ import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../exit-codes.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { TOP_OPTIONS } from '../flags/command-options.ts';
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../../manager/serving/bind-address.ts';
 import { look } from '../top/look.ts';
 import { render } from '../top/render.ts';
 import { meansQuit, Screen } from '../top/screen.ts';

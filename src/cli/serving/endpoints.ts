@@ -10,7 +10,7 @@ import type { Logger } from '../../util/logger.ts';
 import { messageOf } from '../../util/message-of.ts';
 import type { Runnable } from '../../util/runnable.ts';
 import { UsageError } from '../exit-codes.ts';
-import { isBeyond } from '../loopback.ts';
+import { isBeyond } from '../../manager/serving/bind-address.ts';
 import type { LogLevel } from '../logs/log-level.ts';
 import type { RunConfig } from '../run-config.ts';
 import type { ServingConfig } from './serving-config.ts';

@@ -5,7 +5,7 @@ import type { Clock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { Logger } from '../../util/logger.ts';
 import type { Runnable } from '../../util/runnable.ts';
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../../manager/serving/bind-address.ts';
 import { V8Profiler } from './v8-profiler.ts';
 
 /** What is served, and what has to run for it. */
@@ -54,8 +54,7 @@ const SNAPSHOT_FACTOR = 16;
  * - `/debug/pprof/profile?seconds=30`: where time goes from now on, as `.cpuprofile`.
  * - `/debug/pprof/heap`: where the memory in use was allocated, as `.heapprofile`.
  * - `/debug/heapsnapshot`: every object there is, as `.heapsnapshot`. Nothing else runs while it is
- *   taken. Tokens and what is cached can be read in it, so it never leaves this machine: not over
- *   TLS, and not to a web page whose name was made to lead here.
+ *   taken. It contains tokens and cached objects, so it never leaves this machine, not even over TLS.
  *
  * One of a kind at a time; the second is told so by 409.
  */
@@ -106,10 +105,10 @@ function heapProfile({ profiler }: ProfilingDeps): Answer {
 
 function heapSnapshot({ profiler, log, address, memory = memoryUse }: ProfilingDeps): Answer {
   let isBusy = false;
-  return async ({ host }) => {
-    if (!isLoopback(address) || !isLoopback(host)) {
-      const why = 'Secrets can be read in a heap snapshot';
-      return refused(403, `${why}: ask on the machine itself, at localhost or 127.0.0.1`);
+  return async () => {
+    if (!isLoopback(address)) {
+      const why = 'A heap snapshot contains secrets';
+      return refused(403, `${why}: it is served only on a loopback address such as 127.0.0.1`);
     }
     if (isBusy) return refused(409, 'A heap snapshot is being taken already');
     const { used, heap, limit } = memory();

@@ -3,7 +3,7 @@ import { goQuote } from '../../util/go-quote.ts';
 import { UsageError } from '../exit-codes.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { RUN_OPTIONS } from '../flags/run-options.ts';
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../../manager/serving/bind-address.ts';
 import { TLS_VERSIONS, cipherList } from './tls-flags.ts';
 
 /** How what is not for everybody is served. */

@@ -24,3 +24,16 @@ export function formatAddress(address: AddressInfo | string | null): string {
     ? `[${address.address}]:${address.port}`
     : `${address.address}:${address.port}`;
 }
+
+/** Hosts that only the machine itself can reach. */
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
+
+/** True if only this machine can reach `HOST`, or `HOST:PORT`; IPv6 addresses are in brackets. */
+export function isLoopback(address: string): boolean {
+  return LOOPBACK.test(address.replace(/:\d+$/, ''));
+}
+
+/** True if there is an address, and other machines can reach it. */
+export function isBeyond(address: string | undefined): address is string {
+  return address !== undefined && !isLoopback(address);
+}

@@ -2,8 +2,6 @@ import type { Readable } from 'node:stream';
 
 export interface DownloadRequest {
   readonly query: URLSearchParams;
-  /** Under which name or address, and port, the client knows us; empty if it does not say. */
-  readonly host: string;
   /** Aborts when nobody waits for the answer any more: the client has gone, or the server stops. */
   readonly signal: AbortSignal;
 }

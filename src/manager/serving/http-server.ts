@@ -4,7 +4,6 @@ import { createSecureServer } from 'node:http2';
 import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Server as HttpsServer } from 'node:https';
-import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { SecureContextOptions, SecureVersion } from 'node:tls';
@@ -12,13 +11,16 @@ import type { Exposition } from '../../metrics/registry.ts';
 import type { Logger } from '../../util/logger.ts';
 import { runAll } from '../../util/run-all.ts';
 import type { Runnable } from '../../util/runnable.ts';
+import { ServerConnections } from '../../util/server-connections.ts';
 import type { Certificate } from '../../util/x509.ts';
-import { formatAddress, parseBindAddress } from './bind-address.ts';
+import { formatAddress, isLoopback, parseBindAddress } from './bind-address.ts';
 import type { RequestGuard } from './delegated-access.ts';
 import type { Downloads } from './download.ts';
 import type { HealthCheck } from './health-probe.ts';
 import { probeAnswer } from './health-probe.ts';
 import type { Pages } from './page.ts';
+import type { ServedAt } from './request-origin.ts';
+import { foreignOrigin } from './request-origin.ts';
 import type { CertificateSource } from './serving-certificate.ts';
 import type { Settings } from './settings.ts';
 import { LONGEST_SETTING, settingAnswer } from './settings.ts';
@@ -50,6 +52,16 @@ export interface HttpServerOptions {
    * @default everybody may ask everything
    */
   readonly guard?: RequestGuard | undefined;
+  /**
+   * Open connections. At the limit, a new connection takes the place of one that is idle.
+   * @default 1000
+   */
+  readonly maxConnections?: number;
+  /**
+   * Time for a TLS handshake, and time for a request to arrive, headers and body, in milliseconds.
+   * @default 10_000
+   */
+  readonly requestTimeoutMs?: number;
 }
 
 export interface ServerTls {
@@ -68,15 +80,11 @@ export interface ServerTls {
   readonly http2?: boolean;
 }
 
-/** What a client may take, in time and memory. */
-const LIMITS = {
-  headersTimeout: 32_000,
-  requestTimeout: 32_000,
-  keepAliveTimeout: 90_000,
-  maxHeaderSize: 1024 * 1024,
-} as const;
-const HANDSHAKE_TIMEOUT_MS = 10_000;
-const MOST_CONNECTIONS = 1000;
+/** How long a client may keep a connection for its next request, in milliseconds: as in Go servers. */
+const KEEP_ALIVE_MS = 90_000;
+
+/** In bytes; a bearer token has at most a quarter of it. */
+const MAX_HEADER_BYTES = 64 * 1024;
 
 const PLAIN_TEXT = 'text/plain; charset=utf-8';
 
@@ -90,30 +98,40 @@ interface Answer {
   readonly body: string | Readable;
   readonly fileName?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Answered without asking who the client is: its connection is not kept. */
+  readonly isLast?: boolean;
 }
 
 /**
  * Probes, metrics and what people look into: over plain HTTP, or TLS with a certificate that may be
  * renewed while it runs. Probes are for everybody, in the manner of the kube-apiserver: `ok`, or with
  * `?verbose` a line a check; `?exclude=NAME` and `/readyz/NAME` narrow it; 500 on failure.
+ *
+ * Everything but probes is refused with 403 if a web page of somebody else may have asked for it.
  */
 export class HttpServer implements Runnable {
   readonly name: string;
   readonly #options: HttpServerOptions;
   readonly #address: { readonly host?: string; readonly port: number };
   readonly #log: Logger;
+  readonly #servedAt: ServedAt;
 
   constructor(deps: { log: Logger }, options: HttpServerOptions) {
     this.name = options.name;
     this.#options = options;
     this.#address = parseBindAddress(options.bindAddress);
     this.#log = deps.log;
+    this.#servedAt = {
+      scheme: options.tls ? 'https' : 'http',
+      isOpenLocally: !options.guard && isLoopback(options.bindAddress),
+    };
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { tls } = this.#options;
-    if (!tls) return this.#serve(createServer(LIMITS), signal);
-    const server = secureServer(tls, await tls.certificate.load());
+    const limits = limitsOf(this.#options);
+    if (!tls) return this.#serve(createServer(limits), signal);
+    const server = secureServer(tls, await tls.certificate.load(), limits);
     const renew = (renewed: Certificate) => server.setSecureContext(contextOf(tls, renewed));
     await runAll(
       [(signal) => this.#serve(server, signal), (signal) => tls.certificate.watch(signal, renew)],
@@ -122,15 +140,13 @@ export class HttpServer implements Runnable {
   }
 
   async #serve(server: AnyServer, signal: AbortSignal): Promise<void> {
-    const sockets = new Set<Socket>();
-    const exchanges = new Set<Promise<void>>();
-    server.maxConnections = MOST_CONNECTIONS;
-    server.on('connection', (socket: Socket) => {
-      // Where HTTP/2 is offered, HTTP/1.1 would wait 40 ms between an answer's headers and its body.
-      socket.setNoDelay(true);
-      sockets.add(socket);
-      socket.once('close', () => sockets.delete(socket));
+    const { maxConnections = 1000, requestTimeoutMs = 10_000 } = this.#options;
+    const connections = new ServerConnections(server, {
+      maxConnections,
+      firstRequestMs: requestTimeoutMs,
+      idleMs: KEEP_ALIVE_MS,
     });
+    const exchanges = new Set<Promise<void>>();
     server.on('request', (request: Incoming, response: Outgoing) => {
       const exchange = this.#exchange(request, response, signal);
       exchanges.add(exchange);
@@ -139,7 +155,7 @@ export class HttpServer implements Runnable {
     await new Promise<void>((resolve, reject) => {
       const close = () => {
         server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
+        connections.destroy();
       };
       server.once('error', (cause) => {
         const address = this.#options.bindAddress;
@@ -169,7 +185,7 @@ export class HttpServer implements Runnable {
       this.#log.error(error, 'Could not answer a request', { server: this.name });
       answer = { status: 500, body: 'internal error\n' };
     }
-    const { status, contentType = PLAIN_TEXT, body, fileName, headers = {} } = answer;
+    const { status, contentType = PLAIN_TEXT, body, fileName, headers = {}, isLast } = answer;
     response.statusCode = status;
     response.setHeader('content-type', contentType);
     response.setHeader('x-content-type-options', 'nosniff');
@@ -177,6 +193,7 @@ export class HttpServer implements Runnable {
       response.setHeader('content-disposition', `attachment; filename="${fileName}"`);
     }
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    if (isLast) endConnectionAfter(response);
     if (typeof body === 'string') response.end(body);
     else await this.#stream(body, response);
   }
@@ -197,8 +214,10 @@ export class HttpServer implements Runnable {
     if (checks) {
       if (!isReading(method)) return NOT_ALLOWED;
       const asked = { probe, checks, only, query: new URLSearchParams(query) };
-      return probeAnswer(asked, this.#log);
+      return { ...probeAnswer(asked, this.#log), isLast: true };
     }
+    const why = foreignOrigin(request.headers, this.#servedAt);
+    if (why !== undefined) return refusal(403, why);
     const { authorization } = request.headers;
     const verdict = await this.#options.guard?.judge({ method, path, authorization, signal });
     if (verdict && !verdict.allowed) return refusal(verdict.status, verdict.why);
@@ -214,11 +233,7 @@ export class HttpServer implements Runnable {
     if (page) return page(new URLSearchParams(query));
     const download = downloads?.get(path);
     if (download && method !== 'GET') return NOT_ALLOWED;
-    if (download) {
-      // HTTP/2 has its own name for it.
-      const host = String(request.headers.host ?? request.headers[':authority'] ?? '');
-      return download({ query: new URLSearchParams(query), host, signal: gone });
-    }
+    if (download) return download({ query: new URLSearchParams(query), signal: gone });
     if (!metrics || path !== '/metrics') return NOT_FOUND;
     const { contentType, text } = await metrics();
     return { status: 200, contentType, body: text };
@@ -243,7 +258,13 @@ const TOO_LARGE: Answer = { status: 413, body: '413 too large\n' };
 
 function refusal(status: number, why: string): Answer {
   const headers = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
-  return { status, body: `${why}\n`, headers };
+  return { status, body: `${why}\n`, headers, isLast: true };
+}
+
+/** Of an HTTP/2 connection, the other requests that are under way are answered first. */
+function endConnectionAfter(response: Outgoing): void {
+  if ('stream' in response) response.stream.session?.close();
+  else response.setHeader('connection', 'close');
 }
 
 function isReading(method: string): boolean {
@@ -262,12 +283,26 @@ async function textOf(request: Incoming, most: number): Promise<string | undefin
   return Buffer.concat(chunks).toString();
 }
 
-function secureServer(tls: ServerTls, certificate: Certificate): HttpsServer | Http2SecureServer {
-  const options = {
-    ...LIMITS,
-    ...contextOf(tls, certificate),
-    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+type Limits = ReturnType<typeof limitsOf>;
+
+function limitsOf({ requestTimeoutMs = 10_000 }: HttpServerOptions) {
+  return {
+    handshakeTimeout: requestTimeoutMs,
+    headersTimeout: requestTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    // How often Node.js looks for requests that take too long.
+    connectionsCheckingInterval: requestTimeoutMs / 5,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
   };
+}
+
+function secureServer(
+  tls: ServerTls,
+  certificate: Certificate,
+  limits: Limits,
+): HttpsServer | Http2SecureServer {
+  const options = { ...limits, ...contextOf(tls, certificate) };
   return tls.http2
     ? createSecureServer({ ...options, allowHTTP1: true })
     : createHttpsServer(options);

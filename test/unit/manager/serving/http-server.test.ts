@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { parseBindAddress } from '../../../../src/manager/serving/bind-address.ts';
@@ -13,6 +16,7 @@ import type {
 } from '../../../../src/manager/serving/http-server.ts';
 import { Deferred } from '../../../../src/util/deferred.ts';
 import { silentLogger } from '../../../../src/util/logger.ts';
+import { untilAborted } from '../../../../src/util/until-aborted.ts';
 
 /** Serves `routes` while `work` asks. */
 async function serving(
@@ -30,8 +34,37 @@ async function serving(
   }
 }
 
+/** Sends headers that `fetch` chooses by itself. */
+async function statusOf(
+  server: string,
+  path: string,
+  headers: Record<string, string> = {},
+  method = 'GET',
+): Promise<number | undefined> {
+  const asked = request(`http://${server}${path}`, { method, headers, agent: false });
+  asked.end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
+}
+
+/** An open connection. */
+async function dial(server: string): Promise<Socket> {
+  const [host, port] = server.split(':');
+  const socket = connect(Number(port), host);
+  socket.on('error', () => undefined).resume();
+  await once(socket, 'connect');
+  return socket;
+}
+
+async function closed(socket: Socket): Promise<void> {
+  if (!socket.closed) await once(socket, 'close');
+}
+
 /** A server that listens, and how to end it. */
-async function started(options: Omit<HttpServerOptions, 'name' | 'bindAddress'>) {
+async function started(
+  options: Omit<HttpServerOptions, 'name' | 'bindAddress'> & { bindAddress?: string },
+) {
   const listening = new Deferred<string>();
   const log = {
     ...silentLogger,
@@ -129,8 +162,8 @@ describe('the HTTP server of probes and metrics', () => {
 
   it('streams downloads, to be saved, and breaks off where they do', async () => {
     const asked: string[] = [];
-    const download = ({ query, host, signal }: DownloadRequest): Promise<Download> => {
-      asked.push(`${query.toString()} of ${host.replace(/\d+$/, 'PORT')} ${signal.aborted}`);
+    const download = ({ query, signal }: DownloadRequest): Promise<Download> => {
+      asked.push(`${query.toString()} ${signal.aborted}`);
       const body = query.has('broken')
         ? Readable.from(broken())
         : Readable.from(['a'.repeat(100_000), 'b']);
@@ -152,7 +185,7 @@ describe('the HTTP server of probes and metrics', () => {
     for (const method of ['HEAD', 'POST']) {
       assert.equal((await fetch(`http://${server}/debug/heap`, { method })).status, 405);
     }
-    assert.deepEqual(asked, ['x=1 of 127.0.0.1:PORT false', 'broken= of 127.0.0.1:PORT false']);
+    assert.deepEqual(asked, ['x=1 false', 'broken= false']);
     await ended();
   });
 
@@ -220,6 +253,145 @@ describe('the HTTP server of probes and metrics', () => {
     assert.equal((await get('/metrics?x=1', { headers })).status, 200);
     assert.equal(asked.at(-1), 'GET /metrics Bearer good', 'without the query');
     assert.ok(!asked.some((line) => line.includes('livez')));
+  });
+
+  it('refuses what web pages of others may ask for, save probes', async (context) => {
+    const changes: string[] = [];
+    const setting = { name: 'v', get: () => '2', set: (text: string) => void changes.push(text) };
+    const page = () => ({ status: 200, contentType: 'text/plain', body: 'page' });
+    const routes: Required<HttpServerRoutes> = {
+      livez: [],
+      readyz: [],
+      metrics: () => Promise.resolve({ contentType: 'text/plain', text: 'up 1\n' }),
+      pages: new Map([['/page', page]]),
+      downloads: new Map([['/download', () => Promise.resolve(page())]]),
+      settings: new Map([['/setting', setting]]),
+    };
+    const { server, ended } = await started({ routes });
+    context.after(ended);
+    const port = server.split(':')[1];
+    const own = [
+      {},
+      { host: 'localhost' },
+      { host: `LOCALHOST:${port}` },
+      { host: '127.1.2.3:1' },
+      { host: '[::1]:80' },
+      { host: 'localhost:1', origin: 'http://localhost:1', 'sec-fetch-site': 'same-origin' },
+      { 'sec-fetch-site': 'none' },
+    ];
+    const foreign = [
+      { host: 'rebound.example' },
+      { host: `rebound.example:${port}` },
+      { host: '127.0.0.1.example' },
+      { host: '0.0.0.0' },
+      { host: 'localhost:1', origin: 'http://localhost:2' },
+      { host: 'localhost:1', origin: 'https://localhost:1' },
+      { origin: 'http://page.example' },
+      { origin: 'null' },
+      { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'cross-site' },
+    ];
+    for (const path of ['/page', '/download', '/setting', '/metrics']) {
+      for (const headers of own) {
+        assert.equal(await statusOf(server, path, headers), 200, JSON.stringify([path, headers]));
+      }
+      for (const headers of foreign) {
+        assert.equal(await statusOf(server, path, headers), 403, JSON.stringify([path, headers]));
+      }
+    }
+    for (const headers of foreign) {
+      assert.equal(await statusOf(server, '/setting', headers, 'PUT'), 403);
+      assert.equal(await statusOf(server, '/nothing', headers), 403);
+      assert.equal(await statusOf(server, '/livez', headers), 200);
+    }
+    assert.deepEqual(changes, []);
+  });
+
+  it('knows its own names only on a loopback address without a guard', async (context) => {
+    const page = () => ({ status: 200, contentType: 'text/plain', body: 'page' });
+    const routes = { pages: new Map([['/page', page]]) };
+    const guard: RequestGuard = { judge: () => Promise.resolve({ allowed: true }) };
+    for (const options of [{ guard }, { bindAddress: '0.0.0.0:0' }]) {
+      const { server, ended } = await started({ routes, ...options });
+      context.after(ended);
+      assert.equal(await statusOf(server, '/page', { host: 'pod.example:1' }), 200);
+      const origin = 'http://page.example';
+      assert.equal(await statusOf(server, '/page', { host: 'pod.example:1', origin }), 403);
+    }
+  });
+
+  it('closes the connection that was idle longest when there are too many', async (context) => {
+    const answer = new Deferred<Download>();
+    const asked = new Deferred();
+    const download = () => {
+      asked.resolve();
+      return answer.promise;
+    };
+    const { server, ended } = await started({
+      routes: { livez: [], downloads: new Map([['/slow', download]]) },
+      maxConnections: 3,
+    });
+    context.after(ended);
+    const slow = fetch(`http://${server}/slow`);
+    await asked.promise;
+    const first = await dial(server);
+    const second = await dial(server);
+    second.write('GET /livez HTTP/1.1\r\n');
+    assert.equal(await statusOf(server, '/livez'), 200);
+    await closed(first);
+    assert.equal(second.closed, false);
+    // Its client has not sent a whole request: it is idle, too.
+    const others = [await dial(server), await dial(server)];
+    await closed(second);
+    answer.resolve({ status: 200, contentType: 'text/plain', body: 'done' });
+    assert.equal(await (await slow).text(), 'done', 'requests under way are left alone');
+    for (const socket of others) socket.destroy();
+  });
+
+  it('answers probes while as many connections as it allows wait for answers', async (context) => {
+    const waiting = [new Deferred(), new Deferred(), new Deferred()];
+    const download = async ({ query, signal }: DownloadRequest): Promise<Download> => {
+      waiting[Number(query.get('n'))]?.resolve();
+      await untilAborted(signal);
+      return { status: 200, contentType: 'text/plain', body: '' };
+    };
+    const { server, ended } = await started({
+      routes: { livez: [], downloads: new Map([['/slow', download]]) },
+      maxConnections: waiting.length,
+    });
+    context.after(ended);
+    for (const [n, { promise }] of waiting.entries()) {
+      (await dial(server)).write(`GET /slow?n=${n} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      await promise;
+    }
+    assert.equal(await statusOf(server, '/livez'), 200);
+    assert.equal(await statusOf(server, '/livez'), 200);
+  });
+
+  it('keeps connections for clients it answers, not for probes and refusals', async (context) => {
+    const guard: RequestGuard = {
+      judge: ({ authorization }) =>
+        Promise.resolve(
+          authorization ? { allowed: true } : { allowed: false, status: 401, why: 'No' },
+        ),
+    };
+    const metrics = () => Promise.resolve({ contentType: 'text/plain', text: 'up 1\n' });
+    const { server, ended } = await started({ routes: { livez: [], metrics }, guard });
+    context.after(ended);
+    const kept = async (path: string, headers: Record<string, string> = {}) =>
+      (await fetch(`http://${server}${path}`, { headers })).headers.get('connection');
+    assert.equal(await kept('/livez'), 'close');
+    assert.equal(await kept('/metrics'), 'close');
+    assert.equal(await kept('/metrics', { authorization: 'Bearer good' }), 'keep-alive');
+  });
+
+  it('closes connections whose request does not arrive in time', async (context) => {
+    const { server, ended } = await started({ routes: { livez: [] }, requestTimeoutMs: 20 });
+    context.after(ended);
+    const silent = await dial(server);
+    const partial = await dial(server);
+    partial.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n');
+    await Promise.all([closed(silent), closed(partial)]);
   });
 
   it('answers 500 where an answer cannot be had, and says no more', async () => {

@@ -2,14 +2,16 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { request } from 'node:https';
+import { connect as connectPlain } from 'node:net';
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';
 import { after, before, describe, it } from 'node:test';
-import type { Download, DownloadRequest } from '../../../../src/manager/serving/download.ts';
+import type { Download } from '../../../../src/manager/serving/download.ts';
 import { HttpServer } from '../../../../src/manager/serving/http-server.ts';
-import type { ServerTls } from '../../../../src/manager/serving/http-server.ts';
+import type { HttpServerOptions, ServerTls } from '../../../../src/manager/serving/http-server.ts';
 import { Deferred } from '../../../../src/util/deferred.ts';
 import { silentLogger } from '../../../../src/util/logger.ts';
 import { untilAborted } from '../../../../src/util/until-aborted.ts';
@@ -29,16 +31,18 @@ after(async () => {
 const issue = (commonName: string) =>
   authority.issue({ commonName, dnsNames: ['localhost'], usages: 'server' });
 
-/** Says by parts under which name it was asked. */
-const whoAsks = ({ host }: DownloadRequest): Promise<Download> =>
+const inParts = (): Promise<Download> =>
   Promise.resolve({
     status: 200,
     contentType: 'text/plain',
-    body: Readable.from(['asked ', 'as ', host]),
+    body: Readable.from(['one ', 'two']),
   });
 
 /** A server whose certificate the test renews. */
-async function serving(tls: Omit<ServerTls, 'certificate'> = {}) {
+async function serving(
+  tls: Omit<ServerTls, 'certificate'> = {},
+  options: Pick<HttpServerOptions, 'maxConnections' | 'requestTimeoutMs'> = {},
+) {
   const first = await issue('first');
   const watching = new Deferred<(renewed: Certificate) => void>();
   const certificate = {
@@ -60,8 +64,9 @@ async function serving(tls: Omit<ServerTls, 'certificate'> = {}) {
     {
       name: 'metrics',
       bindAddress: '127.0.0.1:0',
-      routes: { livez: [], downloads: new Map([['/who', whoAsks]]) },
+      routes: { livez: [], downloads: new Map([['/parts', inParts]]) },
       tls: { ...tls, certificate },
+      ...options,
     },
   );
   const stop = new AbortController();
@@ -90,6 +95,10 @@ async function ask(socket: TLSSocket): Promise<string> {
   let text = '';
   for await (const chunk of response) text += Buffer.from(chunk).toString();
   return text;
+}
+
+async function closed(socket: Socket): Promise<void> {
+  if (!socket.closed) await once(socket, 'close');
 }
 
 const nameOf = (socket: TLSSocket) => socket.getPeerCertificate().subject.CN;
@@ -148,15 +157,45 @@ describe('the server over TLS', () => {
     const { port } = await serving({ http2: true });
     assert.equal(await ask(await dial(port, { ALPNProtocols: ['http/1.1'] })), 'ok');
     const { certificatePem: ca } = authority;
-    const session = connectHttp2(`https://localhost:${port}`, { ca, host: '127.0.0.1' });
-    const answer = async (path: string) => {
-      const stream = session.request({ ':path': path });
-      const [headers] = (await once(stream, 'response')) as [{ ':status': number }];
-      return [headers[':status'], await text(stream)];
+    const answer = async (headers: Record<string, string>) => {
+      const session = connectHttp2(`https://localhost:${port}`, { ca, host: '127.0.0.1' });
+      const closed = once(session, 'close');
+      const stream = session.request(headers);
+      const [answered] = (await once(stream, 'response')) as [{ ':status': number }];
+      const body = await text(stream);
+      if (answered[':status'] === 200 && headers[':path'] !== '/livez') session.close();
+      await closed;
+      return [answered[':status'], body];
     };
-    assert.deepEqual(await answer('/livez'), [200, 'ok']);
-    assert.deepEqual(await answer('/who'), [200, `asked as localhost:${port}`]);
-    session.close();
+    assert.deepEqual(await answer({ ':path': '/parts' }), [200, 'one two']);
+    const rebound = { ':path': '/parts', ':authority': `rebound.example:${port}` };
+    assert.equal((await answer(rebound))[0], 403);
+    assert.deepEqual(await answer({ ':path': '/livez' }), [200, 'ok']);
+  });
+
+  it('closes connections that are silent before or after the handshake', async () => {
+    const { port } = await serving({ http2: true }, { requestTimeoutMs: 400 });
+    const plain = connectPlain(port, '127.0.0.1').resume();
+    const silent = await dial(port, { ALPNProtocols: ['http/1.1'] });
+    const modern = await dial(port, { ALPNProtocols: ['h2'] });
+    for (const socket of [silent, modern]) socket.on('error', () => undefined).resume();
+    await Promise.all([plain, silent, modern].map(closed));
+  });
+
+  it('answers probes while it has as many silent connections as it allows', async () => {
+    for (const http2 of [false, true]) {
+      const { port } = await serving({ http2 }, { maxConnections: 2 });
+      const handshaking = connectPlain(port, '127.0.0.1').on('error', () => undefined);
+      await once(handshaking, 'connect');
+      const silent = await dial(port);
+      silent.on('error', () => undefined).resume();
+      handshaking.resume();
+      for (const socket of [handshaking, silent]) {
+        assert.equal(await ask(await dial(port)), 'ok');
+        await dial(port);
+        await closed(socket);
+      }
+    }
   });
 
   it('does not start without a certificate', async () => {

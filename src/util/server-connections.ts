@@ -1,0 +1,129 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2';
+import type { Server, Socket } from 'node:net';
+
+export interface ConnectionLimits {
+  /** Open connections, those in the TLS handshake included. */
+  readonly maxConnections: number;
+  /** How long an HTTP/2 connection may take for its first request, in milliseconds. */
+  readonly firstRequestMs: number;
+  /** How long an HTTP/2 connection may stay open without a request under way, in milliseconds. */
+  readonly idleMs: number;
+}
+
+interface Connection {
+  readonly socket: Socket;
+  /** Address and port of the client. */
+  readonly peer: string;
+  /** Requests that are not answered yet. */
+  requests: number;
+}
+
+/**
+ * The open connections of an HTTP server, which it bounds. A new connection is always accepted: at the
+ * limit, it takes the place of the connection that has been idle longest, or, if all have requests
+ * under way, of the one that has been in use longest. Otherwise, clients that open connections and
+ * send nothing would lock out everybody else, health probes included.
+ *
+ * HTTP/1.1 connections get their timeouts from the server's own options.
+ */
+export class ServerConnections {
+  readonly #limits: ConnectionLimits;
+  /** The connection that has been idle longest comes first. */
+  readonly #open = new Set<Connection>();
+  readonly #byPeer = new Map<string, Connection>();
+
+  constructor(server: Server, limits: ConnectionLimits) {
+    this.#limits = limits;
+    server.on('connection', (socket: Socket) => this.#add(socket));
+    server.on('secureConnection', readInJavaScript);
+    server.on('session', (session: ServerHttp2Session) => this.#limitSession(session));
+    for (const event of ['request', 'checkContinue']) {
+      server.on(
+        event,
+        (
+          request: IncomingMessage | Http2ServerRequest,
+          response: ServerResponse | Http2ServerResponse,
+        ) => this.#track(request, response),
+      );
+    }
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Breaks all connections. */
+  destroy(): void {
+    for (const { socket } of this.#open) socket.destroy();
+  }
+
+  #add(socket: Socket): void {
+    // Otherwise, the body of an HTTP/1.1 answer would wait up to 40 ms until its headers are acknowledged.
+    socket.setNoDelay(true);
+    if (this.#open.size >= this.#limits.maxConnections) this.#evict();
+    const connection = { socket, peer: peerOf(socket), requests: 0 };
+    this.#open.add(connection);
+    this.#byPeer.set(connection.peer, connection);
+    socket.once('close', () => this.#remove(connection));
+  }
+
+  #evict(): void {
+    let evicted: Connection | undefined;
+    for (const connection of this.#open) {
+      evicted ??= connection;
+      if (connection.requests > 0) continue;
+      evicted = connection;
+      break;
+    }
+    if (!evicted) return;
+    this.#remove(evicted);
+    evicted.socket.destroy();
+  }
+
+  #remove(connection: Connection): void {
+    this.#open.delete(connection);
+    const { peer } = connection;
+    if (this.#byPeer.get(peer) === connection) this.#byPeer.delete(peer);
+  }
+
+  #track(
+    { socket }: IncomingMessage | Http2ServerRequest,
+    response: ServerResponse | Http2ServerResponse,
+  ): void {
+    const connection = this.#byPeer.get(peerOf(socket));
+    if (!connection) return;
+    connection.requests++;
+    response.once('close', () => {
+      connection.requests--;
+      if (connection.requests > 0 || !this.#open.delete(connection)) return;
+      this.#open.add(connection);
+    });
+  }
+
+  #limitSession(session: ServerHttp2Session): void {
+    const { firstRequestMs, idleMs } = this.#limits;
+    const connection = this.#byPeer.get(peerOf(session.socket));
+    session.setTimeout(firstRequestMs);
+    session.once('stream', () => session.setTimeout(idleMs));
+    session.on('timeout', () => {
+      // Requests under way may be silent for as long as they like.
+      if (connection?.requests === 0) session.close();
+    });
+  }
+}
+
+/**
+ * Takes the bytes of a TLS connection through its stream. Otherwise, Node.js hands them directly to its
+ * HTTP parser, also after it has paused the connection because a client sends requests faster than
+ * it reads answers: OpenSSL still holds bytes that have arrived. The parser then fails with
+ * HPE_PAUSED, and the requests that follow are lost.
+ */
+function readInJavaScript(socket: Socket): void {
+  socket.on('data', () => undefined);
+}
+
+/** A socket and the TLS socket above it have the same. */
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { globSync, readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { daemon } from '../../../../src/cli/daemon.ts';
+import { ChangeableLogLevel } from '../../../../src/cli/logs/log-level.ts';
+import { metricsOf } from '../../../../src/metrics/metrics.ts';
+import { createRegistry, expose } from '../../../../src/metrics/registry.ts';
+import { FakeClock } from '../../../../src/util/fake-clock.ts';
+import { recordingLogger } from '../../../support/recording-logger.ts';
+import { Simulation } from '../../../support/simulation.ts';
+import { DAEMON_CONFIG } from '../../../support/world.ts';
+
+const SRC = join(import.meta.dirname, '../../../../src');
+
+/** The paths of all pages, settings and downloads in the source. */
+function servedPaths(): string[] {
+  const files = globSync('{manager,cli}/serving/*.ts', { cwd: SRC });
+  const paths = files.flatMap((file) =>
+    [...readFileSync(join(SRC, file), 'utf8').matchAll(/\[\s*'(\/[\w/]+)',/g)].map(
+      ([, path = '']) => path,
+    ),
+  );
+  return [...new Set([...paths, '/metrics'])].toSorted();
+}
+
+/** They need the profiler, which slows down the process that it runs in. */
+const PROFILES = ['/debug/heapsnapshot', '/debug/pprof/heap', '/debug/pprof/profile'];
+
+describe('every page of a daemon on a loopback address', () => {
+  let world: Simulation;
+  let address: string;
+  let stop: AbortController;
+  let running: Promise<void>;
+
+  beforeEach(async () => {
+    world = new Simulation();
+    const { log, lines } = recordingLogger();
+    const registry = createRegistry();
+    const here = '127.0.0.1:0';
+    const whole = daemon(
+      {
+        client: world.client,
+        clock: new FakeClock(),
+        log,
+        random: Math.random,
+        host: 'test',
+        metrics: { metrics: metricsOf(registry), expose: () => expose(registry) },
+        logLevel: new ChangeableLogLevel(2, () => log),
+      },
+      { ...DAEMON_CONFIG, healthProbeBindAddress: here, debugBindAddress: here },
+    );
+    stop = new AbortController();
+    running = whole.run(stop.signal);
+    const listening = () => lines.find(({ message }) => message === 'Listening');
+    while (!listening()) await new Promise((next) => setImmediate(next));
+    address = String(listening()?.fields['address']);
+  });
+  afterEach(async () => {
+    stop.abort();
+    await running;
+    await world.end();
+  });
+
+  async function statusOf(path: string, headers: Record<string, string>): Promise<number> {
+    const asked = request(`http://${address}${path}`, { method: 'HEAD', headers, agent: false });
+    asked.end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    response.resume();
+    return response.statusCode ?? 0;
+  }
+
+  it('answers local clients', async () => {
+    const paths = servedPaths();
+    for (const path of paths.filter((path) => !PROFILES.includes(path))) {
+      const status = await statusOf(path, {});
+      // A page that needs a query answers 400.
+      assert.ok(status === 200 || status === 400, `${path}: ${status}`);
+    }
+    assert.deepEqual(
+      paths.filter((path) => PROFILES.includes(path)),
+      PROFILES,
+    );
+  });
+
+  it('refuses web pages, also those whose host name resolves to this machine', async () => {
+    for (const path of servedPaths()) {
+      for (const headers of [
+        { host: 'rebound.example:6060' },
+        { origin: 'http://page.example' },
+        { 'sec-fetch-site': 'cross-site' },
+      ] as readonly Record<string, string>[]) {
+        assert.equal(await statusOf(path, headers), 403, JSON.stringify([path, headers]));
+      }
+    }
+  });
+});
