@@ -279,7 +279,7 @@ describe(
       assert.ok('head' in JSON.parse(text));
       const snapshot = await debug('/debug/heapsnapshot', tokens.debugger);
       assert.equal(snapshot.status, 403);
-      assert.match(snapshot.text, /^Secrets can be read in a heap snapshot: /);
+      assert.match(snapshot.text, /secrets/);
     });
 
     it('no token is in the log', () => {
