@@ -15,6 +15,7 @@ const ON_A_CLUSTER = [
   ...['webapp', 'at', 'foo'].map((name) => `test/stories/${name}.test.ts`),
   'test/stories/examples.test.ts',
   'test/real/high-availability.test.ts',
+  'test/real/same-name.test.ts',
 ];
 
 /** What Prometheus makes of our alerts and our dashboard. */
