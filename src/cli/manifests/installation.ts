@@ -4,7 +4,7 @@ import type { Document, ToStringOptions } from 'yaml';
 import { groupResourceOf } from '../../api/resource.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Part } from './parts.ts';
-import { piecesOf } from './pieces.ts';
+import { componentPiecesOf, piecesOf } from './pieces.ts';
 import type { Piece, ReadFile } from './pieces.ts';
 
 /** The namespace that the files are written for. */
@@ -72,8 +72,7 @@ function wanted(
   const crds = new Set(controllers.map(({ resource }) => `${groupResourceOf(resource)}.yaml`));
   const extra = controllers
     .filter(({ isOnByDefault }) => !isOnByDefault)
-    .map(({ name }) => `rbac/${name}/role.yaml`)
-    .map((path) => ({ path, text: read(path) }));
+    .flatMap(({ name }) => componentPiecesOf(read, `rbac/${name}`));
   const kept = pieces.filter(({ path }) => {
     if (path.startsWith('crds/')) return crds.has(basename(path));
     return !path.startsWith('rbac/controllers/') || names.has(basename(path));

@@ -25,6 +25,17 @@ export function piecesOf(read: ReadFile, folder: string = ''): Piece[] {
   });
 }
 
+/** The files that a component names as its resources. The caller applies what its patches do. */
+export function componentPiecesOf(read: ReadFile, folder: string): Piece[] {
+  const { resources } = parse(read(posix.join(folder, 'kustomization.yaml'))) as {
+    readonly resources: readonly string[];
+  };
+  return resources.map((resource) => {
+    const path = posix.join(folder, resource);
+    return { path, text: read(path) };
+  });
+}
+
 function resourcesIn(file: string, text: string): readonly string[] {
   const { resources, apiVersion, kind, ...others } = parse(text) as {
     readonly apiVersion: string;

@@ -139,11 +139,18 @@ describe('manifests', () => {
     assert.deepEqual(parseFlags(RUN_OPTIONS, flags, {}).values.controllers, ['count', 'foo']);
   });
 
-  test('--controllers adds what is off by default, with its rights', async () => {
+  test('--controllers adds a controller that is off by default, with its rights and their limits', async () => {
     const all = await documents('--controllers=*,pod-count');
     assert.ok(named(all, 'ClusterRole').includes('ClusterRole crd-controller-pod-count'));
     assert.ok(
       named(all, 'ClusterRoleBinding').includes('ClusterRoleBinding crd-controller-pod-count'),
+    );
+    // Without its policy the right to patch Nodes has no limit.
+    assert.deepEqual(
+      named(all, 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'),
+      ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map(
+        (kind) => `${kind} crd-controller-pod-count`,
+      ),
     );
     assert.equal(named(all, 'CustomResourceDefinition').length, 4);
     assert.ok(container(all)?.args.includes('--controllers=count,webapp,at,foo,pod-count'));
