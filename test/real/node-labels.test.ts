@@ -2,25 +2,25 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { isApiError } from '../../src/api/api-error.ts';
 import { NODES } from '../../src/api/builtin.ts';
-import type { Resource } from '../../src/api/resource.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import type { ClusterConnection } from '../../src/client/cluster-connection.ts';
+import type { JsonPatchOperation, Patch } from '../../src/client/client.ts';
 import { LABEL } from '../../src/controllers/pod-count/sync.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { needsReal } from '../support/needs-real.ts';
-import { manifestsOf } from '../support/roles.ts';
+import { applyObjects, grant, manifestsOf, serviceAccountToken } from '../support/roles.ts';
 import { until } from '../support/until.ts';
 
-const PLURALS: Readonly<Record<string, string>> = {
-  ClusterRole: 'clusterroles',
-  ClusterRoleBinding: 'clusterrolebindings',
-  ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
-  ValidatingAdmissionPolicyBinding: 'validatingadmissionpolicybindings',
-};
 const NODE = { name: 'watched' };
+const SERVICE_ACCOUNT = { namespace: 'crd-controller-system', name: 'crd-controller' };
+const USER = `system:serviceaccount:${SERVICE_ACCOUNT.namespace}:${SERVICE_ACCOUNT.name}`;
+const OWNER = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'a' };
 
-const skip = needsReal('which authorizes');
+const merge = (body: object): Patch => ({ type: 'merge', body });
+const json = (...body: readonly JsonPatchOperation[]): Patch => ({ type: 'json', body });
+
+const skip = needsReal('which evaluates admission policies');
 
 describe('given the component rbac/pod-count', { skip, timeout: 120_000 }, () => {
   let plane: ControlPlane;
@@ -28,38 +28,56 @@ describe('given the component rbac/pod-count', { skip, timeout: 120_000 }, () =>
 
   before(async () => {
     plane = await startControlPlane();
-    for (const file of ['role.yaml', 'policy.yaml']) {
-      for (const manifest of manifestsOf(`rbac/pod-count/${file}`)) {
-        const [group = '', version = ''] = manifest.apiVersion.split('/');
-        const plural = PLURALS[manifest.kind];
-        assert.ok(plural, manifest.kind);
-        const { kind } = manifest;
-        const resource: Resource = { group, version, plural, kind, namespaced: false };
-        await plane.client.create(resource, manifest);
-      }
-    }
-    controller = connectCluster({
-      ...plane.config,
-      impersonation: {
-        user: 'system:serviceaccount:crd-controller-system:crd-controller',
-        groups: [],
-        extra: new Map(),
+    const { client } = plane;
+    await applyObjects(client, [
+      ...manifestsOf('namespace/namespace.yaml'),
+      ...manifestsOf('rbac/identity/service-account.yaml'),
+      ...manifestsOf('rbac/pod-count/role.yaml'),
+      ...manifestsOf('rbac/pod-count/policy.yaml'),
+    ]);
+    // The component does not grant this; the policy does not rely on that.
+    const rules = [{ apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] }];
+    await grant(client, 'node-status', { user: USER, rules });
+    const token = await serviceAccountToken(client, SERVICE_ACCOUNT);
+    controller = connectCluster({ ...plane.config, credentials: { kind: 'token', token } });
+    await client.create(NODES, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: {
+        ...NODE,
+        labels: { zone: 'a' },
+        annotations: { note: 'a', large: 'x'.repeat(100_000) },
+        finalizers: ['example.com/held'],
       },
     });
-    const metadata = { ...NODE, labels: { zone: 'a' } };
-    await plane.client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata });
+    // More than a kubelet reports: the policy compares all of it within the server's cost limit.
+    const images = Array.from({ length: 200 }, (_, index) => ({
+      names: Array.from({ length: 4 }, (__, name) => `registry.example.com/${index}/${name}`),
+      sizeBytes: index,
+    }));
+    const body = { status: { images } };
+    await client.patch(NODES, NODE, { type: 'merge', body }, { subresource: 'status' });
+    // The server takes a moment to enforce a new role and a new policy.
+    await until('a denial by the policy', async () => {
+      const annotations = { tried: String(Math.random()) };
+      return (await isDenied(merge({ metadata: { annotations } }))) || undefined;
+    });
   });
   after(async () => {
     await controller.close();
     await plane.close();
   });
 
-  const patch = (body: object, { client }: Pick<ControlPlane, 'client'> = controller) =>
-    client.patch(NODES, NODE, { type: 'merge', body });
-  /** Whether the policy refuses it. Before the server has taken in the role, that refuses all. */
-  const isRefused = async (body: object): Promise<boolean> => {
+  const patch = (what: Patch, subresource?: string) =>
+    controller.client.patch(NODES, NODE, what, {
+      fieldManager: 'test',
+      ...(subresource !== undefined && { subresource }),
+    });
+
+  /** Whether the policy denies the patch. */
+  const isDenied = async (what: Patch, subresource?: string): Promise<boolean> => {
     try {
-      await patch(body);
+      await patch(what, subresource);
       return false;
     } catch (error) {
       if (!isApiError(error, 'forbidden')) throw error;
@@ -69,24 +87,57 @@ describe('given the component rbac/pod-count', { skip, timeout: 120_000 }, () =>
     }
   };
 
-  it('its ServiceAccount may label Nodes with the number, and change nothing else of them', async () => {
-    // The server needs a moment until it has taken the role and the policy in.
-    await until('a refusal', async () =>
-      (await isRefused({ metadata: { annotations: { tried: String(Math.random()) } } }))
-        ? true
-        : undefined,
-    );
-    for (const body of [
-      { spec: { unschedulable: true } },
-      { spec: { taints: [{ key: 'a', effect: 'NoExecute' }] } },
-      { metadata: { labels: { zone: 'b' } } },
-      { metadata: { labels: { zone: null } } },
-      { metadata: { labels: { other: 'x', [LABEL]: '3' } } },
-    ]) {
-      assert.ok(await isRefused(body), JSON.stringify(body));
+  it('its ServiceAccount may change one label of a Node, and nothing else of it', async () => {
+    const before = await plane.client.get(NODES, NODE);
+    const denied: readonly (readonly [patch: Patch, subresource?: string])[] = [
+      [merge({ spec: { unschedulable: true } })],
+      [merge({ spec: { taints: [{ key: 'a', effect: 'NoExecute' }] } })],
+      [merge({ metadata: { labels: { zone: 'b' } } })],
+      [merge({ metadata: { labels: { zone: null } } })],
+      [merge({ metadata: { labels: { other: 'x', [LABEL]: '3' } } })],
+      [merge({ metadata: { labels: null } })],
+      [merge({ metadata: { annotations: { note: 'b' } } })],
+      [merge({ metadata: { annotations: null } })],
+      // The garbage collector deletes an object whose owners do not exist.
+      [merge({ metadata: { ownerReferences: [OWNER] } })],
+      [json({ op: 'add', path: '/metadata/ownerReferences', value: [OWNER] })],
+      [{ type: 'strategic', body: { metadata: { ownerReferences: [OWNER] } } }],
+      [
+        {
+          type: 'apply',
+          body: {
+            apiVersion: 'v1',
+            kind: 'Node',
+            metadata: { ...NODE, labels: { [LABEL]: '3' }, ownerReferences: [OWNER] },
+          },
+        },
+      ],
+      [merge({ metadata: { finalizers: null } })],
+      [merge({ metadata: { finalizers: ['example.com/held', 'example.com/more'] } })],
+      [merge({ metadata: { ownerReferences: [OWNER] } }), 'status'],
+      [merge({ metadata: { labels: { zone: 'b' } } }), 'status'],
+      [merge({ status: { capacity: { cpu: '1k' } } }), 'status'],
+    ];
+    for (const [what, subresource] of denied) {
+      assert.ok(await isDenied(what, subresource), JSON.stringify({ ...what, subresource }));
     }
-    for (const count of ['3', '4', null]) await patch({ metadata: { labels: { [LABEL]: count } } });
-    const { metadata } = await patch({ metadata: { labels: { zone: 'b' } } }, plane);
-    assert.deepEqual(metadata.labels, { zone: 'b' }, 'others do as they may');
+    // The server drops a status that does not come through its subresource.
+    await patch(merge({ status: { capacity: { cpu: '1k' } } }));
+    assert.deepEqual(await plane.client.get(NODES, NODE), before);
+
+    for (const count of ['3', '4', null]) {
+      await patch(merge({ metadata: { labels: { [LABEL]: count } } }));
+    }
+    await patch(json({ op: 'add', path: '/metadata/labels/hopegi~1pod-count', value: '5' }));
+    const { metadata } = await plane.client.get(NODES, NODE);
+    assert.deepEqual(metadata.labels, { zone: 'a', [LABEL]: '5' });
+  });
+
+  it('its ServiceAccount may give a Node its first label, and others change what they may', async () => {
+    const change = (body: object) => plane.client.patch(NODES, NODE, merge(body));
+    await change({ metadata: { labels: null, annotations: null, finalizers: null } });
+    const { metadata } = await patch(merge({ metadata: { labels: { [LABEL]: '1' } } }));
+    assert.deepEqual(metadata.labels, { [LABEL]: '1' });
+    await change({ metadata: { labels: { zone: 'b' }, finalizers: ['example.com/held'] } });
   });
 });

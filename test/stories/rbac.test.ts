@@ -27,7 +27,14 @@ import type { HttpHandler } from '../../src/util/http.ts';
 import { Access } from '../support/access.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { startControlPlane } from '../support/control-plane.ts';
-import { allows, Demand, manifestsOf, permissionsOf, rulesOf } from '../support/roles.ts';
+import {
+  allows,
+  Demand,
+  manifestsOf,
+  permissionsOf,
+  rulesOf,
+  serviceAccountToken,
+} from '../support/roles.ts';
 import type { Manifest, PolicyRule } from '../support/roles.ts';
 import { Simulation } from '../support/simulation.ts';
 import { WireWorld } from '../support/wire-world.ts';
@@ -355,12 +362,7 @@ async function mint(client: Client, system: string, grants: readonly Grant[]): P
     metadata: account,
   });
   for (const { resource, object } of bound(grants, system)) await client.create(resource, object);
-  const answer = (await client.raw({
-    method: 'POST',
-    path: `/api/v1/namespaces/${system}/serviceaccounts/${account.name}/token`,
-    body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
-  })) as { status: { token: string } };
-  return answer.status.token;
+  return serviceAccountToken(client, account);
 }
 
 /** Grants as objects: in their namespaces, and under names that no other story has. */

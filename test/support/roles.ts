@@ -1,6 +1,10 @@
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
+import type { Client } from '../../src/client/client.ts';
+import { applyManifests } from '../../src/client/apply/apply.ts';
+import type { ManifestObject } from '../../src/client/apply/manifest.ts';
 import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
 import type { RequestInfo } from '../../src/apiserver/request-info.ts';
 import type { HttpHandler, HttpResponse } from '../../src/util/http.ts';
@@ -12,10 +16,15 @@ export interface PolicyRule {
   readonly verbs: readonly string[];
 }
 
+export interface Grant {
+  readonly user: string;
+  /** Absent: the whole cluster. */
+  readonly namespace?: string;
+  readonly rules: readonly PolicyRule[];
+}
+
 /** A document of hack/deploy, as far as tests look into it. */
-export interface Manifest {
-  readonly apiVersion: string;
-  readonly kind: string;
+export interface Manifest extends ManifestObject {
   readonly metadata: {
     readonly name: string;
     readonly namespace?: string;
@@ -28,6 +37,55 @@ export interface Manifest {
 export function manifestsOf(file: string): Manifest[] {
   const text = readFileSync(join(import.meta.dirname, '../../hack/deploy', file), 'utf8');
   return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
+}
+
+/** Applies objects of any kind. @throws {assert.AssertionError} if the server rejects one */
+export async function applyObjects(
+  client: Client,
+  objects: readonly ManifestObject[],
+): Promise<void> {
+  const manifests = objects.map((object, index) => ({
+    place: { source: 'test', document: index + 1, line: 1 },
+    object,
+  }));
+  for await (const result of applyManifests(client, manifests, { fieldManager: 'admin' })) {
+    if (result.kind === 'refused') assert.fail(result.refusal.message);
+  }
+}
+
+/** Binds a new role with the rules to a user: in one namespace, or in the whole cluster. */
+export async function grant(
+  client: Client,
+  name: string,
+  { user, namespace, rules }: Grant,
+): Promise<void> {
+  const metadata = { name, ...(namespace !== undefined && { namespace }) };
+  const kind = namespace === undefined ? 'ClusterRole' : 'Role';
+  const apiGroup = 'rbac.authorization.k8s.io';
+  const apiVersion = `${apiGroup}/v1`;
+  await applyObjects(client, [
+    { apiVersion, kind, metadata, rules },
+    {
+      apiVersion,
+      kind: `${kind}Binding`,
+      metadata,
+      roleRef: { apiGroup, kind, name },
+      subjects: [{ apiGroup, kind: 'User', name: user }],
+    },
+  ]);
+}
+
+/** A token of a ServiceAccount that exists. */
+export async function serviceAccountToken(
+  client: Client,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): Promise<string> {
+  const { status } = (await client.raw({
+    method: 'POST',
+    path: `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`,
+    body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+  })) as { status: { token: string } };
+  return status.token;
 }
 
 export function rulesOf(manifests: readonly Manifest[]): PolicyRule[] {
