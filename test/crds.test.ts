@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
+import { manifestsOf } from './support/roles.ts';
 
 /** Ours, and the one that `init` begins with. */
 const FOLDERS = ['crds', 'examples/06-library/static-site/crds'];
@@ -49,6 +50,16 @@ interface Crd {
       readonly categories?: readonly string[];
     };
     readonly versions: readonly Version[];
+  };
+}
+
+/** The part of a ValidatingAdmissionPolicy's spec that says which requests it checks. */
+interface Policy {
+  readonly matchConstraints: {
+    readonly resourceRules: readonly {
+      readonly apiGroups: readonly string[];
+      readonly resources: readonly string[];
+    }[];
   };
 }
 
@@ -169,3 +180,23 @@ for (const folder of FOLDERS) {
     });
   }
 }
+
+test('the admission component covers every kind and every scale subresource', () => {
+  const covered = manifestsOf('admission/policy.yaml').flatMap(
+    ({ spec }) => (spec as Partial<Policy>).matchConstraints?.resourceRules ?? [],
+  );
+  const all = readdirSync(join(import.meta.dirname, '../crds')).map((file) => {
+    const path = join(import.meta.dirname, '../crds', file);
+    return parse(readFileSync(path, 'utf8')) as Crd;
+  });
+  assert.deepEqual(
+    new Set(covered.flatMap(({ apiGroups }) => apiGroups)),
+    new Set(all.map(({ spec }) => spec.group)),
+  );
+  const expected = all.flatMap(({ spec }) => {
+    const { plural } = spec.names;
+    const isScalable = spec.versions.some(({ subresources }) => subresources?.scale);
+    return isScalable ? [plural, `${plural}/scale`] : [plural];
+  });
+  assert.deepEqual(covered.flatMap(({ resources }) => resources).toSorted(), expected.toSorted());
+});

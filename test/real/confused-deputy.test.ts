@@ -1,126 +1,221 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { isApiError } from '../../src/api/api-error.ts';
+import { ATS } from '../../src/api/generated/at.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import { apiVersionOf } from '../../src/api/resource.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import type { ClusterConnection } from '../../src/client/cluster-connection.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { needsReal } from '../support/needs-real.ts';
-import { manifestsOf } from '../support/roles.ts';
-import { WireWorld } from '../support/wire-world.ts';
+import { applyObjects, grant, manifestsOf } from '../support/roles.ts';
+import { until } from '../support/until.ts';
 import { countDraft } from '../support/world.ts';
+import { WireWorld } from '../support/wire-world.ts';
 
-const ADMISSION = { group: 'admissionregistration.k8s.io', version: 'v1', namespaced: false };
-const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: true };
+const USER = 'jane';
 
-const RESOURCES: Readonly<Record<string, Resource>> = {
-  ValidatingAdmissionPolicy: {
-    ...ADMISSION,
-    plural: 'validatingadmissionpolicies',
-    kind: 'ValidatingAdmissionPolicy',
+type Created = readonly [group: string, plural: string];
+
+interface Place {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+interface Case {
+  readonly resource: Resource;
+  readonly spec: object;
+  /** A change to the spec. */
+  readonly change: object;
+  /** The kinds that the controller creates. */
+  readonly creates: readonly Created[];
+  readonly isScalable: boolean;
+}
+
+const CASES: readonly Case[] = [
+  {
+    resource: COUNTS,
+    spec: { name: 'nginx', count: 1 },
+    change: { name: 'other' },
+    creates: [['', 'pods']],
+    isScalable: true,
   },
-  ValidatingAdmissionPolicyBinding: {
-    ...ADMISSION,
-    plural: 'validatingadmissionpolicybindings',
-    kind: 'ValidatingAdmissionPolicyBinding',
+  {
+    resource: ATS,
+    spec: { schedule: '2036-01-01T00:00:00Z', command: 'echo YAY' },
+    change: { command: 'echo NAY' },
+    creates: [['', 'pods']],
+    isScalable: false,
   },
-};
+  {
+    resource: FOOS,
+    spec: { deploymentName: 'web', replicas: 1 },
+    change: { deploymentName: 'other' },
+    creates: [['apps', 'deployments']],
+    isScalable: true,
+  },
+  {
+    resource: WEB_APPS,
+    spec: { version: '1.27', replicas: 1 },
+    change: { image: 'other' },
+    creates: [
+      ['apps', 'deployments'],
+      ['', 'services'],
+    ],
+    isScalable: true,
+  },
+];
 
-const skip = needsReal('which authorizes');
+const ALL_CREATED: readonly Created[] = [
+  ['', 'pods'],
+  ['apps', 'deployments'],
+  ['', 'services'],
+];
+
+const skip = needsReal('which evaluates admission policies');
 
 describe(
-  'given the policy of hack/deploy/admission, and a user',
-  { skip, timeout: 120_000 },
+  'given the component admission, and a user who may do anything with our kinds',
+  { skip, timeout: 180_000 },
   () => {
     let plane: ControlPlane;
-    let world: WireWorld;
     let jane: ClusterConnection;
 
     before(async () => {
       plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
-      world = await WireWorld.create(plane);
-      await world.installCrd();
-      for (const manifest of manifestsOf('admission/policy.yaml')) {
-        const resource = RESOURCES[manifest.kind];
-        assert.ok(resource, manifest.kind);
-        await plane.client.create(resource, manifest);
-      }
+      for (const { resource } of CASES) await (await WireWorld.create(plane)).installCrd(resource);
+      await applyObjects(plane.client, manifestsOf('admission/policy.yaml'));
       jane = connectCluster({
         ...plane.config,
-        impersonation: { user: 'jane', groups: [], extra: new Map() },
+        impersonation: { user: USER, groups: [], extra: new Map() },
       });
-      await allow('counts', { apiGroups: ['demo.mark8s.io'], resources: ['counts'], verbs: ['*'] });
+      const apiGroups = CASES.map(({ resource }) => resource.group);
+      const rules = [{ apiGroups, resources: ['*'], verbs: ['*'] }];
+      await grant(plane.client, 'our-kinds', { user: USER, rules });
+      // The server takes a moment to enforce a new role and a new policy.
+      const probe = countDraft('default', { count: 1 }, 'probe');
+      const isEnforced = () => isDenied(() => jane.client.create(COUNTS, probe, { dryRun: true }));
+      await until('a denial by the policy', async () => (await isEnforced()) || undefined);
     });
     after(async () => {
       await jane.close();
-      await world.end();
       await plane.close();
     });
 
-    /** Grants jane something in the namespace of the story. */
-    const allow = async (name: string, rule: object) => {
-      const metadata = { namespace: world.namespace, name };
-      const apiVersion = `${RBAC.group}/v1`;
-      const role = { apiVersion, kind: 'Role', metadata, rules: [rule] };
-      await plane.client.create({ ...RBAC, plural: 'roles', kind: 'Role' }, role);
-      const binding = {
-        apiVersion,
-        kind: 'RoleBinding',
-        metadata,
-        roleRef: { apiGroup: RBAC.group, kind: 'Role', name },
-        subjects: [{ apiGroup: RBAC.group, kind: 'User', name: 'jane' }],
-      };
-      await plane.client.create({ ...RBAC, plural: 'rolebindings', kind: 'RoleBinding' }, binding);
+    /** Lets the user create objects of these kinds; resolves once the server knows. */
+    const allowCreation = async (namespace: string, created: readonly Created[]) => {
+      for (const [group, plural] of created) {
+        const rules = [{ apiGroups: [group], resources: [plural], verbs: ['create'] }];
+        await grant(plane.client, `create-${plural}`, { user: USER, namespace, rules });
+        const resourceAttributes = { namespace, verb: 'create', group, resource: plural };
+        await until(`the right to create ${plural}`, async () => {
+          const { status } = (await jane.client.raw({
+            method: 'POST',
+            path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+            body: {
+              apiVersion: 'authorization.k8s.io/v1',
+              kind: 'SelfSubjectAccessReview',
+              spec: { resourceAttributes },
+            },
+          })) as { status: { allowed: boolean } };
+          return status.allowed || undefined;
+        });
+      }
     };
 
-    const create = (name: string) =>
-      jane.client.create(COUNTS, countDraft(world.namespace, { count: 1 }, name));
+    /** Every request that has the controller create or change what runs. */
+    const requestsOf = (at: Place, { resource, spec, change, isScalable }: Case) => {
+      const { client } = jane;
+      const { namespace } = at;
+      const created = draft(resource, { namespace, name: 'created' }, spec);
+      const applied = draft(resource, { namespace, name: 'applied' }, spec);
+      const requests = {
+        create: () => client.create(resource, created),
+        apply: () =>
+          client.patch(
+            resource,
+            { namespace, name: 'applied' },
+            { type: 'apply', body: applied },
+            { fieldManager: USER },
+          ),
+        patch: () => client.patch(resource, at, { type: 'merge', body: { spec: change } }),
+        scale: () => scale(resource, at, 2),
+      };
+      return Object.entries(requests).filter(([name]) => name !== 'scale' || isScalable);
+    };
 
-    it('who may create Counts but no Pods gets none by a Count; a controller goes on, and so does who may', async () => {
-      await world.applyCount({ count: 1 });
-      // The server needs a moment until it has taken the policy in.
-      let tries = 0;
-      await world.until('a refusal', async () => {
-        try {
-          await create(`early-${tries++}`);
-          return false;
-        } catch (error) {
-          if (!isApiError(error, 'forbidden')) throw error;
-          assert.match(
-            error.message,
-            /it runs Pods, and you may not create Pods in this namespace/,
-          );
-          return true;
-        }
-      });
-      const patch = (body: object) => jane.client.patch(COUNTS, world.at, { type: 'merge', body });
-      await assert.rejects(patch({ spec: { name: 'other' } }), (error) =>
-        isApiError(error, 'forbidden'),
+    const scale = (resource: Resource, at: Place, replicas: number) =>
+      jane.client.patch(
+        resource,
+        at,
+        { type: 'merge', body: { spec: { replicas } } },
+        { subresource: 'scale' },
       );
-      await patch({ metadata: { labels: { a: 'b' } } });
 
-      const stop = world.startDaemon({ namespaces: [world.namespace] });
-      await allow('pods', { apiGroups: [''], resources: ['pods'], verbs: ['create'] });
-      await world.until('she may', async () => {
-        try {
-          await create('late');
-          return true;
-        } catch (error) {
-          if (isApiError(error, 'forbidden')) return false;
-          throw error;
-        }
+    for (const each of CASES) {
+      const { resource, spec, creates, isScalable } = each;
+      const kinds = creates.map(([, plural]) => plural).join(' and ');
+
+      it(`creating, changing and scaling a ${resource.kind} takes the right to create ${kinds}`, async () => {
+        const world = await WireWorld.create(plane);
+        const at = { namespace: world.namespace, name: 'existing' };
+        await plane.client.create(resource, draft(resource, at, spec));
+        const requests = requestsOf(at, each);
+        const denied = async () => {
+          const names = [];
+          for (const [name, request] of requests) if (await isDenied(request)) names.push(name);
+          return names;
+        };
+        const all = requests.map(([name]) => name);
+        assert.deepEqual(await denied(), all);
+        const last = creates.at(-1);
+        assert.ok(last);
+        const others = ALL_CREATED.filter(([, plural]) => plural !== last[1]);
+        await allowCreation(at.namespace, others);
+        assert.deepEqual(await denied(), all, `with all rights but that of ${last[1]}`);
+
+        // The rest of the object, and the same number of replicas.
+        const body = { metadata: { labels: { a: 'b' } } };
+        await jane.client.patch(resource, at, { type: 'merge', body });
+        if (isScalable) await scale(resource, at, 1);
+        assert.equal((await plane.client.get(resource, at)).metadata.generation, 1);
+
+        await allowCreation(at.namespace, [last]);
+        assert.deepEqual(await denied(), []);
+        await world.end();
       });
+    }
+
+    it('the controller creates the Pods of a Count and writes its status', async () => {
+      const world = await WireWorld.create(plane);
+      await world.applyCount({ count: 1 });
+      const stop = world.startDaemon({ namespaces: [world.namespace] });
       await world.until('it runs', async () => {
-        const { status } = await world.client.get(COUNTS, {
-          namespace: world.namespace,
-          name: 'late',
-        });
+        const { status } = await world.client.get(COUNTS, world.at);
         return status?.healthy === true;
       });
       await stop();
       assert.deepEqual(world.errors(), []);
+      await world.end();
     });
   },
 );
+
+function draft(resource: Resource, metadata: Place, spec: object) {
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, spec };
+}
+
+/** Whether the policy denies the request. */
+async function isDenied(request: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await request();
+    return false;
+  } catch (error) {
+    if (!isApiError(error, 'forbidden')) throw error;
+    return /you may not create/.test(error.message);
+  }
+}
