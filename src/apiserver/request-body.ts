@@ -152,12 +152,12 @@ function shallow<T>(read: () => T): T {
 
 function bodyText({ body = '' }: HttpRequest): string {
   const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
-  if (bytes > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  if (bytes > MAX_BODY_BYTES) throw tooLarge(`limit is ${MAX_BODY_BYTES}`);
   return typeof body === 'string' ? body : new TextDecoder().decode(body);
 }
 
 function bodyBytes({ body = '' }: HttpRequest): Uint8Array {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge(`limit is ${MAX_BODY_BYTES}`);
   return bytes;
 }

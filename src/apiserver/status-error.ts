@@ -168,11 +168,11 @@ export function expired(message: string): StatusError {
   return StatusError.failure({ code: 410, reason: 'Expired', message });
 }
 
-export function tooLarge(limitBytes: number): StatusError {
+export function tooLarge(why: string): StatusError {
   return StatusError.failure({
     code: 413,
     reason: 'RequestEntityTooLarge',
-    message: `Request entity too large: limit is ${limitBytes}`,
+    message: `Request entity too large: ${why}`,
   });
 }
 

@@ -106,6 +106,19 @@ test('a JSON patch is a list of operations', async () => {
   });
 });
 
+test('a JSON patch has at most 10000 operations', async () => {
+  const at = `${configMaps(space)}/a`;
+  const operation = { op: 'test', path: '/kind', value: 'ConfigMap' };
+  const patch = Array.from({ length: 10_001 }, () => operation);
+  assertRefused(await api.patch(at, patch, JSON_PATCH), {
+    code: 413,
+    reason: 'RequestEntityTooLarge',
+    message:
+      'Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001',
+  });
+  assert.equal((await api.patch(at, patch.slice(1), JSON_PATCH)).status, 200);
+});
+
 test('a strategic merge patch merges lists by their keys', async () => {
   const at = `${pods(space)}/p`;
   await api.made(api.post(pods(space), pod('p')));

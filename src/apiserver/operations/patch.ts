@@ -28,6 +28,7 @@ import {
   badRequest,
   conflict,
   notFound,
+  tooLarge,
   unprocessable,
   unsupportedMediaType,
 } from '../status-error.ts';
@@ -188,6 +189,8 @@ function patching<T>(run: () => T): T {
     switch (error.kind) {
       case 'malformed':
         throw badRequest(error.message);
+      case 'tooLarge':
+        throw tooLarge(error.message);
       case 'invalid':
         throw unprocessable();
       case 'untyped':

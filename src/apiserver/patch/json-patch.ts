@@ -17,152 +17,162 @@ export const MAX_OPERATIONS: number = 10_000;
 export const MAX_COPIED: number = 3 * 1024 * 1024;
 
 /**
- * RFC 6902: the operations of `patch` in order, all or none. What does not change is shared with
- * `document`, which stays as it is.
+ * Applies the operations of `patch` in order (RFC 6902), all or none. The result shares unchanged
+ * parts with `document`, which stays unmodified.
  *
- * @throws {PatchError} `malformed` if `patch` is no list of operations, `invalid` if one of them
- *   does not fit the document or its test fails
+ * @throws {PatchError} `malformed` if `patch` is no list of operations, `tooLarge` if there are too
+ *   many of them, `invalid` if one of them does not fit the document or its test fails
  * @throws {NestingError} if the result is nested too deeply
  */
 export function jsonPatch(document: unknown, patch: unknown): unknown {
-  let result = document;
-  let copied = 0;
-  for (const operation of parseOperations(patch)) {
+  const patched = new PatchedDocument(document);
+  for (const operation of parseOperations(patch)) patched.apply(operation);
+  requireShallow(patched.root);
+  return patched.root;
+}
+
+type Container = JsonObject | unknown[];
+
+/**
+ * A document under a patch. Containers of the original are copied once, when the first operation
+ * changes them; later operations change the copy in place. Their cost does not depend on the size of
+ * the object.
+ */
+export class PatchedDocument {
+  #root: unknown;
+  /** Copies made by this patch. Each is reachable by one path only. */
+  readonly #own = new WeakSet<object>();
+  #copies = 0;
+  #copiedCharacters = 0;
+
+  constructor(document: unknown) {
+    this.#root = document;
+  }
+
+  /** The result so far. */
+  get root(): unknown {
+    return this.#root;
+  }
+
+  /** Number of containers copied in order to change them. */
+  get copies(): number {
+    return this.#copies;
+  }
+
+  /** @throws {PatchError} if the operation does not fit the document or its test fails */
+  apply(operation: JsonPatchOperation): void {
     const path = parsePointer(operation.path);
     switch (operation.op) {
       case 'add':
-        result = add(result, path, operation.value, operation);
-        break;
+        return this.#add(path, operation.value, operation);
       case 'remove':
-        result = remove(result, path, operation);
-        break;
+        return this.#remove(path, operation);
       case 'replace':
-        result = replace(result, path, operation.value, operation);
-        break;
+        return this.#replace(path, operation.value, operation);
       case 'test':
-        test(result, path, operation.value, operation);
-        break;
+        return this.#test(path, operation.value, operation);
       case 'move':
-        result = move(result, parsePointer(operation.from), path, operation);
-        break;
-      case 'copy': {
-        const value = get(result, parsePointer(operation.from), operation);
-        requireShallow(value);
-        copied += JSON.stringify(value).length;
-        if (copied > MAX_COPIED) {
-          throw fault(operation, `the copies of this patch exceed ${MAX_COPIED} bytes`);
-        }
-        result = add(result, path, value, operation);
-        break;
-      }
+        return this.#move(parsePointer(operation.from), path, operation);
+      case 'copy':
+        return this.#copy(parsePointer(operation.from), path, operation);
     }
   }
-  requireShallow(result);
-  return result;
-}
 
-function add(
-  document: unknown,
-  path: readonly string[],
-  value: unknown,
-  operation: JsonPatchOperation,
-): unknown {
-  if (path.length === 0) return value;
-  return change(document, path, operation, (parent, token) => {
-    if (isObject(parent)) return withMember(parent, token, value);
-    const index = token === '-' ? parent.length : indexOf(parent, token, operation, true);
-    return parent.toSpliced(index, 0, value);
-  });
-}
-
-function remove(
-  document: unknown,
-  path: readonly string[],
-  operation: JsonPatchOperation,
-): unknown {
-  if (path.length === 0) throw fault(operation, 'the whole object cannot be removed');
-  return change(document, path, operation, (parent, token) => {
-    if (!isObject(parent)) return parent.toSpliced(indexOf(parent, token, operation, false), 1);
-    if (!Object.hasOwn(parent, token)) throw missing(operation);
-    const rest = { ...parent };
-    delete rest[token];
-    return rest;
-  });
-}
-
-function replace(
-  document: unknown,
-  path: readonly string[],
-  value: unknown,
-  operation: JsonPatchOperation,
-): unknown {
-  if (path.length === 0) return value;
-  return change(document, path, operation, (parent, token) => {
-    if (!isObject(parent)) return parent.with(indexOf(parent, token, operation, false), value);
-    if (!Object.hasOwn(parent, token)) throw missing(operation);
-    return withMember(parent, token, value);
-  });
-}
-
-/** A member that is absent passes as `null`. */
-function test(
-  document: unknown,
-  path: readonly string[],
-  value: unknown,
-  operation: JsonPatchOperation,
-): void {
-  const parent = path.length === 0 ? undefined : get(document, path.slice(0, -1), operation);
-  const absent = isObject(parent) && !Object.hasOwn(parent, path.at(-1) ?? '');
-  if (!equalJson(absent ? null : get(document, path, operation), value)) {
-    throw new PatchError('invalid', `testing value ${operation.path} failed: test failed`);
+  #add(path: readonly string[], value: unknown, operation: JsonPatchOperation): void {
+    const token = path.at(-1);
+    if (token === undefined) {
+      this.#root = value;
+      return;
+    }
+    const parent = this.#writableParent(path, operation);
+    if (isObject(parent)) setOwn(parent, token, value);
+    else {
+      const index = token === '-' ? parent.length : indexOf(parent, token, operation, true);
+      parent.splice(index, 0, value);
+    }
   }
-}
 
-function move(
-  document: unknown,
-  from: readonly string[],
-  path: readonly string[],
-  operation: JsonPatchOperation,
-): unknown {
-  const value = get(document, from, operation);
-  if (from.length < path.length && from.every((token, index) => token === path[index])) {
-    throw fault(operation, 'a value cannot be moved into itself');
+  #remove(path: readonly string[], operation: JsonPatchOperation): void {
+    const token = path.at(-1);
+    if (token === undefined) throw fault(operation, 'the whole object cannot be removed');
+    const parent = this.#writableParent(path, operation);
+    if (!isObject(parent)) parent.splice(indexOf(parent, token, operation, false), 1);
+    else if (!Object.hasOwn(parent, token)) throw missing(operation);
+    else delete parent[token];
   }
-  return add(remove(document, from, operation), path, value, operation);
-}
 
-type Container = JsonObject | readonly unknown[];
+  #replace(path: readonly string[], value: unknown, operation: JsonPatchOperation): void {
+    const token = path.at(-1);
+    if (token === undefined) {
+      this.#root = value;
+      return;
+    }
+    const parent = this.#writableParent(path, operation);
+    if (isObject(parent) && !Object.hasOwn(parent, token)) throw missing(operation);
+    setMember(parent, token, value, operation);
+  }
 
-/** Rebuilds the way down `path`, which is not empty, around what `edit` makes of its end. */
-function change(
-  document: unknown,
-  path: readonly string[],
-  operation: JsonPatchOperation,
-  edit: (parent: Container, token: string) => Container,
-): unknown {
-  const steps: { readonly parent: Container; readonly token: string }[] = [];
-  let current = document;
-  for (const token of path) {
-    if (!isContainer(current)) throw missing(operation);
-    steps.push({ parent: current, token });
-    if (steps.length < path.length) current = member(current, token, operation);
+  /** An absent member passes as `null`. */
+  #test(path: readonly string[], value: unknown, operation: JsonPatchOperation): void {
+    const parent = path.length === 0 ? undefined : this.#get(path.slice(0, -1), operation);
+    const absent = isObject(parent) && !Object.hasOwn(parent, path.at(-1) ?? '');
+    if (!equalJson(absent ? null : this.#get(path, operation), value)) {
+      throw new PatchError('invalid', `testing value ${operation.path} failed: test failed`);
+    }
   }
-  let result: unknown;
-  for (const [above, { parent, token }] of steps.reverse().entries()) {
-    if (above === 0) result = edit(parent, token);
-    else if (isObject(parent)) result = withMember(parent, token, result);
-    else result = parent.with(indexOf(parent, token, operation, false), result);
-  }
-  return result;
-}
 
-function get(document: unknown, path: readonly string[], operation: JsonPatchOperation): unknown {
-  let current = document;
-  for (const token of path) {
-    if (!isContainer(current)) throw missing(operation);
-    current = member(current, token, operation);
+  #move(from: readonly string[], path: readonly string[], operation: JsonPatchOperation): void {
+    const value = this.#get(from, operation);
+    if (from.length < path.length && from.every((token, index) => token === path[index])) {
+      throw fault(operation, 'a value cannot be moved into itself');
+    }
+    this.#remove(from, operation);
+    this.#add(path, value, operation);
   }
-  return current;
+
+  #copy(from: readonly string[], path: readonly string[], operation: JsonPatchOperation): void {
+    const value = this.#get(from, operation);
+    requireShallow(value);
+    const text = JSON.stringify(value);
+    this.#copiedCharacters += text.length;
+    if (this.#copiedCharacters > MAX_COPIED) {
+      throw fault(operation, `the copies of this patch exceed ${MAX_COPIED} bytes`);
+    }
+    // A deep copy: later operations change one of the two in place.
+    this.#add(path, JSON.parse(text) as unknown, operation);
+  }
+
+  #get(path: readonly string[], operation: JsonPatchOperation): unknown {
+    let current = this.#root;
+    for (const token of path) {
+      if (!isContainer(current)) throw missing(operation);
+      current = member(current, token, operation);
+    }
+    return current;
+  }
+
+  /** The container that the last token of `path` is in, to be changed in place. */
+  #writableParent(path: readonly string[], operation: JsonPatchOperation): Container {
+    if (!isContainer(this.#root)) throw missing(operation);
+    let parent = this.#writable(this.#root);
+    this.#root = parent;
+    for (const token of path.slice(0, -1)) {
+      const child = member(parent, token, operation);
+      if (!isContainer(child)) throw missing(operation);
+      const writable = this.#writable(child);
+      if (writable !== child) setMember(parent, token, writable, operation);
+      parent = writable;
+    }
+    return parent;
+  }
+
+  #writable(container: Container): Container {
+    if (this.#own.has(container)) return container;
+    const copy = isObject(container) ? { ...container } : [...container];
+    this.#own.add(copy);
+    this.#copies++;
+    return copy;
+  }
 }
 
 function member(container: Container, token: string, operation: JsonPatchOperation): unknown {
@@ -171,10 +181,14 @@ function member(container: Container, token: string, operation: JsonPatchOperati
   return container[token];
 }
 
-function withMember(object: JsonObject, key: string, value: unknown): JsonObject {
-  const copy = { ...object };
-  setOwn(copy, key, value);
-  return copy;
+function setMember(
+  container: Container,
+  token: string,
+  value: unknown,
+  operation: JsonPatchOperation,
+): void {
+  if (isObject(container)) setOwn(container, token, value);
+  else container[indexOf(container, token, operation, false)] = value;
 }
 
 function indexOf(
@@ -215,7 +229,7 @@ function parseOperations(patch: unknown): JsonPatchOperation[] {
   }
   if (patch.length > MAX_OPERATIONS) {
     throw new PatchError(
-      'malformed',
+      'tooLarge',
       `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${patch.length}`,
     );
   }

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { jsonPatch } from '../../../../src/apiserver/patch/json-patch.ts';
+import {
+  MAX_OPERATIONS,
+  PatchedDocument,
+  jsonPatch,
+} from '../../../../src/apiserver/patch/json-patch.ts';
+import type { JsonPatchOperation } from '../../../../src/apiserver/patch/json-patch.ts';
 import { PatchError } from '../../../../src/apiserver/patch/patch-error.ts';
 import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
 import { deepFreeze, json, object } from '../schema/arbitraries.ts';
@@ -83,8 +88,67 @@ test('what is no JSON patch is 400', () => {
   refuses({}, [{ op: 'copy', path: '/a' }], 400, /has no "from"/);
   refuses({}, [{ op: 'remove' }], 400, /has no "path"/);
   refuses({}, [{ op: 'remove', path: 'a' }], 400, /does not begin with/);
-  const many = Array.from({ length: 10_001 }, () => ({ op: 'test', path: '', value: 1 }));
-  refuses(1, many, 400, /maximum operations in a JSON patch is 10000, got 10001/);
+});
+
+test('a patch with more than 10000 operations is 413', () => {
+  const operation = { op: 'test', path: '', value: 1 };
+  const many = Array.from({ length: MAX_OPERATIONS + 1 }, () => operation);
+  refuses(1, many, 413, /maximum operations in a JSON patch is 10000, got 10001/);
+  assert.equal(jsonPatch(1, many.slice(1)), 1);
+});
+
+test('each container is copied once, however many operations change it', () => {
+  const members = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`key-${at}`, at]));
+  const document = new PatchedDocument(deepFreeze({ spec: { members, list: [0] }, other: {} }));
+  for (let at = 0; at < 100; at++) {
+    document.apply({ op: 'add', path: `/spec/members/new-${at}`, value: at });
+    document.apply({ op: 'replace', path: `/spec/members/key-${at}`, value: -at });
+    document.apply({ op: 'add', path: '/spec/list/0', value: at });
+    document.apply({ op: 'move', from: '/spec/list/0', path: '/spec/list/-' });
+    document.apply({ op: 'remove', path: `/spec/members/new-${at}` });
+  }
+  // The root, `spec`, `members` and `list`.
+  assert.equal(document.copies, 4);
+});
+
+test('a copied value does not change with the original, nor the original with the copy', () => {
+  const result = jsonPatch(deepFreeze({ a: { list: [{ x: 1 }] } }), [
+    { op: 'add', path: '/a/list/0/y', value: 2 },
+    { op: 'copy', from: '/a', path: '/b' },
+    { op: 'add', path: '/a/list/0/z', value: 3 },
+    { op: 'remove', path: '/b/list/0/x' },
+  ]);
+  assert.deepEqual(result, { a: { list: [{ x: 1, y: 2, z: 3 }] }, b: { list: [{ y: 2 }] } });
+});
+
+/** Short pointers, so that many of them lead somewhere. */
+const pointer = fc
+  .array(fc.constantFrom('a', 'b', '0', '1', '-'), { maxLength: 3 })
+  .map((tokens) => tokens.map((token) => `/${token}`).join(''));
+const small = fc.constantFrom<unknown>(1, {}, [], { a: [1, 2], b: { a: {} } }, [[{ b: 1 }], 2]);
+const operation: fc.Arbitrary<JsonPatchOperation> = fc.oneof(
+  fc.record({ op: fc.constantFrom('add', 'replace'), path: pointer, value: small }),
+  fc.record({ op: fc.constant('remove'), path: pointer }),
+  fc.record({ op: fc.constantFrom('move', 'copy'), path: pointer, from: pointer }),
+);
+
+test('a list of operations does what the operations do one after the other', () => {
+  fc.assert(
+    fc.property(small, fc.array(operation, { maxLength: 30 }), (document, operations) => {
+      let state = deepFreeze(document);
+      const fitting = deepFreeze(operations).filter((next) => {
+        try {
+          state = deepFreeze(jsonPatch(state, [next]));
+          return true;
+        } catch (error) {
+          if (error instanceof PatchError) return false;
+          throw error;
+        }
+      });
+      assert.deepEqual(jsonPatch(document, fitting), state);
+    }),
+    { numRuns: 500 },
+  );
 });
 
 test('copies of copies end before memory does', () => {
