@@ -120,3 +120,27 @@ test('a planted breach of each kind is found', () => {
     'apiserver/router.ts: apiserver may not import client',
   ]);
 });
+
+/**
+ * Folders that handle lists whose length others decide. More than about 120,000 arguments of one call
+ * exceed the stack.
+ */
+const unboundedLists = ['apiserver', 'cache', 'client', 'cluster'];
+
+const spreads =
+  /(?:\.(?:push|unshift|splice|toSpliced)|\bMath\.(?:max|min)|\.fromCharCode)\((?:[^()[\]{}.]|\.(?!\.\.)|\([^()]*\)|\[[^[\]]*\]|\{[^{}]*\})*\.\.\./g;
+
+function spreadsIn(file: string, text: string): string[] {
+  return [...text.matchAll(spreads)].map(([call]) => `${file}: ${call.replaceAll(/\s+/g, ' ')}`);
+}
+
+test('no list of unbounded length is spread into the arguments of a call', () => {
+  const found = unboundedLists.flatMap((folder) =>
+    globSync(`${folder}/**/*.ts`, { cwd: src }).flatMap((file) =>
+      spreadsIn(file, readFileSync(join(src, file), 'utf8')),
+    ),
+  );
+  assert.deepEqual(found, []);
+  const planted = 'a.push(...b); c.splice(at(0), 1, ...d); Math.max(0, ...e.map(f)); g(...h)';
+  assert.equal(spreadsIn('cache/planted.ts', planted).length, 3);
+});

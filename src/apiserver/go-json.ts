@@ -10,6 +10,8 @@ import { goQuote } from '../util/go-quote.ts';
 interface Frame {
   /** Absent for a list. */
   readonly keys?: Set<string>;
+  /** Keys that the object has more than once. */
+  duplicates?: Set<string>;
   /** How the container is reached: `spec`, or `spec.tags[0]`. */
   readonly path: string;
   /** Key or index of the member that is being read. */
@@ -44,7 +46,7 @@ class SyntaxProblem extends Error {}
 class Inspection {
   readonly #text: string;
   readonly #frames: Frame[] = [];
-  readonly #duplicates = new Set<string>();
+  readonly #duplicates: string[] = [];
   #at = 0;
 
   constructor(text: string) {
@@ -58,7 +60,7 @@ class Inspection {
       if (!(error instanceof SyntaxProblem)) throw error;
       return { problem: error.message, duplicates: [] };
     }
-    return { duplicates: [...this.#duplicates] };
+    return { duplicates: this.#duplicates };
   }
 
   #document(): void {
@@ -97,13 +99,19 @@ class Inspection {
     const start = this.#at;
     this.#string();
     frame.key = JSON.parse(this.#text.slice(start, this.#at)) as string;
-    if (keys.has(frame.key) && this.#duplicates.size < MAX_DUPLICATES) {
-      this.#duplicates.add(pathOf(frame));
-    }
-    keys.add(frame.key);
+    if (keys.has(frame.key)) this.#duplicate(frame);
+    else keys.add(frame.key);
     this.#space();
     if (this.#peek() !== ':') throw this.#unexpected('after object key');
     this.#at++;
+  }
+
+  /** The path, which may be long, is formed once for each key that is given more than once. */
+  #duplicate(frame: Frame): void {
+    frame.duplicates ??= new Set();
+    if (frame.duplicates.has(frame.key) || this.#duplicates.length >= MAX_DUPLICATES) return;
+    frame.duplicates.add(frame.key);
+    this.#duplicates.push(pathOf(frame));
   }
 
   #value(): void {

@@ -8,7 +8,7 @@ import { fieldError } from './schema/field-error.ts';
 import { goJson } from './schema/go-format.ts';
 import { objectAt } from './schema/json-fields.ts';
 import { isObject, own } from './schema/json-value.ts';
-import { prune } from './schema/prune.ts';
+import { MAX_REPORTED, prune } from './schema/prune.ts';
 import { badRequest, invalid } from './status-error.ts';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
@@ -51,11 +51,12 @@ export function decodeBody(call: Call): ApiObject {
   const { request, definition } = call;
   const body = readObject(request, definition);
   const { object, oddities } = decodeObject(body, definition);
-  if (fieldValidationOf(call) !== 'Ignore') {
-    const duplicates = duplicateFields(request);
-    oddities.unshift(...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`));
-  }
-  reportOddities(call, oddities, (message) => cannotBeHandled(definition, message));
+  const duplicates = fieldValidationOf(call) === 'Ignore' ? [] : duplicateFields(request);
+  reportOddities(
+    call,
+    [...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`), ...oddities],
+    (message) => cannotBeHandled(definition, message),
+  );
   return object;
 }
 
@@ -83,8 +84,11 @@ export function decodeObject(
     metadata,
     ...rest,
   };
-  if (definition.schema) dropped.push(...prune(object, definition.schema));
-  return { object, oddities: dropped.map((path) => `unknown field ${JSON.stringify(path)}`) };
+  const pruned = definition.schema ? prune(object, definition.schema) : [];
+  const oddities = [...dropped, ...pruned]
+    .slice(0, MAX_REPORTED)
+    .map((path) => `unknown field ${JSON.stringify(path)}`);
+  return { object, oddities };
 }
 
 /**
@@ -102,7 +106,7 @@ export function reportOddities(
     case 'Ignore':
       return;
     case 'Warn':
-      call.warnings.push(...oddities);
+      for (const oddity of oddities) call.warnings.push(oddity);
       return;
     case 'Strict':
       throw refuse(`strict decoding error: ${oddities.join(', ')}`);

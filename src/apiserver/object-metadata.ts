@@ -36,13 +36,13 @@ export function validateMetadata(
   if (!namespaced && namespace) {
     errors.push(fieldError.forbidden('metadata.namespace', 'not allowed on this type'));
   }
-  errors.push(
+  return [
+    ...errors,
     ...validateLabels(labels),
     ...validateAnnotations(annotations),
     ...validateOwners(metadata.ownerReferences),
     ...validateFinalizers(metadata.finalizers),
-  );
-  return errors;
+  ];
 }
 
 /** What is wrong with the step from `previous`, for any object. */
@@ -52,9 +52,8 @@ export function validateMetadataUpdate(
 ): FieldError[] {
   const errors: FieldError[] = [];
   if (previous.deletionTimestamp) {
-    const added = (next.finalizers ?? [])
-      .filter((finalizer) => !previous.finalizers?.includes(finalizer))
-      .sort();
+    const present = new Set(previous.finalizers);
+    const added = (next.finalizers ?? []).filter((finalizer) => !present.has(finalizer)).sort();
     if (added.length > 0) {
       const list = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(', ')}}`;
       errors.push(

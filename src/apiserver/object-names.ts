@@ -106,9 +106,9 @@ export function qualifiedNameProblems(key: string): string[] {
   if (parts.length === 2) {
     const prefix = parts[0] ?? '';
     if (prefix === '') found.push('prefix part must be non-empty');
-    else found.push(...problems(prefix, SUBDOMAIN_RULE).map((problem) => `prefix part ${problem}`));
+    else for (const why of problems(prefix, SUBDOMAIN_RULE)) found.push(`prefix part ${why}`);
   }
   if (name === '') found.push('name part must be non-empty');
-  found.push(...problems(name, QUALIFIED_NAME_RULE).map((problem) => `name part ${problem}`));
+  for (const why of problems(name, QUALIFIED_NAME_RULE)) found.push(`name part ${why}`);
   return found;
 }

@@ -18,7 +18,9 @@ export function jsonResponse(
     headers: {
       ...NOT_CACHED,
       'content-type': contentType,
-      ...(warnings.length > 0 && { warning: warnings.map(warningHeader).join(', ') }),
+      ...(warnings.length > 0 && {
+        warning: shownWarnings(warnings).map(warningHeader).join(', '),
+      }),
     },
     body: once(encoder.encode(`${jsonText(value)}\n`)),
   };
@@ -56,6 +58,25 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefi
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array, void, undefined> {}
+
+/** Characters of warnings in one answer, and of one warning if they are more, as upstream. */
+const MAX_WARNINGS = 4 * 1024;
+const MAX_WARNING = 256;
+
+/** Each warning once; shortened, and the last ones left out, if they are too long for a header. */
+function shownWarnings(warnings: readonly string[]): readonly string[] {
+  const texts = [...new Set(warnings)];
+  if (texts.reduce((total, { length }) => total + length, 0) <= MAX_WARNINGS) return texts;
+  const shown: string[] = [];
+  let characters = 0;
+  for (const text of texts) {
+    if (characters >= MAX_WARNINGS) break;
+    const short = text.slice(0, MAX_WARNING);
+    shown.push(short);
+    characters += short.length;
+  }
+  return shown;
+}
 
 /** `299 - "text"`, as RFC 7234 quotes it; kept to what a header can carry. */
 function warningHeader(text: string): string {

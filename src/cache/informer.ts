@@ -284,7 +284,9 @@ function stateOf<T extends KubernetesObject>(
     get toldAtMs() {
       const { lastEventMs, lastBookmarkMs, lastListMs } = progress();
       const times = [lastEventMs, lastBookmarkMs, lastListMs].filter((ms) => ms !== undefined);
-      return times.length === 0 ? undefined : clock.now() - clock.monotonic() + Math.max(...times);
+      return times.length === 0
+        ? undefined
+        : clock.now() - clock.monotonic() + times.reduce((a, b) => Math.max(a, b));
     },
   };
 }

@@ -30,13 +30,14 @@ export function podStatus(
     const { life, changesAtMs } = lifeAt(program, policy, elapsedMs);
     return { container, life, changesAtMs };
   });
-  const changes = lives
-    .map(({ changesAtMs }) => changesAtMs)
-    .filter((changesAtMs) => changesAtMs !== undefined);
+  const nextChangeMs = lives.reduce(
+    (next, { changesAtMs = Infinity }) => Math.min(next, changesAtMs),
+    Infinity,
+  );
   const at = (ms: number) => timestamp(startedMs + ms);
   const phase = phaseOf(lives.map(({ life }) => life));
   const isServing = lives.every(({ life }) => life.kind === 'running');
-  const changedMs = Math.max(0, ...lives.map(({ life }) => changedAt(life)));
+  const changedMs = lives.reduce((latest, { life }) => Math.max(latest, changedAt(life)), 0);
   return {
     status: {
       phase,
@@ -50,7 +51,7 @@ export function podStatus(
         containerStatus(pod.metadata.uid, container, life, at),
       ),
     },
-    nextMs: changes.length > 0 ? Math.min(...changes) - elapsedMs : undefined,
+    nextMs: Number.isFinite(nextChangeMs) ? nextChangeMs - elapsedMs : undefined,
   };
 }
 

@@ -105,8 +105,7 @@ function validateSecretUpdate(secret: StoredObject, previous: StoredObject): rea
   if (textIn(secret, 'type') !== textIn(previous, 'type')) {
     findings.invalid('type', textIn(secret, 'type'), 'field is immutable');
   }
-  findings.errors.push(...validateImmutable(secret, previous, ['data']));
-  return findings.errors;
+  return [...findings.errors, ...validateImmutable(secret, previous, ['data'])];
 }
 
 function validateImmutable(

@@ -52,7 +52,10 @@ export function componentsOf(
       found.set(name, customSchema(definition));
       found.set(list, customListSchema(definition, name));
       pending.push(`${META}ObjectMeta`, `${META}ListMeta`);
-    } else pending.push(name, ...(definition.review ? [] : [list]));
+    } else {
+      pending.push(name);
+      if (!definition.review) pending.push(list);
+    }
     const { scale, binding, eviction } = definition.subresources;
     if (scale) pending.push(SHARED_SCHEMAS.scale);
     if (binding) pending.push(SHARED_SCHEMAS.binding);
@@ -63,7 +66,7 @@ export function componentsOf(
     const schema = publishedSchemas().get(name);
     if (!schema) throw new Error(`There is no schema ${name}`);
     found.set(name, schema);
-    pending.push(...referencesOf(schema));
+    for (const reference of referencesOf(schema)) pending.push(reference);
   }
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

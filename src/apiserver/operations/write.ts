@@ -185,9 +185,8 @@ function validateObject(
   }
   const errors = validateStructure(object, schema);
   const { scale } = subresources;
-  if (scale) errors.push(...validateScaleValues(object, scale));
-  errors.push(...validateRules(object, previous, schema, errors));
-  return errors;
+  const structural = scale ? [...errors, ...validateScaleValues(object, scale)] : errors;
+  return [...structural, ...validateRules(object, previous, schema, structural)];
 }
 
 /**

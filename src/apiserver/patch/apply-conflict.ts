@@ -1,5 +1,8 @@
 import type { StatusCause } from '../../api/status.ts';
 import { goQuote } from '../../util/go-quote.ts';
+import { andMore, listed } from '../schema/listed.ts';
+import type { FieldPath } from './field-set.ts';
+import { displayPath } from './field-set.ts';
 import type { FieldManager } from './managed-fields.ts';
 
 /** A field that another manager owns and that an apply would change. */
@@ -8,8 +11,7 @@ export interface Conflict {
   readonly operation: FieldManager['operation'];
   readonly apiVersion: string;
   readonly subresource?: string | undefined;
-  /** `.spec.template.spec.containers[name="web"].image` */
-  readonly field: string;
+  readonly path: FieldPath;
 }
 
 /** What a 409 (reason `Conflict`) says of conflicts: its message and `details.causes`. */
@@ -17,27 +19,32 @@ export function describeConflicts(conflicts: readonly Conflict[]): {
   readonly message: string;
   readonly causes: StatusCause[];
 } {
-  const causes = conflicts.map((conflict) => ({
-    reason: 'FieldManagerConflict',
-    message: `conflict with ${displayManager(conflict)}`,
-    field: conflict.field,
+  const { items, texts, omitted } = listed(conflicts, ({ path }) => displayPath(path));
+  const shown = items.map((conflict, index) => ({
+    manager: displayManager(conflict),
+    field: texts[index] ?? '',
   }));
-  const [first, ...others] = conflicts;
-  if (first && others.length === 0) {
-    const message = `Apply failed with 1 conflict: conflict with ${displayManager(first)}: ${first.field}`;
+  const causes = shown.map(({ manager, field }) => ({
+    reason: 'FieldManagerConflict',
+    message: `conflict with ${manager}`,
+    field,
+  }));
+  const [first] = shown;
+  if (first && conflicts.length === 1) {
+    const message = `Apply failed with 1 conflict: conflict with ${first.manager}: ${first.field}`;
     return { message, causes };
   }
   const byManager = new Map<string, string[]>();
-  for (const conflict of conflicts) {
-    const manager = displayManager(conflict);
+  for (const { manager, field } of shown) {
     const fields = byManager.get(manager);
-    if (fields) fields.push(conflict.field);
-    else byManager.set(manager, [conflict.field]);
+    if (fields) fields.push(field);
+    else byManager.set(manager, [field]);
   }
   const lines = [...byManager.entries()]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([manager, fields]) => `conflicts with ${manager}:\n- ${fields.join('\n- ')}`);
-  const message = `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`;
+  const list = [...lines, ...andMore(omitted)].join('\n');
+  const message = `Apply failed with ${conflicts.length} conflicts: ${list}`;
   return { message, causes };
 }
 

@@ -4,7 +4,7 @@ import type { JsonObject } from '../schema/json-value.ts';
 import { Draft, isObject, own } from '../schema/json-value.ts';
 import type { Conflict } from './apply-conflict.ts';
 import { compareFields } from './compare-fields.ts';
-import { FieldSet, displayPath } from './field-set.ts';
+import { FieldSet } from './field-set.ts';
 import { fieldsOf, reconciled, withDeclaredParents } from './fields-of.ts';
 import type { FieldManager } from './managed-fields.ts';
 import { Managers, managedFieldsOf, withManagers } from './managed-fields.ts';
@@ -164,8 +164,7 @@ function conflictsOf(
     if (manager === mine) continue;
     const { name, operation, apiVersion, subresource, fields } = manager;
     for (const path of fields.intersection(touched).paths()) {
-      const field = displayPath(path);
-      conflicts.push({ manager: name, operation, apiVersion, subresource, field });
+      conflicts.push({ manager: name, operation, apiVersion, subresource, path });
     }
   }
   return conflicts;

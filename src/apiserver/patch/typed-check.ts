@@ -3,6 +3,7 @@ import { fieldSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { goJson } from '../schema/go-format.ts';
 import { isObject, own, requireDepth } from '../schema/json-value.ts';
+import { andMore, listed } from '../schema/listed.ts';
 import { PatchError } from './patch-error.ts';
 import type { PathElement } from './path-element.ts';
 import { displayElement, fieldElement } from './path-element.ts';
@@ -20,7 +21,9 @@ export function requireTyped(object: JsonObject, schema: JsonSchema): void {
   const faults: string[] = [];
   checkMembers(object, schema, false, '', faults, 0);
   if (faults.length === 0) return;
-  const what = faults.length === 1 ? faults[0] : ['errors:', ...faults].join('\n  ');
+  const { texts, omitted } = listed(faults, (fault) => fault);
+  const what =
+    faults.length === 1 ? faults[0] : ['errors:', ...texts, ...andMore(omitted)].join('\n  ');
   throw new PatchError(
     'untyped',
     `failed to create typed patch object (${describe(object)}): ${what}`,

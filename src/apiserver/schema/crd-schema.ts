@@ -37,11 +37,10 @@ export function checkCrdSchema(
     errors.push(fieldError.forbidden(`${path}.nullable`, 'nullable cannot be true at the root'));
   }
   const structural = checkStructural(schema, path);
-  errors.push(...structural);
+  for (const error of structural) errors.push(error);
   if (structural.length === 0) checkDefaults(schema, path, errors, 0);
   checkNode(schema, path, { root: true, inMetadata: false, noDefaults: undefined }, errors, 0);
-  if (errors.length === 0) errors.push(...checkRuleExpressions(schema, path));
-  return errors;
+  return errors.length === 0 ? checkRuleExpressions(schema, path) : errors;
 }
 
 /**
@@ -209,7 +208,7 @@ function checkDefaults(
     if (unknownFields(value, typed).length > 0) {
       errors.push(fieldError.invalid(at, value, 'must not have unknown fields'));
     }
-    errors.push(...validateStructure(value, typed, at));
+    for (const error of validateStructure(value, typed, at)) errors.push(error);
   }
   // Below additionalProperties, defaults take effect only in what is sent.
   const items = subschema(schema, 'items');

@@ -29,7 +29,7 @@ export function checkCrd(crd: Readonly<JsonObject>, previous?: Readonly<JsonObje
   checkSpec(spec, errors);
   if (previous) checkChange(crd, previous, errors);
   checkStoredVersions(crd, errors);
-  errors.push(...checkApproval(crd, previous));
+  for (const error of checkApproval(crd, previous)) errors.push(error);
   if (own(spec, 'preserveUnknownFields') === true) {
     const detail =
       'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead';
@@ -84,7 +84,8 @@ function checkVersions(spec: JsonObject, errors: FieldError[]): void {
     checkDeprecation(version, at, errors);
     for (const [part] of SHARED) {
       if (!common.has(part)) {
-        checkPart(part, version, `${at}.${part}`, hasStatus(version), errors);
+        const found = checkPart(part, version, `${at}.${part}`, hasStatus(version));
+        for (const error of found) errors.push(error);
       }
     }
   });
@@ -100,7 +101,9 @@ function checkVersions(spec: JsonObject, errors: FieldError[]): void {
   if (!first) return;
   // Before there were versions there was one, and it is still checked under its old name.
   requireName(names[0] ?? '', 'dns1035Label', 'spec.version', errors);
-  for (const [part, path] of common) checkPart(part, first, path, anyStatus, errors);
+  for (const [part, path] of common) {
+    for (const error of checkPart(part, first, path, anyStatus)) errors.push(error);
+  }
 }
 
 function checkPart(
@@ -108,23 +111,19 @@ function checkPart(
   version: JsonObject,
   path: string,
   statusEnabled: boolean,
-  errors: FieldError[],
-): void {
+): readonly FieldError[] {
   const schema = own(objectAt(version, 'schema'), 'openAPIV3Schema');
   switch (part) {
     case 'schema':
-      if (isObject(schema)) {
-        errors.push(...checkCrdSchema(schema, `${path}.openAPIV3Schema`, statusEnabled));
-      }
-      return;
+      return isObject(schema)
+        ? checkCrdSchema(schema, `${path}.openAPIV3Schema`, statusEnabled)
+        : [];
     case 'subresources':
-      errors.push(...checkSubresources(objectAt(version, part), path));
-      return;
+      return checkSubresources(objectAt(version, part), path);
     case 'additionalPrinterColumns':
-      errors.push(...checkColumns(objectsAt(version, part), path));
-      return;
+      return checkColumns(objectsAt(version, part), path);
     case 'selectableFields':
-      errors.push(...checkSelectableFields(objectsAt(version, part), schema, path));
+      return checkSelectableFields(objectsAt(version, part), schema, path);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Status, StatusCause } from '../../api/status.ts';
 import { goJson, goNumber } from './go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
+import { andMore, listed } from './listed.ts';
 
 /** What is wrong with a field, as `Status.details.causes[].reason` says it. */
 export type FieldErrorReason =
@@ -102,7 +103,8 @@ export interface InvalidObject {
 export function invalidMessage(object: InvalidObject, errors: readonly FieldError[]): string {
   const kind = object.group ? `${object.kind}.${object.group}` : object.kind;
   const subject = `${kind} ${goQuote(object.name)} is invalid`;
-  const messages = [...new Set(errors.map(formatFieldError))];
+  const { texts, omitted } = listed(errors, formatFieldError);
+  const messages = [...new Set(texts), ...andMore(omitted)];
   if (messages.length === 0) return subject;
   return `${subject}: ${messages.length === 1 ? messages[0] : `[${messages.join(', ')}]`}`;
 }
@@ -120,7 +122,7 @@ export function invalidStatus(object: InvalidObject, errors: readonly FieldError
       ...(object.name ? { name: object.name } : {}),
       ...(object.group ? { group: object.group } : {}),
       ...(object.kind ? { kind: object.kind } : {}),
-      causes: toCauses(errors),
+      causes: toCauses(listed(errors, formatFieldError).items),
     },
     code: 422,
   };

@@ -12,8 +12,8 @@ export interface PruneOptions {
 }
 
 /**
- * Drops the fields of `object` that `schema` does not declare, and returns their paths in order:
- * `spec.foo`, `spec.list[0].x`. `apiVersion`, `kind` and `metadata` of the object need no
+ * Drops the fields of `object` that `schema` does not declare, and returns the paths of the first 100
+ * in order: `spec.foo`, `spec.list[0].x`. `apiVersion`, `kind` and `metadata` of the object need no
  * declaration.
  *
  * Changes `object`, but nothing below it: what is below may be shared or frozen, and is replaced
@@ -43,6 +43,12 @@ export function unknownFields(value: unknown, schema: JsonSchema): string[] {
   pruning.value(value, schema, '');
   return pruning.dropped.sort();
 }
+
+/**
+ * Paths that are reported of one object, as many as Go's decoder reports: an object of 3 MiB can have
+ * 100,000 unknown fields, each at a path of 1 MiB.
+ */
+export const MAX_REPORTED: number = 100;
 
 const TYPE_AND_OBJECT_META: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
@@ -82,7 +88,7 @@ class Pruning {
       const fate = this.#field(schema, key);
       if (fate === 'keep') continue;
       if (fate === 'drop') {
-        this.dropped.push(at);
+        if (this.dropped.length < MAX_REPORTED) this.dropped.push(at);
         draft.delete(key);
       } else {
         draft.set(key, this.value(value, fate.schema, at));

@@ -52,7 +52,7 @@ export class Result {
   }
 
   merge(other: Result): void {
-    this.errors.push(...other.errors);
+    for (const error of other.errors) this.errors.push(error);
     this.matches += other.matches;
   }
 }

@@ -58,7 +58,7 @@ export function parseJsonPath(text: string): JsonPath {
     else if (rest.startsWith('[')) {
       const end = text.indexOf(']', at);
       if (end < 0) throw new SyntaxError('unterminated array');
-      steps.push(...parseBracket(text.slice(at + 1, end)));
+      for (const step of parseBracket(text.slice(at + 1, end))) steps.push(step);
       at = end + 1;
     } else if (/^["']/.test(rest)) at = parseQuoted(text, at, steps);
     else if (/^[ @$]/.test(rest)) at++;

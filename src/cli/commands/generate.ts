@@ -59,8 +59,8 @@ export async function generate(
 async function definitionsIn(paths: readonly string[]): Promise<Definitions[]> {
   const files: string[] = [];
   for (const path of paths) {
-    if ((await inspect(path)).isDirectory()) files.push(...(await manifestsIn(path)));
-    else files.push(path);
+    const found = (await inspect(path)).isDirectory() ? await manifestsIn(path) : [path];
+    for (const file of found) files.push(file);
   }
   return Promise.all(
     files.map(async (file) => ({

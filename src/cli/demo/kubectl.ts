@@ -80,19 +80,19 @@ export class Kubectl {
       },
       { fieldManager: FIELD_MANAGER, signal },
     );
-    this.#print(`${titleOf(DEPLOYMENTS, name)} created`);
+    this.#print([`${titleOf(DEPLOYMENTS, name)} created`]);
   }
 
   async scale(resource: Resource, name: string, replicas: number): Promise<void> {
     this.#type(`scale --replicas=${replicas} ${singularOf(resource)}/${name}`);
     await this.#patch(resource, name, { spec: { replicas } }, 'scale');
-    this.#print(`${titleOf(resource, name)} scaled`);
+    this.#print([`${titleOf(resource, name)} scaled`]);
   }
 
   async patch(resource: Resource, name: string, body: object): Promise<void> {
     this.#type(`patch ${singularOf(resource)} ${name} --type=merge -p '${JSON.stringify(body)}'`);
     await this.#patch(resource, name, body);
-    this.#print(`${titleOf(resource, name)} patched`);
+    this.#print([`${titleOf(resource, name)} patched`]);
   }
 
   /** `undefined` takes a label away. */
@@ -109,7 +109,7 @@ export class Kubectl {
     const patched = entries.map(([label, value]) => [label, value ?? null]);
     await this.#patch(resource, name, { metadata: { labels: Object.fromEntries(patched) } });
     const isLess = entries.every(([, value]) => value === undefined);
-    this.#print(`${titleOf(resource, name)} ${isLess ? 'unlabeled' : 'labeled'}`);
+    this.#print([`${titleOf(resource, name)} ${isLess ? 'unlabeled' : 'labeled'}`]);
   }
 
   async delete(resource: Resource, name: string): Promise<void> {
@@ -118,7 +118,7 @@ export class Kubectl {
     const options = { propagationPolicy: 'Background', signal } as const;
     await client.delete(resource, this.#at(resource, name), options);
     const where = resource.namespaced ? ` from ${namespace} namespace` : '';
-    this.#print(`${qualified(resource)} "${name}" deleted${where}`);
+    this.#print([`${qualified(resource)} "${name}" deleted${where}`]);
   }
 
   /** `kubectl get counts,pods` */
@@ -136,7 +136,7 @@ export class Kubectl {
     const path = `/api/v1/namespaces/${this.#options.namespace}/events`;
     this.#type(`get events --field-selector=${selector}`);
     const table = await this.#table(`${path}?fieldSelector=${encodeURIComponent(selector)}`);
-    this.#print(...tableLines(table));
+    this.#print(tableLines(table));
   }
 
   /** `kubectl logs example-at-pod`; resolves to what the Pod printed. */
@@ -144,7 +144,7 @@ export class Kubectl {
     const { client, signal } = this.#options;
     this.#type(`logs ${pod}`);
     const log = await client.text({ path: objectPath(PODS, this.#at(PODS, pod), 'log'), signal });
-    this.#print(...log.trimEnd().split('\n'));
+    this.#print(log.trimEnd().split('\n'));
     return log;
   }
 
@@ -163,8 +163,8 @@ export class Kubectl {
       const namePrefix = resources.length > 1 ? titleOf(resource, '') : '';
       tables.push(tableLines(table, { ...options, namePrefix }));
     }
-    if (tables.length > 0) this.#print(...tables.flat());
-    else this.#print(`No resources found in ${namespace} namespace.`);
+    if (tables.length > 0) this.#print(tables.flat());
+    else this.#print([`No resources found in ${namespace} namespace.`]);
   }
 
   #read(paths: readonly string[]): Promise<readonly ManifestText[]> {
@@ -181,7 +181,7 @@ export class Kubectl {
       const { name } = result.manifest.object.metadata;
       if (result.kind === 'refused') throw new Error(`${name}: ${result.refusal.message}`);
       applied.push({ resource: result.resource, name });
-      this.#print(`${titleOf(result.resource, name)} ${result.change}`);
+      this.#print([`${titleOf(result.resource, name)} ${result.change}`]);
     }
     return applied;
   }
@@ -212,7 +212,7 @@ export class Kubectl {
     this.#options.narrator.command(`kubectl ${command}`);
   }
 
-  #print(...lines: readonly string[]): void {
+  #print(lines: readonly string[]): void {
     this.#options.narrator.output(lines);
   }
 }

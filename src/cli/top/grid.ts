@@ -94,8 +94,10 @@ function natural(
   rows: readonly (readonly Cell[])[],
   column: number,
 ): number {
-  const texts = rows.map((row) => spanOf(row[column] ?? '').text.length);
-  return Math.max(columns[column]?.title.length ?? 0, ...texts);
+  return rows.reduce(
+    (widest, row) => Math.max(widest, spanOf(row[column] ?? '').text.length),
+    columns[column]?.title.length ?? 0,
+  );
 }
 
 function aligned(text: string, room: number, column: Column | undefined, isLast: boolean): string {

@@ -62,10 +62,10 @@ export async function readManifests(
   for (const location of locations) {
     options.signal?.throwIfAborted();
     try {
-      texts.push(...(await textsAt(location, options)));
+      for (const text of await textsAt(location, options)) texts.push(text);
     } catch (error) {
       options.signal?.throwIfAborted();
-      problems.push(...problemsOf(error, location));
+      for (const problem of problemsOf(error, location)) problems.push(problem);
     }
   }
   if (problems.length > 0) throw new ManifestError(problems);
@@ -118,7 +118,8 @@ async function manifestsIn(folder: string, recursive: boolean): Promise<string[]
     if (entry.name.startsWith('.') || entry.name === 'node_modules') continue;
     const path = join(folder, entry.name);
     if (entry.isDirectory()) {
-      if (recursive) paths.push(...(await manifestsIn(path, recursive)));
+      const below = recursive ? await manifestsIn(path, recursive) : [];
+      for (const manifest of below) paths.push(manifest);
     } else if (MANIFEST.test(entry.name) && (await stat(path)).isFile()) {
       paths.push(path);
     }

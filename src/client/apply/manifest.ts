@@ -72,7 +72,7 @@ export function parseManifests(texts: readonly ManifestText[]): Manifest[] {
   const manifests = texts.flatMap((text) =>
     parseDocuments(text.text).flatMap((document) => {
       const found = manifestsIn(text.source, document);
-      problems.push(...found.problems);
+      for (const problem of found.problems) problems.push(problem);
       return found.manifests;
     }),
   );

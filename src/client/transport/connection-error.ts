@@ -214,7 +214,7 @@ function causesOf(error: unknown): unknown[] {
     const next = pending.shift();
     if (next === undefined || next === null) continue;
     found.push(next);
-    if (next instanceof AggregateError) pending.push(...next.errors);
+    if (next instanceof AggregateError) for (const each of next.errors) pending.push(each);
     if (next instanceof Error) pending.push(next.cause);
   }
   return found;

@@ -18,7 +18,7 @@ export function availability(
   const coming = waitsMs.filter((ms) => ms > 0);
   return {
     available: waitsMs.length - coming.length,
-    nextMs: coming.length > 0 ? Math.min(...coming) : undefined,
+    nextMs: coming.length > 0 ? coming.reduce((next, ms) => Math.min(next, ms)) : undefined,
   };
 }
 

@@ -150,7 +150,7 @@ class Rollout {
 
   async #ensureCurrent(replicas: number): Promise<void> {
     const { client, signal } = this.#context;
-    const latest = Math.max(0, ...this.owned.map(revisionOf));
+    const latest = this.owned.reduce((most, set) => Math.max(most, revisionOf(set)), 0);
     if (this.current) {
       const isLatest = revisionOf(this.current) === latest;
       await this.#scale(this.current, replicas, isLatest ? undefined : latest + 1);

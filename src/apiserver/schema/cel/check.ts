@@ -170,7 +170,7 @@ class Checker {
     }
     if (!result) return this.#noOverload(at, name, types, target !== undefined);
     this.overloads.set(call, fitting);
-    this.doubts.push(...literalProblems(call, this.types));
+    for (const problem of literalProblems(call, this.types)) this.doubts.push(problem);
     return result;
   }
 

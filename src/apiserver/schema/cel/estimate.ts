@@ -70,7 +70,7 @@ class Estimator {
   #callCost(call: Call, sizes: Sizes): number {
     const parts = [...(call.target ? [call.target] : []), ...call.args];
     const known = parts.map((part) => this.#sizeOf(part, sizes));
-    const own = Math.max(0, ...this.#overloads(call).map(({ cost }) => cost(known)));
+    const own = greatest(this.#overloads(call).map(({ cost }) => cost(known)));
     return parts.reduce((total, part) => total + this.cost(part, sizes), own);
   }
 
@@ -112,7 +112,7 @@ class Estimator {
       }
       case 'list': {
         const items = expression.items.map((item) => this.#sizeOf(item, sizes).count);
-        return { count: items.length, item: Math.max(0, ...items) };
+        return { count: items.length, item: greatest(items) };
       }
       case 'map':
         return { count: expression.entries.length, item: MAX_COST };
@@ -149,8 +149,8 @@ class Estimator {
     const results = this.#overloads(call).flatMap(({ size }) => (size ? [size(known)] : []));
     if (results.length === 0) return undefined;
     return {
-      count: Math.max(...results.map(({ count }) => count)),
-      item: Math.max(...results.map(({ item }) => item)),
+      count: greatest(results.map(({ count }) => count)),
+      item: greatest(results.map(({ item }) => item)),
     };
   }
 
@@ -175,6 +175,11 @@ const PASS: Readonly<Record<Exclude<Fold['name'], 'optMap' | 'optFlatMap'>, numb
   transformMap: 32,
   transformMapEntry: 32,
 };
+
+/** At least 0. A loop: the arguments of a call are limited, the items of a list are not. */
+function greatest(numbers: readonly number[]): number {
+  return numbers.reduce((most, each) => Math.max(most, each), 0);
+}
 
 function sizeByType(type: CelType): Size | undefined {
   switch (type.kind) {

@@ -125,7 +125,10 @@ function declareString({ format, maxLength, enum: values }: JsonSchema): Declare
       return { type: { kind: 'timestamp', max: 32 }, minSize: 21 };
     default:
   }
-  const longest = Math.max(0, ...(values ?? []).map((value) => String(value).length));
+  const longest = (values ?? []).reduce<number>(
+    (most, value) => Math.max(most, String(value).length),
+    0,
+  );
   const unbounded = values && values.length > 0 ? longest : MAX_REQUEST - 2;
   const max = maxLength === undefined ? unbounded : atLeastZero(maxLength) * 4;
   return { type: { kind: 'string', max }, minSize: 2 };

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { describeConflicts } from '../../../../src/apiserver/patch/apply-conflict.ts';
 import { applyPatch } from '../../../../src/apiserver/patch/apply.ts';
+import { displayPath } from '../../../../src/apiserver/patch/field-set.ts';
 import { PatchError } from '../../../../src/apiserver/patch/patch-error.ts';
 import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
 import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
@@ -211,7 +212,10 @@ test('finalizers and owner references merge, whatever the kind declares', () => 
 test('an object that nobody is known to have written counts as written before', () => {
   const live = deepFreeze(count({ replicas: 3 }, { uid: '1' }));
   assert.deepEqual(
-    conflictsOf(live, count({ replicas: 5 })).map(({ manager, field }) => [manager, field]),
+    conflictsOf(live, count({ replicas: 5 })).map(({ manager, path }) => [
+      manager,
+      displayPath(path),
+    ]),
     [['before-first-apply', '.spec.replicas']],
   );
   assert.deepEqual(owners(applied(live, count({ name: 'a' }))), {

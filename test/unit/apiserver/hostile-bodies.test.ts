@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Reply } from './api-client.ts';
+import { Api, CONFIG_MAPS } from './api-client.ts';
+import { validateMetadata } from '../../../src/apiserver/object-metadata.ts';
+import { checkCrdSchema } from '../../../src/apiserver/schema/crd-schema.ts';
+import { fieldError, invalidStatus } from '../../../src/apiserver/schema/field-error.ts';
+import { prune } from '../../../src/apiserver/schema/prune.ts';
+import { validateStructure } from '../../../src/apiserver/schema/validate.ts';
+import type { JsonObject } from '../../../src/apiserver/schema/json-value.ts';
+
+/** More than the arguments that a call may have. */
+const MANY = 140_000;
+
+/** What a client accepts by default. */
+const HEADER_LIMIT = 16 * 1024;
+
+function members(count: number, prefix: string, value: unknown = ''): JsonObject {
+  return Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, value]));
+}
+
+function create(extra: JsonObject, metadata: JsonObject = {}, query: string = ''): Promise<Reply> {
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', ...metadata } };
+  return new Api().post(`${CONFIG_MAPS}${query}`, { ...object, ...extra });
+}
+
+describe('an object with a problem in each of its many fields', () => {
+  test('is stored without its unknown fields, with warnings that fit into a header', async () => {
+    const { status, headers, text } = await create(members(MANY, 'u'));
+    assert.equal(status, 201, text.slice(0, 500));
+    const { warning = '' } = headers;
+    assert.match(warning, /^299 - "unknown field \\"u0\\"", /);
+    assert.ok(warning.length < HEADER_LIMIT, `${warning.length} characters`);
+  });
+
+  test('is refused with its first 100 unknown fields if fields are validated strictly', async () => {
+    for (const [extra, metadata] of [
+      [members(1000, 'u'), {}],
+      [{}, members(1000, 'u')],
+    ] as const) {
+      const { status, body } = await create(extra, metadata, '?fieldValidation=Strict');
+      assert.equal(status, 400);
+      assert.equal(body.message.match(/unknown field "/g).length, 100);
+    }
+  });
+
+  test('is refused with as many of its invalid labels as fit into 1 MiB', async () => {
+    const { status, body, text } = await create({}, { labels: members(20_000, '-') });
+    assert.equal(status, 422, text.slice(0, 500));
+    assert.match(body.message, /, and \d+ more\]$/);
+    assert.ok(text.length < 4 * 1024 * 1024, `${text.length} characters`);
+    assert.ok(body.details.causes.length > 1000);
+  });
+
+  test('has its metadata checked', () => {
+    const metadata = { name: 'a', uid: '', resourceVersion: '', creationTimestamp: '' };
+    const finalizers = Array.from({ length: MANY }, () => '-');
+    assert.ok(validateMetadata({ ...metadata, finalizers }, false, 'pathSegment').length >= MANY);
+  });
+
+  test('is checked against all branches of a schema', () => {
+    const list = Array.from({ length: MANY }, () => 'x');
+    const integers = { items: { type: 'integer' } } as const;
+    const errors = validateStructure(list, { type: 'array', allOf: [integers] });
+    assert.ok(errors.length > MANY);
+  });
+
+  test('does not keep the cost of a rule from being estimated', () => {
+    const values = Array.from({ length: MANY }, (_, at) => `v${at}`);
+    const schema = (rule: string) => ({
+      type: 'object',
+      properties: { color: { type: 'string', enum: values } },
+      'x-kubernetes-validations': [{ rule }],
+    });
+    assert.deepEqual(checkCrdSchema(schema('self.color.size() > 0'), 'schema', false), []);
+  });
+});
+
+test('a path that all unknown fields share is repeated for 100 of them', () => {
+  const schema = {
+    type: 'object',
+    properties: { map: { type: 'object', additionalProperties: { type: 'object' } } },
+  };
+  const object = { map: { ['k'.repeat(1000)]: members(1000, 'u') } };
+  assert.equal(prune(object, schema).length, 100);
+  assert.deepEqual(object, { map: { ['k'.repeat(1000)]: {} } });
+});
+
+test('one problem is reported, however long its text is', () => {
+  const long = fieldError.invalid('spec', 'x'.repeat(2 * 1024 * 1024), 'too long');
+  const { message, details } = invalidStatus({ kind: 'A', group: '', name: 'a' }, [long, long]);
+  assert.equal(details?.causes?.length, 1);
+  assert.match(message ?? '', /too long, and 1 more\]$/);
+});
