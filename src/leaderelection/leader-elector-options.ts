@@ -2,45 +2,45 @@ import type { Lease } from '../api/builtin.ts';
 import type { LeaseLockOptions } from './lease-lock.ts';
 
 export interface LeaderElectorOptions extends LeaseLockOptions {
-  /** What the lease calls this process: unique among all that may ever hold it. */
+  /** Identity of this process in the lease: unique among all candidates. */
   readonly identity: string;
   /**
-   * How long the others wait before they take over a lease that is not renewed, in milliseconds. In
-   * the lease it is rounded up to seconds.
+   * How long candidates wait before they acquire a lease that is not renewed, in milliseconds. Rounded up
+   * to seconds in the lease.
    * @default 15_000
    */
   readonly leaseDurationMs?: number | undefined;
   /**
-   * How long a leader may go without a renewal, in milliseconds: then it has lost the lease, and
-   * writes nothing from that moment on. What it sent before has `leaseDurationMs - renewDeadlineMs`
-   * to be carried out before there can be another leader.
+   * Time without a successful renewal after which the leader has lost the lease, in milliseconds. It sends no
+   * write from then on. Requests in flight have `leaseDurationMs - renewDeadlineMs` to complete before
+   * another process can lead.
    * @default 10_000
    */
   readonly renewDeadlineMs?: number | undefined;
   /**
-   * Pause between two renewals, and between two attempts to renew or acquire, in milliseconds.
+   * Time between renewals, and between attempts to renew or acquire, in milliseconds.
    * @default 2_000
    */
   readonly retryPeriodMs?: number | undefined;
   /**
-   * Share of the pause that candidates add at random, so that they do not come at once.
+   * Fraction of the retry period that candidates add at random, so that they do not retry together.
    * @default 1.2
    */
   readonly jitter?: number | undefined;
   /**
-   * Give the lease back when `run` is stopped, so that the next leader need not wait for its end.
-   * What the lease protects must have ended before the stop.
+   * Release the lease when `run` is stopped, so that the next leader does not wait until it expires. The
+   * work that the lease protects must have ended before the stop.
    * @default true
    */
   readonly releaseOnCancel?: boolean | undefined;
   /**
-   * How long a lease is left to others, in milliseconds: from when it was seen to be given back, or
-   * from its end where it was not renewed.
-   * @default not at all
+   * How long a free lease is left to other candidates, in milliseconds, counted from its release or
+   * expiry.
+   * @default 0
    */
   readonly deferMs?: ((lease: Lease) => number) | undefined;
   /**
-   * How long after the end of its lease a leader that neither renewed nor gave up is unhealthy, in
+   * How long after the expiry of its lease a leader that neither renewed nor exited becomes unhealthy, in
    * milliseconds.
    * @default 20_000
    */
@@ -54,9 +54,9 @@ export type ElectionTerms = {
 };
 
 /**
- * Fills in the defaults.
+ * Returns the options with defaults.
  *
- * @throws {RangeError} naming the field, what is expected of it, and its value
+ * @throws {RangeError} with the field, the expected value and the actual value
  */
 export function electionTerms(options: LeaderElectorOptions): ElectionTerms {
   const {

@@ -11,16 +11,16 @@ import type { Logger } from '../util/logger.ts';
 import { runAll } from '../util/run-all.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { untilAborted } from '../util/until-aborted.ts';
-import { Acquisition } from './acquisition.ts';
+import { LeaseCandidate } from './lease-candidate.ts';
 import { electionTerms } from './leader-elector-options.ts';
 import type { ElectionTerms, LeaderElectorOptions } from './leader-elector-options.ts';
 import { LeaseLock } from './lease-lock.ts';
 import type { LeaseClient } from './lease-lock.ts';
-import { LeaseTenure } from './lease-tenure.ts';
+import { LeaseSession } from './lease-session.ts';
 
 export type { LeaderElectorOptions } from './leader-elector-options.ts';
 
-/** Says on the lease who leads; an `EventRecorder` is one. */
+/** Records an event on the lease when the leader changes; an `EventRecorder` has this form. */
 export interface LeadershipRecorder {
   normal(
     subject: Pick<Lease, 'apiVersion' | 'kind' | 'metadata'>,
@@ -31,8 +31,8 @@ export interface LeadershipRecorder {
 
 export interface LeaderElectorDeps {
   /**
-   * For leases alone: its own connection, so that no traffic holds up a renewal; a timeout below
-   * the renew deadline; and no write fence.
+   * A client for leases only: with its own connection, so that other requests do not delay a renewal; with a
+   * timeout below the renew deadline; without a write fence.
    */
   readonly client: LeaseClient;
   readonly clock: Clock;
@@ -42,47 +42,46 @@ export interface LeaderElectorDeps {
   /** @default none */
   readonly recorder?: LeadershipRecorder | undefined;
   /**
-   * Brings to the server what was recorded, within a time of its own. The lease is held until then:
-   * who does not lead writes nothing, events neither.
-   * @default nothing to bring
+   * Flushes recorded events, with its own timeout. The lease is released after that, because only the
+   * leader writes, also events.
+   * @default none
    */
   readonly flushEvents?: (() => Promise<unknown>) | undefined;
   /** @default none */
   readonly metrics?: LeaderElectionMetrics | undefined;
   /**
-   * Told of the lease whenever it was read, heard of or written.
-   * @default nobody is
+   * Called with the lease whenever it was read, watched or written.
+   * @default none
    */
   readonly onLease?: ((lease: Lease) => void) | undefined;
 }
 
-/** The lease is another's, or may be: whatever it protected must end at once. */
+/** Another process holds the lease, or may hold it: the protected work must end at once. */
 export class LeadershipLostError extends AbruptStop {
   override readonly name = 'LeadershipLostError';
 }
 
 /**
- * Holds a Lease, or waits for it: of all processes that ask for the same one, one leads at a time.
+ * Acquires and renews a Lease: of all processes with the same Lease, one leads at a time.
  *
- * **No clock is compared with another's.** A candidate counts how long it has itself seen the lease
- * unchanged, on its monotonic clock, and takes it when that is longer than the duration written in
- * it. So clocks may be wrong by any amount, and may jump; but they must not run at rates that differ
- * by more than `leaseDurationMs / renewDeadlineMs`. A candidate that is new waits a whole duration.
- * It watches the lease meanwhile, and so takes one that is given back at once.
+ * **Clocks are not compared.** A candidate measures on its monotonic clock how long the lease has not
+ * changed, and acquires it after the duration written in the lease. Clocks may differ and may jump;
+ * their rates must not differ by more than `leaseDurationMs / renewDeadlineMs`. A new candidate waits
+ * one whole duration. It watches the lease meanwhile, and acquires a released lease at once.
  *
- * **A leader counts from when it sent** the last renewal that succeeded, which is before anybody
- * could see it. `renewDeadlineMs` after that it has lost the lease, whether or not somebody took
- * it: `mayWrite` is false from that moment on, also in a process that was stopped meanwhile and has
- * not come to know it, and `run` rejects with a `LeadershipLostError`. So it does as soon as it reads
- * that another holds the lease. What was sent before and is still under way is for preconditions.
+ * **The leader's deadline** counts from when the last successful renewal was sent. After `renewDeadlineMs` it
+ * has lost the lease, whether or not another process acquired it. From that moment `mayWrite`
+ * is false, also in a process that was frozen meanwhile, and `run` rejects with a
+ * `LeadershipLostError`. The same happens as soon as it reads that another process holds the lease. Requests
+ * in flight are protected by preconditions.
  *
- * **Stopped**, it renews until the events are written that tell of it, then gives the lease back, if
- * it is (by what the server says, not by what it remembers) still its own. A lease that was lost is
- * left to expire, without an event; so is one whose `run` was ended by an `AbruptStop`.
+ * **When stopped**, it renews until its events are flushed. Then it releases the lease, if the server says
+ * that it is still the holder. A lost lease expires without an event; so does the lease
+ * if `run` was ended by an `AbruptStop`.
  *
- * It differs from client-go in three places: there the deadline counts from the first attempt to
- * renew, the release believes what was last seen, and a leader who reads of another goes on until
- * the deadline.
+ * It differs from client-go in three points: there the deadline counts from the first attempt to renew,
+ * the release relies on the last observed state, and a leader that reads of another leader continues until the
+ * deadline.
  */
 export class LeaderElector implements Runnable {
   readonly name = 'leader-election';
@@ -92,12 +91,12 @@ export class LeaderElector implements Runnable {
   readonly #terms: ElectionTerms;
   readonly #lockName: string;
   readonly #lockKey: string;
-  readonly #tenure: LeaseTenure;
-  readonly #acquisition: Acquisition;
-  readonly #won = new Deferred();
+  readonly #session: LeaseSession;
+  readonly #candidate: LeaseCandidate;
+  readonly #acquired = new Deferred();
   #role: 'candidate' | 'leader' | 'lost' | 'retired' = 'candidate';
 
-  /** @throws {RangeError} naming the option that is wrong, what is expected of it, and its value */
+  /** @throws {RangeError} with the option, the expected value and the actual value */
   constructor(deps: LeaderElectorDeps, options: LeaderElectorOptions) {
     this.#terms = electionTerms(options);
     const lock = new LeaseLock(deps.client, options);
@@ -109,39 +108,39 @@ export class LeaderElector implements Runnable {
     const { clock, random, onLease } = deps;
     const onSlowPath = () => this.#metrics.slowPath(options.name);
     const common = { lock, clock, random, log: this.#log };
-    this.#tenure = new LeaseTenure({ ...common, onSlowPath, onLease }, this.#terms);
-    this.#acquisition = new Acquisition({ ...common, tenure: this.#tenure }, this.#terms);
+    this.#session = new LeaseSession({ ...common, onSlowPath, onLease }, this.#terms);
+    this.#candidate = new LeaseCandidate({ ...common, session: this.#session }, this.#terms);
   }
 
-  /** Whoever held the lease when it was last read or heard of; empty: nobody was seen to. */
+  /** The last observed holder of the lease; empty if none was observed. */
   get leader(): string {
-    return this.#tenure.leader;
+    return this.#session.leader;
   }
 
   get isLeading(): boolean {
     return this.#role === 'leader';
   }
 
-  /** It led, and may no longer: `run` is about to reject, or has. */
+  /** It led and has lost the lease: `run` rejects or has rejected. */
   get hasLost(): boolean {
     return this.#role === 'lost';
   }
 
   /**
-   * True while no other process can hold the lease, by this moment's clock: what a write fence asks.
-   * The margin is what the lease lasts beyond the renew deadline.
+   * Returns true while no other process can hold the lease. A write fence asks this before each request. The
+   * margin is the time between the renew deadline and the expiry of the lease.
    */
   mayWrite(): boolean {
-    return this.#role === 'leader' && this.#deps.clock.monotonic() < this.#tenure.deadlineMs;
+    return this.#role === 'leader' && this.#deps.clock.monotonic() < this.#session.deadlineMs;
   }
 
-  /** Resolves to true once this process leads, to false if `signal` aborts before. */
+  /** Resolves to true when this process leads, or to false if `signal` aborts first. */
   acquired(signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const abort = () => resolve(false);
       if (signal.aborted) abort();
       signal.addEventListener('abort', abort, { once: true });
-      void this.#won.promise.then(() => {
+      void this.#acquired.promise.then(() => {
         signal.removeEventListener('abort', abort);
         resolve(true);
       });
@@ -149,13 +148,13 @@ export class LeaderElector implements Runnable {
   }
 
   /**
-   * Why this process should be ended by force, if it should: it leads, or did, and the end of its
-   * lease has long passed. Who does not lead is well.
+   * Returns why this process should be restarted, or undefined if it is healthy. A process is unhealthy if it
+   * leads, or led, and its lease expired long ago. Standbys are healthy.
    */
   health(): string | undefined {
     if (this.#role !== 'leader' && this.#role !== 'lost') return undefined;
     const { leaseDurationMs, healthToleranceMs } = this.#terms;
-    const ageMs = this.#deps.clock.monotonic() - this.#tenure.renewedMs;
+    const ageMs = this.#deps.clock.monotonic() - this.#session.renewedMs;
     return ageMs > leaseDurationMs + healthToleranceMs
       ? `failed election to renew leadership on lease ${this.#lockKey}`
       : undefined;
@@ -165,14 +164,14 @@ export class LeaderElector implements Runnable {
     this.#metrics.leading(this.#lockName, false);
     this.#log.info('Attempting to acquire leader lease...', { identity: this.#terms.identity });
     try {
-      if (await this.#acquisition.run(signal)) await this.#lead(signal);
+      if (await this.#candidate.run(signal)) await this.#lead(signal);
       this.#role = 'retired';
     } finally {
       this.#metrics.leading(this.#lockName, false);
     }
     const { releaseOnCancel } = this.#terms;
-    if (releaseOnCancel && this.#tenure.hasClaimed && !(signal.reason instanceof AbruptStop)) {
-      await this.#tenure.release();
+    if (releaseOnCancel && this.#session.hasClaimed && !(signal.reason instanceof AbruptStop)) {
+      await this.#session.release();
     }
   }
 
@@ -182,8 +181,8 @@ export class LeaderElector implements Runnable {
     this.#metrics.leading(this.#lockName, true);
     this.#log.info('Successfully acquired lease');
     this.#record('became leader');
-    this.#won.resolve();
-    const told = new AbortController();
+    this.#acquired.resolve();
+    const stopped = new AbortController();
     await runAll(
       [
         (end) => this.#keepRenewing(end),
@@ -194,36 +193,36 @@ export class LeaderElector implements Runnable {
             this.#record('stopped leading');
             await this.#deps.flushEvents?.();
           }
-          told.abort();
+          stopped.abort();
         },
       ],
-      told.signal,
+      stopped.signal,
     );
   }
 
   async #keepRenewing(end: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const { retryPeriodMs } = this.#terms;
-    let why: unknown;
+    let lastError: unknown;
     for (;;) {
-      await clock.sleep(Math.min(retryPeriodMs, this.#tenure.deadlineMs - clock.monotonic()), end);
+      await clock.sleep(Math.min(retryPeriodMs, this.#session.deadlineMs - clock.monotonic()), end);
       if (end.aborted) return;
-      const leftMs = this.#tenure.deadlineMs - clock.monotonic();
-      if (leftMs <= 0) throw this.#lost(why);
-      const attempt = await this.#tenure.attempt({ timeoutMs: leftMs, isLeading: true }, end);
+      const leftMs = this.#session.deadlineMs - clock.monotonic();
+      if (leftMs <= 0) throw this.#lost(lastError);
+      const attempt = await this.#session.attempt({ timeoutMs: leftMs, isLeading: true }, end);
       if (end.aborted) return;
       switch (attempt.kind) {
         case 'held':
-          why = undefined;
+          lastError = undefined;
           this.#log.v(5).info('Renewed the lease');
           break;
         case 'taken':
           throw this.#lost(undefined, attempt.holder);
         case 'failed':
-          why = attempt.error;
+          lastError = attempt.error;
           this.#log.info('Could not renew the lease; trying again', {
-            err: why,
-            renewedAgo: formatDuration(Math.round(clock.monotonic() - this.#tenure.renewedMs)),
+            err: lastError,
+            renewedAgo: formatDuration(Math.round(clock.monotonic() - this.#session.renewedMs)),
           });
       }
     }
@@ -236,7 +235,7 @@ export class LeaderElector implements Runnable {
       holder === undefined
         ? `it was not renewed within ${formatDuration(renewDeadlineMs)}`
         : holder === ''
-          ? 'somebody has released it'
+          ? 'it was released by another process'
           : `${JSON.stringify(holder)} holds it`;
     return new LeadershipLostError(`leader election lost: lease ${this.#lockKey}: ${why}`, {
       cause,
@@ -244,7 +243,7 @@ export class LeaderElector implements Runnable {
   }
 
   #record(what: 'became leader' | 'stopped leading'): void {
-    const { lease } = this.#tenure;
+    const { lease } = this.#session;
     if (!lease) return;
     this.#deps.recorder?.normal(
       { apiVersion: apiVersionOf(LEASES), kind: LEASES.kind, metadata: lease.metadata },

@@ -4,30 +4,30 @@ import type { Lease } from '../api/builtin.ts';
 import { objectKey } from '../api/object-key.ts';
 import { apiVersionOf } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
-import type { LeaseSpec } from './election.ts';
+import type { LeaseSpec } from './lease-state.ts';
 
-/** As much of a client as a lease takes. */
+/** The requests that a lease lock sends. */
 export type LeaseClient = Pick<Client, 'get' | 'watch' | 'create' | 'update'>;
 
 export interface LeaseLockOptions {
   readonly namespace: string;
   readonly name: string;
   /**
-   * Put on the lease with every write, beside the labels it has.
+   * Labels added to the lease with every write.
    * @default none
    */
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface LeaseWatchOptions {
-  /** After how long the server is asked to end it. */
+  /** Requested duration of the watch. */
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal;
 }
 
-/** Reads and writes one Lease. Who holds it is not decided here. */
+/** Reads and writes one Lease. `LeaderElector` decides who holds it. */
 export class LeaseLock {
-  /** `namespace/name`: what messages call it. */
+  /** `namespace/name`, for messages. */
   readonly key: string;
   readonly #client: LeaseClient;
   readonly #at: { readonly namespace: string; readonly name: string };
@@ -40,7 +40,7 @@ export class LeaseLock {
     this.#labels = labels;
   }
 
-  /** The lease as it is now: the read goes to the quorum. Undefined if there is none. */
+  /** Reads the lease by a quorum read; undefined if it does not exist. */
   async get(signal: AbortSignal): Promise<Lease | undefined> {
     try {
       return await this.#client.get(LEASES, this.#at, { signal });
@@ -51,8 +51,8 @@ export class LeaseLock {
   }
 
   /**
-   * The lease as it is now, and then after each change; undefined once it is deleted. Ends when the
-   * server ends it, or quietly when `signal` aborts.
+   * Yields the lease, and its state after each change; undefined if it was deleted. Ends when the server ends
+   * the watch or when `signal` aborts.
    */
   async *watch({ timeoutSeconds, signal }: LeaseWatchOptions): AsyncGenerator<Lease | undefined> {
     const { namespace, name } = this.#at;
@@ -65,7 +65,7 @@ export class LeaseLock {
     }
   }
 
-  /** Fails with `alreadyExists` where another was quicker. */
+  /** Creates the lease. Rejects with `alreadyExists` if another process was faster. */
   create(spec: LeaseSpec, signal: AbortSignal): Promise<Lease> {
     const labels = { ...this.#labels };
     return this.#client.create(
@@ -81,8 +81,8 @@ export class LeaseLock {
   }
 
   /**
-   * Replaces the spec of `lease`: of that object, and in that state. Fails with `conflict` if
-   * somebody has written to it since, or has deleted it.
+   * Replaces the spec of `lease` in exactly that state. Rejects with `conflict` if it was changed or deleted
+   * since.
    */
   update(lease: Lease, spec: LeaseSpec, signal: AbortSignal): Promise<Lease> {
     const labels = { ...lease.metadata.labels, ...this.#labels };

@@ -8,60 +8,60 @@ import type { Logger } from '../util/logger.ts';
 import { messageOf } from '../util/message-of.ts';
 import type { LeaseLock } from './lease-lock.ts';
 
-export interface FollowDeps {
+export interface WatchLeaseDeps {
   readonly clock: Clock;
   /** Numbers in [0, 1). */
   readonly random: () => number;
   readonly log: Logger;
 }
 
-/** Before a watch is begun anew. It is not the only way to learn of the lease, only the quickest. */
-const BEGIN_AGAIN: BackoffPolicy = { initialMs: 200, maxMs: 60_000, jitter: 0.5 };
+/** Backoff between watches. The watch only speeds up acquisition; candidates also poll. */
+const REWATCH_BACKOFF: BackoffPolicy = { initialMs: 200, maxMs: 60_000, jitter: 0.5 };
 
-/** A watch that lasted so long was no failure, however it ended. */
-const LASTED_MS = 10_000;
+/** A watch that lasted this long resets the backoff. */
+const HEALTHY_WATCH_MS = 10_000;
 
-/** After how long the server is asked to end a watch, in seconds. */
+/** Requested duration of a watch, in seconds. */
 const WATCH_SECONDS = { min: 300, max: 600 };
 
 /**
- * Tells `hear` of the lease as it is, and of every change as it happens; undefined: it was deleted.
- * What it tells may be old by the time it comes, and a watch may be silent for reasons of its own.
- * Whatever ends one, another follows until `signal` aborts.
+ * Watches the lease until `signal` aborts, and re-establishes the watch with backoff. Calls `onLease` with
+ * its current state and every change; undefined if it was deleted. A state may be outdated when it
+ * arrives, and the watch may stall, so callers must not rely on it.
  */
-export async function followLease(
+export async function watchLease(
   lock: LeaseLock,
-  hear: (lease: Lease | undefined) => void,
-  { clock, random, log }: FollowDeps,
+  onLease: (lease: Lease | undefined) => void,
+  { clock, random, log }: WatchLeaseDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const pace = new Backoff(BEGIN_AGAIN, random);
+  const backoff = new Backoff(REWATCH_BACKOFF, random);
   const { min, max } = WATCH_SECONDS;
-  let isToldOfRefusal = false;
+  let hasLoggedRefusal = false;
   while (!signal.aborted) {
-    const begunMs = clock.monotonic();
+    const startedMs = clock.monotonic();
     try {
       const timeoutSeconds = Math.floor(min + random() * (max - min));
-      for await (const lease of lock.watch({ timeoutSeconds, signal })) hear(lease);
+      for await (const lease of lock.watch({ timeoutSeconds, signal })) onLease(lease);
     } catch (error) {
       if (signal.aborted) return;
-      log.v(2).info('Could not watch the lease; looking at it from time to time', {
+      log.v(2).info('Could not watch the lease; polling it instead', {
         err: messageOf(error),
       });
-      if (isApiError(error, 'forbidden') && !isToldOfRefusal) {
-        isToldOfRefusal = true;
-        tellPermission(error, log);
+      if (isApiError(error, 'forbidden') && !hasLoggedRefusal) {
+        hasLoggedRefusal = true;
+        logMissingPermission(error, log);
       }
     }
-    if (clock.monotonic() - begunMs >= LASTED_MS) pace.reset();
-    await clock.sleep(pace.next(), signal);
+    if (clock.monotonic() - startedMs >= HEALTHY_WATCH_MS) backoff.reset();
+    await clock.sleep(backoff.next(), signal);
   }
 }
 
-/** It works without, but later. */
-function tellPermission(error: Error, log: Logger): void {
+/** Without the permission, acquisition works but takes longer. */
+function logMissingPermission(error: Error, log: Logger): void {
   const refusal = parseRefusal(error.message);
-  log.info('May not watch the lease; looking at it from time to time', {
+  log.info('Watching the lease is forbidden; polling it instead', {
     ...(refusal && { rule: missingRule(refusal), fix: `add the rule, and see: ${canI(refusal)}` }),
   });
 }

@@ -2,7 +2,7 @@ import type { ObjectKey } from '../api/object-key.ts';
 import { catchUp } from '../cache/reflector/catch-up.ts';
 import type { CatchUpDeps } from '../cache/reflector/catch-up.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
-import type { ServeShard } from '../sharding/shards.ts';
+import type { ShardHandler } from '../sharding/shards.ts';
 import { untilAborted } from '../util/until-aborted.ts';
 import type { KeyOwnership } from './key-ownership.ts';
 
@@ -13,7 +13,7 @@ export interface Sharding {
   /** Whether this process holds that shard now. */
   holds(key: ObjectKey): boolean;
   /** Has `serve` called for every shard that this process comes to hold. */
-  servedBy(serve: ServeShard): void;
+  onShard(serve: ShardHandler): void;
 }
 
 export interface ServedKeys {
@@ -34,7 +34,7 @@ export function serveShards(
   keys: ServedKeys,
   deps: CatchUpDeps,
 ): void {
-  sharding.servedBy(async (shard, signal) => {
+  sharding.onShard(async (shard, signal) => {
     const caches = Array.from(keys.informers()).flatMap(({ parts }) => parts);
     const arrived = await Promise.all(caches.map((cache) => catchUp(cache, deps, signal)));
     if (arrived.includes(false)) return;

@@ -1,32 +1,31 @@
 import type { Lease } from '../api/builtin.ts';
 import { objectKey } from '../api/object-key.ts';
-import { holderOf } from '../leaderelection/election.ts';
+import { holderOf } from '../leaderelection/lease-state.ts';
 import { LeaderElector } from '../leaderelection/leader-elector.ts';
 import type { LeaderElectorDeps } from '../leaderelection/leader-elector.ts';
 import type { LeaderElectorOptions } from '../leaderelection/leader-elector-options.ts';
 import { runAll } from '../util/run-all.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { askedBy } from './wish.ts';
+import { requesterOf } from './shard-request.ts';
 
-/** Says on each Lease how many shards there are. */
+/** Label on each Lease with the number of shards. */
 const COUNT_LABEL = 'crd-controller.example.io/shards';
 
-/** What a shard asks of those around it. */
 export interface ShardDeps extends Omit<LeaderElectorDeps, 'onLease'> {
-  /** Whether this process lets go of the shard, if it holds it and `seeker` asks for it. */
-  readonly partsWith: (seeker: string) => boolean;
-  /** Told of the Lease whenever it was read or written. */
+  /** Whether this process hands over the shard, if it holds it and `requester` requests it. */
+  readonly handsOverTo: (requester: string) => boolean;
+  /** Called with the Lease whenever it was read or written. */
   readonly onLease: (lease: Lease) => void;
-  /** Done while this process holds the shard; resolves after the signal has aborted and it is over. */
+  /** Runs while this process holds the shard. Resolves after the signal has aborted and all work has ended. */
   readonly serve: (signal: AbortSignal) => Promise<void>;
 }
 
 export interface ShardOptions extends Omit<LeaderElectorOptions, 'deferMs'> {
-  /** How many there are. */
+  /** Number of shards. */
   readonly count: number;
 }
 
-/** How one process stands to one shard: it waits for its Lease, serves it, and gives it back. */
+/** One shard in one process: waits for its Lease, serves it, and hands it over or releases it. */
 export class Shard implements Runnable {
   readonly name: string;
   /** `namespace/name` of its Lease. */
@@ -35,7 +34,7 @@ export class Shard implements Runnable {
   readonly #options: ShardOptions;
   #elector: LeaderElector;
   #holder = '';
-  #parting = new AbortController();
+  #handingOver = new AbortController();
 
   constructor(deps: ShardDeps, options: ShardOptions) {
     const { namespace, name } = options;
@@ -46,7 +45,7 @@ export class Shard implements Runnable {
     this.#elector = this.#candidate();
   }
 
-  /** Who holds it, as far as is known, or is about to be given it; empty: nobody. */
+  /** The known holder, or the replica that it is handed over to; empty if none. */
   get holder(): string {
     return this.#holder;
   }
@@ -55,7 +54,7 @@ export class Shard implements Runnable {
     return this.#elector.isLeading;
   }
 
-  /** This process may not act on it: somebody else may, or it has been lost. */
+  /** The shard was lost: another process may act on it. */
   get isUnsafe(): boolean {
     return this.#elector.hasLost || (this.#elector.isLeading && !this.#elector.mayWrite());
   }
@@ -64,7 +63,7 @@ export class Shard implements Runnable {
     return this.#elector.health();
   }
 
-  /** Holds the shard, or waits for it, again and again. */
+  /** Acquires and serves the shard repeatedly until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#term(signal);
@@ -72,16 +71,16 @@ export class Shard implements Runnable {
     }
   }
 
-  /** From the first look at the Lease until it has been given back. */
+  /** Runs one term: from the first read of the Lease until it has been released. */
   #term(signal: AbortSignal): Promise<void> {
     const elector = this.#elector;
-    const parting = (this.#parting = new AbortController());
+    const handingOver = (this.#handingOver = new AbortController());
     const release = new AbortController();
     return runAll(
       [
         () => elector.run(release.signal),
         async (end) => {
-          const leaving = AbortSignal.any([end, parting.signal]);
+          const leaving = AbortSignal.any([end, handingOver.signal]);
           try {
             if (await elector.acquired(end)) await this.#deps.serve(leaving);
           } finally {
@@ -96,7 +95,7 @@ export class Shard implements Runnable {
   #candidate(): LeaderElector {
     const { count, labels, ...terms } = this.#options;
     return new LeaderElector(
-      { ...this.#deps, onLease: (lease) => this.#look(lease) },
+      { ...this.#deps, onLease: (lease) => this.#observe(lease) },
       {
         ...terms,
         labels: { ...labels, [COUNT_LABEL]: String(count) },
@@ -105,31 +104,31 @@ export class Shard implements Runnable {
     );
   }
 
-  /** How long the Lease, if it is free, is left to others. */
+  /** Returns how long a free Lease is left to other replicas, in milliseconds. */
   #deferMs(lease: Lease): number {
     const { identity, count, leaseDurationMs = 15_000, retryPeriodMs = 2000 } = this.#options;
-    // Whoever counts so and is alive takes it within that time.
-    if (countOn(lease) !== count) return leaseDurationMs;
+    // A live replica with that number of shards acquires it within this time.
+    if (shardCountOf(lease) !== count) return leaseDurationMs;
     if (holderOf(lease) !== '') return 0;
-    // Twice, as who asks may just have looked.
-    return [undefined, identity].includes(askedBy(lease)) ? 0 : 2 * retryPeriodMs;
+    // Twice the period, because the requester may just have polled.
+    return [undefined, identity].includes(requesterOf(lease)) ? 0 : 2 * retryPeriodMs;
   }
 
-  #look(lease: Lease): void {
+  #observe(lease: Lease): void {
     this.#deps.onLease(lease);
-    if (this.#parting.signal.aborted) return;
+    if (this.#handingOver.signal.aborted) return;
     const { identity } = this.#options;
     this.#holder = holderOf(lease);
     if (this.#holder !== identity || !this.#elector.isLeading) return;
-    const seeker = askedBy(lease);
-    if (seeker === undefined || !this.#deps.partsWith(seeker)) return;
-    this.#deps.log.info('Giving a shard to another', { lock: this.name, to: seeker });
-    this.#holder = seeker;
-    this.#parting.abort(new Error(`${seeker} is to have the shard`));
+    const requester = requesterOf(lease);
+    if (requester === undefined || !this.#deps.handsOverTo(requester)) return;
+    this.#deps.log.info('Handing over shard', { lock: this.name, to: requester });
+    this.#holder = requester;
+    this.#handingOver.abort(new Error(`The shard is handed over to ${requester}`));
   }
 }
 
-/** How many shards there are by what `lease` says; undefined: it does not say. */
-export function countOn({ metadata: { labels = {} } }: Lease): number | undefined {
+/** Returns the number of shards on the Lease, or undefined if it has none. */
+export function shardCountOf({ metadata: { labels = {} } }: Lease): number | undefined {
   return Object.hasOwn(labels, COUNT_LABEL) ? Number(labels[COUNT_LABEL]) : undefined;
 }

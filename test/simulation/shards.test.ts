@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { LEASES } from '../../src/api/builtin.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
-import { shardOf } from '../../src/sharding/shard-of.ts';
+import { shardOf } from '../../src/sharding/assignment.ts';
 import { Replicas } from '../support/replicas.ts';
 import type { Replica } from '../support/replicas.ts';
 

@@ -8,7 +8,7 @@ import type {
   LeaderElectorDeps,
   LeaderElectorOptions,
 } from '../../../src/leaderelection/leader-elector.ts';
-import type { LeaseSpec } from '../../../src/leaderelection/election.ts';
+import type { LeaseSpec } from '../../../src/leaderelection/lease-state.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler, HttpRequest } from '../../../src/util/http.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';

@@ -18,7 +18,7 @@ import { AT, Candidates } from './candidates.ts';
 import type { Candidate } from './candidates.ts';
 
 let world: Candidates;
-describe('an election', () => {
+describe('LeaderElector', () => {
   beforeEach(() => {
     world = new Candidates();
   });
@@ -55,7 +55,7 @@ describe('an election', () => {
 
   describe('a candidate', () => {
     // upstream: 87
-    it('creates the lease where there is none, and says so', async () => {
+    it('creates a missing lease and logs the acquisition', async () => {
       const a = await world.start('a', { options: { labels: { app: 'demo' } } });
       assert.ok(a.leads);
       const { spec, metadata } = await world.lease();
@@ -75,7 +75,7 @@ describe('an election', () => {
     });
 
     // upstream: 87b
-    it('waits a whole duration for a lease that nobody renews, whatever times are in it', async () => {
+    it('waits for the lease duration before it acquires a lease that is not renewed, whatever its timestamps', async () => {
       await world.create({ ...foreign, renewTime: '1999-01-01T00:00:00.000000Z' });
       const a = await world.start('a');
       world.clock.jump(24 * 3_600_000);
@@ -88,7 +88,7 @@ describe('an election', () => {
     });
 
     // upstream: 87c
-    it('does not take a lease that is renewed, however seldom', async () => {
+    it('does not acquire a lease that is renewed rarely', async () => {
       await world.create(foreign);
       const a = await world.start('a');
       for (let round = 0; round < 8; round++) {
@@ -100,7 +100,7 @@ describe('an election', () => {
     });
 
     // upstream: 87b
-    it('believes the duration in the lease, not its own', async () => {
+    it('uses the duration in the lease, not its own', async () => {
       await world.create({ ...foreign, leaseDurationSeconds: 60 });
       const a = await world.start('a');
       await world.clock.advance(59_999);
@@ -110,7 +110,7 @@ describe('an election', () => {
     });
 
     // upstream: 87a
-    it('takes a lease as soon as it is released or deleted, and one without spec at once', async () => {
+    it('acquires a released, deleted or empty lease at once', async () => {
       await world.create(foreign);
       const a = await world.start('a');
       await world.clock.advance(1000);
@@ -134,7 +134,7 @@ describe('an election', () => {
       assert.deepEqual(c.trace, ['get', 'update'], 'nobody to watch');
     });
 
-    it('counts from when it heard of a renewal, not from when it looked', async () => {
+    it('counts from the watch event of a renewal, not from the last poll', async () => {
       await world.create(foreign);
       const a = await world.start('a');
       await world.clock.advance(6100);
@@ -145,7 +145,7 @@ describe('an election', () => {
       assert.ok(a.leads);
     });
 
-    it('takes what it heard late for no news', async () => {
+    it('ignores lease updates that arrive out of order', async () => {
       const late = new Deferred();
       const deaf = (handler: HttpHandler) => delayingWatches(handler, late.promise);
       await world.create(foreign);
@@ -162,7 +162,7 @@ describe('an election', () => {
       assert.equal(a.lines().filter((line) => line === 'New leader elected').length, 2);
     });
 
-    it('that may not watch takes a released lease with its next look', async () => {
+    it('acquires a released lease at its next poll if it may not watch', async () => {
       world.server.faults.beforeRequest(({ info }) => (info?.verb === 'watch' ? 403 : undefined));
       await world.create(foreign);
       const a = await world.start('a');
@@ -173,7 +173,7 @@ describe('an election', () => {
       assert.ok(a.leads);
     });
 
-    it('that is told of a lease which is to be left to others takes it when nobody did', async () => {
+    it('acquires a deferred lease if no other candidate did', async () => {
       await world.create(foreign);
       const a = await world.start('a', { options: { deferMs: () => 700 } });
       await world.clock.advance(100);
@@ -184,7 +184,7 @@ describe('an election', () => {
       assert.ok(a.leads);
     });
 
-    it('that claims a lease in vain, another being quicker, does not complain', async () => {
+    it('logs no error if another candidate acquires the lease first', async () => {
       await world.create(foreign);
       const all = await Promise.all(['a', 'b', 'c'].map((name) => world.start(name)));
       await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
@@ -195,7 +195,7 @@ describe('an election', () => {
       }
     });
 
-    it('hears of a claim of its own whose answer was lost', async () => {
+    it('detects its own acquisition after a lost response', async () => {
       await world.create(foreign);
       const a = await world.start('a');
       world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
@@ -206,7 +206,7 @@ describe('an election', () => {
       assert.equal(a.trace.join(' '), 'get watch get update update');
     });
 
-    it('looks every two to four and a half seconds', async () => {
+    it('polls every 2 to 4.4 seconds', async () => {
       await world.create({ ...foreign, leaseDurationSeconds: 600 });
       const eager = await world.start('a', { deps: { random: () => 0 } });
       const patient = await world.start('b', { deps: { random: () => 0.999 } });
@@ -216,7 +216,7 @@ describe('an election', () => {
     });
 
     // upstream: 87
-    it('that is beaten to the creation waits for its turn', async () => {
+    it('waits if another candidate creates the lease first', async () => {
       const [a, b] = await Promise.all([world.start('a'), world.start('b')]);
       assert.notEqual(a.leads, b.leads);
       const [leader, other] = a.leads ? [a, b] : [b, a];
@@ -228,7 +228,7 @@ describe('an election', () => {
     });
 
     // upstream: 87e
-    it('says once who leads, and once again when that is another', async () => {
+    it('logs each new leader once', async () => {
       await world.create(foreign);
       const a = await world.start('a');
       await world.clock.advance(8000);
@@ -242,7 +242,7 @@ describe('an election', () => {
       ]);
     });
 
-    it('that may not even ask says so once a minute', async () => {
+    it('logs a missing permission once a minute', async () => {
       const forbidden = world.server.faults.beforeRequest(() => 403);
       const a = await world.start('a');
       await world.clock.advance(119_000);
@@ -253,7 +253,7 @@ describe('an election', () => {
       assert.ok(a.leads);
     });
 
-    it('that is stopped leaves without a word and without a request', async () => {
+    it('sends no request when it is stopped', async () => {
       await world.create(foreign);
       const a = await world.start('a');
       a.stop();
@@ -264,7 +264,7 @@ describe('an election', () => {
     });
 
     // upstream: 89
-    it('that is stopped while its claim is under way gives back what it may have got', async () => {
+    it('releases the lease if it is stopped during its acquisition', async () => {
       const arrived = new Deferred();
       world.server.faults.afterRequest(async (request) => {
         if (request.method !== 'POST') return undefined;
@@ -281,7 +281,7 @@ describe('an election', () => {
 
   describe('a leader', () => {
     // upstream: 88
-    it('renews by one update each, without reading', async () => {
+    it('renews by one update without a read', async () => {
       const a = await world.start('a');
       await world.clock.advance(4000);
       assert.deepEqual(a.trace, ['get', 'create', 'update', 'update']);
@@ -292,7 +292,7 @@ describe('an election', () => {
     });
 
     // upstream: 88, 90b
-    it('reads the lease where the update failed, and goes on as before', async () => {
+    it('reads the lease after a failed update, and continues to lead', async () => {
       const a = await world.start('a');
       await world.clock.advance(2000);
       await world.client.patch(LEASES, AT, {
@@ -308,7 +308,7 @@ describe('an election', () => {
       ]);
     });
 
-    it('survives an answer that was lost', async () => {
+    it('keeps leading after a lost response', async () => {
       const a = await world.start('a');
       world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
       await world.clock.advance(2000);
@@ -316,7 +316,7 @@ describe('an election', () => {
       assert.ok(a.leads);
     });
 
-    it('makes a lease anew that somebody has deleted', async () => {
+    it('creates its lease again after a deletion', async () => {
       const a = await world.start('a');
       await world.client.delete(LEASES, AT);
       await world.clock.advance(2000);
@@ -324,7 +324,7 @@ describe('an election', () => {
       assert.ok(a.leads);
     });
 
-    it('lets its clock jump as it likes', async () => {
+    it('is not affected by jumps of the wall clock', async () => {
       const a = await world.start('a');
       const b = await world.start('b');
       for (const jumpMs of [3_600_000, -7_200_000, 86_400_000]) {
@@ -335,7 +335,7 @@ describe('an election', () => {
       assert.ok(!b.leads);
     });
 
-    it('tries until the deadline, tells why it fails, and has lost the lease then', async () => {
+    it('retries until the renew deadline, logs each failure, and then loses the lease', async () => {
       const a = await world.start('a');
       await world.clock.advance(4000);
       world.server.faults.beforeRequest(() => 500);
@@ -362,7 +362,7 @@ describe('an election', () => {
       assert.equal(world.clock.pending, 0);
     });
 
-    it('has lost the lease at the deadline also while a request hangs', async () => {
+    it('loses the lease at the deadline while a request hangs', async () => {
       const a = await world.start('a');
       a.around = () => hangs;
       await world.clock.advance(10_000);
@@ -370,7 +370,7 @@ describe('an election', () => {
       assert.equal(await world.holder(), 'a', 'it is left to expire');
     });
 
-    it('counts from when a renewal was sent, not from when it was answered', async () => {
+    it('counts the deadline from when a renewal was sent, not from its response', async () => {
       const a = await world.start('a');
       world.server.faults.delayNext({ verb: 'update', resource: 'leases' }, 4000);
       await world.clock.advance(6000);
@@ -383,7 +383,7 @@ describe('an election', () => {
       assert.match(String(await a.ending()), /LeadershipLostError/);
     });
 
-    it('stops at once when another holds the lease, or nobody', async () => {
+    it('stops at once when another process holds the lease or it was released', async () => {
       const a = await world.start('a');
       await world.write(foreign);
       await world.clock.advance(2000);
@@ -396,11 +396,11 @@ describe('an election', () => {
       await world.clock.advance(2000);
       assert.match(
         String(await b.ending()),
-        /lost: lease default\/lock: somebody has released it$/,
+        /lost: lease default\/lock: it was released by another process$/,
       );
     });
 
-    it('may write no more once it has read of another, long before its own deadline', async () => {
+    it('may not write after it has read of another leader, before its own deadline', async () => {
       const a = await world.start('a');
       await world.write(foreign);
       assert.ok(a.leads, 'it has not looked yet');
@@ -409,7 +409,7 @@ describe('an election', () => {
       assert.deepEqual([a.elector.isLeading, a.elector.mayWrite()], [false, false]);
     });
 
-    it('may not write after its time, before it could learn of anything', async () => {
+    it('may not write after its deadline, before any response', async () => {
       let asleepMs = 0;
       const clock = world.clock;
       const paused = {
@@ -432,7 +432,7 @@ describe('an election', () => {
 
   describe('a leader that is stopped', () => {
     // upstream: 89
-    it('says so, brings that to the server while it still leads, and releases the lease', async () => {
+    it('records an event, flushes it while it leads, and releases the lease', async () => {
       const flushing = new Deferred();
       const a = await world.start('a', { deps: { flushEvents: () => flushing.promise } });
       a.stop();
@@ -455,7 +455,7 @@ describe('an election', () => {
     });
 
     // upstream: 89a
-    it('leaves a lease alone that another holds by now', async () => {
+    it('does not release a lease that another process holds', async () => {
       const a = await world.start('a');
       await world.write(foreign);
       a.stop();
@@ -464,7 +464,7 @@ describe('an election', () => {
     });
 
     // upstream: 89a
-    it('leaves a lease alone that another takes between its look and its release', async () => {
+    it('does not release a lease that another process acquires between read and release', async () => {
       const a = await world.start('a');
       const remove = world.server.faults.beforeRequest(async ({ method }) => {
         if (method !== 'PUT') return;
@@ -479,7 +479,7 @@ describe('an election', () => {
     });
 
     // upstream: 89b
-    it('releases again where somebody wrote to the lease meanwhile', async () => {
+    it('retries the release after a conflict', async () => {
       const a = await world.start('a');
       world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 409);
       a.stop();
@@ -490,7 +490,7 @@ describe('an election', () => {
     });
 
     // upstream: 89b
-    it('tells if it could not release the lease, within the renew deadline', async () => {
+    it('logs a failed release within the renew deadline', async () => {
       const a = await world.start('a');
       a.around = () => hangs;
       a.stop();
@@ -499,7 +499,7 @@ describe('an election', () => {
       assert.deepEqual(a.lines().slice(-1), ['Could not release the lease; it will expire']);
     });
 
-    it('tries to release the lease no longer than the renew deadline, whatever its client bears', async () => {
+    it('stops releasing at the renew deadline, whatever the timeout of its client', async () => {
       let isStopping = false;
       const { client } = world;
       const patient: LeaseClient = {
@@ -524,7 +524,7 @@ describe('an election', () => {
       assert.equal(world.clock.pending, 0);
     });
 
-    it('keeps the lease if it is told to, or if what it protects was abandoned', async () => {
+    it('does not release the lease if configured so, or after an abrupt stop', async () => {
       const a = await world.start('a', { options: { releaseOnCancel: false } });
       a.stop();
       assert.equal(await a.ending(), 'ended');
@@ -539,7 +539,7 @@ describe('an election', () => {
       assert.ok(!b.elector.mayWrite());
     });
 
-    it('has a successor at once', async () => {
+    it('is replaced at once', async () => {
       const a = await world.start('a');
       const b = await world.start('b');
       await world.clock.advance(10_000);
@@ -552,7 +552,7 @@ describe('an election', () => {
   });
 
   describe('leadership', () => {
-    it('can be waited for, and the wait given up', async () => {
+    it('can be awaited, and the wait can be aborted', async () => {
       await world.create(foreign);
       const a = await world.start('a');
       const impatient = new AbortController();
@@ -567,7 +567,7 @@ describe('an election', () => {
       assert.equal(await a.elector.acquired(AbortSignal.abort()), false);
     });
 
-    it('leaves no listener with those who waited for it', async () => {
+    it('removes its abort listeners', async () => {
       await world.create(foreign);
       const a = await world.start('a');
       const { signal } = new AbortController();
@@ -579,7 +579,7 @@ describe('an election', () => {
     });
 
     // upstream: 90a
-    it('is healthy on standby, and until it should long have been given up', async () => {
+    it('is healthy on standby and until its lease is long expired', async () => {
       let asleepMs = 0;
       const { clock } = world;
       const paused = {
@@ -602,7 +602,7 @@ describe('an election', () => {
       assert.equal(b.elector.health(), undefined);
     });
 
-    it('is counted', async () => {
+    it('is shown by metrics', async () => {
       const registry = createRegistry();
       const metrics = leaderElectionMetrics(registry);
       const series = async () =>
@@ -626,7 +626,7 @@ describe('an election', () => {
     });
   });
 
-  describe('an elector is not made', () => {
+  describe('the constructor throws', () => {
     const refused: readonly (readonly [Partial<LeaderElectorOptions>, string])[] = [
       [{ identity: '' }, 'identity must not be empty'],
       [{ namespace: '' }, 'namespace must not be empty'],

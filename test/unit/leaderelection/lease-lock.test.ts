@@ -40,7 +40,7 @@ function newLock(labels?: Record<string, string>, error?: Error) {
   return { lock, sent };
 }
 
-test('a lease that is not there is none; any other failure to read it is one', async () => {
+test('get returns undefined for a missing lease and rejects for other errors', async () => {
   const at = { namespace: 'default', name: 'count' };
   const missing = newLock({}, new ApiError({ kind: 'notFound', message: 'none', code: 404 }));
   assert.equal(await missing.lock.get(signal), undefined);
@@ -50,7 +50,7 @@ test('a lease that is not there is none; any other failure to read it is one', a
 });
 
 // upstream: 90b
-test('one’s own labels are put beside those that are there, and a lease without any gets none', async () => {
+test('writes add the configured labels to existing labels', async () => {
   const plain = newLock();
   await plain.lock.create({ holderIdentity: 'b' }, signal);
   await plain.lock.update(lease(), { holderIdentity: 'b' }, signal);
@@ -65,14 +65,14 @@ test('one’s own labels are put beside those that are there, and a lease withou
   );
 });
 
-test('a lease is replaced in the state that was read, whole but for its spec', async () => {
+test('update replaces the spec only, in the state that was read', async () => {
   const { lock, sent } = newLock();
   const read = lease({ app: 'count' });
   await lock.update(read, { holderIdentity: 'b' }, signal);
   assert.deepEqual(sent, [{ ...read, spec: { holderIdentity: 'b' } }]);
 });
 
-test('a lease is watched by its name: each state of it, none once it is deleted, and nothing else', async () => {
+test('watch yields each state of the named lease, and undefined after its deletion', async () => {
   const error = new ApiError({ kind: 'expired', message: 'gone', code: 410 });
   const other = { ...lease(), metadata: { ...lease().metadata, name: 'other' } };
   const events: WatchEvent<Lease>[] = [
@@ -97,12 +97,12 @@ test('a lease is watched by its name: each state of it, none once it is deleted,
     namespace: 'default',
     name: 'count',
   });
-  const heard: (Lease | undefined)[] = [];
+  const observed: (Lease | undefined)[] = [];
   const watching = async () => {
-    for await (const state of lock.watch({ timeoutSeconds: 300, signal })) heard.push(state);
+    for await (const state of lock.watch({ timeoutSeconds: 300, signal })) observed.push(state);
   };
   await assert.rejects(watching(), { kind: 'expired' });
-  assert.deepEqual(heard, [lease(), lease({ app: 'count' }), undefined]);
+  assert.deepEqual(observed, [lease(), lease({ app: 'count' }), undefined]);
   assert.deepEqual(asked, [
     { namespace: 'default', fieldSelector: 'metadata.name=count', timeoutSeconds: 300 },
   ]);

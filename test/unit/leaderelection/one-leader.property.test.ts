@@ -258,7 +258,7 @@ class Replica {
       create: (_: unknown, { spec }: Lease, { signal }: { signal?: AbortSignal } = {}) =>
         carry(() => this.#store.create(spec), signal),
       watch: (_: unknown, { signal }: { signal?: AbortSignal } = {}) =>
-        carry(() => Object.assign(this.#tell(clock, signal), { lastByteMs: 0 }), signal),
+        carry(() => Object.assign(this.#observed(clock, signal), { lastByteMs: 0 }), signal),
       update: (_: unknown, lease: Lease, { signal }: { signal?: AbortSignal } = {}) =>
         carry(() => this.#store.update(lease), signal),
     };
@@ -266,7 +266,7 @@ class Replica {
   }
 
   /** States of the lease, not all of them, and late; silent while the network is, until it breaks. */
-  async *#tell(
+  async *#observed(
     clock: LocalClock,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchEvent<Lease>> {
@@ -306,7 +306,7 @@ class Replica {
   }
 }
 
-test(`of three processes that fail in ${SCHEDULES} ways, never two may write at one instant, and in the end one leads`, async () => {
+test(`in ${SCHEDULES} failure schedules of three processes, at most one may write at any time, and one leads in the end`, async () => {
   let handOvers = 0;
   await fc.assert(
     fc.asyncProperty(schedule, async ({ seed, rates, incidents }) => {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { shardOf } from '../../../src/sharding/shard-of.ts';
+import { shardOf } from '../../../src/sharding/assignment.ts';
 import { anyText } from '../../support/any-text.ts';
 
-describe('the shard of a key', () => {
-  it('is one of those there are, whatever the key', () => {
+describe('shardOf', () => {
+  it('returns a valid shard for every key', () => {
     fc.assert(
       fc.property(anyText(), fc.integer({ min: 1, max: 64 }), (key, count) => {
         const shard = shardOf(key, count);
@@ -14,7 +14,7 @@ describe('the shard of a key', () => {
     );
   });
 
-  it('is the same in every version: replicas of two versions must agree', () => {
+  it('never changes between versions, because replicas of two versions must agree', () => {
     const keys = ['default/a', 'default/b', 'kube-system/test-count-17', 'node-1', ''];
     assert.deepEqual(
       keys.map((key) => shardOf(key, 1000)),

@@ -3,13 +3,13 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { LeadershipLostError } from '../../../src/leaderelection/leader-elector.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
-import { Sharers } from './sharers.ts';
+import { Sharers } from './replicas.ts';
 
 /** Lease duration and retry period: the longest that a shard is without a holder, and jitter. */
 const TAKEOVER_MS = 15_000 + 2_000 * 2.2;
 
-describe('a process that shares the work', () => {
-  it('has all of it as long as it is alone', async () => {
+describe('Shards', () => {
+  it('holds all shards while it is the only replica', async () => {
     const world = new Sharers();
     world.start('a');
     assert.deepEqual(await world.pass(1000), []);
@@ -17,7 +17,7 @@ describe('a process that shares the work', () => {
     assert.deepEqual(await world.leases(), ['shard-0', 'shard-1', 'shard-2']);
   });
 
-  it('gives others their share, until no two differ by more than one', async () => {
+  it('hands over shards until the numbers differ by at most one', async () => {
     const world = new Sharers();
     world.start('a', 6);
     assert.deepEqual(await world.pass(1000), []);
@@ -30,7 +30,7 @@ describe('a process that shares the work', () => {
     assert.equal(world.share, settled);
   });
 
-  it('ends what it does for a shard before another begins', async () => {
+  it('ends the work of a shard before another replica starts it', async () => {
     const world = new Sharers();
     const a = world.start('a', 2);
     await world.pass(1000);
@@ -44,7 +44,7 @@ describe('a process that shares the work', () => {
     assert.deepEqual(world.loads, [1, 1]);
   });
 
-  it('leaves its shards to those who are there when it is stopped', async () => {
+  it('releases its shards when it is stopped', async () => {
     const world = new Sharers();
     const a = world.start('a');
     await world.pass(1000);
@@ -56,7 +56,7 @@ describe('a process that shares the work', () => {
     assert.equal(world.share, 'b: 0 1 2');
   });
 
-  it('is replaced within lease duration and retry period when it dies', async () => {
+  it('is replaced within lease duration plus retry period after a crash', async () => {
     const world = new Sharers();
     const a = world.start('a');
     await world.pass(1000);
@@ -69,7 +69,7 @@ describe('a process that shares the work', () => {
     assert.deepEqual(world.loads, [2, 1, 0]);
   });
 
-  it('may write nothing once its time is up, comes back to nothing, and ends', async () => {
+  it('may not write after its deadline, and stops', async () => {
     const world = new Sharers();
     const a = world.start('a');
     await world.pass(1000);
@@ -84,7 +84,7 @@ describe('a process that shares the work', () => {
     assert.ok(a.ending instanceof LeadershipLostError);
   });
 
-  it('has lost all shards when it has lost one', async () => {
+  it('loses all shards with one lost Lease', async () => {
     const world = new Sharers();
     const a = world.start('a');
     await world.pass(1000);
@@ -96,7 +96,7 @@ describe('a process that shares the work', () => {
     assert.equal(a.shards.mayWrite(), false);
   });
 
-  it('waits until nobody counts otherwise', async () => {
+  it('waits until no replica uses another number of shards', async () => {
     const world = new Sharers();
     const [a, b] = [world.start('a', 2), world.start('b', 2)];
     await world.pass(30_000);
@@ -105,7 +105,7 @@ describe('a process that shares the work', () => {
     a.stop();
     assert.deepEqual(await world.pass(30_000), []);
     assert.equal(world.share, 'b: 0 1');
-    assert.equal(c.lines.filter((line) => line.startsWith('Others split')).length, 1);
+    assert.equal(c.lines.filter((line) => line.startsWith('Other replicas use')).length, 1);
     b.stop();
     await world.pass(1000);
     assert.equal(world.share, '');
@@ -120,13 +120,13 @@ describe('a process that shares the work', () => {
   });
 });
 
-it('an impossible number of shards is refused', () => {
+it('the constructor rejects an invalid number of shards', () => {
   for (const count of [0, -1, 1.5, NaN]) {
     assert.throws(() => new Sharers().start('a', count), /count must be a positive integer: got/);
   }
 });
 
-it('whatever happens to four processes, no two act on one shard, and in the end all is shared', async () => {
+it('in random failures of four processes, no shard has two holders, and all shards are balanced in the end', async () => {
   const what = fc.constantFrom('stop', 'kill', 'pause', 'resume', 'unplug', 'plug in', 'start');
   const incident = fc.record({
     who: fc.nat(3),

@@ -4,12 +4,19 @@ import { retryOnConflict } from '../client/retry-on-conflict.ts';
 import { withinTimeout } from '../client/within-timeout.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
-import { claimed, expiry, holderOf, judge, released, sight } from './election.ts';
-import type { LeaseSpec, Sighting } from './election.ts';
+import {
+  claimedSpec,
+  expiresAtMs,
+  holderOf,
+  leaseState,
+  observe,
+  releasedSpec,
+} from './lease-state.ts';
+import type { LeaseSpec, ObservedLease } from './lease-state.ts';
 import type { ElectionTerms } from './leader-elector-options.ts';
 import type { LeaseLock } from './lease-lock.ts';
 
-export interface LeaseTenureDeps {
+export interface LeaseSessionDeps {
   readonly lock: LeaseLock;
   readonly clock: Clock;
   /** Numbers in [0, 1). */
@@ -17,78 +24,77 @@ export interface LeaseTenureDeps {
   readonly log: Logger;
   /** Called when a renewal takes more than one update. */
   readonly onSlowPath: () => void;
-  /** Told of the lease whenever it was read, heard of or written. */
+  /** Called with the lease whenever it was read, watched or written. */
   readonly onLease?: ((lease: Lease) => void) | undefined;
 }
 
 export interface AttemptOptions {
   readonly timeoutMs: number;
-  /** The lease is ours: one that is free was somebody else's meanwhile, and is not taken again. */
+  /** We lead. If the lease is free, another process may have held it meanwhile, so it is not acquired again. */
   readonly isLeading: boolean;
 }
 
-/** How an attempt to hold the lease ended. */
+/** Result of an attempt to acquire or renew the lease. */
 export type Attempt =
   | { readonly kind: 'held' }
   | { readonly kind: 'taken'; readonly holder: string; readonly untilMs: number }
   | { readonly kind: 'failed'; readonly error: unknown };
 
 /**
- * How one process stands to one lease: what it has seen of it, how long it may rely on it, and the
- * requests by which it claims, renews and releases it. What follows from that is the elector's.
+ * The relation of one process to one lease: the last observed state, how long this process may rely on
+ * it, and the requests that acquire, renew and release it. The `LeaderElector` decides what follows.
  */
-export class LeaseTenure {
-  readonly #deps: LeaseTenureDeps;
+export class LeaseSession {
+  readonly #deps: LeaseSessionDeps;
   readonly #terms: ElectionTerms;
-  #sighting: Sighting | undefined;
+  #seen: ObservedLease | undefined;
   #leader = '';
   #renewedMs = 0;
   #hasClaimed = false;
 
-  constructor(deps: LeaseTenureDeps, terms: ElectionTerms) {
+  constructor(deps: LeaseSessionDeps, terms: ElectionTerms) {
     this.#deps = deps;
     this.#terms = terms;
   }
 
-  /** The lease as it was last read, heard of or written. */
+  /** The lease as it was last read, watched or written. */
   get lease(): Lease | undefined {
-    return this.#sighting?.lease;
+    return this.#seen?.lease;
   }
 
-  /** Whoever held it then; empty: nobody was seen to. */
+  /** The last observed holder; empty if none was observed. */
   get leader(): string {
     return this.#leader;
   }
 
-  /** When the last claim was sent that succeeded. */
+  /** When the last successful acquisition or renewal was sent. */
   get renewedMs(): number {
     return this.#renewedMs;
   }
 
-  /** Until when that is good for: the lease itself lasts longer. */
+  /** Until when this process may write. The lease itself expires later. */
   get deadlineMs(): number {
     return this.#renewedMs + this.#terms.renewDeadlineMs;
   }
 
-  /** A claim was sent; whether it succeeded may be unknown. */
+  /** An acquisition was sent; its result may be unknown. */
   get hasClaimed(): boolean {
     return this.#hasClaimed;
   }
 
   /**
-   * Takes note of a state of the lease that was heard of. The holder has renewed it at some time
-   * before, so what counts from now counts too long rather than too short. One that is not newer than
-   * what was seen is no news.
+   * Records a state of the lease from the watch. The holder renewed it earlier, so counting from now
+   * makes the lease expire too late rather than too early. States that are not newer are ignored.
    */
-  heard(lease: Lease): void {
-    const seen = this.#sighting?.lease.metadata.resourceVersion;
+  observe(lease: Lease): void {
+    const seen = this.#seen?.lease.metadata.resourceVersion;
     const { resourceVersion } = lease.metadata;
     if (seen !== undefined && compareResourceVersions(resourceVersion, seen) <= 0) return;
-    this.#sighting = sight(this.#sighting, lease, this.#deps.clock.monotonic());
-    this.#tell(lease);
+    this.#seen = observe(this.#seen, lease, this.#deps.clock.monotonic());
+    this.#observed(lease);
   }
 
-  /** One attempt to hold the lease. Rejects never, also when it takes too long. */
+  /** Tries once to acquire or renew the lease. Never rejects, also not after the timeout. */
   async attempt({ timeoutMs, isLeading }: AttemptOptions, signal: AbortSignal): Promise<Attempt> {
     const { clock } = this.#deps;
     try {
@@ -100,12 +106,12 @@ export class LeaseTenure {
     }
   }
 
-  /** Writes the lease as it was last seen, without reading it: all it takes as long as all is well. */
+  /** Renews the lease from its last observed state, without a read. This is the usual case. */
   async #renewAtOnce(signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#deps;
-    const seen = this.#sighting;
+    const seen = this.#seen;
     if (!seen || holderOf(seen.lease) !== this.#terms.identity) return false;
-    if (expiry(seen) <= clock.monotonic()) return false;
+    if (expiresAtMs(seen) <= clock.monotonic()) return false;
     try {
       await this.#claim(seen.lease, signal);
       return true;
@@ -124,12 +130,12 @@ export class LeaseTenure {
     const lease = await this.#deps.lock.get(signal);
     if (lease) {
       const nowMs = clock.monotonic();
-      this.#sighting = sight(this.#sighting, lease, nowMs);
-      this.#tell(lease);
-      const verdict = judge(this.#sighting, this.#terms, nowMs);
+      this.#seen = observe(this.#seen, lease, nowMs);
+      this.#observed(lease);
+      const verdict = leaseState(this.#seen, this.#terms, nowMs);
       if (verdict.kind === 'taken') return verdict;
       if (verdict.kind === 'free' && isLeading) {
-        // Others may have led meanwhile: what was true when this term began need not be any more.
+        // Another process may have led meanwhile, so this term has ended.
         return { kind: 'taken', holder: holderOf(lease), untilMs: nowMs };
       }
     }
@@ -137,7 +143,7 @@ export class LeaseTenure {
     return { kind: 'held' };
   }
 
-  /** Makes the lease ours, from `lease` or from nothing. */
+  /** Updates `lease`, or creates it, with this process as the holder. */
   async #claim(lease: Lease | undefined, signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const { identity, leaseDurationMs } = this.#terms;
@@ -146,16 +152,16 @@ export class LeaseTenure {
     const sentMs = clock.monotonic();
     this.#hasClaimed = true;
     const stored = lease
-      ? await this.#deps.lock.update(lease, claimed(lease.spec ?? {}, claim), signal)
-      : await this.#deps.lock.create(claimed(undefined, claim), signal);
-    this.#sighting = { lease: stored, sinceMs: sentMs };
+      ? await this.#deps.lock.update(lease, claimedSpec(lease.spec ?? {}, claim), signal)
+      : await this.#deps.lock.create(claimedSpec(undefined, claim), signal);
+    this.#seen = { lease: stored, sinceMs: sentMs };
     this.#renewedMs = sentMs;
-    this.#tell(stored);
+    this.#observed(stored);
   }
 
   /**
-   * Gives the lease back, if it is ours by what the server says. Rejects never: what cannot be given
-   * back expires.
+   * Releases the lease if the server says that it is ours. Never rejects: a lease that cannot be
+   * released expires.
    */
   async release(): Promise<void> {
     const { clock, random } = this.#deps;
@@ -166,7 +172,7 @@ export class LeaseTenure {
           async () => {
             const lease = await this.#deps.lock.get(signal);
             if (!lease || holderOf(lease) !== identity) return;
-            const spec: LeaseSpec = released(lease.spec ?? {}, clock.now());
+            const spec: LeaseSpec = releasedSpec(lease.spec ?? {}, clock.now());
             await this.#deps.lock.update(lease, spec, signal);
             this.#deps.log.info('Released lease');
           },
@@ -178,8 +184,8 @@ export class LeaseTenure {
     }
   }
 
-  /** Also one line for each change of the holder; our own acquisition has its own. */
-  #tell(lease: Lease): void {
+  /** Reports the lease and logs a new holder. Our own acquisition is logged by the elector. */
+  #observed(lease: Lease): void {
     this.#deps.onLease?.(lease);
     const holder = holderOf(lease);
     if (holder === '' || holder === this.#leader) return;

@@ -102,7 +102,7 @@ export class Sharer {
       { client, clock, random, log: this.#recording.log },
       { identity, namespace: 'default', name: 'shard', count },
     );
-    this.shards.servedBy(async (shard, signal) => {
+    this.shards.onShard(async (shard, signal) => {
       this.#serving.add(shard);
       await untilAborted(signal);
       await this.work?.promise;

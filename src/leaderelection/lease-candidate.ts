@@ -1,0 +1,117 @@
+import { isApiError } from '../api/api-error.ts';
+import type { Lease } from '../api/builtin.ts';
+import { jittered } from '../util/backoff.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
+import { messageOf } from '../util/message-of.ts';
+import { runAll } from '../util/run-all.ts';
+import { holderOf } from './lease-state.ts';
+import type { ElectionTerms } from './leader-elector-options.ts';
+import type { LeaseLock } from './lease-lock.ts';
+import type { LeaseSession } from './lease-session.ts';
+import { watchLease } from './lease-watch.ts';
+
+export interface LeaseCandidateDeps {
+  readonly session: LeaseSession;
+  readonly lock: LeaseLock;
+  readonly clock: Clock;
+  /** Numbers in [0, 1). */
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+/** Minimum time between two log lines about the same error. */
+const REPEAT_ERROR_MS = 60_000;
+
+/**
+ * Acquires a lease. It polls the lease periodically, and at once in two cases: when the watch shows
+ * that the lease has no holder, and when the lease has expired. If the watch does not work, acquisition
+ * takes longer; it is still correct, because every attempt reads the lease first.
+ */
+export class LeaseCandidate {
+  readonly #deps: LeaseCandidateDeps;
+  readonly #terms: ElectionTerms;
+  /** Aborts when the lease should be polled now; replaced at each poll. */
+  #pollNow = new AbortController();
+  #lastError: { readonly text: string; readonly atMs: number } | undefined;
+
+  constructor(deps: LeaseCandidateDeps, terms: ElectionTerms) {
+    this.#deps = deps;
+    this.#terms = terms;
+  }
+
+  /** Resolves to true once the lease is held, to false if `signal` aborted first. */
+  async run(signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return false;
+    let pauseMs = await this.#poll(signal);
+    if (pauseMs === undefined) return true;
+    const { lock, clock, random, log } = this.#deps;
+    const over = new AbortController();
+    const wakeUp = () => this.#pollNow.abort();
+    signal.addEventListener('abort', wakeUp, { once: true });
+    try {
+      await runAll(
+        [
+          async (end) => {
+            while (pauseMs !== undefined && !end.aborted) {
+              await clock.sleep(pauseMs, this.#pollNow.signal);
+              if (!end.aborted) pauseMs = await this.#poll(end);
+            }
+            over.abort();
+          },
+          (end) => {
+            const until = AbortSignal.any([end, over.signal]);
+            return watchLease(lock, this.#observe, { clock, random, log }, until);
+          },
+        ],
+        signal,
+      );
+    } finally {
+      signal.removeEventListener('abort', wakeUp);
+    }
+    return pauseMs === undefined;
+  }
+
+  /** @returns the delay until the next poll in milliseconds, or undefined if the lease was acquired */
+  async #poll(signal: AbortSignal): Promise<number | undefined> {
+    const { session, clock, random, log } = this.#deps;
+    const { retryPeriodMs, renewDeadlineMs, jitter } = this.#terms;
+    // Later watch events may be newer than what this poll reads.
+    this.#pollNow = new AbortController();
+    const attempt = await session.attempt({ timeoutMs: renewDeadlineMs, isLeading: false }, signal);
+    if (attempt.kind === 'held') return undefined;
+    const pauseMs = jittered(retryPeriodMs, jitter, random);
+    if (signal.aborted) return pauseMs;
+    if (attempt.kind === 'failed') {
+      this.#logFailure(attempt.error);
+      return pauseMs;
+    }
+    log.v(4).info('Lease is held and has not expired', { leader: attempt.holder });
+    return Math.min(pauseMs, attempt.untilMs - clock.monotonic());
+  }
+
+  readonly #observe = (lease: Lease | undefined): void => {
+    if (lease) this.#deps.session.observe(lease);
+    const holder = lease ? holderOf(lease) : '';
+    // We hold it if the response to our acquisition was lost.
+    if (holder === '' || holder === this.#terms.identity) this.#pollNow.abort();
+  };
+
+  /** Logs why the lease could not be read, at most once a minute for the same error. */
+  #logFailure(error: unknown): void {
+    const { clock, log } = this.#deps;
+    if (isApiError(error, 'conflict', 'alreadyExists')) {
+      log.v(4).info('Another candidate was faster', { err: error });
+      return;
+    }
+    const text = messageOf(error);
+    const nowMs = clock.monotonic();
+    const last = this.#lastError;
+    if (last?.text === text && nowMs - last.atMs < REPEAT_ERROR_MS) {
+      log.v(4).info('Could not acquire the lease; trying again', { err: error });
+      return;
+    }
+    this.#lastError = { text, atMs: nowMs };
+    log.error(error, 'Could not acquire the lease; trying again');
+  }
+}
