@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, '../..');
 /** What the tests do not need of the tree. */
 const NOT_COPIED = new Set(['node_modules', '.git', 'dist']);
 /** A run may take so many times what it takes without a fault, and the least it may take. */
-const PATIENCE = 8;
+const PATIENCE = 4;
 const LEAST_TIMEOUT_MS = 20_000;
 const LONGEST_TIMEOUT_MS = 600_000;
 

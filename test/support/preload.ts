@@ -1,5 +1,5 @@
 /**
- * Preloaded into every test file by `npm test`, for speed.
+ * Preloaded into every test file by `npm test`, for speed and to bound its time and memory.
  *
  * Each file is a process that loads most of the source: what V8 made of it is kept from one to the
  * next, and from run to run.
@@ -12,6 +12,8 @@
  * exit code, and node:test prints it; without the preload it says which test made it.
  */
 import { createRequire, enableCompileCache } from 'node:module';
+import { isMainThread } from 'node:worker_threads';
+import { boundThisProcess } from './bounds.ts';
 import { COMPILE_CACHE } from './compile-cache.ts';
 import type * as AsyncHooks from 'node:async_hooks';
 
@@ -24,7 +26,11 @@ const hooks = createRequire(import.meta.url)('node:async_hooks') as {
 const { createHook } = hooks;
 hooks.createHook = (options) => createHook({ ...options, trackPromises: false });
 
-if (process.env['NODE_TEST_CONTEXT'] !== undefined) {
+const isTestFile = process.env['NODE_TEST_CONTEXT'] !== undefined;
+const runsAllFiles = process.execArgv.includes('--test-isolation=none');
+if (isMainThread && (isTestFile || runsAllFiles)) boundThisProcess();
+
+if (isTestFile) {
   const fail = () => {
     process.exitCode = 1;
   };

@@ -17,10 +17,9 @@ export function reportPage(
     [
       '/debug/report',
       () => {
-        // Node.js has it, its types have not.
-        Object.assign(report, { excludeNetwork: true });
-        const { environmentVariables: _, ...shown } = report.getReport() as Record<string, unknown>;
-        return json(200, shown);
+        // Node.js has these settings, its types do not. The second one includes worker threads.
+        Object.assign(report, { excludeNetwork: true, excludeEnv: true });
+        return json(200, report.getReport());
       },
     ],
   ]);

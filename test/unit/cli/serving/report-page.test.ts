@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { it } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { reportPage } from '../../../../src/cli/serving/report-page.ts';
 import { redactText } from '../../../../src/cli/logs/redact.ts';
 
-it('the report is of this process, without its environment', () => {
+it('the report is of this process, without its environment', async () => {
+  // The report of each worker thread has the environment as well.
+  const worker = new Worker('setInterval(() => undefined, 1000)', { eval: true });
+  await once(worker, 'online');
   process.env['REPORT_PAGE_TEST'] = 'canary';
   try {
     const page = reportPage(redactText).get('/debug/report') ?? assert.fail();
@@ -15,6 +20,7 @@ it('the report is of this process, without its environment', () => {
     assert.ok(report.javascriptHeap);
   } finally {
     delete process.env['REPORT_PAGE_TEST'];
+    await worker.terminate();
   }
 });
 
