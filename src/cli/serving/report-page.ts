@@ -17,10 +17,17 @@ export function reportPage(
     [
       '/debug/report',
       () => {
-        // Node.js has these settings, its types do not. The second one includes worker threads.
-        Object.assign(report, { excludeNetwork: true, excludeEnv: true });
-        return json(200, report.getReport());
+        // Node.js has it, its types have not.
+        Object.assign(report, { excludeNetwork: true });
+        return json(200, withoutEnvironment(report.getReport()));
       },
     ],
   ]);
+}
+
+/** The report holds one of each worker thread, which shows the environment of the process again. */
+function withoutEnvironment(report: object): object {
+  const { environmentVariables: _, workers, ...shown } = report as Record<string, unknown>;
+  if (!Array.isArray(workers)) return shown;
+  return { ...shown, workers: workers.map(withoutEnvironment) };
 }
