@@ -4,8 +4,8 @@ import { systemClock } from '../util/clock.ts';
 import type { HttpHandler } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
 import { silentLogger } from '../util/logger.ts';
-import type { CertificateAuthority } from '../util/x509.ts';
-import { createCertificateAuthority } from '../util/x509.ts';
+import type { Certificate, CertificateAuthority } from '../util/x509.ts';
+import { createCertificateAuthority, loadCertificateAuthority } from '../util/x509.ts';
 import type { ApiUser } from './access.ts';
 import { Access } from './access.ts';
 import { ADMIN } from './user.ts';
@@ -64,6 +64,26 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    * @default nobody
    */
   readonly users?: readonly ApiUser[];
+  /**
+   * The administrator's bearer token.
+   * @default a random one
+   */
+  readonly token?: string;
+  /**
+   * The authority that signs the certificates of listeners, as `createServerAuthority` returned it:
+   * clients that trust it trust the next server that is given the same one.
+   * @default a new one, whose key is kept in memory
+   */
+  readonly authority?: Certificate;
+}
+
+const AUTHORITY = 'crd-controller-ca';
+
+/** Creates an authority for `ApiServerOptions.authority`. */
+export function createServerAuthority(
+  clock: Pick<Clock, 'now'> = systemClock,
+): Promise<CertificateAuthority> {
+  return createCertificateAuthority({ commonName: AUTHORITY, clock });
 }
 
 export interface ListenOptions {
@@ -115,7 +135,7 @@ export class ApiServer {
   /** What was asked. */
   readonly requests: RequestLog = new RequestLog();
   /** The bearer token that is let in. */
-  readonly token: string = randomBytes(32).toString('hex');
+  readonly token: string;
   readonly #store: ObjectStore;
   readonly #streams = new OpenStreams();
   readonly #requestHandler: RequestHandler;
@@ -137,8 +157,15 @@ export class ApiServer {
       bookmarkIntervalMs = 60_000,
       watchTimeoutMs = 1_800_000,
       watchBufferLimit = 10_000,
+      token = randomBytes(32).toString('hex'),
+      authority,
     } = options;
     this.#clock = clock;
+    this.token = token;
+    if (authority) {
+      const loaded = loadCertificateAuthority(authority, { commonName: AUTHORITY, clock });
+      this.#authority = Promise.resolve(loaded);
+    }
     this.#store = new ObjectStore({ historySize });
     this.faults = new Faults({
       clock,
@@ -183,10 +210,7 @@ export class ApiServer {
 
   /** Opens a door to the network: HTTPS with a certificate of this server's own authority. */
   async listen({ port = 0, host = '127.0.0.1' }: ListenOptions = {}): Promise<Listening> {
-    this.#authority ??= createCertificateAuthority({
-      commonName: 'crd-controller-ca',
-      clock: this.#clock,
-    });
+    this.#authority ??= createServerAuthority(this.#clock);
     const authority = await this.#authority;
     const named = /^[\d.]+$|:/.test(host) ? [] : [host];
     const certificate = await authority.issue({

@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import { ApiServer } from '../apiserver/api-server.ts';
 import type { ClusterConnection } from '../client/cluster-connection.ts';
 import { connectCluster } from '../client/cluster-connection.ts';
@@ -8,19 +7,27 @@ import { systemClock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { goQuote } from '../util/go-quote.ts';
 import { UsageError } from './exit-codes.ts';
+import type { ServerIdentity } from './kubeconfig-file.ts';
 
 export interface EmbeddedClusterOptions {
   readonly host: string;
   /** 0: any that is free. */
   readonly port: number;
+  /**
+   * Where `port` is 0, tried first.
+   * @default none
+   */
+  readonly formerPort?: number | undefined;
+  /** @default a new one */
+  readonly identity?: ServerIdentity | undefined;
 }
 
 /** An API server in this process, listening with TLS; what reaches it comes over the wire. */
 export interface EmbeddedCluster {
   /** `https://127.0.0.1:6444` */
   readonly url: string;
-  /** YAML, for kubectl and for the daemon. */
-  readonly kubeconfig: string;
+  /** For kubectl and for the daemon. */
+  readonly kubeconfig: object;
   /** How many requests there have been. */
   readonly requests: number;
   /** Number of the last write: it stands still when nobody writes. */
@@ -35,12 +42,13 @@ export interface EmbeddedCluster {
 
 /** @throws {Error} saying what to do, if the address cannot be listened on */
 export async function startEmbeddedCluster(
-  { host, port }: EmbeddedClusterOptions,
+  options: EmbeddedClusterOptions,
   log: Logger,
 ): Promise<EmbeddedCluster> {
   let running: Cluster | undefined;
-  const server = new ApiServer({ log, kubelets: (node) => running?.kubelet(node) });
-  const endpoint = await listen(server, { host, port });
+  const kubelets = (node: string) => running?.kubelet(node);
+  const server = new ApiServer({ log, kubelets, ...options.identity });
+  const endpoint = await listen(server, options);
   const connect = (userAgent: string) =>
     connectCluster(
       {
@@ -55,7 +63,7 @@ export async function startEmbeddedCluster(
     );
   return {
     url: endpoint.url,
-    kubeconfig: stringify(endpoint.kubeconfig()),
+    kubeconfig: endpoint.kubeconfig(),
     get requests() {
       return server.requests.count();
     },
@@ -78,11 +86,13 @@ export async function startEmbeddedCluster(
   };
 }
 
-async function listen(server: ApiServer, at: EmbeddedClusterOptions) {
+async function listen(server: ApiServer, options: EmbeddedClusterOptions) {
+  const { host, port, formerPort = 0 } = options;
   try {
-    return await server.listen(at);
+    return await server.listen({ host, port: port || formerPort });
   } catch (error) {
-    throw explained(error, at);
+    if (port !== 0 || formerPort === 0) throw explained(error, options);
+    return listen(server, { host, port });
   }
 }
 

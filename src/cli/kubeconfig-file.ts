@@ -1,75 +1,237 @@
-import { randomUUID } from 'node:crypto';
+import { createPrivateKey, randomBytes, randomUUID, X509Certificate } from 'node:crypto';
 import { link, mkdtemp, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { parse, stringify } from 'yaml';
+import { createServerAuthority } from '../apiserver/api-server.ts';
+import { isRecord } from '../client/json.ts';
+import { systemClock } from '../util/clock.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Certificate } from '../util/x509.ts';
 import { errorText } from './error-text.ts';
 import { UsageError } from './exit-codes.ts';
 
-/** First line of every kubeconfig that this program writes: how it knows its own again. */
+/** First line of every kubeconfig that this program writes. kubectl drops it. */
 const MARKER = '# Written by crd-controller, which may write it again.';
+
+/** Extension of the cluster in every kubeconfig that this program writes. kubectl keeps it. */
+const EXTENSION = 'crd-controller/serve';
+
+/** First line of the file with the authority's key; PEM allows text before the key. */
+const KEY_MARKER =
+  'Written by crd-controller serve: the key of the CA in the kubeconfig beside it.';
+
+/** An authority that is valid for less than this, in milliseconds, is replaced. */
+const SHORTEST_VALIDITY_MS = 30 * 24 * 60 * 60_000;
+
+/** What clients know a server by: whom to trust, and what to send as bearer token. */
+export interface ServerIdentity {
+  readonly authority: Certificate;
+  readonly token: string;
+}
+
+/** A kubeconfig that this program wrote, maybe changed by kubectl since. */
+export interface OwnKubeconfig {
+  readonly document: Readonly<Record<string, unknown>>;
+  /** Where the server was, if that is still in there. */
+  readonly server: URL | undefined;
+  readonly identity: ServerIdentity | undefined;
+}
+
+/**
+ * Reads the kubeconfig at `path`, before anything is written to it. The identity is there only if the
+ * authority's key is in the file beside it, readable by its owner alone, and valid for a while.
+ *
+ * @returns undefined if there is no such file
+ * @throws {UsageError} if the file is not ours, or cannot be read
+ */
+export async function readOwnKubeconfig(
+  path: string,
+  clock: Pick<Clock, 'now'> = systemClock,
+): Promise<OwnKubeconfig | undefined> {
+  const text = await textOf(path);
+  if (text === undefined) return undefined;
+  const document = parsed(text);
+  const clusters = entriesOf(document, 'clusters').filter(hasExtension);
+  if (clusters.length === 0 && !text.startsWith(`${MARKER}\n`)) {
+    throw new UsageError(
+      `${path} exists and was not written by crd-controller: name another file, or move it away`,
+    );
+  }
+  const [entry] = clusters;
+  const cluster = fieldOf(entry, 'cluster');
+  const user = fieldOf(
+    entriesOf(document, 'users').find(({ name }) => name === entry?.['name']),
+    'user',
+  );
+  const ca = cluster['certificate-authority-data'];
+  const { token } = user;
+  const authority =
+    typeof ca === 'string'
+      ? await authorityOf(Buffer.from(ca, 'base64').toString(), path, clock)
+      : undefined;
+  return {
+    document,
+    server: URL.parse(String(cluster['server'])) ?? undefined,
+    identity:
+      authority && typeof token === 'string' && token !== '' ? { authority, token } : undefined,
+  };
+}
+
+/** An identity that no client knows yet. */
+export async function newIdentity(): Promise<ServerIdentity> {
+  return { authority: await createServerAuthority(), token: randomBytes(32).toString('hex') };
+}
 
 /**
  * Writes a kubeconfig to `path`, for its owner's eyes only. The file is there completely or not at
- * all, and a file that somebody else wrote is left alone.
+ * all. Entries that others added to a file of ours stay; a file that is not ours is left unchanged.
  *
+ * @param authority what signs the server's certificates. Its key is written to a file beside `path`,
+ * for the next server
  * @returns the absolute path
  * @throws {UsageError} if `path` cannot be written, or is a file that is not ours
  */
-export async function writeKubeconfig(path: string, kubeconfig: string): Promise<string> {
+export async function writeKubeconfig(
+  path: string,
+  kubeconfig: object,
+  authority?: Certificate,
+): Promise<string> {
   const target = resolve(path);
-  const isThere = await requireOurs(target);
+  const own = await readOwnKubeconfig(target);
+  // The key comes first: a kubeconfig whose CA has no key beside it gets another CA at the next start.
+  if (authority && own?.identity?.authority.privateKeyPem !== authority.privateKeyPem) {
+    const keyFile = keyFileOf(target);
+    const key = await textOf(keyFile);
+    if (key !== undefined && !key.startsWith(`${KEY_MARKER}\n`)) {
+      throw new UsageError(
+        `${keyFile} exists and was not written by crd-controller: move it away, or name another kubeconfig`,
+      );
+    }
+    await writePrivately(keyFile, `${KEY_MARKER}\n${authority.privateKeyPem}`, key !== undefined);
+  }
+  const document = merged(own?.document ?? {}, marked(kubeconfig));
+  await writePrivately(target, `${MARKER}\n${stringify(document)}`, own !== undefined);
+  return target;
+}
+
+/** A kubeconfig in a new folder of its own, which `remove` deletes. */
+export async function temporaryKubeconfig(
+  kubeconfig: object,
+): Promise<{ readonly path: string; remove(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'crd-controller-'));
+  const path = await writeKubeconfig(join(folder, 'kubeconfig'), kubeconfig);
+  return { path, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+
+function keyFileOf(path: string): string {
+  return `${resolve(path)}.ca-key`;
+}
+
+async function authorityOf(
+  certificatePem: string,
+  path: string,
+  clock: Pick<Clock, 'now'>,
+): Promise<Certificate | undefined> {
+  const file = keyFileOf(path);
+  const privateKeyPem = (await textOf(file))?.replace(`${KEY_MARKER}\n`, '');
+  if (privateKeyPem === undefined) return undefined;
+  const { mode } = await stat(file);
+  if ((mode & 0o077) !== 0 && process.platform !== 'win32') return undefined;
+  try {
+    const certificate = new X509Certificate(certificatePem);
+    const isCurrent = Date.parse(certificate.validTo) - clock.now() > SHORTEST_VALIDITY_MS;
+    const belongs = certificate.checkPrivateKey(createPrivateKey(privateKeyPem));
+    return isCurrent && belongs ? { certificatePem, privateKeyPem } : undefined;
+  } catch {
+    // Changed by hand: clients of the former server get a new one.
+    return undefined;
+  }
+}
+
+function marked(kubeconfig: object): Entry {
+  const extensions = [{ name: EXTENSION, extension: { provider: 'crd-controller' } }];
+  const document: Entry = { ...kubeconfig };
+  return {
+    ...document,
+    clusters: entriesOf(document, 'clusters').map((entry) => ({
+      ...entry,
+      cluster: { ...fieldOf(entry, 'cluster'), extensions },
+    })),
+  };
+}
+
+/** Entries of `own` replace those of the same name, but for the namespace somebody chose. */
+function merged(former: Entry, own: Entry): Entry {
+  const list = (key: string) => {
+    const entries = entriesOf(own, key);
+    const names = new Set(entries.map(({ name }) => name));
+    return [...entries, ...entriesOf(former, key).filter(({ name }) => !names.has(name))];
+  };
+  const contexts = list('contexts').map((entry) => {
+    const chosen = entriesOf(former, 'contexts').find(({ name }) => name === entry['name']);
+    const { namespace } = fieldOf(chosen, 'context');
+    return namespace === undefined
+      ? entry
+      : { ...entry, context: { ...fieldOf(entry, 'context'), namespace } };
+  });
+  return { ...former, ...own, clusters: list('clusters'), users: list('users'), contexts };
+}
+
+function parsed(text: string): Entry {
+  try {
+    const document: unknown = parse(text, { logLevel: 'silent' });
+    return isRecord(document) ? document : {};
+  } catch {
+    return {};
+  }
+}
+
+function entriesOf(document: Entry, key: string): readonly Entry[] {
+  const list = document[key];
+  return Array.isArray(list) ? (list as readonly unknown[]).filter(isRecord) : [];
+}
+
+function fieldOf(entry: Entry | undefined, field: string): Entry {
+  const value = entry?.[field];
+  return isRecord(value) ? value : {};
+}
+
+function hasExtension(entry: Entry): boolean {
+  return entriesOf(fieldOf(entry, 'cluster'), 'extensions').some(({ name }) => name === EXTENSION);
+}
+
+/** Returns the text of the file; undefined if there is none. */
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    // Reading a FIFO would wait for its writer.
+    if ((await stat(path)).isFile()) return await readFile(path, 'utf8');
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
+    throw new UsageError(`Could not read ${path}, to see whether it may be overwritten`, { cause });
+  }
+  throw new UsageError(`${path} is not a regular file: name another`);
+}
+
+/** @param isReplaced a file that came to be there meanwhile is not */
+async function writePrivately(target: string, text: string, isReplaced: boolean): Promise<void> {
   const draft = join(dirname(target), `.${randomUUID()}.kubeconfig`);
   try {
     const file = await open(draft, 'wx', 0o600);
     try {
-      await file.writeFile(`${MARKER}\n${kubeconfig}`);
+      await file.writeFile(text);
     } finally {
       await file.close();
     }
     // A link, unlike a rename, fails if a file has come to be there meanwhile.
-    await (isThere ? rename(draft, target) : link(draft, target));
+    await (isReplaced ? rename(draft, target) : link(draft, target));
   } catch (error) {
     throw new UsageError(`Could not write the kubeconfig ${target}: ${reasonOf(error, target)}`);
   } finally {
     await rm(draft, { force: true });
   }
-  return target;
-}
-
-/**
- * Makes sure early that `writeKubeconfig` may write to `path`.
- *
- * @returns whether the file exists
- * @throws {UsageError} if there is a file that is not ours, or something else than a regular file:
- * reading a FIFO would wait for its writer
- */
-export async function requireOurs(path: string): Promise<boolean> {
-  let text: string | undefined;
-  try {
-    const isFile = (await stat(path)).isFile();
-    if (isFile) text = await readFile(path, 'utf8');
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw new UsageError(`Could not read ${path}, to see whether it may be overwritten`, {
-      cause: error,
-    });
-  }
-  if (text === undefined) {
-    throw new UsageError(`${path} is not a regular file: name another`);
-  }
-  if (text.startsWith(`${MARKER}\n`)) return true;
-  throw new UsageError(
-    `${path} exists and was not written by crd-controller: name another file, or move it away`,
-  );
-}
-
-/** A kubeconfig in a new folder of its own, which `remove` deletes. */
-export async function temporaryKubeconfig(
-  kubeconfig: string,
-): Promise<{ readonly path: string; remove(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'crd-controller-'));
-  const path = await writeKubeconfig(join(folder, 'kubeconfig'), kubeconfig);
-  return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
 function reasonOf(error: unknown, target: string): string {
@@ -87,8 +249,4 @@ function reasonOf(error: unknown, target: string): string {
     default:
       return errorText(error);
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

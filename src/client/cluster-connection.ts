@@ -1,37 +1,52 @@
 import type { LookupFunction } from 'node:net';
+import { ApiError } from '../api/api-error.ts';
 import { noRestClientMetrics } from '../metrics/rest-client-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
 import type { HttpHandler } from '../util/http.ts';
+import { silentLogger } from '../util/logger.ts';
 import type { ClusterConfig } from './kube-config/cluster-config.ts';
 import { impersonationHeaders } from './kube-config/cluster-config.ts';
 import type { CredentialsOptions } from './kube-config/credentials.ts';
 import { credentialsOf } from './kube-config/credentials.ts';
+import { reloaderOf } from './kube-config/kube-config.ts';
+import type { RequestTarget } from './exchanger.ts';
 import type { HttpClientOptions } from './http-client.ts';
 import { HttpClient } from './http-client.ts';
 import type { ClusterTransportOptions } from './cluster-transport.ts';
 import { clusterTransport } from './cluster-transport.ts';
+import { TargetReloader } from './target-reloader.ts';
+import type { OpenTarget } from './target-reloader.ts';
+import { DialError } from './transport/connection-error.ts';
 import { measuredLookup } from './transport/measured-lookup.ts';
 
 export interface ClusterConnectionOptions
   extends
     CredentialsOptions,
     Pick<ClusterTransportOptions, 'headersTimeoutMs' | 'pingAfterMs' | 'pingTimeoutMs'>,
-    Omit<HttpClientOptions, 'handler' | 'server' | 'credentials' | 'clock' | 'log' | 'metrics'> {
+    Omit<HttpClientOptions, keyof RequestTarget | 'replaceTarget' | 'clock' | 'log' | 'metrics'> {
   readonly clock?: Clock | undefined;
   /** As in `DialOptions`. */
   readonly lookup?: LookupFunction | undefined;
   /**
-   * Put around the transport: what every request passes last, a write fence for example.
+   * Put around the transport: what every request passes last, a write fence for example. Called again
+   * when `reload` returned another configuration.
    * @default nothing
    */
   readonly around?: ((handler: HttpHandler) => HttpHandler) | undefined;
+  /**
+   * Reads the configuration again. Called when the server cannot be reached, when it and the client do
+   * not trust each other, and on a 401; at most every two seconds. If the configuration has changed,
+   * new requests use it, and running watches are re-established with it.
+   * @default reads the kubeconfig of a configuration that `loadClusterConfig` returned
+   */
+  readonly reload?: (() => Promise<ClusterConfig>) | undefined;
 }
 
 /** A client, and the connections under it. */
 export interface ClusterConnection {
   readonly client: HttpClient;
-  /** Without user and password. */
+  /** Where requests go now, without user and password. */
   readonly server: string;
   /** Ends all connections; what is in flight fails. */
   close(): Promise<void>;
@@ -45,11 +60,33 @@ export function connectCluster(
   config: ClusterConfig,
   options: ClusterConnectionOptions = {},
 ): ClusterConnection {
+  const { clock = systemClock, log = silentLogger, reload = reloaderOf(config) } = options;
+  const open = (current: ClusterConfig) => openTarget(current, options);
+  const reloader = new TargetReloader({ clock, log, open, reload }, config);
+  const { handler, server, credentials } = reloader.target;
+  const client = new HttpClient({
+    ...options,
+    handler,
+    server,
+    credentials,
+    replaceTarget: () => reloader.renewed(),
+  });
+  return {
+    client,
+    get server() {
+      return reloader.target.server;
+    },
+    close: () => reloader.close(),
+  };
+}
+
+function openTarget(config: ClusterConfig, options: ClusterConnectionOptions): OpenTarget {
+  const { server } = config;
   const { around = (handler) => handler, headersTimeoutMs, pingAfterMs, pingTimeoutMs } = options;
   const { clock = systemClock, metrics = noRestClientMetrics, lookup } = options;
   const credentials = credentialsOf(config, options);
   const transport = clusterTransport({
-    server: config.server,
+    server,
     tls: () => credentials.tls(),
     onTlsRefused: () => credentials.invalidateTls(),
     serverName: config.tlsServerName,
@@ -63,11 +100,27 @@ export function connectCluster(
     clock,
     log: options.log,
   });
-  const client = new HttpClient({
-    ...options,
-    handler: around(transport.handle),
-    server: config.server,
+  const retired = new AbortController();
+  const handler: HttpHandler = async (request) => {
+    retired.signal.throwIfAborted();
+    if (!request.endless) return transport.handle(request);
+    const signals = request.signal ? [request.signal, retired.signal] : [retired.signal];
+    return transport.handle({ ...request, signal: AbortSignal.any(signals) });
+  };
+  return {
+    handler: around(handler),
+    server,
     credentials,
-  });
-  return { client, server: config.server, close: () => transport.close() };
+    retire() {
+      retired.abort(
+        new ApiError({
+          kind: 'unreachable',
+          message: `The connection to ${server} was given up: the kubeconfig has changed`,
+          cause: new DialError('the kubeconfig has changed'),
+        }),
+      );
+      return transport.retire();
+    },
+    close: () => transport.close(),
+  };
 }

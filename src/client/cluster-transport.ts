@@ -19,6 +19,10 @@ export function clusterTransport({ clock, ...options }: ClusterTransportOptions)
     server: ordinary.server,
     handle: async (request) =>
       (request.endless ? await lane.send(request) : undefined) ?? ordinary.handle(request),
+    async retire() {
+      lane.retire();
+      await ordinary.retire();
+    },
     async close() {
       lane.close();
       await ordinary.close();

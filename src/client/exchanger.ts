@@ -9,7 +9,12 @@ import { silentLogger } from '../util/logger.ts';
 import { errorOf, isSuccess, readBody, retryAfterOf } from './answer.ts';
 import type { LoggedCall } from './call-log.ts';
 import { CallLog } from './call-log.ts';
-import { isConnectionReset, unreachable } from './transport/connection-error.ts';
+import {
+  isCertificateRefused,
+  isConnectionReset,
+  isNeverSent,
+  unreachable,
+} from './transport/connection-error.ts';
 import { logRefusalsOnce } from './refusal-log.ts';
 import { logWarningsOnce, parseWarnings } from './server-warnings.ts';
 import { Throttle } from './throttle.ts';
@@ -27,12 +32,22 @@ export interface RequestCredentials {
   invalidate(refused: Readonly<Record<string, string>>): boolean;
 }
 
-export interface ExchangerOptions {
+/** A server, and what authenticates requests to it. They are replaced together or not at all. */
+export interface RequestTarget {
   readonly handler: HttpHandler;
   /** What messages call the server: `https://10.0.0.1:6443`. */
   readonly server: string;
   /** @default none */
   readonly credentials?: RequestCredentials | undefined;
+}
+
+export interface ExchangerOptions extends RequestTarget {
+  /**
+   * Called when the server could not be reached or refused the credentials. Returns the target of
+   * all further requests; one with the same `handler` is the same target.
+   * @default there is none
+   */
+  readonly replaceTarget?: (() => Promise<RequestTarget | undefined>) | undefined;
   /** @default `crd-controller` */
   readonly userAgent?: string | undefined;
   /**
@@ -81,6 +96,7 @@ type Attempt<R> =
       readonly kind: 'failed';
       readonly error: unknown;
       readonly retryAfterMs?: number | undefined;
+      readonly target: RequestTarget;
       /** What the request was authenticated with. */
       readonly credentials: Readonly<Record<string, string>>;
     };
@@ -88,14 +104,14 @@ type Attempt<R> =
 /**
  * Carries calls to the server until one answer is final. A call is repeated, at most ten times, when
  * the answer is 429 or 5xx and says in whole seconds when to come back, and when the connection of a
- * GET broke; and once, with fresh credentials, on 401. Every repetition is throttled and bounded
- * like the first attempt. Rejects with `ApiError`, or with the signal's reason.
+ * GET broke; once, with fresh credentials, on 401; and once, at another target, if there is one and
+ * the request was not carried out. Every repetition is throttled and bounded like the first attempt.
+ * Rejects with `ApiError`, or with the signal's reason.
  */
 export class Exchanger {
-  readonly #handler: HttpHandler;
-  readonly #server: string;
-  readonly #host: string;
-  readonly #credentials: RequestCredentials | undefined;
+  #target: RequestTarget;
+  #host: string;
+  readonly #replaceTarget: () => Promise<RequestTarget | undefined>;
   readonly #userAgent: string;
   readonly #requestTimeoutMs: number;
   readonly #throttle: Throttle | undefined;
@@ -108,10 +124,10 @@ export class Exchanger {
 
   constructor(options: ExchangerOptions) {
     const { clock = systemClock, log = silentLogger, qps } = options;
-    this.#handler = options.handler;
-    this.#server = options.server;
-    this.#host = URL.parse(options.server)?.host ?? options.server;
-    this.#credentials = options.credentials;
+    const { handler, server, credentials } = options;
+    this.#target = { handler, server, credentials };
+    this.#host = hostOf(server);
+    this.#replaceTarget = options.replaceTarget ?? (async () => undefined);
     this.#userAgent = options.userAgent ?? 'crd-controller';
     this.#requestTimeoutMs = options.requestTimeoutMs ?? 30_000;
     this.#throttle =
@@ -159,19 +175,28 @@ export class Exchanger {
 
   /** How messages name a call: `GET https://10.0.0.1:6443/api/v1/pods?limit=500`. */
   describe(call: Pick<Call, 'method' | 'path'>): string {
-    return `${call.method} ${this.#server}${call.path}`;
+    return `${call.method} ${this.#url(call)}`;
+  }
+
+  #url({ path }: Pick<Call, 'path'>): string {
+    return this.#target.server + path;
   }
 
   async #repeat<R>(call: Call, attempt: () => Promise<Attempt<R>>): Promise<R> {
     let mayRenew = true;
+    let mayRetarget = true;
     for (let retries = 0; ; retries++) {
       const outcome = await attempt();
       if (outcome.kind === 'done') return outcome.result;
-      const { error, retryAfterMs, credentials } = outcome;
+      const { error, retryAfterMs, target, credentials } = outcome;
       this.#tellRefusal(error);
-      if (mayRenew && isApiError(error, 'unauthorized')) {
+      if (mayRenew && isApiError(error, 'unauthorized') && error.code === 401) {
         mayRenew = false;
-        if (this.#credentials?.invalidate(credentials)) continue;
+        if (target.credentials?.invalidate(credentials)) continue;
+      }
+      if (mayRetarget && isApiError(error, 'unauthorized', 'unreachable')) {
+        mayRetarget = !(await untilAborted(this.#retarget(target), call.signal));
+        if (!mayRetarget && isNotCarriedOut(error)) continue;
       }
       const pauseMs = retryAfterMs ?? (isRepeatable(call, error) ? RETRY_PAUSE_MS : undefined);
       if (pauseMs === undefined || pauseMs > LONGEST_RETRY_AFTER_MS || retries >= MOST_RETRIES) {
@@ -181,10 +206,22 @@ export class Exchanger {
     }
   }
 
+  /** Returns whether requests now go elsewhere than to `failed`. */
+  async #retarget(failed: RequestTarget): Promise<boolean> {
+    if (this.#target === failed) {
+      const { handler, server, credentials } = (await this.#replaceTarget()) ?? failed;
+      // Others may have come to the same answer meanwhile.
+      if (handler === this.#target.handler) return this.#target !== failed;
+      this.#target = { handler, server, credentials };
+      this.#host = hostOf(server);
+    }
+    return true;
+  }
+
   async #pause(call: Call, error: unknown, pauseMs: number, attempt: number): Promise<void> {
     const code = isApiError(error) && error.code !== 0 ? String(error.code) : '<error>';
     this.#metrics.retried({ code, verb: call.method, host: this.#host });
-    const url = this.#server + call.path;
+    const url = this.#url(call);
     this.#log.v(4).info('Repeating a request', {
       verb: call.method,
       url,
@@ -200,7 +237,14 @@ export class Exchanger {
     call: Call,
     read: (response: HttpResponse) => Promise<{ readonly result: R; readonly bytes?: number }>,
   ): Promise<Attempt<R>> {
-    const credentials = await this.#authenticate(call);
+    const target = this.#target;
+    let credentials: Readonly<Record<string, string>> = {};
+    try {
+      credentials = await authenticate(call, target);
+    } catch (error) {
+      call.signal?.throwIfAborted();
+      return { kind: 'failed', error, target, credentials };
+    }
     const headers = { ...call.headers, 'user-agent': this.#userAgent, ...credentials };
     const logged = this.#logged(call);
     this.#callLog.request(logged, headers, call.body);
@@ -216,7 +260,7 @@ export class Exchanger {
         ...(responseBytes === undefined ? {} : { responseBytes }),
       });
     try {
-      const response = await this.#handler({ ...call, headers });
+      const response = await target.handler({ ...call, headers });
       this.#callLog.response(logged, response, Math.round(elapsedMs()));
       this.#warn(response);
       if (isSuccess(response)) {
@@ -232,6 +276,7 @@ export class Exchanger {
         kind: 'failed',
         error: errorOf(response, body, this.describe(call)),
         retryAfterMs: repeatAfter(response),
+        target,
         credentials,
       };
     } catch (thrown) {
@@ -239,15 +284,10 @@ export class Exchanger {
       const reason: unknown = call.signal?.reason;
       const timeUp = reason instanceof TimeUpError ? reason : undefined;
       if (!timeUp) call.signal?.throwIfAborted();
-      const error = timeUp ? this.#timeoutError(call, timeUp) : unreachable(thrown, this.#server);
+      const error = timeUp ? this.#timeoutError(call, timeUp) : unreachable(thrown, target.server);
       this.#callLog.failure(logged, error, Math.round(elapsedMs()));
-      return { kind: 'failed', error, credentials };
+      return { kind: 'failed', error, target, credentials };
     }
-  }
-
-  async #authenticate({ signal }: Call): Promise<Readonly<Record<string, string>>> {
-    signal?.throwIfAborted();
-    return this.#credentials ? untilAborted(this.#credentials.headers(), signal) : {};
   }
 
   async #waitForThrottle(call: Call): Promise<void> {
@@ -256,12 +296,12 @@ export class Exchanger {
     call.signal?.throwIfAborted();
     this.#metrics.throttled({ verb: call.method, host: this.#host, seconds: waitedMs / 1000 });
     if (waitedMs <= 50) return;
-    const { method: verb, path } = call;
+    const { method: verb } = call;
     this.#log.v(waitedMs > 1000 ? 2 : 3).info('Waited before sending request', {
       delay: `${waitedMs / 1000}s`,
       reason: 'client-side throttling, not priority and fairness',
       verb,
-      URL: this.#server + path,
+      URL: this.#url(call),
     });
   }
 
@@ -280,9 +320,22 @@ export class Exchanger {
     if (header !== undefined) parseWarnings(header).forEach(this.#onWarning);
   }
 
-  #logged({ method: verb, path }: Call): LoggedCall {
-    return { verb, url: this.#server + path, path: path.split('?', 1)[0] ?? path };
+  #logged(call: Call): LoggedCall {
+    const { method: verb, path } = call;
+    return { verb, url: this.#url(call), path: path.split('?', 1)[0] ?? path };
   }
+}
+
+function hostOf(server: string): string {
+  return URL.parse(server)?.host ?? server;
+}
+
+async function authenticate(
+  { signal }: Call,
+  { credentials }: RequestTarget,
+): Promise<Readonly<Record<string, string>>> {
+  signal?.throwIfAborted();
+  return credentials ? untilAborted(credentials.headers(), signal) : {};
 }
 
 /** Who refuses credentials may quote them, and people are shown what a refusal says. */
@@ -290,6 +343,11 @@ function withoutEcho(body: Buffer, credentials: Readonly<Record<string, string>>
   const [, secret = ''] = credentials['authorization']?.split(' ') ?? [];
   if (secret.length < 6 || !body.includes(secret)) return body;
   return Buffer.from(body.toString('utf8').replaceAll(secret, '<masked>'));
+}
+
+/** The server has not acted on the request: it never got it, or did not let it in. */
+function isNotCarriedOut(error: unknown): boolean {
+  return isApiError(error, 'unauthorized') || isNeverSent(error) || isCertificateRefused(error);
 }
 
 /** Only what changes nothing is sent again without the server's leave. */

@@ -1,5 +1,13 @@
 import type { KeyObject } from 'node:crypto';
-import { createHash, generateKeyPair, randomBytes, sign } from 'node:crypto';
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair,
+  randomBytes,
+  sign,
+  X509Certificate,
+} from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
 import { promisify } from 'node:util';
 import type { Clock } from './clock.ts';
@@ -54,10 +62,8 @@ export interface Certificate {
   readonly privateKeyPem: string;
 }
 
-export interface CertificateAuthority {
-  /** What those who shall trust the authority are given. */
-  readonly certificatePem: string;
-
+/** Its certificate is what clients trust. Its key must not leave the machine of the server. */
+export interface CertificateAuthority extends Certificate {
   /** A new key and its certificate, signed by the authority. */
   issue(request: CertificateRequest): Promise<Certificate>;
 }
@@ -87,27 +93,93 @@ const SIGN_CERTIFICATES_AND_CRLS = derBitString(Buffer.of(0x06), 1);
 const SIGNATURE_ALGORITHM = derSequence(derObjectIdentifier(OID.ecdsaWithSha256));
 
 /**
- * A certificate authority that lives as long as the process: its key is never written anywhere.
- * Keys are EC P-256, signatures ECDSA with SHA-256, certificates X.509 v3 as RFC 5280 wants them.
+ * Creates a certificate authority with a new key, which is written nowhere. Keys are EC P-256,
+ * signatures ECDSA with SHA-256, certificates X.509 v3 as RFC 5280 wants them.
  */
-export async function createCertificateAuthority({
-  commonName,
-  clock = systemClock,
-  validityMs = YEAR_MS,
-  random = randomBytes,
-}: CertificateAuthorityOptions): Promise<CertificateAuthority> {
-  const keys = await newKeyPair();
-  const name = distinguishedName(commonName);
-  const notBefore = clock.now() - BACKDATED_MS;
+export async function createCertificateAuthority(
+  options: CertificateAuthorityOptions,
+): Promise<CertificateAuthority> {
+  const { commonName, clock = systemClock, validityMs = YEAR_MS } = options;
+  const { publicKey, privateKey } = await newKeyPair();
+  const certify = certifier(privateKey, options);
+  const subject = distinguishedName(commonName);
+  const notAfter = clock.now() + validityMs;
+  const certificatePem = certify({ subject, publicKey, notAfter }, [
+    criticalExtension(OID.basicConstraints, derSequence(derBoolean(true))),
+    criticalExtension(OID.keyUsage, SIGN_CERTIFICATES_AND_CRLS),
+  ]);
+  return loadCertificateAuthority({ certificatePem, privateKeyPem: pemOfKey(privateKey) }, options);
+}
 
-  const certify = (subject: Uint8Array, publicKey: KeyObject, extensions: readonly Uint8Array[]) =>
+/**
+ * Returns the authority that `createCertificateAuthority` made with the same `commonName`. What it
+ * issues is not valid for longer than itself.
+ *
+ * @throws {RangeError} if it is another one's certificate, or not the key of this certificate
+ */
+export function loadCertificateAuthority(
+  { certificatePem, privateKeyPem }: Certificate,
+  options: CertificateAuthorityOptions,
+): CertificateAuthority {
+  const { commonName, clock = systemClock, validityMs = YEAR_MS } = options;
+  const privateKey = createPrivateKey(privateKeyPem);
+  const own = new X509Certificate(certificatePem);
+  if (!own.ca || own.subject !== `CN=${commonName}`) {
+    throw new RangeError(`Not the certificate of the authority ${commonName}: ${own.subject}`);
+  }
+  if (!own.checkPrivateKey(privateKey)) {
+    throw new RangeError(`Not the private key of the authority ${commonName}`);
+  }
+  const certify = certifier(privateKey, options);
+  const keyId = keyIdentifier(createPublicKey(privateKey));
+  return {
+    certificatePem,
+    privateKeyPem,
+
+    async issue(request) {
+      const keys = await newKeyPair();
+      const issued = {
+        subject: distinguishedName(request.commonName, request.organizations),
+        publicKey: keys.publicKey,
+        notAfter: Math.min(clock.now() + validityMs, Date.parse(own.validTo)),
+      };
+      const extensions = [
+        extension(OID.authorityKeyIdentifier, derSequence(derImplicit(0, keyId))),
+        criticalExtension(OID.basicConstraints, derSequence()),
+        criticalExtension(OID.keyUsage, DIGITAL_SIGNATURE),
+        extension(OID.extendedKeyUsage, derSequence(derObjectIdentifier(OID[request.usages]))),
+        ...subjectAltNames(request),
+      ];
+      return {
+        certificatePem: certify(issued, extensions),
+        privateKeyPem: pemOfKey(keys.privateKey),
+      };
+    },
+  };
+}
+
+interface Certified {
+  readonly subject: Uint8Array;
+  readonly publicKey: KeyObject;
+  /** Milliseconds since the Unix epoch. */
+  readonly notAfter: number;
+}
+
+/** Signs certificates with the authority's key; PEM. */
+function certifier(
+  privateKey: KeyObject,
+  { commonName, clock = systemClock, random = randomBytes }: CertificateAuthorityOptions,
+): (certified: Certified, extensions: readonly Uint8Array[]) => string {
+  const issuer = distinguishedName(commonName);
+  const notBefore = clock.now() - BACKDATED_MS;
+  return ({ subject, publicKey, notAfter }, extensions) =>
     signedCertificate(
       derSequence(
         derExplicit(0, derInteger(Buffer.of(2))),
         derInteger(serialNumber(random)),
         SIGNATURE_ALGORITHM,
-        name,
-        derSequence(derTime(notBefore), derTime(clock.now() + validityMs)),
+        issuer,
+        derSequence(derTime(notBefore), derTime(notAfter)),
         subject,
         publicKey.export({ type: 'spki', format: 'der' }),
         derExplicit(
@@ -118,31 +190,8 @@ export async function createCertificateAuthority({
           ),
         ),
       ),
-      keys.privateKey,
+      privateKey,
     );
-
-  return {
-    certificatePem: certify(name, keys.publicKey, [
-      criticalExtension(OID.basicConstraints, derSequence(derBoolean(true))),
-      criticalExtension(OID.keyUsage, SIGN_CERTIFICATES_AND_CRLS),
-    ]),
-
-    async issue(request) {
-      const { publicKey, privateKey } = await newKeyPair();
-      const subject = distinguishedName(request.commonName, request.organizations);
-      const certificatePem = certify(subject, publicKey, [
-        extension(
-          OID.authorityKeyIdentifier,
-          derSequence(derImplicit(0, keyIdentifier(keys.publicKey))),
-        ),
-        criticalExtension(OID.basicConstraints, derSequence()),
-        criticalExtension(OID.keyUsage, DIGITAL_SIGNATURE),
-        extension(OID.extendedKeyUsage, derSequence(derObjectIdentifier(OID[request.usages]))),
-        ...subjectAltNames(request),
-      ]);
-      return { certificatePem, privateKeyPem: pemOfKey(privateKey) };
-    },
-  };
 }
 
 function newKeyPair(): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> {

@@ -171,7 +171,7 @@ async function embedded(): Promise<Place> {
   }));
   const server = new ApiServer({ users });
   const listening = await server.listen();
-  const file = await temporaryKubeconfig(JSON.stringify(listening.kubeconfig()));
+  const file = await temporaryKubeconfig(listening.kubeconfig());
   const config = await loadClusterConfig({ kubeconfig: file.path });
   const connection = connectCluster(config);
   return {

@@ -24,25 +24,23 @@ describe('given a cluster that can be reached through a proxy alone', { timeout:
     await world.installCrd();
     proxy = await ForwardProxy.start({ user: USER, resolve: () => '127.0.0.1' });
     ({ port } = new URL(plane.config.server));
-    kubeconfig = await temporaryKubeconfig(
-      JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Config',
-        'current-context': 'test',
-        contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
-        clusters: [
-          {
-            name: 'test',
-            cluster: {
-              server: `https://${HOST}:${port}`,
-              'tls-server-name': 'localhost',
-              'certificate-authority-data': Buffer.from(caOf(plane)).toString('base64'),
-            },
+    kubeconfig = await temporaryKubeconfig({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+      clusters: [
+        {
+          name: 'test',
+          cluster: {
+            server: `https://${HOST}:${port}`,
+            'tls-server-name': 'localhost',
+            'certificate-authority-data': Buffer.from(caOf(plane)).toString('base64'),
           },
-        ],
-        users: [{ name: 'test', user: { token: tokenOf(plane) } }],
-      }),
-    );
+        },
+      ],
+      users: [{ name: 'test', user: { token: tokenOf(plane) } }],
+    });
   });
   after(async () => {
     await kubeconfig.remove();

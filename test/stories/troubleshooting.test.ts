@@ -382,13 +382,11 @@ async function check(
   const given = listening.kubeconfig() as Kubeconfig;
   const [first] = given.clusters;
   const [who] = given.users;
-  const file = await temporaryKubeconfig(
-    JSON.stringify({
-      ...given,
-      clusters: [{ ...first, cluster: { ...first?.cluster, ...cluster } }],
-      users: [{ ...who, user: user ?? who?.user }],
-    }),
-  );
+  const file = await temporaryKubeconfig({
+    ...given,
+    clusters: [{ ...first, cluster: { ...first?.cluster, ...cluster } }],
+    users: [{ ...who, user: user ?? who?.user }],
+  });
   try {
     return await run([command, `--kubeconfig=${file.path}`, ...flags]);
   } finally {

@@ -119,7 +119,7 @@ async function start(
     case 'embedded': {
       const server = new ApiServer(options);
       const listening = await server.listen();
-      const file = await temporaryKubeconfig(JSON.stringify(listening.kubeconfig()));
+      const file = await temporaryKubeconfig(listening.kubeconfig());
       return {
         kind: 'embedded',
         kubeconfigPath: file.path,

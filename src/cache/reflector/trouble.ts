@@ -1,4 +1,5 @@
-import { ApiError, isApiError } from '../../api/api-error.ts';
+import { isApiError } from '../../api/api-error.ts';
+import { failureReason } from '../../client/transport/connection-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Logger } from '../../util/logger.ts';
@@ -7,17 +8,21 @@ import { permissionToGrant } from './permission.ts';
 
 /** Trouble that lasts is mentioned again after so long, in milliseconds. */
 const REMINDER_MS = 5 * 60_000;
+/** The same for a reason that returns after another one. */
+const RETURN_MS = 60_000;
 
 /**
- * Tells people about a reflector's failures: one line when trouble begins or changes its kind, a
- * reminder every five minutes, one line when it is over. What lies between is shown at `-v=4`.
+ * Logs a reflector's failures: one line when they begin or their reason changes, a reminder every
+ * five minutes, one line when they are over. The failures between are logged at `-v=4`.
  */
 export class Trouble {
   readonly #clock: Clock;
   readonly #log: Logger;
-  #kind: string | undefined;
+  #reason: string | undefined;
   #sinceMs = 0;
-  #toldMs = 0;
+  #loggedReason: string | undefined;
+  /** When each reason was last logged: reasons that alternate must not cost one line per failure. */
+  readonly #loggedMs = new Map<string, number>();
   #failures = 0;
 
   constructor(clock: Clock, log: Logger) {
@@ -27,7 +32,7 @@ export class Trouble {
 
   /** True from the first failure until `over`. */
   get present(): boolean {
-    return this.#kind !== undefined;
+    return this.#reason !== undefined;
   }
 
   /**
@@ -35,20 +40,22 @@ export class Trouble {
    * @returns true if people were told
    */
   failed(error: unknown, action: string, retryInMs: number): boolean {
-    const kind = kindOf(error);
+    const reason = failureReason(error);
     const nowMs = this.#clock.monotonic();
     const retryIn = legible(retryInMs);
-    if (this.#kind === undefined) {
+    if (this.#reason === undefined) {
       this.#sinceMs = nowMs;
       this.#failures = 0;
     }
     this.#failures++;
-    if (kind === this.#kind && nowMs - this.#toldMs < REMINDER_MS) {
+    this.#reason = reason;
+    const quietMs = reason === this.#loggedReason ? REMINDER_MS : RETURN_MS;
+    if (nowMs - (this.#loggedMs.get(reason) ?? -Infinity) < quietMs) {
       this.#log.v(4).info('Failed again', { action, err: messageOf(error), retryIn });
       return false;
     }
-    this.#kind = kind;
-    this.#toldMs = nowMs;
+    this.#loggedReason = reason;
+    this.#loggedMs.set(reason, nowMs);
     if (isApiError(error, 'notFound')) {
       this.#log.info('The server does not have the resource; waiting for it to appear', {
         fix: 'install its CustomResourceDefinition, for example with: kubectl apply -f crds/',
@@ -67,10 +74,11 @@ export class Trouble {
 
   /** It works again. */
   over(): void {
-    if (this.#kind === undefined) return;
+    if (this.#reason === undefined) return;
     const took = legible(this.#clock.monotonic() - this.#sinceMs);
-    this.#log.info('Recovered', { from: this.#kind, failures: this.#failures, took });
-    this.#kind = undefined;
+    this.#log.info('Recovered', { from: this.#reason, failures: this.#failures, took });
+    this.#reason = undefined;
+    this.#loggedMs.clear();
   }
 }
 
@@ -87,10 +95,4 @@ function fixOf(error: unknown): { readonly fix?: string } {
 /** To the millisecond: as exact as anybody wants to know. */
 function legible(ms: number): string {
   return formatDuration(Math.round(ms));
-}
-
-/** For people: the same kind of trouble is not told twice. */
-function kindOf(error: unknown): string {
-  if (error instanceof ApiError) return error.kind;
-  return error instanceof Error ? error.name : typeof error;
 }

@@ -1,25 +1,40 @@
 import type { World } from '../command.ts';
 import { startEmbeddedCluster } from '../embedded-cluster.ts';
 import { EXIT_OK } from '../exit-codes.ts';
-import { requireOurs, temporaryKubeconfig, writeKubeconfig } from '../kubeconfig-file.ts';
+import {
+  newIdentity,
+  readOwnKubeconfig,
+  temporaryKubeconfig,
+  writeKubeconfig,
+} from '../kubeconfig-file.ts';
 import { createLogger } from '../logs/logging.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { SERVE_OPTIONS } from '../flags/command-options.ts';
 import { untilAborted } from '../../util/until-aborted.ts';
 
-/** Serves until the process is asked to stop. Nothing is listened on before the file may be written. */
+/**
+ * Serves until the process is asked to stop. Nothing is listened on before the file may be written. The
+ * server of a kubeconfig that is there already has its CA, its token and, if it is free, its port: clients
+ * go on.
+ */
 export async function serve(
   flags: OptionValues<typeof SERVE_OPTIONS>,
   { logging, signal, print }: World,
 ): Promise<number> {
   const target = flags['write-kubeconfig'];
-  if (target) await requireOurs(target);
+  const former = target ? await readOwnKubeconfig(target) : undefined;
+  const identity = former?.identity ?? (await newIdentity());
   // The scenery says less than the play: these controllers are not what people look at.
   const log = createLogger({ ...logging, verbosity: logging.verbosity - 2 });
-  const cluster = await startEmbeddedCluster({ host: flags.host, port: flags.port }, log);
+  const { host, port } = flags;
+  const formerPort = Number(former?.server?.port) || undefined;
+  const cluster = await startEmbeddedCluster({ host, port, formerPort, identity }, log);
   try {
     const file = target
-      ? { path: await writeKubeconfig(target, cluster.kubeconfig), remove: async () => undefined }
+      ? {
+          path: await writeKubeconfig(target, cluster.kubeconfig, identity.authority),
+          remove: async () => undefined,
+        }
       : await temporaryKubeconfig(cluster.kubeconfig);
     try {
       print(`Serving a Kubernetes API at ${cluster.url}; Ctrl-C stops it. For kubectl:\n`);

@@ -1,6 +1,5 @@
-import { isApiError } from '../../api/api-error.ts';
 import type { Informer } from '../../cache/informer.ts';
-import type { Progress } from '../../cache/reflector/progress.ts';
+import { failureReason } from '../../client/transport/connection-error.ts';
 import type { HealthCheck } from '../../manager/serving/health-probe.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatSeconds } from '../../util/duration.ts';
@@ -40,8 +39,8 @@ export function readiness(
 }
 
 /**
- * One informer in one line. Errors appear by their kind: who may ask for this may not be who may
- * know where the server is and what it said.
+ * One informer in one line. Errors appear by their reason alone: who may ask for this may not be who
+ * may know where the server is and what it said.
  *
  * `pods: watching for 4m10s; synced; heard from 12s ago`
  */
@@ -57,12 +56,9 @@ function stateOf({ name, hasSynced, progress }: Watched, nowMs: number): string 
       : `heard from ${formatSeconds(progress.silentMs)} ago`,
     ...(lastErrorMs === undefined
       ? []
-      : [`last error ${kindOf(progress)} ${formatSeconds(nowMs - lastErrorMs)} ago`]),
+      : [
+          `last error ${formatSeconds(nowMs - lastErrorMs)} ago: ${failureReason(progress.lastError)}`,
+        ]),
   ];
   return `${name}: ${parts.join('; ')}`;
-}
-
-function kindOf({ lastError }: Progress): string {
-  if (isApiError(lastError)) return lastError.kind;
-  return lastError instanceof Error ? lastError.name : typeof lastError;
 }

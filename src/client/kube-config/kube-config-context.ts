@@ -10,7 +10,7 @@ import { UserReader } from './kube-config-user.ts';
 export interface ContextChoice {
   /** What messages call the kubeconfig: a file, or several. */
   readonly source: string;
-  /** Absent: the current context. */
+  /** Absent: none was named, and the kubeconfig has no current one. */
   readonly context: string | undefined;
   /** What an exec plugin inherits. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -22,8 +22,7 @@ export interface ContextChoice {
  * @throws {KubeConfigError} naming the entry that is missing or wrong
  */
 export function configOfContext(kubeconfig: KubeConfigFile, choice: ContextChoice): ClusterConfig {
-  const { source } = choice;
-  const contextName = choice.context || kubeconfig.currentContext;
+  const { source, context: contextName } = choice;
   if (!contextName) {
     throw new KubeConfigError(
       `${source}: no context is chosen. Name one by --context${known(kubeconfig.contexts)}.`,

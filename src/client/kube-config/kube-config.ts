@@ -1,4 +1,4 @@
-import { access, readFile } from 'node:fs/promises';
+import { access, readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { isIPv6 } from 'node:net';
@@ -52,7 +52,7 @@ export async function loadClusterConfig(
 ): Promise<ClusterConfig> {
   const { environment = process.env, onWarning = () => undefined } = options;
   requireVerification(environment);
-  const found = await find(options, environment, onWarning);
+  const { config: found, context } = await find(options, environment, onWarning);
   const config = withProxy(
     { ...found, ...impersonationOf(options), server: serverOf(options, found) },
     environment,
@@ -62,37 +62,70 @@ export async function loadClusterConfig(
       `${config.source}: insecure-skip-tls-verify is set: anyone on the way to ${config.server} can read and change everything. Set certificate-authority instead.`,
     );
   }
+  if (context !== undefined) {
+    // The same context: whoever changes the current one does not move running programs.
+    reloaders.set(config, () =>
+      reload(config.source, { ...options, environment, context, onWarning: undefined }),
+    );
+  }
   return config;
+}
+
+/** Kept beside the configurations: one that was changed by hand is not the kubeconfig's any more. */
+const reloaders = new WeakMap<ClusterConfig, () => Promise<ClusterConfig>>();
+
+/**
+ * Returns the function that reads a configuration's kubeconfig again; undefined if `config` does not
+ * come from one, or is a changed copy of one that does.
+ */
+export function reloaderOf(config: ClusterConfig): (() => Promise<ClusterConfig>) | undefined {
+  return reloaders.get(config);
+}
+
+/** @throws {KubeConfigError} also where another source would be used now, since that is another cluster */
+async function reload(source: string, options: ClusterConfigOptions): Promise<ClusterConfig> {
+  const config = await loadClusterConfig(options);
+  if (config.source === source) return config;
+  throw new KubeConfigError(`There is no file ${source} any more. Write it again.`);
+}
+
+interface Found {
+  readonly config: ClusterConfig;
+  /**
+   * The context that was used, if the configuration comes from files that can be read again. A pipe
+   * cannot: reading it again returns nothing, or never ends.
+   */
+  readonly context?: string | undefined;
 }
 
 async function find(
   options: ClusterConfigOptions,
   environment: Environment,
   onWarning: (warning: string) => void,
-): Promise<ClusterConfig> {
+): Promise<Found> {
   const { home = homedir(), serviceAccountDirectory = SERVICE_ACCOUNT_DIRECTORY } = options;
   const load = (files: readonly string[]) => loadFiles(files, options, environment, onWarning);
 
   if (options.kubeconfig) {
-    const config = await load([options.kubeconfig]);
-    if (config) return config;
+    const found = await load([options.kubeconfig]);
+    if (found) return found;
     throw new KubeConfigError(
       `There is no file ${options.kubeconfig}. Check the path given by --kubeconfig.`,
     );
   }
   const listed = environment['KUBECONFIG']?.split(delimiter).filter((file) => file !== '') ?? [];
   if (listed.length > 0) {
-    const config = await load(listed);
-    if (config) return config;
+    const found = await load(listed);
+    if (found) return found;
     throw new KubeConfigError(
       `KUBECONFIG is set to ${environment['KUBECONFIG']}, and there is no such file. Correct or unset it.`,
     );
   }
-  const config =
-    (await inCluster(serviceAccountDirectory, environment)) ??
-    (await load([join(home, '.kube', 'config')]));
-  if (config) return config;
-  if (options.master) return bareConfig(options.master);
+  const pod = await inCluster(serviceAccountDirectory, environment);
+  if (pod) return { config: pod };
+  const found = await load([join(home, '.kube', 'config')]);
+  if (found) return found;
+  if (options.master) return { config: bareConfig(options.master) };
   throw new KubeConfigError(
     `No cluster is configured: no --kubeconfig, no KUBECONFIG, no service account in ${serviceAccountDirectory}, no ${join(home, '.kube', 'config')}. Name a kubeconfig by --kubeconfig, or start a cluster here: crd-controller serve.`,
   );
@@ -100,15 +133,26 @@ async function find(
 
 async function loadFiles(
   files: readonly string[],
-  { context }: ClusterConfigOptions,
+  options: ClusterConfigOptions,
   environment: Environment,
   onWarning: (warning: string) => void,
-): Promise<ClusterConfig | undefined> {
+): Promise<Found | undefined> {
   const read = await Promise.all(files.map((file) => readKubeConfigFile(file, onWarning)));
   const present: KubeConfigFile[] = read.filter((file) => file !== undefined);
   if (present.length === 0) return undefined;
+  const kubeconfig = mergeKubeConfigFiles(present);
   const source = files.join(delimiter);
-  return configOfContext(mergeKubeConfigFiles(present), { source, context, environment });
+  const context = options.context || kubeconfig.currentContext;
+  const config = configOfContext(kubeconfig, { source, context, environment });
+  const areRegular = await Promise.all(files.map(isRegularOrMissing));
+  return areRegular.includes(false) ? { config } : { config, context };
+}
+
+async function isRegularOrMissing(file: string): Promise<boolean> {
+  return stat(file).then(
+    (found) => found.isFile(),
+    () => true,
+  );
 }
 
 /** What kubelet and the API server give every Pod, unless its service account is not mounted. */

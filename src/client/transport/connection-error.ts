@@ -32,6 +32,17 @@ export function unreachable(error: unknown, server: string): ApiError {
 }
 
 /**
+ * Returns why a call failed, in a few constant words: "connection refused", "x509: certificate signed
+ * by unknown authority", "Unauthorized". They contain no address, name or server text, so they may be
+ * shown to readers who must not learn where the server is.
+ */
+export function failureReason(error: unknown): string {
+  if (!(error instanceof ApiError)) return error instanceof Error ? error.name : typeof error;
+  if (error.kind === 'unauthorized' && error.code === 401) return 'Unauthorized';
+  return (error.kind === 'unreachable' ? explain(error).reason : undefined) ?? error.kind;
+}
+
+/**
  * Nobody listens at the server's address: what a restart of the server looks like. The request was
  * never sent; where client-go waits and repeats instead of starting over, so should we.
  */
@@ -41,7 +52,11 @@ export function isConnectionRefused(error: unknown): boolean {
 
 /** No connection came about, so the request was not carried out. */
 export function isNeverSent(error: unknown): boolean {
-  return causesOf(error).some((cause) => cause instanceof DialError);
+  return (
+    causesOf(error).some((cause) => cause instanceof DialError) ||
+    // The pool was retired before it took the request.
+    codesOf(error).includes('UND_ERR_CLOSED')
+  );
 }
 
 /** The connection was found dead: its peer said nothing for long and did not answer a ping. */
@@ -49,9 +64,15 @@ export function isDeadConnection(error: unknown): boolean {
   return causesOf(error).some((cause) => cause instanceof PingTimeoutError);
 }
 
-/** One side does not trust the other's certificate: somebody may have replaced an authority. */
+/**
+ * Reports whether one side refused the other's certificate. The request was not carried out. The
+ * certificates on disk may have been replaced since they were read.
+ */
 export function isCertificateRefused(error: unknown): boolean {
-  return codesOf(error).some((code) => UNTRUSTED_CODES.has(code) || REFUSED_BY_PEER.has(code));
+  return codesOf(error).some(
+    (code) =>
+      UNTRUSTED_CODES.has(code) || INVALID_CERTIFICATE.has(code) || REFUSED_BY_PEER.has(code),
+  );
 }
 
 /** The connection broke after the request was, or may have been, sent. */
@@ -82,6 +103,15 @@ const UNTRUSTED_CODES: ReadonlySet<string> = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   // By an authority that has the same name.
   'CERT_SIGNATURE_FAILURE',
+  'CERT_UNTRUSTED',
+  'INVALID_CA',
+]);
+
+/** The authority may be the right one; the server's certificate, or the authority's own, is not valid. */
+const INVALID_CERTIFICATE: ReadonlySet<string> = new Set([
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
 /** What a server says of a client's certificate. */
@@ -94,6 +124,8 @@ const REFUSED_BY_PEER: ReadonlySet<string> = new Set([
 ]);
 
 interface Explanation {
+  /** What happened, in constant words; absent if there is no name for it. */
+  readonly reason?: string;
   readonly happened: string;
   readonly nextStep: string;
 }
@@ -101,86 +133,92 @@ interface Explanation {
 function explain(error: unknown): Explanation {
   const codes = codesOf(error);
   const code = codes[0];
-  const named = (text: string) => (code ? `${text} (${code})` : text);
+  const known = (reason: string, nextStep: string): Explanation => ({
+    reason,
+    happened: code ? `${reason} (${code})` : reason,
+    nextStep,
+  });
   const proxyError = causesOf(error).find((cause) => cause instanceof ProxyError);
   if (proxyError) {
     return {
+      reason: 'proxy failure',
       happened: proxyError.message,
       nextStep: 'Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig.',
     };
   }
   if (codes.includes('ECONNREFUSED')) {
     return {
+      reason: 'connection refused',
       happened: 'connection refused (ECONNREFUSED)',
       nextStep: 'Check that it runs and that the address and port are right.',
     };
   }
   if (codes.some((each) => UNTRUSTED_CODES.has(each))) {
-    return {
-      happened: named('x509: certificate signed by unknown authority'),
-      nextStep: 'Check certificate-authority in the kubeconfig: it must be the CA of this server.',
-    };
+    return known(
+      'x509: certificate signed by unknown authority',
+      'Check certificate-authority in the kubeconfig: it must be the CA of this server.',
+    );
   }
   if (codes.some((each) => REFUSED_BY_PEER.has(each))) {
-    return {
-      happened: named("it did not accept this client's certificate"),
-      nextStep: 'Check client-certificate and client-key in the kubeconfig.',
-    };
+    return known(
+      "it did not accept this client's certificate",
+      'Check client-certificate and client-key in the kubeconfig.',
+    );
   }
   switch (code) {
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return {
-        happened: named('its host name cannot be resolved'),
-        nextStep: 'Check the server address and the DNS of this machine.',
-      };
+      return known(
+        'its host name cannot be resolved',
+        'Check the server address and the DNS of this machine.',
+      );
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
     case 'EADDRNOTAVAIL':
-      return {
-        happened: named('no route to host'),
-        nextStep: 'Check the server address, VPN and firewall.',
-      };
+      return known('no route to host', 'Check the server address, VPN and firewall.');
     case 'ETIMEDOUT':
     case 'UND_ERR_CONNECT_TIMEOUT':
-      return {
-        happened: named('no connection within the time allowed'),
-        nextStep: 'Check the server address, VPN and firewall.',
-      };
+      return known(
+        'no connection within the time allowed',
+        'Check the server address, VPN and firewall.',
+      );
     case 'UND_ERR_HEADERS_TIMEOUT':
-      return {
-        happened: named('it took the request and gave no answer'),
-        nextStep: 'Check the health and load of the API server and of what stands before it.',
-      };
+      return known(
+        'it took the request and gave no answer',
+        'Check the health and load of the API server and of what stands before it.',
+      );
     case 'ERR_PING_TIMEOUT':
       return {
-        happened: named(`the connection is dead: ${wordsOf(error)}`),
-        nextStep: 'Check the network, and what stands between this machine and the API server.',
+        ...known(
+          'the connection is dead',
+          'Check the network, and what stands between this machine and the API server.',
+        ),
+        happened: `the connection is dead: ${wordsOf(error)} (${code})`,
       };
     case 'CERT_HAS_EXPIRED':
     case 'CERT_NOT_YET_VALID':
-      return {
-        happened: named('x509: certificate has expired or is not yet valid'),
-        nextStep: "Check the server's certificate and the clocks of both machines.",
-      };
+      return known(
+        'x509: certificate has expired or is not yet valid',
+        "Check the server's certificate and the clocks of both machines.",
+      );
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return {
-        happened: named('x509: certificate is not valid for this host name'),
-        nextStep: 'Use a name the certificate has, or set tls-server-name in the kubeconfig.',
-      };
+      return known(
+        'x509: certificate is not valid for this host name',
+        'Use a name the certificate has, or set tls-server-name in the kubeconfig.',
+      );
     case 'ERR_SSL_WRONG_VERSION_NUMBER':
     case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
     case 'EPROTO':
-      return {
-        happened: named('it does not speak TLS'),
-        nextStep: 'Check the port, and whether the address should begin with http://.',
-      };
+      return known(
+        'it does not speak TLS',
+        'Check the port, and whether the address should begin with http://.',
+      );
     default:
       if (codes.some((each) => RESET_CODES.has(each))) {
-        return {
-          happened: named('the connection broke before the answer was complete'),
-          nextStep: 'The request may have been carried out.',
-        };
+        return known(
+          'the connection broke before the answer was complete',
+          'The request may have been carried out.',
+        );
       }
       return {
         happened: wordsOf(error),

@@ -51,6 +51,8 @@ export interface Transport {
   readonly handle: HttpHandler;
   /** Where requests go, without credentials: for messages and labels. */
   readonly server: URL;
+  /** Takes no new requests; resolves when those in flight have ended and all connections are closed. */
+  retire(): Promise<void>;
   /** Ends all connections; what is in flight fails. */
   close(): Promise<void>;
 }
@@ -116,12 +118,17 @@ export function undiciTransport(options: TransportOptions): Transport {
     }
   };
 
-  const close = async () => {
-    const dispatchers = [...retiring, ...(pool ? [pool.dispatcher] : [])];
-    await Promise.all(dispatchers.map((dispatcher) => dispatcher.destroy()));
+  const dispatchers = () => [...retiring, ...(pool ? [pool.dispatcher] : [])];
+  return {
+    handle,
+    server: new URL(presentable),
+    async retire() {
+      await Promise.all(dispatchers().map((dispatcher) => dispatcher.close()));
+    },
+    async close() {
+      await Promise.all(dispatchers().map((dispatcher) => dispatcher.destroy()));
+    },
   };
-
-  return { handle, server: new URL(presentable), close };
 }
 
 const NO_MATERIAL: TlsMaterial = {};

@@ -77,6 +77,11 @@ export class WatchLane {
     }
   }
 
+  /** Ends each connection with its last stream. */
+  retire(): void {
+    for (const connection of this.#connections.keys()) connection.retire();
+  }
+
   /** Ends all connections; what is in flight fails. */
   close(): void {
     const error = new Error('the client was closed');

@@ -1,5 +1,5 @@
-import { isApiError } from '../../api/api-error.ts';
 import type { InformerPart } from '../../cache/shared-informer.ts';
+import { failureReason } from '../../client/transport/connection-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { LeaseSighting } from '../lease-sightings.ts';
 import { jsonPages } from './page.ts';
@@ -48,7 +48,7 @@ export interface InformerStatus {
   /** Since the last sign of life of the server. */
   readonly silentMs: number;
   readonly objects: number;
-  /** Kind of the last failure, until it works again. */
+  /** Why the last call failed, until one succeeds: `connection refused`. */
   readonly error?: string;
 }
 
@@ -86,11 +86,6 @@ function informerStatus(
     hasSynced,
     silentMs,
     objects: lister.size,
-    ...(lastErrorMs !== undefined && { error: kindOf(lastError) }),
+    ...(lastErrorMs !== undefined && { error: failureReason(lastError) }),
   };
-}
-
-function kindOf(error: unknown): string {
-  if (isApiError(error)) return error.kind;
-  return error instanceof Error ? error.name : typeof error;
 }

@@ -54,7 +54,7 @@ async function measure(fault: Fault, client: ClientName): Promise<Cell> {
   const proxy = await TcpProxy.start(Number(new URL(listening.url).port));
   const text = JSON.stringify(listening.kubeconfig());
   const kubeconfig = await temporaryKubeconfig(
-    text.replaceAll(listening.url, `https://127.0.0.1:${proxy.port}`),
+    JSON.parse(text.replaceAll(listening.url, `https://127.0.0.1:${proxy.port}`)),
   );
   const owner = new HttpClient({ handler: server.handler, server: 'https://bench' });
   const set = (value: string) =>

@@ -54,7 +54,7 @@ export class DeafWorld {
     this.proxy = proxy;
     const text = JSON.stringify(listening.kubeconfig());
     const file = await temporaryKubeconfig(
-      text.replaceAll(listening.url, `https://127.0.0.1:${proxy.port}`),
+      JSON.parse(text.replaceAll(listening.url, `https://127.0.0.1:${proxy.port}`)),
     );
     const config = await loadClusterConfig({ kubeconfig: file.path });
     const connection = connectCluster(config, { clock: this.clock });

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -12,7 +14,19 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { temporaryKubeconfig, writeKubeconfig } from '../../../src/cli/kubeconfig-file.ts';
+import { parse, stringify } from 'yaml';
+import { kubeconfigOf } from '../../../src/apiserver/kubeconfig.ts';
+import {
+  newIdentity,
+  readOwnKubeconfig,
+  temporaryKubeconfig,
+  writeKubeconfig,
+} from '../../../src/cli/kubeconfig-file.ts';
+import type { ServerIdentity } from '../../../src/cli/kubeconfig-file.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { findKubectl } from '../../support/kubectl.ts';
+
+const URL_OF_SERVER = 'https://127.0.0.1:6444';
 
 function folderFor(context: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'kubeconfig-file-'));
@@ -20,46 +34,132 @@ function folderFor(context: TestContext): string {
   return folder;
 }
 
+function kubeconfigFor({ authority, token }: ServerIdentity): object {
+  return kubeconfigOf({ url: URL_OF_SERVER, caPem: authority.certificatePem, token });
+}
+
+/** A kubeconfig as `serve` writes it, with the identity in it. */
+async function written(context: TestContext) {
+  const path = join(folderFor(context), 'dev');
+  const identity = await newIdentity();
+  await writeKubeconfig(path, kubeconfigFor(identity), identity.authority);
+  return { path, identity, keyFile: `${path}.ca-key` };
+}
+
+const identityIn = async (path: string) => (await readOwnKubeconfig(path))?.identity;
+
 test('only the owner can read the file, and nothing is left beside it', async (context) => {
   const folder = folderFor(context);
-  const path = await writeKubeconfig(join(folder, 'dev'), 'kind: Config\n');
+  const path = await writeKubeconfig(join(folder, 'dev'), { kind: 'Config' });
   assert.equal(path, join(folder, 'dev'));
-  assert.match(readFileSync(path, 'utf8'), /^# Written by crd-controller.*\nkind: Config\n$/);
+  assert.match(readFileSync(path, 'utf8'), /^# Written by crd-controller.*\nkind: Config\n/);
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.deepEqual(readdirSync(folder), ['dev']);
 });
 
 test('a file of ours is written again, with its mode', async (context) => {
   const path = join(folderFor(context), 'dev');
-  await writeKubeconfig(path, 'first\n');
-  await writeKubeconfig(path, 'second\n');
-  assert.match(readFileSync(path, 'utf8'), /\nsecond\n$/);
+  await writeKubeconfig(path, { kind: 'first' });
+  await writeKubeconfig(path, { kind: 'second' });
+  assert.equal(parse(readFileSync(path, 'utf8')).kind, 'second');
   assert.equal(statSync(path).mode & 0o777, 0o600);
+});
+
+test('the next server finds the CA with its key, the token and the address of the one before', async (context) => {
+  const { path, identity, keyFile } = await written(context);
+  const own = await readOwnKubeconfig(path);
+  assert.deepEqual(own?.identity?.token, identity.token);
+  assert.equal(own?.identity?.authority.certificatePem, identity.authority.certificatePem);
+  assert.equal(own?.identity?.authority.privateKeyPem, identity.authority.privateKeyPem);
+  assert.equal(own?.server?.port, '6444');
+  assert.equal(statSync(keyFile).mode & 0o777, 0o600);
+  assert.doesNotMatch(readFileSync(path, 'utf8'), /PRIVATE/);
+});
+
+const program = findKubectl();
+const skip = program === undefined && 'there is no kubectl: put one on the PATH, or set $KUBECTL';
+
+test('a file that kubectl has rewritten is still ours', { skip }, async (context) => {
+  const { path, identity } = await written(context);
+  const kubectl = (...args: string[]) =>
+    execFileSync(program ?? '', ['config', `--kubeconfig=${path}`, ...args]);
+  kubectl('set-context', '--current', '--namespace=team-a');
+  kubectl('set-cluster', 'other', '--server=https://10.0.0.1');
+  const text = readFileSync(path, 'utf8');
+  assert.doesNotMatch(text, /Written by/, 'kubectl dropped the comment');
+  assert.equal((await identityIn(path))?.token, identity.token);
+
+  const next = await newIdentity();
+  await writeKubeconfig(path, kubeconfigFor(next), next.authority);
+  const document = parse(readFileSync(path, 'utf8'));
+  assert.deepEqual(
+    document.clusters.map(({ name }: { name: string }) => name),
+    ['crd-controller', 'other'],
+    'what others added stays',
+  );
+  assert.equal(document.contexts[0].context.namespace, 'team-a');
+  assert.equal((await identityIn(path))?.token, next.token);
+});
+
+test('without the key of the CA, or with one that others can read, the server gets a new identity', async (context) => {
+  const { path, identity, keyFile } = await written(context);
+  const key = readFileSync(keyFile);
+  chmodSync(keyFile, 0o640);
+  assert.equal(await identityIn(path), undefined);
+  chmodSync(keyFile, 0o600);
+  assert.ok(await identityIn(path));
+  for (const other of ['', 'no PEM', (await newIdentity()).authority.privateKeyPem]) {
+    writeFileSync(keyFile, other);
+    assert.equal(await identityIn(path), undefined, other);
+  }
+  writeFileSync(keyFile, key);
+  const clock = new FakeClock(Date.now() + 340 * 24 * 60 * 60_000);
+  assert.equal((await readOwnKubeconfig(path, clock))?.identity, undefined, 'it expires soon');
+  const document = parse(readFileSync(path, 'utf8'));
+  writeFileSync(path, stringify({ ...document, users: [] }));
+  assert.equal(await identityIn(path), undefined);
+  rmSync(keyFile);
+  await writeKubeconfig(path, kubeconfigFor(identity), identity.authority);
+  assert.ok(await identityIn(path));
+});
+
+test('a file in the place of the key that is not ours is refused and stays unchanged', async (context) => {
+  const path = join(folderFor(context), 'dev');
+  writeFileSync(`${path}.ca-key`, 'mine');
+  const { authority, token } = await newIdentity();
+  await assert.rejects(writeKubeconfig(path, kubeconfigFor({ authority, token }), authority), {
+    name: 'UsageError',
+    message: /dev\.ca-key exists and was not written by crd-controller/,
+  });
+  assert.equal(readFileSync(`${path}.ca-key`, 'utf8'), 'mine');
+  assert.ok(!existsSync(path));
 });
 
 test("somebody else's file is refused and stays as it is", async (context) => {
   const folder = folderFor(context);
   const path = join(folder, 'config');
-  writeFileSync(path, 'kind: Config # mine\n');
-  await assert.rejects(writeKubeconfig(path, 'x'), {
-    name: 'UsageError',
-    message: `${path} exists and was not written by crd-controller: name another file, or move it away`,
-  });
-  assert.equal(readFileSync(path, 'utf8'), 'kind: Config # mine\n');
+  for (const text of ['kind: Config # mine\n', '', '[', 'clusters: [{name: a, cluster: 1}, 2]\n']) {
+    writeFileSync(path, text);
+    await assert.rejects(writeKubeconfig(path, {}), {
+      name: 'UsageError',
+      message: `${path} exists and was not written by crd-controller: name another file, or move it away`,
+    });
+    assert.equal(readFileSync(path, 'utf8'), text);
+  }
   assert.deepEqual(readdirSync(folder), ['config']);
 });
 
 test('a folder that is not there, and one in place of the file, are named', async (context) => {
   const folder = folderFor(context);
-  await assert.rejects(writeKubeconfig(join(folder, 'no', 'dev'), 'x'), {
+  await assert.rejects(writeKubeconfig(join(folder, 'no', 'dev'), {}), {
     name: 'UsageError',
     message: `Could not write the kubeconfig ${join(folder, 'no', 'dev')}: there is no folder ${join(folder, 'no')}`,
   });
-  await assert.rejects(writeKubeconfig(folder, 'x'), { name: 'UsageError' });
+  await assert.rejects(writeKubeconfig(folder, {}), { name: 'UsageError' });
 });
 
 test('a temporary file goes away with its folder', async () => {
-  const file = await temporaryKubeconfig('x');
+  const file = await temporaryKubeconfig({});
   assert.ok(existsSync(file.path));
   await file.remove();
   assert.ok(!existsSync(dirname(file.path)));

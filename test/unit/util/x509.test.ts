@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { connect } from 'node:tls';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
-import { createCertificateAuthority } from '../../../src/util/x509.ts';
+import { createCertificateAuthority, loadCertificateAuthority } from '../../../src/util/x509.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -122,3 +122,24 @@ async function listening(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return (server.address() as AddressInfo).port;
 }
+
+test('an authority that is loaded again signs what its certificate vouches for', async () => {
+  const start = Date.UTC(2026, 0, 1);
+  const clock = new FakeClock(start);
+  const options = { commonName: 'test-ca', clock, validityMs: 10 * DAY_MS };
+  const created = await createCertificateAuthority(options);
+  await clock.advance(4 * DAY_MS);
+  const loaded = loadCertificateAuthority(created, options);
+  const issued = await loaded.issue({ commonName: 'server', usages: 'server' });
+  const leaf = new X509Certificate(issued.certificatePem);
+  const ca = new X509Certificate(created.certificatePem);
+  assert.ok(leaf.checkIssued(ca) && leaf.verify(ca.publicKey));
+  assert.equal(leaf.validToDate.getTime(), start + 10 * DAY_MS, 'no longer than the authority');
+
+  const other = await createCertificateAuthority({ commonName: 'other', clock });
+  assert.throws(() => loadCertificateAuthority(other, options), RangeError);
+  assert.throws(
+    () => loadCertificateAuthority({ ...created, privateKeyPem: other.privateKeyPem }, options),
+    RangeError,
+  );
+});

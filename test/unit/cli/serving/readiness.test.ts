@@ -39,7 +39,7 @@ test('a resource that the server does not have is no reason to be unready', asyn
   assert.deepEqual(detail(), ['pods: waiting for the server to have it; synced; never heard from']);
 });
 
-test('the detail tells the state of each informer, since when, and its last error by kind', async () => {
+test('the detail tells the state of each informer, since when, and why its last call failed', async () => {
   const { clock, pods, detail } = world();
   pods.progress.enter('listing');
   await clock.advance(3000);
@@ -56,6 +56,6 @@ test('the detail tells the state of each informer, since when, and its last erro
   pods.progress.enter('waiting', 'Cannot reach https://10.0.0.1');
   await clock.advance(2000);
   assert.deepEqual(detail(), [
-    'pods: waiting for 2s; synced; heard from 14s ago; last error unreachable 2s ago',
+    'pods: waiting for 2s; synced; heard from 14s ago; last error 2s ago: unreachable',
   ]);
 });
