@@ -114,7 +114,7 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
     await client.create(COUNTS, countDraft('default', { count: 1 }));
     await daemon.printed(/connection refused \(ECONNREFUSED\)\. Check that it runs/);
     await listenAgain();
-    await daemon.printed(/"Recovered" .* from="unreachable" failures=\d+ took="/);
+    await daemon.printed(/"Recovered" .* from="connection refused" failures=\d+ took="/);
     await daemon.printed(/"Created Pod" .*pod="default\/test-count-0"/);
     await endedBy('SIGTERM', daemon);
     assert.equal(daemon.child.exitCode, 0, daemon.stderr);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Trouble } from '../../../../src/cache/reflector/trouble.ts';
+import { unreachable as explain } from '../../../../src/client/transport/connection-error.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import { apiError, notFound, unreachable } from '../../../support/fake-source.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
@@ -35,6 +36,32 @@ test('trouble of another kind is told too', () => {
   trouble.failed(apiError('forbidden', 'no', 403), 'list', 1000);
   trouble.failed(apiError('forbidden', 'no', 403), 'list', 1000);
   assert.equal(shown().length, 2);
+});
+
+/** An error of a connection, as the client throws it. */
+function failedToConnect(code: string) {
+  return explain(Object.assign(new Error(code), { code }), 'https://10.0.0.1');
+}
+
+test('another reason is told at once, also where the server is still out of reach', () => {
+  const { trouble, shown, lines } = world();
+  trouble.failed(failedToConnect('ECONNREFUSED'), 'watch', 1000);
+  trouble.failed(failedToConnect('ECONNREFUSED'), 'watch', 1000);
+  assert.equal(shown().length, 1);
+  trouble.failed(failedToConnect('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), 'watch', 1000);
+  assert.match(String(lines.at(-1)?.error), /x509: certificate signed by unknown authority/);
+  trouble.failed(apiError('unauthorized', 'Unauthorized', 401), 'list', 1000);
+  assert.equal(shown().length, 3);
+});
+
+test('two reasons that alternate are told once a minute each', async () => {
+  const { clock, trouble, shown } = world();
+  for (let second = 0; second < 240; second++) {
+    const code = second % 2 === 0 ? 'ECONNREFUSED' : 'ECONNRESET';
+    trouble.failed(failedToConnect(code), 'list', 1000);
+    await clock.advance(1000);
+  }
+  assert.equal(shown().length, 8);
 });
 
 test('trouble that lasts is mentioned again every five minutes', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../../../src/api/api-error.ts';
 import { ProgressClock } from '../../../../src/cache/reflector/progress.ts';
+import { unreachable } from '../../../../src/client/transport/connection-error.ts';
 import { readiness } from '../../../../src/cli/serving/readiness.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 
@@ -50,12 +51,23 @@ test('the detail tells the state of each informer, since when, and why its last 
   await clock.advance(250_000);
   pods.progress.listenTo({ lastByteMs: 200_000, pulse: { lastMs: 241_000 } });
   assert.deepEqual(detail(), ['pods: watching for 4m10s; synced; heard from 12s ago']);
-  pods.progress.failed(
-    new ApiError({ kind: 'unreachable', message: 'Cannot reach https://10.0.0.1' }),
-  );
+  const because = (code: string) =>
+    unreachable(Object.assign(new Error('10.0.0.1'), { code }), 'https://10.0.0.1');
   pods.progress.enter('waiting', 'Cannot reach https://10.0.0.1');
-  await clock.advance(2000);
-  assert.deepEqual(detail(), [
-    'pods: waiting for 2s; synced; heard from 14s ago; last error 2s ago: unreachable',
-  ]);
+  for (const [error, reason] of [
+    [because('ECONNREFUSED'), 'connection refused'],
+    [because('SELF_SIGNED_CERT_IN_CHAIN'), 'x509: certificate signed by unknown authority'],
+    [because('ENOTFOUND'), 'its host name cannot be resolved'],
+    [because('UNHEARD_OF'), 'unreachable'],
+    [new ApiError({ kind: 'unauthorized', code: 401, message: 'Unauthorized' }), 'Unauthorized'],
+    [new ApiError({ kind: 'forbidden', code: 403, message: 'jane may not' }), 'forbidden'],
+    [new TypeError('10.0.0.1'), 'TypeError'],
+  ] as const) {
+    pods.progress.failed(error);
+    const [line] = detail();
+    assert.equal(
+      line,
+      `pods: waiting for 0s; synced; heard from 12s ago; last error 0s ago: ${reason}`,
+    );
+  }
 });
