@@ -4,11 +4,12 @@
  */
 export type { ApiUser } from './apiserver/access.ts';
 export type { PolicyRule } from './apiserver/policy-rule.ts';
-export { ApiServer } from './apiserver/api-server.ts';
+export { ApiServer, createServerAuthority } from './apiserver/api-server.ts';
 export type { ApiServerOptions, Listening, ListenOptions } from './apiserver/api-server.ts';
 export { ConnectionReset, Faults } from './apiserver/faults.ts';
 export type { Failure, FaultOptions, RequestMatcher } from './apiserver/faults.ts';
 export type { RequestLog, RequestRecord } from './apiserver/request-log.ts';
 export { Cluster } from './cluster/cluster.ts';
 export type { ClusterKubeletOptions, ClusterOptions } from './cluster/cluster.ts';
+export type { Certificate, CertificateAuthority } from './util/x509.ts';
 export { FakeClock, settle } from './util/fake-clock.ts';

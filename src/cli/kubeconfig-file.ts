@@ -156,10 +156,9 @@ function marked(kubeconfig: object): Entry {
   const document: Entry = { ...kubeconfig };
   return {
     ...document,
-    clusters: entriesOf(document, 'clusters').map((entry) => ({
-      ...entry,
-      cluster: { ...fieldOf(entry, 'cluster'), extensions },
-    })),
+    clusters: entriesOf(document, 'clusters').map((entry) =>
+      withFields(entry, 'cluster', { extensions }),
+    ),
   };
 }
 
@@ -173,9 +172,7 @@ function merged(former: Entry, own: Entry): Entry {
   const contexts = list('contexts').map((entry) => {
     const chosen = entriesOf(former, 'contexts').find(({ name }) => name === entry['name']);
     const { namespace } = fieldOf(chosen, 'context');
-    return namespace === undefined
-      ? entry
-      : { ...entry, context: { ...fieldOf(entry, 'context'), namespace } };
+    return namespace === undefined ? entry : withFields(entry, 'context', { namespace });
   });
   return { ...former, ...own, clusters: list('clusters'), users: list('users'), contexts };
 }
@@ -197,6 +194,10 @@ function entriesOf(document: Entry, key: string): readonly Entry[] {
 function fieldOf(entry: Entry | undefined, field: string): Entry {
   const value = entry?.[field];
   return isRecord(value) ? value : {};
+}
+
+function withFields(entry: Entry, field: string, more: Entry): Entry {
+  return { ...entry, [field]: { ...fieldOf(entry, field), ...more } };
 }
 
 function hasExtension(entry: Entry): boolean {
