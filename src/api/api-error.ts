@@ -140,6 +140,17 @@ export function isApiError(error: unknown, ...kinds: readonly ApiErrorKind[]): e
   return error instanceof ApiError && (kinds.length === 0 || kinds.includes(error.kind));
 }
 
+/**
+ * True if `error`, or an error that caused it, is the answer that an object is invalid. Schemas answer
+ * so, and by default ValidatingAdmissionPolicies: what is invalid now may be valid under other rules.
+ */
+export function isCausedByInvalid(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (isApiError(cause, 'invalid')) return true;
+  }
+  return false;
+}
+
 /** The resourceVersion asked for is no longer, or was never, in the server's history. */
 export function isExpired(error: unknown): error is ApiError {
   return isApiError(error, 'expired', 'gone');

@@ -29,7 +29,8 @@ export interface SyncContext {
 /**
  * Makes the actual state match the desired one for one key. It is level-triggered: it reads both
  * from caches and never learns what changed. Return `done()` or `requeueAfter(ms)`; throw to be
- * retried with backoff, or `TerminalError` when a retry could not help. Runs for one key never
+ * retried with backoff, or `TerminalError` when a retry could not help. The backoff is 5 ms doubling to
+ * 5 min, and begins at 5 s if the server has rejected an object as invalid. Runs for one key never
  * overlap.
  */
 export type SyncHandler = (key: ObjectKey, context: SyncContext) => Promise<Outcome>;

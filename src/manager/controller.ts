@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../api/object.ts';
 import { splitKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
-import { isApiError } from '../api/api-error.ts';
+import { isApiError, isCausedByInvalid } from '../api/api-error.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Registration } from '../cache/handler.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
@@ -111,6 +111,7 @@ export class Controller implements Runnable {
         drainTimeoutMs: deps.drainTimeoutMs,
         runTimeoutMs: syncTimeoutMs,
         maxRetries,
+        isSlow: isCausedByInvalid,
         onRun: (report, runLog) => {
           this.#runs.finished(report, runLog);
           this.#observer?.ended(report);

@@ -4,6 +4,7 @@ import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
+import { SLOW_KEY_BACKOFF } from '../workqueue/rate-limiter.ts';
 import type { RunReport } from '../workqueue/run-report.ts';
 import type { Controller } from './controller.ts';
 import type { ControllerObserver } from './controller-options.ts';
@@ -141,14 +142,15 @@ class ControllerPass implements ControllerObserver {
     this.#pass(key).writes++;
   }
 
-  ended({ key, result, postponed, attempt }: RunReport<ObjectKey>): void {
+  ended({ key, result, postponed, attempt, requeueAfterMs }: RunReport<ObjectKey>): void {
     const pass = this.#pass(key);
     const mustLook = pass.writes > 0 && !this.#isDryRun;
     pass.writes = 0;
     if (postponed || result === 'cutOff') {
       pass.state = 'open';
     } else if (result === 'error' || result === 'panic') {
-      pass.state = attempt >= MOST_ATTEMPTS ? 'failed' : 'open';
+      const isSlow = requeueAfterMs !== undefined && requeueAfterMs >= SLOW_KEY_BACKOFF.initialMs;
+      pass.state = isSlow || attempt >= MOST_ATTEMPTS ? 'failed' : 'open';
     } else if (!mustLook) {
       pass.state = result === 'terminalError' ? 'failed' : 'rest';
     } else if (++pass.writingRuns >= MOST_WRITING_RUNS) {

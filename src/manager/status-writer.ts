@@ -7,7 +7,6 @@ import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import type { Logger } from '../util/logger.ts';
 import { LruMap } from '../util/lru-map.ts';
-import { TerminalError } from '../workqueue/outcome.ts';
 
 /** As much of a sync's context as it takes. */
 export interface StatusContext {
@@ -18,8 +17,8 @@ export interface StatusContext {
 
 export type WithStatus = KubernetesObject & { status?: object };
 
-/** Refusals remembered so as not to provoke them again; beyond that, an old one may be. */
-const MOST_REFUSALS = 1000;
+/** Failed writes that are remembered; the events of older ones may be recorded again. */
+const MOST_FAILURES = 1000;
 
 /**
  * Writes the status of the objects of one resource: through the status subresource, only where it
@@ -29,16 +28,14 @@ const MOST_REFUSALS = 1000;
  * A CustomResourceDefinition older than the status it is given prunes the fields it does not know.
  * They are learned from the server's answers and left out of the comparison, or each sync would
  * write them again. One without a status subresource is told of in the log, once: writing the status
- * with the rest of the object would count as a change of what the user wants. One that has become
- * stricter may make a server refuse any status of an old object, which is tried once as long as
- * neither the object nor what there is to say changes.
+ * with the rest of the object would count as a change of what the user wants.
  */
 export class StatusWriter<T extends WithStatus> {
   readonly #resource: Resource<T>;
   readonly #fieldManager: string;
   readonly #pruned = new Set<string>();
   /** By uid. */
-  readonly #refused = new LruMap<string, Refused>(MOST_REFUSALS);
+  readonly #failed = new LruMap<string, FailedWrite>(MOST_FAILURES);
   #hasSubresource = true;
 
   constructor(resource: Resource<T>, fieldManager: string) {
@@ -53,17 +50,25 @@ export class StatusWriter<T extends WithStatus> {
 
   /** True if `status` says something that the object does not say, and the server would keep it. */
   differs(object: DeepReadonly<T>, status: NonNullable<T['status']>): boolean {
-    if (equalJson(this.#kept(object.status ?? {}), this.#kept(status))) return false;
-    const refused = this.#refused.get(object.metadata.uid);
+    return !equalJson(this.#kept(object.status ?? {}), this.#kept(status));
+  }
+
+  /**
+   * True if a write of `status` to this version of the object has failed before. The events that go
+   * with the status were recorded then.
+   */
+  hasFailed({ metadata }: DeepReadonly<T>, status: NonNullable<T['status']>): boolean {
+    const failed = this.#failed.get(metadata.uid);
     return (
-      refused?.resourceVersion !== object.metadata.resourceVersion ||
-      !equalJson(refused?.status, timeless(status))
+      failed?.resourceVersion === metadata.resourceVersion &&
+      equalJson(failed.status, timeless(status))
     );
   }
 
   /**
    * Puts `status` in the place of the object's. Ask `differs` first. Rejects with `conflict` if the
-   * object is another by now, or gone; with a `TerminalError` if it may not have that status.
+   * object is another by now, or gone. A rejected status is retried like any failure: an admission
+   * policy may be the reason, and be removed.
    */
   async write(
     { client, signal, log }: StatusContext,
@@ -88,7 +93,8 @@ export class StatusWriter<T extends WithStatus> {
       this.#hasSubresource = true;
       this.#learn(status, answer.status ?? {});
     } catch (error) {
-      if (isApiError(error, 'invalid')) throw this.#refusal(object, status, error);
+      this.#failed.set(uid, { resourceVersion, status: timeless(status) });
+      if (isApiError(error, 'invalid')) throw refused(error);
       if (!isApiError(error, 'notFound')) throw error;
       // The answer is the same for an object that is gone, whose deletion is about to be heard of.
       const live = await this.#find({ client, signal }, { namespace, name });
@@ -107,15 +113,6 @@ export class StatusWriter<T extends WithStatus> {
       if (isApiError(error, 'notFound')) return undefined;
       throw error;
     }
-  }
-
-  #refusal({ metadata }: DeepReadonly<T>, status: object, cause: ApiError): TerminalError {
-    const { uid, resourceVersion } = metadata;
-    this.#refused.set(uid, { resourceVersion, status: timeless(status) });
-    return new TerminalError(
-      `The server refuses the status: ${cause.message}. Correct the object if its CustomResourceDefinition has become stricter, or install the one of this release: kubectl apply -f crds/`,
-      { cause },
-    );
   }
 
   #tellMissing(log: Logger): void {
@@ -147,7 +144,14 @@ function changed(cause: ApiError): ApiError {
   return new ApiError({ kind: 'conflict', message, code: cause.code, cause });
 }
 
-interface Refused {
+function refused(cause: ApiError): Error {
+  return new Error(
+    `The server refuses the status: ${cause.message}. Correct the object if its CustomResourceDefinition has become stricter, install the one of this release (kubectl apply -f crds/), or change the admission policy`,
+    { cause },
+  );
+}
+
+interface FailedWrite {
   readonly resourceVersion: string;
   readonly status: object;
 }

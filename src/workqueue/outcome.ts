@@ -56,8 +56,9 @@ function delay(caller: string, ms: number): number {
 }
 
 /**
- * Thrown by a handler when another try could not help: the object itself is at fault, and someone
- * must change it. The key is not tried again until it is added again.
+ * Thrown by a handler when another try could not help: the object itself is at fault by rules that do
+ * not change while the program runs. The key is not tried again until it is added again. An object
+ * that the server rejects is no such case: admission policies come and go.
  */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError';

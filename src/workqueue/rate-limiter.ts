@@ -19,6 +19,12 @@ export interface RateLimiter<K> {
 export const DEFAULT_KEY_BACKOFF: BackoffPolicy = { initialMs: 5, maxMs: 300_000 };
 
 /**
+ * 5 s doubling to 5 min, for failures that another try rarely helps: the server rejects an object, and
+ * accepts it after an admission policy has been removed, which no event reports.
+ */
+export const SLOW_KEY_BACKOFF: BackoffPolicy = { initialMs: 5000, maxMs: 300_000 };
+
+/**
  * Each key climbs a ladder of its own.
  *
  * @param random numbers in [0, 1), for the policy's jitter

@@ -52,6 +52,14 @@ export interface AddOptions {
   readonly cause?: string | readonly Cause[] | undefined;
 }
 
+export interface RateLimitedOptions extends Omit<AddOptions, 'afterMs'> {
+  /**
+   * The shortest delay in milliseconds, whatever the rate limiter asks for.
+   * @default 0
+   */
+  readonly atLeastMs?: number | undefined;
+}
+
 /** A key in flight: its holder, and nobody else, has it until `done`. */
 export interface Taken<K> {
   readonly key: K;
@@ -146,12 +154,15 @@ export class WorkQueue<K> {
   }
 
   /**
-   * Adds `key` after as long as the rate limiter asks for.
+   * Adds `key` after as long as the rate limiter asks for, or `atLeastMs` if that is longer.
    * @returns that delay in milliseconds; undefined if the queue is shut down
    */
-  addRateLimited(key: K, options: Omit<AddOptions, 'afterMs'> = {}): number | undefined {
+  addRateLimited(
+    key: K,
+    { atLeastMs = 0, ...options }: RateLimitedOptions = {},
+  ): number | undefined {
     if (this.#isShutDown) return undefined;
-    const afterMs = this.#limiter.when(key);
+    const afterMs = Math.max(atLeastMs, this.#limiter.when(key));
     this.add(key, { ...options, afterMs });
     return afterMs;
   }

@@ -2,12 +2,14 @@ import PQueue from 'p-queue';
 import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import type { ControllerMetrics, ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import { AbruptStop } from '../util/abrupt-stop.ts';
+import { backoffMs } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { TerminalError } from './outcome.ts';
 import type { Outcome } from './outcome.ts';
+import { SLOW_KEY_BACKOFF } from './rate-limiter.ts';
 import { runLife } from './run-life.ts';
 import { logRun, newRun } from './run-report.ts';
 import type { Run, RunEnd, RunReport } from './run-report.ts';
@@ -73,6 +75,12 @@ export interface WorkerPoolOptions<K = unknown> {
    */
   readonly maxRetries?: number | undefined;
   /**
+   * True of an error that another try rarely helps: the key is retried at the pace of
+   * `SLOW_KEY_BACKOFF`.
+   * @default false of every error
+   */
+  readonly isSlow?: ((error: unknown) => boolean) | undefined;
+  /**
    * Told of each run once it has ended and been settled.
    * @default `logRun`
    */
@@ -111,6 +119,7 @@ export class WorkerPool<K> implements Runnable {
   readonly #drainTimeoutMs: number;
   readonly #runTimeoutMs: number | undefined;
   readonly #maxRetries: number;
+  readonly #isSlow: (error: unknown) => boolean;
   readonly #onRun: (report: RunReport<K>, log: Logger) => void;
   readonly #random: () => number;
   readonly #metrics: ControllerMetrics;
@@ -124,6 +133,7 @@ export class WorkerPool<K> implements Runnable {
       drainTimeoutMs = 30_000,
       runTimeoutMs,
       maxRetries = Number.POSITIVE_INFINITY,
+      isSlow = () => false,
       onRun = logRun,
       metrics = noReconcileMetrics,
     } = options;
@@ -149,6 +159,7 @@ export class WorkerPool<K> implements Runnable {
     this.#drainTimeoutMs = drainTimeoutMs;
     this.#runTimeoutMs = runTimeoutMs;
     this.#maxRetries = maxRetries;
+    this.#isSlow = isSlow;
     this.#onRun = onRun;
     this.#random = deps.random ?? Math.random;
     this.#metrics = metrics.controller(deps.name, concurrency);
@@ -275,7 +286,8 @@ export class WorkerPool<K> implements Runnable {
       return { error, reason: 'dropped' };
     }
     const cause = `retry after an error: ${brief(error)}`;
-    const requeueAfterMs = this.#queue.addRateLimited(key, { priority, cause });
+    const atLeastMs = this.#isSlow(error) ? backoffMs(SLOW_KEY_BACKOFF, attempt - 1) : 0;
+    const requeueAfterMs = this.#queue.addRateLimited(key, { priority, cause, atLeastMs });
     if (requeueAfterMs === undefined) {
       log.error(error, 'Error syncing; the daemon is stopping');
     } else {

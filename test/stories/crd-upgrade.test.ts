@@ -108,20 +108,24 @@ inWorlds((where, create) => {
         // Servers since 1.30 let be what was so before; others refuse each of the two statuses it has
         // meanwhile: a Pod too few, and one that is not ready.
         const told = errors();
-        assert.ok(told.length === 0 || told.length === 2, told.join('\n'));
+        assert.ok(told.length === 0 || told.length >= 2, told.join('\n'));
         for (const line of told) {
           assert.match(
             line,
-            /a retry would not help: The server refuses the status: .*"test-count" is invalid: spec\.count.*Correct the object/,
+            /requeuing for later retry: The server refuses the status: .*"test-count" is invalid: spec\.count.*Correct the object/,
           );
         }
-        await world.pass(world.isVirtual ? 3_600_000 : 3000);
-        assert.equal(errors().length, told.length, 'and not again');
+        if (world.isVirtual) {
+          await world.pass(3_600_000);
+          assert.ok(errors().length <= told.length + 17, 'and again slowly');
+        }
 
         await world.patchCount({ count: 1 });
         await world.untilReady(1);
         await restore();
-        assert.equal(errors().length, told.length);
+        const after = errors().length;
+        await world.settle();
+        assert.equal(errors().length, after);
       });
 
       // What there is of it in virtual time is told of Counts, among the outages.

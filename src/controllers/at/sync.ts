@@ -67,13 +67,14 @@ async function letGo(
 ): Promise<void> {
   const { client, signal } = context;
   for (const pod of pods.byIndex(UNRECORDED_INDEX, key)) {
-    const { uid } = pod.metadata;
+    const { uid, resourceVersion } = pod.metadata;
     if (await isAwaited(pod, at, context)) continue;
-    const body = { metadata: { uid, '$deleteFromPrimitiveList/finalizers': [FINALIZER] } };
+    const metadata = { uid, resourceVersion, '$deleteFromPrimitiveList/finalizers': [FINALIZER] };
     try {
-      const patch = { type: 'strategic', body } as const;
+      const patch = { type: 'strategic', body: { metadata } } as const;
       await client.patch(PODS, pod.metadata, patch, { fieldManager: COMPONENT, signal });
     } catch (error) {
+      // Changed, replaced or gone: its event is on the way, and wakes the key.
       if (!isApiError(error, 'notFound', 'conflict')) throw error;
     }
   }
@@ -151,10 +152,15 @@ class AtSync {
     return this.#start(parsed.words, dueMs);
   }
 
-  /** The At is at fault: nothing happens until it is changed. That is said once. */
+  /**
+   * The At is at fault: nothing happens until it is changed. That is said once.
+   *
+   * @param cause the server's answer, if it is the server that rejects it; then it is retried
+   */
   async #refuse(reason: string, message: string, cause?: unknown): Promise<Outcome> {
     const isNews = await this.#tell({ kind: 'stalled', reason, message });
-    if (isNews) throw new TerminalError(message, { cause });
+    if (cause !== undefined) throw new Error(message, { cause });
+    if (isNews) throw new TerminalError(message);
     return done();
   }
 
@@ -267,7 +273,9 @@ class AtSync {
     const { statuses, clock, recorder } = this.#deps;
     const status = buildStatus(this.#at, state, clock.now());
     if (!statuses.differs(this.#at, status)) return false;
-    await recordState(recorder, this.#at, state)?.attempted(this.#context.signal);
+    if (!statuses.hasFailed(this.#at, status)) {
+      await recordState(recorder, this.#at, state)?.attempted(this.#context.signal);
+    }
     await statuses.write(this.#context, this.#at, status);
     return true;
   }

@@ -76,13 +76,11 @@ class CountSync {
     const plan = planPods(count, owned);
     const { obstacle, cause } =
       (await this.#deletePods(plan.delete)) ?? (await this.#createPods(plan.create)) ?? {};
-    const isNews = await this.#writeStatus(
+    await this.#writeStatus(
       buildStatus(count, [...owned, ...this.#created], obstacle, now),
+      isApiError(cause, 'invalid') ? obstacle : undefined,
     );
-    if (!obstacle) return;
-    if (!isApiError(cause, 'invalid')) throw new Error(obstacle.message, { cause });
-    // The server would refuse it again, until the Count is changed. That is said once.
-    if (isNews) throw new TerminalError(obstacle.message, { cause });
+    if (obstacle) throw new Error(obstacle.message, { cause });
   }
 
   async #deletePods(pods: readonly DeepReadonly<Pod>[]): Promise<Failure | undefined> {
@@ -97,9 +95,7 @@ class CountSync {
         if (isApiError(cause, 'notFound', 'conflict')) return undefined;
         // We are stopping; the Count is not to blame.
         if (signal.aborted) throw cause;
-        const message = `Error deleting: ${messageOf(cause)}`;
-        recorder.warning(this.#count, 'FailedDelete', message);
-        return { obstacle: { reason: 'FailedDelete', message, stalled: false }, cause };
+        return this.#failure('FailedDelete', `Error deleting: ${messageOf(cause)}`, cause);
       }
       log.v(2).info('Deleted Pod', { pod: objectKey(namespace, name) });
       recorder.normal(this.#count, 'SuccessfulDelete', `Deleted pod: ${name}`);
@@ -128,10 +124,7 @@ class CountSync {
       // The Count goes with its namespace; there is nothing to tell anybody.
       if (isNamespaceTerminating(cause)) return undefined;
       if (signal.aborted) throw cause;
-      const message = `Error creating: ${messageOf(cause)}`;
-      recorder.warning(this.#count, 'FailedCreate', message);
-      const stalled = isApiError(cause, 'invalid');
-      return { obstacle: { reason: 'FailedCreate', message, stalled }, cause };
+      return this.#failure('FailedCreate', `Error creating: ${messageOf(cause)}`, cause);
     }
     log.v(2).info('Created Pod', { pod: objectKey(namespace, name) });
     recorder.normal(this.#count, 'SuccessfulCreate', `Created pod: ${name}`);
@@ -150,6 +143,13 @@ class CountSync {
       if (isApiError(error, 'notFound')) throw cause;
       throw error;
     }
+  }
+
+  #failure(reason: string, message: string, cause: unknown): Failure {
+    const stalled = isApiError(cause, 'invalid');
+    // Retries of a write that the server rejects repeat no event: it goes with the status.
+    if (!stalled) this.#deps.recorder.warning(this.#count, reason, message);
+    return { obstacle: { reason, message, stalled }, cause };
   }
 
   #refuse(name: string, cause?: unknown): Failure {
@@ -192,13 +192,14 @@ class CountSync {
     if (!statuses.differs(count, status)) return false;
     const { signal, log } = this.#context;
     const { generation } = count.metadata;
-    if (
-      isReadyAt(status.conditions, generation) &&
-      !isReadyAt(count.status?.conditions, generation)
-    ) {
+    const isFirstAttempt = !statuses.hasFailed(count, status);
+    const wasReady = isReadyAt(count.status?.conditions, generation);
+    if (isFirstAttempt && isReadyAt(status.conditions, generation) && !wasReady) {
       await recorder.normal(count, 'Synced', 'Count synced successfully').attempted(signal);
     }
-    if (fault) await recorder.warning(count, fault.reason, fault.message).attempted(signal);
+    if (isFirstAttempt && fault) {
+      await recorder.warning(count, fault.reason, fault.message).attempted(signal);
+    }
     await statuses.write(this.#context, count, status);
     const { healthy = false, readyReplicas } = status;
     if (healthy !== count.status?.healthy) {

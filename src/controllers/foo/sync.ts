@@ -72,7 +72,9 @@ class FooSync {
         return this.#refuse(name);
       case 'leaving': {
         const message = `Deployment "${name}" is being deleted; it is created anew when it is gone`;
-        await this.#writeStatus({ kind: 'reconciling', reason: 'DeploymentLeaving', message });
+        await this.#writeStatus(
+          this.#statusOf({ kind: 'reconciling', reason: 'DeploymentLeaving', message }),
+        );
         return;
       }
       case 'created':
@@ -86,8 +88,9 @@ class FooSync {
       case 'unchanged':
     }
     await this.#deleteFormer(name);
-    await this.#tellSynced(outcome.kind !== 'unchanged');
-    await this.#writeStatus(standingOf(outcome.object), outcome.object);
+    const status = this.#statusOf(standingOf(outcome.object), outcome.object);
+    await this.#tellSynced(outcome.kind !== 'unchanged', status);
+    await this.#writeStatus(status);
   }
 
   #ensureDeployment(): Promise<ChildOutcome<Deployment>> {
@@ -117,36 +120,49 @@ class FooSync {
     }
   }
 
-  /** The Foo is at fault: nothing happens until it is changed. That is said once. */
+  /**
+   * The Foo is at fault: nothing happens until it is changed. That is said once.
+   *
+   * @param cause the server's answer, if it is the server that rejects it; then it is retried
+   */
   async #giveUp(reason: string, message: string, cause?: unknown): Promise<void> {
     const { recorder, statuses } = this.#deps;
     const stalled = { kind: 'stalled', reason, message } as const;
-    if (!statuses.differs(this.#foo, this.#statusOf(stalled))) return;
-    await recorder.warning(this.#foo, reason, message).attempted(this.#context.signal);
-    await this.#writeStatus(stalled);
-    throw new TerminalError(message, { cause });
+    const status = this.#statusOf(stalled);
+    const isNews = statuses.differs(this.#foo, status);
+    if (isNews) {
+      if (!statuses.hasFailed(this.#foo, status)) {
+        await recorder.warning(this.#foo, reason, message).attempted(this.#context.signal);
+      }
+      await statuses.write(this.#context, this.#foo, status);
+    }
+    if (cause !== undefined) throw new Error(message, { cause });
+    if (isNews) throw new TerminalError(message);
   }
 
   async #refuse(name: string): Promise<never> {
     const message = `Resource "${name}" already exists and is not managed by Foo`;
     this.#deps.recorder.warning(this.#foo, 'ErrResourceExists', message);
-    await this.#writeStatus({ kind: 'stalled', reason: 'ErrResourceExists', message });
+    await this.#writeStatus(
+      this.#statusOf({ kind: 'stalled', reason: 'ErrResourceExists', message }),
+    );
     throw new Error(message);
   }
 
   /** Before the status that says so: a crash in between repeats the event rather than losing it. */
-  async #tellSynced(isNews: boolean): Promise<void> {
+  async #tellSynced(isNews: boolean, status: FooStatus): Promise<void> {
     const { recorder, statuses } = this.#deps;
     // Where there is no status to tell by, only what has just been done is told.
-    if (statuses.hasSubresource ? wasTold(this.#foo) : !isNews) return;
+    if (statuses.hasSubresource) {
+      if (wasTold(this.#foo) || statuses.hasFailed(this.#foo, status)) return;
+    } else if (!isNews) return;
     const recorded = recorder.normal(this.#foo, 'Synced', 'Foo synced successfully');
     await recorded.attempted(this.#context.signal);
   }
 
   /** Nothing is written if the Foo says so already. */
-  async #writeStatus(standing: Standing, deployment?: DeepReadonly<Deployment>): Promise<void> {
+  async #writeStatus(status: FooStatus): Promise<void> {
     const { statuses } = this.#deps;
-    const status = this.#statusOf(standing, deployment);
     if (statuses.differs(this.#foo, status)) {
       await statuses.write(this.#context, this.#foo, status);
     }

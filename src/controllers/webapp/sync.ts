@@ -1,5 +1,5 @@
 import type { Deployment } from '../../api/builtin.ts';
-import { isApiError } from '../../api/api-error.ts';
+import { isApiError, isCausedByInvalid } from '../../api/api-error.ts';
 import { hasFinalizer, withFinalizer, withoutFinalizer } from '../../api/finalizer.ts';
 import { WEB_APPS } from '../../api/generated/web-app.ts';
 import type { WebApp } from '../../api/generated/web-app.ts';
@@ -90,16 +90,17 @@ async function tell(
   const status = buildStatus(webapp, { tasks, progress, deployment, now: clock.now() });
   const isNews = statuses.differs(webapp, status);
   // Events go before the status that says so: a crash in between repeats them rather than losing them.
-  if (progress.kind === 'failed' && (isNews || !isTerminal(progress))) {
+  const isFirstAttempt = isNews && !statuses.hasFailed(webapp, status);
+  if (progress.kind === 'failed' && (isFirstAttempt || !isToldOnce(progress))) {
     const message = `Task ${progress.task}: ${messageOf(progress.cause)}`;
     await recorder.warning(webapp, 'TaskFailed', message).attempted(signal);
   }
   if (!isNews) return false;
-  if (progress.kind === 'refused') {
+  if (isFirstAttempt && progress.kind === 'refused') {
     await recorder.warning(webapp, 'InvalidSpec', progress.problem).attempted(signal);
   }
   const wasReady = isReadyAt(webapp.status?.conditions, generation);
-  if (isReadyAt(status.conditions, generation) && !wasReady) {
+  if (isFirstAttempt && isReadyAt(status.conditions, generation) && !wasReady) {
     await recorder.normal(webapp, 'Synced', 'WebApp synced successfully').attempted(signal);
   }
   await statuses.write({ ...context, signal }, webapp, status);
@@ -127,6 +128,11 @@ function outcomeOf(progress: Progress, isNews: boolean): Outcome {
       if (isNews) throw new TerminalError(progress.problem);
       return done();
   }
+}
+
+/** A failure whose retries say nothing new: a rejected object is the same until rules change. */
+function isToldOnce(progress: Extract<Progress, { kind: 'failed' }>): boolean {
+  return isTerminal(progress) || isCausedByInvalid(progress.cause);
 }
 
 function isTerminal({ cause }: Extract<Progress, { kind: 'failed' }>): boolean {

@@ -45,7 +45,7 @@ export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<
       } catch (cause) {
         if (isNamespaceTerminating(cause)) return { message: 'The namespace is going away' };
         if (!isApiError(cause, 'invalid')) throw cause;
-        throw new TaskError(`${kind}Refused`, cause.message, { terminal: true, cause });
+        throw new TaskError(`${kind}Refused`, cause.message, { stalled: true, cause });
       }
       switch (outcome.kind) {
         case 'created':

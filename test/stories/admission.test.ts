@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { DEPLOYMENTS, EVENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
+import { ATS } from '../../src/api/generated/at.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import type { KubernetesObject } from '../../src/api/object.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { Simulation } from '../support/simulation.ts';
+import type { World } from '../support/world.ts';
+import { inWorlds } from '../support/worlds.ts';
+
+interface Kind {
+  readonly controller: string;
+  readonly resource: Resource;
+  readonly owned: readonly Resource[];
+  readonly spec: object;
+}
+
+const KINDS: readonly Kind[] = [
+  { controller: 'count', resource: COUNTS, owned: [PODS], spec: { name: 'nginx', count: 2 } },
+  {
+    controller: 'webapp',
+    resource: WEB_APPS,
+    owned: [DEPLOYMENTS, SERVICES],
+    spec: { version: '1.27', replicas: 1 },
+  },
+  {
+    controller: 'foo',
+    resource: FOOS,
+    owned: [DEPLOYMENTS],
+    spec: { deploymentName: 'x-site', replicas: 1 },
+  },
+  {
+    controller: 'at',
+    resource: ATS,
+    owned: [PODS],
+    spec: { schedule: '2025-01-01T00:00:00Z', command: 'echo YAY' },
+  },
+];
+
+/** A write that an admission policy denies. */
+interface Denial {
+  readonly resource: Resource;
+  readonly subresource?: 'status';
+  readonly reason: 'Invalid' | 'Forbidden';
+}
+
+type Subject = KubernetesObject & {
+  readonly status?: {
+    readonly phase?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+};
+
+/** The longest delay between two tries. */
+const BACKOFF_MS = 300_000;
+
+const admissionResource = (plural: string, kind: string): Resource => ({
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  plural,
+  kind,
+  namespaced: false,
+});
+const POLICIES = admissionResource('validatingadmissionpolicies', 'ValidatingAdmissionPolicy');
+const BINDINGS = admissionResource(
+  'validatingadmissionpolicybindings',
+  'ValidatingAdmissionPolicyBinding',
+);
+
+/** Denies writes until the returned function is called. */
+async function deny(world: World, denial: Denial): Promise<() => Promise<void>> {
+  if (!(world instanceof Simulation)) return denyByPolicy(world, denial);
+  const { resource, subresource, reason } = denial;
+  const lift = world.server.faults.beforeRequest(({ info }) => {
+    if (info?.resource !== resource.plural || info.subresource !== subresource) return undefined;
+    if (info.verb !== (subresource ? 'patch' : 'create')) return undefined;
+    return reason === 'Invalid' ? 422 : 403;
+  });
+  return () => {
+    lift();
+    return Promise.resolve();
+  };
+}
+
+/** The embedded server has no admission policies; a real one has. */
+async function denyByPolicy(world: World, denial: Denial): Promise<() => Promise<void>> {
+  const { client, namespace } = world;
+  const { resource, subresource, reason } = denial;
+  const name = `deny-${namespace}`;
+  const plural = subresource ? `${resource.plural}/${subresource}` : resource.plural;
+  const rule = {
+    apiGroups: [resource.group],
+    apiVersions: [resource.version],
+    operations: [subresource ? 'UPDATE' : 'CREATE'],
+    resources: [plural],
+  };
+  const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
+  const policy = {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: POLICIES.kind,
+    metadata: { name },
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: { resourceRules: [rule], namespaceSelector },
+      validations: [{ expression: 'false', message: 'not now', reason }],
+    },
+  };
+  const binding = {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: BINDINGS.kind,
+    metadata: { name },
+    spec: { policyName: name, validationActions: ['Deny'] },
+  };
+  await client.create(POLICIES, policy);
+  await client.create(BINDINGS, binding);
+  // The server needs a moment until a policy is in force, and so does its removal.
+  await world.pass(3000);
+  return async () => {
+    await client.delete(BINDINGS, { name });
+    await client.delete(POLICIES, { name });
+  };
+}
+
+const skip =
+  process.env['CONTROL_PLANE'] === 'embedded' &&
+  'SKIPPED: the embedded server has no admission policies';
+
+inWorlds((where, create) => {
+  describe(`${where}, given an admission policy`, { skip, timeout: 300_000 }, () => {
+    let world: World;
+    let lift: () => Promise<void>;
+
+    beforeEach(async () => {
+      world = await create();
+      lift = () => Promise.resolve();
+    });
+    afterEach(async () => {
+      await lift();
+      await world.end();
+    });
+
+    const at = () => ({ namespace: world.namespace, name: 'x' });
+    const start = async (kind: Kind, denial: Denial) => {
+      await world.installCrd(kind.resource, ...kind.owned);
+      lift = await deny(world, denial);
+      world.startDaemon({ controllers: [kind.controller], namespaces: [world.namespace] });
+      const { group, version, kind: name } = kind.resource;
+      const apiVersion = `${group}/${version}`;
+      const draft = { apiVersion, kind: name, metadata: at(), spec: kind.spec };
+      await world.client.create(kind.resource, draft);
+    };
+    const status = async ({ resource }: Kind) =>
+      (await world.client.get<Subject>(resource, at())).status;
+    const has = async (kind: Kind, type: string) =>
+      (await status(kind))?.conditions?.some((one) => one.type === type && one.status === 'True') ??
+      false;
+    const isDone = async (kind: Kind) =>
+      kind.resource === ATS ? (await status(kind))?.phase === 'DONE' : has(kind, 'Ready');
+    const liftAndConverge = async (kind: Kind) => {
+      await lift();
+      lift = () => Promise.resolve();
+      // Nothing touches the object: only the retry finds that the policy is gone.
+      await world.until('it converges', () => isDone(kind), {
+        withinMs: BACKOFF_MS + 30_000,
+        stepMs: world.isVirtual ? 1000 : 100,
+      });
+    };
+    /** `Reason count` of the warnings. */
+    const warnings = async () => {
+      const { items } = await world.client.list(EVENTS, { namespace: world.namespace });
+      return items
+        .filter(({ type, involvedObject }) => type === 'Warning' && involvedObject.name === 'x')
+        .map(({ reason, count }) => `${reason} ${count}`);
+    };
+
+    // In real time each takes half a minute; the kinds differ in nothing that a server would notice.
+    for (const kind of process.env['CONTROL_PLANE'] === undefined ? KINDS : KINDS.slice(0, 1)) {
+      for (const resource of kind.owned) {
+        const what = `a ${kind.resource.kind} whose ${resource.kind} is denied`;
+
+        it(`${what} as invalid is stalled, retried slowly without events, and converges when the policy is gone`, async () => {
+          await start(kind, { resource, reason: 'Invalid' });
+          await world.until('it is stalled', () => has(kind, 'Stalled'));
+          await world.until('the event', async () => (await warnings()).length > 0);
+          // Its own status and its other dependents cause a few tries of their own.
+          await world.settle();
+          const before = world.errors().length;
+          const told = await warnings();
+          assert.equal(told.length, 1);
+          if (world.isVirtual) {
+            await world.pass(3_600_000);
+            assert.ok(await has(kind, 'Stalled'));
+            const tries = world.errors().length - before;
+            // From 5 s to 5 min in an hour: at most 6 shorter delays, and at least 11 of the longest.
+            assert.ok(tries >= 11 && tries <= 17, `${tries} tries`);
+          }
+          assert.deepEqual(await warnings(), told);
+          await liftAndConverge(kind);
+        });
+
+        it(`${what} as forbidden converges when the policy is gone`, async () => {
+          await start(kind, { resource, reason: 'Forbidden' });
+          await world.until('a try fails', async () => world.errors().length > 0);
+          await world.pass(world.isVirtual ? 3_600_000 : 1000);
+          assert.ok(!(await isDone(kind)));
+          await liftAndConverge(kind);
+        });
+      }
+
+      for (const reason of ['Invalid', 'Forbidden'] as const) {
+        it(`a ${kind.resource.kind} whose status is denied as ${reason.toLowerCase()} repeats no event, and gets its status when the policy is gone`, async () => {
+          await start(kind, { resource: kind.resource, subresource: 'status', reason });
+          await world.until('a try fails', async () => world.errors().length > 0);
+          await world.pass(world.isVirtual ? 3_600_000 : 1000);
+          assert.ok(!(await isDone(kind)));
+          await liftAndConverge(kind);
+          await world.settle();
+          const { items } = await world.client.list(EVENTS, { namespace: world.namespace });
+          for (const { reason: told, message, count = 1, involvedObject } of items) {
+            if (involvedObject.kind !== kind.resource.kind) continue;
+            // A Foo is synced before its Deployment is available, which is another status.
+            assert.ok(count <= (kind.resource === FOOS ? 2 : 1), `${told} ${message}: ${count}`);
+          }
+        });
+      }
+    }
+
+    it('an object that was denied and is then wrong by itself is not retried', async () => {
+      const [kind] = KINDS;
+      assert.ok(kind);
+      await start(kind, { resource: PODS, reason: 'Invalid' });
+      await world.until('it is stalled', () => has(kind, 'Stalled'));
+      await world.client.delete(COUNTS, at());
+      await world.client.create(COUNTS, {
+        apiVersion: 'demo.mark8s.io/v1',
+        kind: 'Count',
+        metadata: { ...at(), name: 'x'.repeat(253) },
+        spec: { name: 'nginx', count: 2 },
+      });
+      await world.until('it is told', async () =>
+        world.errors().some((line) => line.includes('a retry would not help')),
+      );
+      const errors = world.errors().length;
+      await world.pass(world.isVirtual ? 3_600_000 : 1000);
+      assert.equal(world.errors().length, errors);
+    });
+  });
+});
