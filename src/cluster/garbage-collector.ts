@@ -155,12 +155,18 @@ export class GarbageCollector {
     }
   }
 
+  /** Removes references to `owners`; others may have been added since the cache saw the object. */
   async #disown(node: GraphNode, owners: readonly string[], signal: AbortSignal): Promise<void> {
-    const ownerReferences = node.owners.filter(({ uid }) => !owners.includes(uid));
+    const live = await this.#deps.client.get(node.resource, node, { signal });
+    const { uid, resourceVersion } = live.metadata;
+    if (uid !== node.uid) return;
+    const ownerReferences = (live.metadata.ownerReferences ?? []).filter(
+      (reference) => !owners.includes(reference.uid),
+    );
     await this.#deps.client.patch(
       node.resource,
       node,
-      { type: 'merge', body: { metadata: { uid: node.uid, ownerReferences } } },
+      { type: 'merge', body: { metadata: { uid, resourceVersion, ownerReferences } } },
       { signal },
     );
   }

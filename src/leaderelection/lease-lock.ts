@@ -25,6 +25,14 @@ export interface LeaseWatchOptions {
   readonly signal: AbortSignal;
 }
 
+/** The longest name of a field manager that a server accepts. */
+const LONGEST_MANAGER = 128;
+
+/** The field manager of writes to a Lease: its name, which is that of the program by convention. */
+export function fieldManagerOf(lease: string): string {
+  return lease.slice(0, LONGEST_MANAGER);
+}
+
 /** Reads and writes one Lease. `LeaderElector` decides who holds it. */
 export class LeaseLock {
   /** `namespace/name`, for messages. */
@@ -76,7 +84,7 @@ export class LeaseLock {
         metadata: { ...this.#at, ...(Object.keys(labels).length > 0 ? { labels } : {}) },
         spec,
       },
-      { signal },
+      { fieldManager: fieldManagerOf(this.#at.name), signal },
     );
   }
 
@@ -90,6 +98,7 @@ export class LeaseLock {
       ...lease.metadata,
       ...(Object.keys(labels).length > 0 ? { labels } : {}),
     };
-    return this.#client.update(LEASES, { ...lease, metadata, spec }, { signal });
+    const fieldManager = fieldManagerOf(this.#at.name);
+    return this.#client.update(LEASES, { ...lease, metadata, spec }, { fieldManager, signal });
   }
 }

@@ -8,6 +8,9 @@ import type { RecordedEvent } from './recorded-event.ts';
 /** How many events the writer knows to be on the server. */
 const REMEMBERED = 4096;
 
+/** The longest name of a field manager that a server accepts. */
+const LONGEST_MANAGER = 128;
+
 /** Brings single events to the server, whichever of creating and patching it takes. */
 export class EventWriter {
   readonly #client: Pick<Client, 'create' | 'patch'>;
@@ -26,7 +29,7 @@ export class EventWriter {
     const key = objectKey(event.metadata.namespace, event.metadata.name);
     if (this.#stored.get(key) && (await this.#patch(event, signal))) return;
     try {
-      await this.#client.create(EVENTS, event, { signal });
+      await this.#client.create(EVENTS, event, { fieldManager: fieldManagerOf(event), signal });
       this.#stored.set(key, true);
     } catch (error) {
       if (!isApiError(error, 'alreadyExists')) throw error;
@@ -44,7 +47,7 @@ export class EventWriter {
         EVENTS,
         metadata,
         { type: 'strategic', body: { count, lastTimestamp, message } },
-        { signal },
+        { fieldManager: fieldManagerOf(event), signal },
       );
       return true;
     } catch (error) {
@@ -52,6 +55,10 @@ export class EventWriter {
       throw error;
     }
   }
+}
+
+function fieldManagerOf({ source }: RecordedEvent): string {
+  return source.component.slice(0, LONGEST_MANAGER);
 }
 
 /** What a failed attempt to write an event calls for. */

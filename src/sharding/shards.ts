@@ -2,6 +2,7 @@ import { isApiError } from '../api/api-error.ts';
 import { LEASES } from '../api/builtin.ts';
 import type { Lease } from '../api/builtin.ts';
 import type { LeaderElectorDeps } from '../leaderelection/leader-elector.ts';
+import { fieldManagerOf } from '../leaderelection/lease-lock.ts';
 import { jittered } from '../util/backoff.ts';
 import { Deferred } from '../util/deferred.ts';
 import { runAll } from '../util/run-all.ts';
@@ -154,7 +155,8 @@ export class Shards implements Runnable {
     try {
       const lease = await client.get(LEASES, at, { signal });
       if (requesterOf(lease) !== undefined) return;
-      await client.update(LEASES, withRequest(lease, identity), { signal });
+      const options = { fieldManager: fieldManagerOf(at.name), signal };
+      await client.update(LEASES, withRequest(lease, identity), options);
       log.info('Requested shard', { lock: name, from: lease.spec?.holderIdentity });
     } catch (error) {
       if (signal.aborted) return;

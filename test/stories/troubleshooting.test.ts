@@ -197,7 +197,8 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
             kind: 'Pod',
             sync: async (_key, { client }) => {
               const body = { metadata: { labels: { run: String(runs++) } } };
-              await client.patch(PODS, at('web'), { type: 'merge', body });
+              const patch = { type: 'merge', body } as const;
+              await client.patch(PODS, at('web'), patch, { fieldManager: 'test' });
               return done();
             },
           }).for(pods),

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -20,6 +21,8 @@ import { createRegistry, expose } from '../../src/metrics/registry.ts';
 import type { Registry } from '../../src/metrics/registry.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import type { Runnable } from '../../src/util/runnable.ts';
+import { parseExposition } from './exposition.ts';
+import type { Sample } from './exposition.ts';
 import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
 import { DAEMON_CONFIG } from './world.ts';
@@ -144,14 +147,16 @@ export class ScrapedWorld extends Simulation {
     const metrics = metricsOf(registry);
     buildMetrics(registry, { version: '0.0.0' });
     const handler = around(this.server.handler);
+    const limit = qps === undefined ? undefined : { qps, burst: qps };
+    const limited = limit ? this.wire.limited(handler, limit, clock) : handler;
     const fence = new WriteFence();
     const common = { server: 'https://simulated', clock, metrics: metrics.restClient };
     const client = new HttpClient({
       ...common,
-      handler: whole.leaderElection ? fence.around(handler) : handler,
+      handler: whole.leaderElection ? fence.around(limited) : limited,
       userAgent: DAEMON,
       requestTimeoutMs,
-      ...(qps === undefined ? {} : { qps, burst: qps }),
+      ...limit,
     });
     const leases = new HttpClient({
       ...common,
@@ -188,12 +193,33 @@ export class ScrapedWorld extends Simulation {
     }
   }
 
-  /** Asks all targets now. */
+  /** Asks all targets now; rejects if a duration is longer than the world has lasted. */
   async scrape(): Promise<void> {
     for (const target of this.#targets) {
-      this.scrapes.push({ target: target.labels, atMs: this.now(), text: await target.expose() });
+      const text = await target.expose();
+      this.scrapes.push({ target: target.labels, atMs: this.now(), text });
+      if (text !== undefined) assertSeconds(parseExposition(text), this.elapsedMs() / 1000);
     }
   }
+}
+
+/** Measured by the machine's clock, or a point in time, or a time that is still to come. */
+const NO_DURATION = /^(nodejs|process)_|_timestamp_seconds$|_ttl_seconds$|_start_time_seconds$/;
+
+/** A duration in another unit than the seconds of its name is a thousand times too long. */
+function assertSeconds(samples: readonly Sample[], elapsedSeconds: number): void {
+  const counts = new Map(samples.map((sample) => [idOf(sample), sample.value]));
+  for (const sample of samples) {
+    const { name, value } = sample;
+    if (NO_DURATION.test(name) || !/_seconds(_sum)?$/.test(name)) continue;
+    const times = counts.get(idOf({ ...sample, name: name.replace(/_sum$/, '_count') })) ?? 1;
+    const longest = name.endsWith('_sum') ? elapsedSeconds * times : elapsedSeconds;
+    assert.ok(value <= longest, `${idOf(sample)} is ${value}: more than ${longest} seconds`);
+  }
+}
+
+function idOf({ name, labels }: Sample): string {
+  return `${name}${JSON.stringify(labels)}`;
 }
 
 const LEADER_ELECTION = {

@@ -1,4 +1,5 @@
 import { ApiServer } from '../../src/apiserver/api-server.ts';
+import type { ApiServerOptions } from '../../src/apiserver/api-server.ts';
 import { daemon } from '../../src/cli/daemon.ts';
 import type { DaemonConfig } from '../../src/cli/daemon.ts';
 import type { Client } from '../../src/client/client.ts';
@@ -14,6 +15,8 @@ import { FakeClock } from '../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { silentLogger } from '../../src/util/logger.ts';
 import { recordingLogger } from './recording-logger.ts';
+import { CLUSTER_AGENT, TEST_AGENT } from './wire-rules.ts';
+import type { RateLimit, WireRules } from './wire-rules.ts';
 import { DAEMON_CONFIG, World } from './world.ts';
 
 /**
@@ -25,6 +28,7 @@ export class Simulation extends World {
   readonly namespace = 'default';
   readonly server: ApiServer;
   readonly client: Client;
+  protected readonly daemonClient: Client;
   protected readonly quietMs = 2000;
   protected readonly clock = new FakeClock();
   protected readonly random: () => number;
@@ -33,12 +37,13 @@ export class Simulation extends World {
     super();
     this.random = seeded(seed);
     let uids = 0;
-    this.server = new ApiServer({
+    this.server = new CheckedServer(this.wire, {
       clock: this.clock,
       random: this.random,
       uid: () => `00000000-0000-4000-8000-${String(uids++).padStart(12, '0')}`,
     });
-    this.client = this.clientOver(this.server.handler, 'test');
+    this.client = this.clientOver(this.server.handler, TEST_AGENT);
+    this.daemonClient = this.clientOver(this.server.handler, 'daemon');
   }
 
   /** What daemons take the time from. */
@@ -66,7 +71,7 @@ export class Simulation extends World {
 
   /** Starts what a cluster has besides its API server. */
   startCluster(options: ClusterOptions = {}): void {
-    const client = this.clientOver(this.server.handler, 'cluster');
+    const client = this.clientOver(this.server.handler, CLUSTER_AGENT);
     const cluster = new Cluster({ client, clock: this.clock, log: silentLogger }, options);
     this.start((signal) => cluster.run(signal));
   }
@@ -77,6 +82,12 @@ export class Simulation extends World {
     config: Partial<DaemonConfig> = {},
   ): () => Promise<void> {
     return this.startDaemon(config, this.clientOver(around(this.server.handler), 'daemon'));
+  }
+
+  /** A client for daemons that keeps to `limit`. */
+  limitedClient(limit: RateLimit): Client {
+    const handler = this.wire.limited(this.server.handler, limit, this.clock);
+    return this.clientOver(handler, 'daemon', limit);
   }
 
   /**
@@ -100,14 +111,31 @@ export class Simulation extends World {
 
   /** Starts controllers of one's own, as a program over the library does. */
   startControllers(controllers: ControllerManagerOptions['controllers']): () => Promise<void> {
-    const { client, clock, random } = this;
+    const { daemonClient: client, clock, random } = this;
     const { log } = recordingLogger(this.lines);
     const options = { client, clock, random, log, freeze: true, controllers };
     return this.start((signal) => runControllers(options, signal));
   }
 
-  private clientOver(handler: HttpHandler, userAgent: string): Client {
-    return new HttpClient({ handler, server: 'https://simulated', clock: this.clock, userAgent });
+  private clientOver(
+    handler: HttpHandler,
+    userAgent: string,
+    limit: Partial<RateLimit> = {},
+  ): Client {
+    const { clock } = this;
+    return this.wire.follow(
+      new HttpClient({ handler, server: 'https://simulated', clock, userAgent, ...limit }),
+    );
+  }
+}
+
+/** Checks every request, whoever's client it comes from. */
+class CheckedServer extends ApiServer {
+  declare readonly handler: HttpHandler;
+
+  constructor(rules: WireRules, options: ApiServerOptions) {
+    super(options);
+    this.handler = rules.around(this.handler);
   }
 }
 

@@ -3,6 +3,7 @@ import { isApiError } from '../../src/api/api-error.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import type { Client } from '../../src/client/client.ts';
+import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { World } from './world.ts';
@@ -16,20 +17,29 @@ export class WireWorld extends World {
   protected readonly clock = systemClock;
   protected readonly random = Math.random;
 
-  private constructor(client: Client, namespace: string) {
+  protected readonly daemonClient: Client;
+
+  private constructor({ client, config }: ControlPlane, namespace: string) {
     super();
     this.client = client;
     this.namespace = namespace;
+    const connection = connectCluster(config, {
+      userAgent: 'daemon',
+      around: (handler) => this.wire.around(handler),
+    });
+    this.daemonClient = this.wire.follow(connection.client);
+    this.onEnd(() => connection.close());
   }
 
   /** A world of its own on a control plane that others may share: a new namespace. */
-  static async create({ client }: ControlPlane): Promise<WireWorld> {
+  static async create(plane: ControlPlane): Promise<WireWorld> {
+    const { client } = plane;
     const { metadata } = await client.create(NAMESPACES, {
       apiVersion: 'v1',
       kind: 'Namespace',
       metadata: { generateName: 'story-' },
     });
-    const world = new WireWorld(client, metadata.name);
+    const world = new WireWorld(plane, metadata.name);
     world.onEnd(() => client.delete(NAMESPACES, metadata));
     return world;
   }

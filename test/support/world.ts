@@ -16,6 +16,7 @@ import type { Client } from '../../src/client/client.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { recordingLogger } from './recording-logger.ts';
 import type { LogLine } from './recording-logger.ts';
+import { WireRules } from './wire-rules.ts';
 
 export const NAME = 'test-count';
 
@@ -41,6 +42,8 @@ export const DAEMON_CONFIG: DaemonConfig = {
  */
 export abstract class World {
   abstract readonly client: Client;
+  /** What every request of a daemon must comply with; checked when the world ends. */
+  readonly wire = new WireRules();
   /** Where the story's objects live. */
   abstract readonly namespace: string;
   /** Hours may pass in no time. */
@@ -64,11 +67,14 @@ export abstract class World {
   /** How long nothing must happen for all to be quiet. */
   protected abstract readonly quietMs: number;
   protected abstract readonly clock: Clock;
+  /** Of daemons that are given no other. */
+  protected abstract readonly daemonClient: Client;
   protected abstract readonly random: () => number;
 
-  /** Stops everything that was started, the latest first. */
+  /** Stops everything that was started, the latest first; rejects if a request broke a rule. */
   async end(): Promise<void> {
     for (const stop of this.#ends.splice(0).toReversed()) await stop();
+    this.wire.assertKept();
   }
 
   get at(): ObjectName {
@@ -80,7 +86,7 @@ export abstract class World {
    */
   startDaemon(
     config: Partial<DaemonConfig> = {},
-    client: Client = this.client,
+    client: Client = this.daemonClient,
     leadership?: LeadershipDeps,
   ) {
     const { log } = recordingLogger(this.lines);

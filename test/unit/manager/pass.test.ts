@@ -229,7 +229,7 @@ describe('a pass over Counts, by a controller that', () => {
   };
   const label: SyncHandler = async (_, { client }) => {
     const body = { metadata: { labels: { run: String(runs) } } };
-    await client.patch(COUNTS, world.at, { type: 'merge', body });
+    await client.patch(COUNTS, world.at, { type: 'merge', body }, { fieldManager: 'test' });
     return done();
   };
 
@@ -271,12 +271,13 @@ describe('a pass over Counts, by a controller that', () => {
 
   /** No cache shows it, and no event wakes anybody. */
   const createUnseen: SyncHandler = async (_, { client }) => {
-    await client.create(PODS, {
+    const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { namespace: world.namespace, name: `unseen-${runs}` },
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
-    });
+    };
+    await client.create(PODS, pod, { fieldManager: 'test' });
     return done();
   };
 

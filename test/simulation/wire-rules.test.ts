@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { isApiError } from '../../src/api/api-error.ts';
+import { LEASES, PODS } from '../../src/api/builtin.ts';
+import type { Client } from '../../src/client/client.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
+import { ScrapedWorld } from '../support/scraped-world.ts';
+import { Simulation } from '../support/simulation.ts';
+
+const POD = { namespace: 'default', name: 'x' };
+const OWNED = { fieldManager: 'daemon' };
+
+describe('given a client of a daemon that breaks a rule of the wire', () => {
+  let world: Simulation;
+  let daemon: Client;
+
+  beforeEach(async () => {
+    world = new Simulation();
+    daemon = new HttpClient({
+      handler: world.server.handler,
+      server: 'https://simulated',
+      clock: world.time,
+      userAgent: 'daemon',
+    });
+    await world.client.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: POD,
+      spec: { containers: [{ name: 'app', image: 'nginx' }] },
+    });
+  });
+
+  const assertBroken = (rule: RegExp) => assert.rejects(world.end(), rule);
+  const merge = (metadata: object) => ({ type: 'merge', body: { metadata } }) as const;
+
+  it('a DELETE without the uid is found', async () => {
+    await daemon.delete(PODS, POD, { resourceVersion: '1' }).catch(() => undefined);
+    await assertBroken(/deletes without the uid: daemon DELETE .*\/pods\/x/);
+  });
+
+  for (const field of ['finalizers', 'ownerReferences', '$deleteFromPrimitiveList/finalizers']) {
+    it(`a write to ${field} that lacks the resourceVersion is found`, async () => {
+      const { uid } = (await world.client.get(PODS, POD)).metadata;
+      await daemon.patch(PODS, POD, merge({ uid, [field]: [] }), OWNED).catch(() => undefined);
+      await assertBroken(/without uid and resourceVersion: daemon PATCH/);
+    });
+  }
+
+  it('a JSON patch of finalizers without tests is found', async () => {
+    const body = [{ op: 'add', path: '/metadata/finalizers', value: ['a.example/b'] }] as const;
+    await daemon.patch(PODS, POD, { type: 'json', body }, OWNED);
+    await assertBroken(/without uid and resourceVersion/);
+  });
+
+  it('a write without a field manager is found, and a question is none', async () => {
+    await daemon.raw({
+      method: 'POST',
+      path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+      body: {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SelfSubjectAccessReview',
+        spec: { resourceAttributes: { verb: 'get', resource: 'pods' } },
+      },
+    });
+    world.wire.assertKept();
+    await daemon.patch(PODS, POD, merge({ labels: { a: 'b' } }));
+    await assertBroken(/^.*writes without a field manager: daemon PATCH/s);
+  });
+
+  it('a call that is repeated after an answer of 404 is found; one after 429 is not', async () => {
+    const attempts = world.wire.follow({
+      ...daemon,
+      get: async (resource, at) => {
+        await daemon.get(resource, at).catch(() => undefined);
+        return daemon.get(resource, at);
+      },
+    });
+    world.server.faults.failNext({ verb: 'get', resource: 'pods' }, 429);
+    await attempts.get(PODS, POD);
+    world.wire.assertKept();
+    const missing = attempts.get(LEASES, POD);
+    await assert.rejects(missing, (error) => isApiError(error, 'notFound'));
+    await assertBroken(/get was repeated after 404/);
+  });
+
+  it('a request beyond the rate limit is found', async () => {
+    const limit = { qps: 1, burst: 2 };
+    const handler = world.wire.limited(world.server.handler, limit, world.time);
+    const unlimited = new HttpClient({ handler, server: 'https://simulated', clock: world.time });
+    for (const waitMs of [0, 0, 1000, 0]) {
+      await world.pass(waitMs);
+      world.wire.assertKept();
+      await unlimited.get(PODS, POD);
+    }
+    await assertBroken(/beyond the rate limit/);
+  });
+});
+
+describe('given a daemon with a client-side rate limit', () => {
+  let world: Simulation;
+
+  beforeEach(async () => {
+    world = new Simulation();
+    world.startCluster();
+    await world.installCrd();
+  });
+  afterEach(() => world.end());
+
+  it('repeated requests keep to it, too', async () => {
+    world.startDaemon({ concurrentSyncs: new Map() }, world.limitedClient({ qps: 4, burst: 4 }));
+    await world.pass(5000);
+    const creation = { verb: 'create', resource: 'pods' };
+    world.server.faults.failNext(creation, 429, { times: 12, retryAfterSeconds: 1 });
+    await world.applyCount({ count: 12 });
+    await world.untilReady(12);
+  });
+});
+
+describe('given a daemon whose server takes 300 ms for each answer', () => {
+  it('its metrics of durations are in seconds', async () => {
+    const world = new ScrapedWorld();
+    world.startCluster();
+    await world.installAll();
+    await world.applyExamples();
+    world.server.faults.beforeRequest(({ userAgent }) =>
+      userAgent === 'test' ? undefined : world.sleep(300),
+    );
+    world.startScraped('a', { qps: 2 });
+    // Scraping compares each duration with the time that has passed.
+    await world.passScraped(120_000);
+    const text = world.scrapes.at(-1)?.text ?? '';
+    for (const name of [
+      'rest_client_request_duration_seconds',
+      'rest_client_rate_limiter_duration_seconds',
+      'controller_runtime_reconcile_time_seconds',
+      'workqueue_work_duration_seconds',
+      'workqueue_queue_duration_seconds',
+      'reflector_list_duration_seconds',
+    ]) {
+      const sums = [...text.matchAll(new RegExp(`^${name}_sum.* (\\S+)$`, 'gm'))];
+      assert.ok(
+        sums.some(([, sum]) => Number(sum) > 0.1),
+        `${name} measures something`,
+      );
+    }
+    await world.end();
+  });
+});

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
+import type { Client } from '../../src/client/client.ts';
+import type { Clock } from '../../src/util/clock.ts';
+import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
+
+/** User agent of a test's own client. It may send anything. */
+export const TEST_AGENT = 'test';
+
+/** User agent of the controllers that a cluster has. */
+export const CLUSTER_AGENT = 'cluster';
+
+/** A client-side rate limit. */
+export interface RateLimit {
+  /** Requests per second. */
+  readonly qps: number;
+  readonly burst: number;
+}
+
+/** One call of a client, and what its requests were answered. */
+interface ClientCall {
+  readonly name: string;
+  readonly statuses: number[];
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Rounding of times must not count as a request too many. */
+const TOLERANCE = 1e-6;
+
+/**
+ * What holds for every request that a program of ours sends, whatever the scenario:
+ *
+ * - a DELETE names one object and carries the precondition of its uid;
+ * - a write to finalizers or owner references carries uid and resourceVersion;
+ * - a write of a daemon has a field manager;
+ * - a client repeats no call that was answered 4xx, other than 429, and 401 once;
+ * - no client exceeds its rate limit, repeated requests included.
+ *
+ * Worlds check it when they end.
+ */
+export class WireRules {
+  readonly #broken: string[] = [];
+  readonly #calls = new AsyncLocalStorage<ClientCall>();
+
+  /** Checks each request that goes to `handler`. */
+  around(handler: HttpHandler): HttpHandler {
+    return async (request) => {
+      this.#check(request);
+      const call = this.#calls.getStore();
+      const response = await handler(request);
+      call?.statuses.push(response.status);
+      return response;
+    };
+  }
+
+  /** `client`, with its calls told apart: only so is a repeated request known from a new call. */
+  follow(client: Client): Client {
+    return new Proxy(client, {
+      get: (target, property) => {
+        const value: unknown = Reflect.get(target, property, target);
+        if (typeof value !== 'function') return value;
+        return (...given: readonly unknown[]): unknown =>
+          this.#calls.run({ name: String(property), statuses: [] }, () =>
+            Reflect.apply(value, target, given),
+          );
+      },
+    });
+  }
+
+  /** Checks that the requests of one client, other than watches, keep to its limit. */
+  limited(handler: HttpHandler, { qps, burst }: RateLimit, clock: Clock): HttpHandler {
+    let tokens = burst;
+    let countedMs = clock.monotonic();
+    return (request) => {
+      if (!request.endless) {
+        const nowMs = clock.monotonic();
+        tokens = Math.min(burst, tokens + ((nowMs - countedMs) / 1000) * qps) - 1;
+        countedMs = nowMs;
+        if (tokens < -TOLERANCE) this.#note('beyond the rate limit', request);
+      }
+      return handler(request);
+    };
+  }
+
+  /** Rejects if any request broke a rule. */
+  assertKept(): void {
+    const broken = this.#broken.splice(0);
+    assert.deepEqual([...new Set(broken)], [], `${broken.length} requests broke a rule`);
+  }
+
+  #check(request: HttpRequest): void {
+    const userAgent = request.headers['user-agent'] ?? '';
+    if (userAgent === TEST_AGENT) return;
+    const broken = [
+      this.#repeated(),
+      deletedWithoutUid(request),
+      finalizersWithoutVersion(request),
+      userAgent === CLUSTER_AGENT ? undefined : unmanaged(request),
+    ];
+    for (const problem of broken) {
+      if (problem !== undefined) this.#note(problem, request);
+    }
+  }
+
+  #note(problem: string, { method, path, headers }: HttpRequest): void {
+    this.#broken.push(`${problem}: ${headers['user-agent']} ${method} ${path}`);
+  }
+
+  #repeated(): string | undefined {
+    const call = this.#calls.getStore();
+    const last = call?.statuses.at(-1);
+    if (call === undefined || last === undefined || last < 400 || last >= 500) return undefined;
+    if (last === 429 || (last === 401 && call.statuses.length === 1)) return undefined;
+    return `${call.name} was repeated after ${last}`;
+  }
+}
+
+function deletedWithoutUid({ method, path, body }: HttpRequest): string | undefined {
+  if (method !== 'DELETE') return undefined;
+  if (requestInfo(method, parseTarget(path))?.name === undefined) return 'deletes a collection';
+  const { uid } = record(parse(body)['preconditions']);
+  return typeof uid === 'string' ? undefined : 'deletes without the uid';
+}
+
+/** Fields whose whole list a write replaces: what others added meanwhile would be lost. */
+const GUARDED = /finalizers|ownerReferences/;
+
+function finalizersWithoutVersion({ method, headers, body }: HttpRequest): string | undefined {
+  if (method === 'PUT') return versionless(record(parse(body)['metadata']));
+  if (method !== 'PATCH') return undefined;
+  const patch: unknown = JSON.parse(text(body));
+  if (Array.isArray(patch)) {
+    const operations = patch.map(record);
+    if (!operations.some(({ path: at }) => GUARDED.test(String(at)))) return undefined;
+    const values = operations.map(({ path: at, value }) => [String(at).split('/').at(-1), value]);
+    return versionless(Object.fromEntries(values) as Json);
+  }
+  // An apply owns what it lists, and removes nothing of others.
+  if (headers['content-type']?.includes('apply-patch')) return undefined;
+  const metadata = record(record(patch)['metadata']);
+  return Object.keys(metadata).some((field) => GUARDED.test(field))
+    ? versionless(metadata)
+    : undefined;
+}
+
+function versionless({ uid, resourceVersion }: Json): string | undefined {
+  return typeof uid === 'string' && typeof resourceVersion === 'string'
+    ? undefined
+    : 'writes finalizers or owner references without uid and resourceVersion';
+}
+
+function unmanaged({ method, path }: HttpRequest): string | undefined {
+  if (method === 'GET' || method === 'DELETE') return undefined;
+  const info = requestInfo(method, parseTarget(path));
+  // Reviews are questions: nothing is stored.
+  if (!info || info.resource.endsWith('reviews')) return undefined;
+  return new URLSearchParams(path.split('?')[1]).has('fieldManager')
+    ? undefined
+    : 'writes without a field manager';
+}
+
+function parse(body: HttpRequest['body']): Json {
+  return record(JSON.parse(text(body) || '{}'));
+}
+
+function text(body: HttpRequest['body']): string {
+  return body === undefined || typeof body === 'string'
+    ? (body ?? '')
+    : Buffer.from(body).toString();
+}
+
+function record(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? (value as Json) : {};
+}
