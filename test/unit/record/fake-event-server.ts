@@ -46,10 +46,12 @@ export class FakeEventServer {
         await this.#serve({ verb: 'patch', name: at.name, object }, options, () => {
           const event = this.events.get(key);
           if (!event) throw apiError('notFound', { code: 404 });
-          this.patches.push(patch);
-          this.events.set(key, Object.assign({}, event, patch.body));
+          if (Object.keys(patch.body).length > 0) this.patches.push(patch);
+          const { metadata: _, involvedObject: about, ...said } = patch.body as RecordedEvent;
+          const involvedObject = { ...event.involvedObject, ...about };
+          this.events.set(key, { ...event, ...said, involvedObject });
         });
-        return undefined as never;
+        return this.events.get(key) as never;
       },
     };
   }

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { DEPLOYMENTS, EVENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
+import { ATS } from '../../src/api/generated/at.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import type { KubernetesObject } from '../../src/api/object.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
+import { untilAborted } from '../../src/util/until-aborted.ts';
+import { Replicas } from '../support/replicas.ts';
+import type { Replica } from '../support/replicas.ts';
+
+interface Kind {
+  readonly controller: string;
+  readonly resource: Resource;
+  readonly owned: readonly Resource[];
+  readonly spec: object;
+  /** Of the event that precedes the status which makes it unnecessary. */
+  readonly reason: string;
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    controller: 'count',
+    resource: COUNTS,
+    owned: [PODS],
+    spec: { name: 'nginx', count: 1 },
+    reason: 'Synced',
+  },
+  {
+    controller: 'webapp',
+    resource: WEB_APPS,
+    owned: [DEPLOYMENTS, SERVICES],
+    spec: { version: '1.27', replicas: 1 },
+    reason: 'Synced',
+  },
+  {
+    controller: 'foo',
+    resource: FOOS,
+    owned: [DEPLOYMENTS],
+    spec: { deploymentName: 'x-site', replicas: 1 },
+    reason: 'Synced',
+  },
+  {
+    controller: 'at',
+    resource: ATS,
+    owned: [PODS],
+    spec: { schedule: '2025-01-01T00:00:00Z', command: 'echo YAY' },
+    reason: 'Started',
+  },
+];
+
+const AT = { namespace: 'default', name: 'x' };
+
+type Subject = KubernetesObject & {
+  readonly status?: {
+    readonly phase?: string;
+    readonly podUID?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+};
+
+/** The request never gets an answer, unless its sender gives up. */
+async function hang({ signal }: HttpRequest): Promise<never> {
+  await untilAborted(signal ?? new AbortController().signal);
+  throw signal?.reason;
+}
+
+const writesEvent = (reason: string, { method, path, body }: HttpRequest) =>
+  method === 'POST' && path.includes('/events') && String(body).includes(`"reason":"${reason}"`);
+
+for (const kind of KINDS) {
+  const { resource, reason } = kind;
+
+  describe(`given a ${resource.kind}, and a daemon that dies around its event`, () => {
+    let world: Replicas;
+
+    beforeEach(async () => {
+      world = new Replicas();
+      world.startCluster();
+      await world.installCrd(resource, ...kind.owned);
+    });
+    afterEach(() => world.end());
+
+    const start = (identity: string, around?: (handler: HttpHandler) => HttpHandler): Replica =>
+      world.startReplica(identity, {
+        config: { controllers: [kind.controller] },
+        ...(around && { around }),
+      });
+    const create = () => {
+      const { group, version } = resource;
+      const draft = {
+        apiVersion: `${group}/${version}`,
+        kind: resource.kind,
+        metadata: AT,
+        spec: kind.spec,
+      };
+      return world.client.create(resource, draft);
+    };
+    const status = async () => (await world.client.get<Subject>(resource, AT)).status;
+    const isDone = async () => {
+      const { phase, conditions = [] } = (await status()) ?? {};
+      const isReady = conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True');
+      return resource === ATS ? phase === 'DONE' : isReady;
+    };
+    /** The counts of the events with the reason. */
+    const counts = async () =>
+      (await world.client.list(EVENTS)).items
+        .filter((event) => event.reason === reason && event.involvedObject.name === AT.name)
+        .map(({ count }) => count);
+
+    it('no status is written while the event hangs, and the successor emits it once', async () => {
+      let isHanging = false;
+      const first = start('first', (handler) => (request) => {
+        if (!writesEvent(reason, request)) return handler(request);
+        isHanging = true;
+        return hang(request);
+      });
+      await create();
+      await world.until('the event hangs', async () => isHanging);
+      await world.pass(5000);
+      assert.ok(!(await isDone()));
+      assert.equal((await status())?.podUID, undefined);
+      first.kill();
+      start('second');
+      await world.until('it is done', isDone);
+      await world.settle();
+      assert.deepEqual(await counts(), [1]);
+    });
+
+    it('an event that was written, but not the status after it, is not emitted twice', async () => {
+      let hasEvent = false;
+      const first = start('first', (handler) => async (request) => {
+        if (hasEvent && request.method === 'PATCH' && request.path.includes('/x/status')) {
+          first.kill();
+          return hang(request);
+        }
+        const response = await handler(request);
+        if (writesEvent(reason, request)) hasEvent = true;
+        return response;
+      });
+      await create();
+      await world.until('it dies', async () => first.wasKilled);
+      start('second');
+      await world.until('it is done', isDone);
+      await world.settle();
+      assert.deepEqual(await counts(), [1]);
+    });
+  });
+}
+
+describe('given a Count that has been synced before, and an owner that freezes before the status', () => {
+  const leaderElection = {
+    name: 'crd-controller',
+    namespace: undefined,
+    leaseDurationMs: 15_000,
+    renewDeadlineMs: 10_000,
+    retryPeriodMs: 2000,
+  };
+
+  for (const shards of [undefined, 2]) {
+    const how = shards === undefined ? 'of the Lease' : 'of a shard';
+
+    it(`the next owner ${how} counts the repeated event once`, async () => {
+      const world = new Replicas();
+      world.startCluster();
+      await world.installCrd();
+      const config = { leaderElection: { ...leaderElection, ...(shards && { shards }) } };
+      let isArmed = false;
+      const first = world.startReplica('first', {
+        config,
+        around: (handler) => (request) => {
+          const isReady = String(request.body).includes('"reason":"PodsReady"');
+          if (!isArmed || !isReady || !request.path.includes('/status')) return handler(request);
+          first.kill();
+          return hang(request);
+        },
+      });
+      await world.applyCount({ count: 1 });
+      await world.untilReady(1);
+      await world.settle();
+      await world.patchCount({ name: 'nginx:2' });
+      await world.untilReady(1);
+      await world.settle();
+      isArmed = true;
+      await world.patchCount({ name: 'nginx:3' });
+      await world.until('it freezes', async () => first.wasKilled);
+      world.startReplica('second', { config });
+      await world.untilReady(1);
+      await world.settle();
+      const synced = (await world.client.list(EVENTS)).items.filter(
+        ({ reason }) => reason === 'Synced',
+      );
+      assert.deepEqual(
+        synced.map(({ count }) => count),
+        [3],
+      );
+      await world.end();
+    });
+  }
+});
+
+describe('given a server that fails the creation of Pods for a while', () => {
+  it('the failures are one event that counts them', async () => {
+    const world = new Replicas();
+    world.startCluster();
+    await world.installCrd();
+    const failures = 7;
+    const creation = { verb: 'create', resource: 'pods' };
+    world.server.faults.failNext(creation, 403, { times: failures });
+    world.startDaemon();
+    await world.applyCount({ count: 1 });
+    await world.untilReady(1);
+    await world.settle();
+    const failed = (await world.client.list(EVENTS)).items.filter(
+      ({ reason }) => reason === 'FailedCreate',
+    );
+    assert.deepEqual(
+      failed.map(({ count }) => count),
+      [failures],
+    );
+    await world.end();
+  });
+});
