@@ -1,9 +1,10 @@
 # docker build -t crd-controller:0.1.0 .       (hack/image/build.sh says what it was built from as well)
 #
-# Both images can be chosen, by --build-arg BUILD_IMAGE= and RUNTIME_IMAGE=: any with a recent Node.js
-# 24 will do, also distroless ones without a shell. Pin what you deploy by digest.
-ARG BUILD_IMAGE=node:24.21.0-trixie-slim
-ARG RUNTIME_IMAGE=node:24.21.0-trixie-slim
+# --build-arg BUILD_IMAGE= and RUNTIME_IMAGE= select other base images, by name or by digest: any with a
+# recent Node.js 24, also distroless ones without a shell. The defaults are pinned by digest; to get the
+# digest of a newer tag: docker buildx imagetools inspect node:TAG --format '{{.Manifest.Digest}}'
+ARG BUILD_IMAGE=node:24.21.0-trixie-slim@sha256:8ec5d7557396cfe32d21c3f9c13072355ceab22b584578ca4bb28af31120cffe
+ARG RUNTIME_IMAGE=node:24.21.0-trixie-slim@sha256:8ec5d7557396cfe32d21c3f9c13072355ceab22b584578ca4bb28af31120cffe
 
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /src

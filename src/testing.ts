@@ -8,6 +8,7 @@ export { ApiServer, createServerAuthority } from './apiserver/api-server.ts';
 export type { ApiServerOptions, Listening, ListenOptions } from './apiserver/api-server.ts';
 export { ConnectionReset, Faults } from './apiserver/faults.ts';
 export type { Failure, FaultOptions, RequestMatcher } from './apiserver/faults.ts';
+export type { StoreSnapshot } from './apiserver/object-store.ts';
 export type { RequestLog, RequestRecord } from './apiserver/request-log.ts';
 export { Cluster } from './cluster/cluster.ts';
 export type { ClusterKubeletOptions, ClusterOptions } from './cluster/cluster.ts';

@@ -12,8 +12,18 @@ export function compareResourceVersions(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/**
+ * True if `a` is certainly older than `b`. False if either has no order: a malformed one, or an empty
+ * one, as a server of its own kind may send.
+ */
+export function isOlderResourceVersion(a: string, b: string): boolean {
+  return a !== b && WELL_FORMED.test(a) && WELL_FORMED.test(b) && compareResourceVersions(a, b) < 0;
+}
+
+const WELL_FORMED = /^[1-9][0-9]*$/;
+
 function requireWellFormed(resourceVersion: string): void {
-  if (!/^[1-9][0-9]*$/.test(resourceVersion)) {
+  if (!WELL_FORMED.test(resourceVersion)) {
     throw new SyntaxError(`Malformed resourceVersion: ${JSON.stringify(resourceVersion)}`);
   }
 }

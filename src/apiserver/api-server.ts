@@ -167,10 +167,18 @@ export class ApiServer {
       this.#authority = Promise.resolve(loaded);
     }
     this.#store = new ObjectStore({ historySize });
+    const dropWatches = () => this.#streams.cutAll(new ConnectionReset());
     this.faults = new Faults({
       clock,
-      dropWatches: () => this.#streams.cutAll(new ConnectionReset()),
+      dropWatches,
       expireHistory: () => this.#store.compact(),
+      snapshot: () => this.#store.snapshot(),
+      restore: (snapshot) => {
+        dropWatches();
+        this.#store.restore(snapshot ?? { revision: 1, objects: new Map() });
+        crds.restored();
+        if (!snapshot) begin();
+      },
     });
     const registry = new Registry();
     for (const kind of kinds) registry.add(withCrdRules(kind, () => clock.now()));
@@ -184,7 +192,13 @@ export class ApiServer {
       access: new Access(this.token, users),
       limits: { bookmarkIntervalMs, watchTimeoutMs, watchBufferLimit },
     };
-    const backend: Backend = { ...parts, observer: new CrdLifecycle(parts) };
+    const crds = new CrdLifecycle(parts);
+    const backend: Backend = { ...parts, observer: crds };
+    const begin = () => {
+      createInitialNamespaces(backend);
+      // What was before the first request is no history that a client could have seen.
+      this.#store.compact();
+    };
     this.#requestHandler = new RequestHandler({
       backend,
       faults: this.faults,
@@ -193,9 +207,7 @@ export class ApiServer {
       log: log.named('apiserver'),
     });
     this.handler = (request) => this.#requestHandler.handle(request, authenticate);
-    createInitialNamespaces(backend);
-    // What was before the first request is no history that a client could have seen.
-    this.#store.compact();
+    begin();
   }
 
   /** Revision of the last write: stands still when nobody writes. */

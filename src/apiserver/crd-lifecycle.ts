@@ -56,6 +56,19 @@ export class CrdLifecycle implements WriteObserver {
     else if (definition.custom && definition.terminating) this.#finish(definition);
   }
 
+  /** Serves what the stored CRDs define, and nothing else: they were all replaced. */
+  restored(): void {
+    const { registry } = this.#backend;
+    for (const definition of [...this.#served.values()].flat()) registry.remove(definition);
+    this.#served.clear();
+    for (const crd of this.#all()) {
+      const { conditions = [] } = crd.status ?? {};
+      if (conditions.some(({ type, status }) => type === 'Established' && status === 'True')) {
+        this.#serve(crd);
+      }
+    }
+  }
+
   #changed(crd: StoredCrd): void {
     if (crd.metadata.deletionTimestamp !== undefined) {
       this.#terminate(crd);

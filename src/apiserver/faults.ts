@@ -1,5 +1,6 @@
 import type { Clock } from '../util/clock.ts';
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
+import type { StoreSnapshot } from './object-store.ts';
 import type { RequestRecord } from './request-log.ts';
 
 /**
@@ -70,6 +71,9 @@ export interface FaultsDeps {
   readonly dropWatches: () => void;
   /** Forgets the history of all resources. */
   readonly expireHistory: () => void;
+  readonly snapshot: () => StoreSnapshot;
+  /** Undefined: what a new server has. */
+  readonly restore: (snapshot: StoreSnapshot | undefined) => void;
 }
 
 /**
@@ -128,6 +132,26 @@ export class Faults {
   /** Forgets all history, as a compaction of etcd does: older resourceVersions are gone (410). */
   expireHistory(): void {
     this.#deps.expireHistory();
+  }
+
+  /** A backup of all objects at their revision, as `etcdctl snapshot save` makes one. */
+  snapshot(): StoreSnapshot {
+    return this.#deps.snapshot();
+  }
+
+  /**
+   * Restores a backup, as a restore of etcd does with the API server stopped: all watches break, later
+   * writes are lost, and resourceVersions continue from the backup's. A watch from a later
+   * resourceVersion is not refused: it is silent until the server has passed that. The server is back
+   * at once; for an outage, have `beforeRequest` return `'reset'` for a while.
+   */
+  restore(snapshot: StoreSnapshot): void {
+    this.#deps.restore(snapshot);
+  }
+
+  /** Replaces etcd by an empty one: the same, and all there is are the namespaces of a new server. */
+  wipe(): void {
+    this.#deps.restore(undefined);
   }
 
   /** Forgets all plans and hooks. */

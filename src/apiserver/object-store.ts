@@ -10,6 +10,13 @@ export interface ObjectStoreOptions {
   readonly historySize?: number;
 }
 
+/** All objects at one revision. */
+export interface StoreSnapshot {
+  readonly revision: number;
+  /** By resource. */
+  readonly objects: ReadonlyMap<string, readonly StoredObject[]>;
+}
+
 /**
  * All objects of the server: what etcd is to a kube-apiserver. One revision rises with every write
  * to any resource. Stored objects are never changed in place, so whoever holds one holds a snapshot
@@ -57,6 +64,24 @@ export class ObjectStore {
     this.#compacted = this.#revision;
     for (const collection of this.#collections.values()) {
       collection.history.compact(this.#revision);
+    }
+  }
+
+  /** A backup: it shares the objects, since they are never changed in place. */
+  snapshot(): StoreSnapshot {
+    const objects = Array.from(this.#collections, ([key, each]) => [key, each.list()] as const);
+    return { revision: this.#revision, objects: new Map(objects) };
+  }
+
+  /**
+   * Puts a snapshot in the place of everything. As after a restore of etcd, the revision goes back to
+   * the snapshot's, and no watch can be resumed from before it.
+   */
+  restore({ revision, objects }: StoreSnapshot): void {
+    this.#revision = revision;
+    this.#compacted = revision;
+    for (const [key, collection] of this.#collections) {
+      collection.restore(objects.get(key) ?? [], revision);
     }
   }
 
@@ -172,6 +197,19 @@ export class Collection {
     const last = atRevision(object, revision);
     this.history.record({ revision, object: last, previous: object, removed: true });
     return last;
+  }
+
+  /** Puts `objects`, with their resourceVersions, in the place of all others, without a write. */
+  restore(objects: readonly StoredObject[], revision: number): void {
+    this.#buckets.clear();
+    for (const object of objects) {
+      const { namespace = '', name } = object.metadata;
+      const bucket = this.#buckets.get(namespace) ?? { objects: new Map(), sorted: undefined };
+      bucket.objects.set(name, object);
+      this.#buckets.set(namespace, bucket);
+    }
+    this.#size = objects.length;
+    this.history.restart(revision);
   }
 
   /** Replaces what is stored without a write: the same object, read under another schema. */

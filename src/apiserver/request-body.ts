@@ -1,9 +1,9 @@
-import { parse as parseYaml } from 'yaml';
+import { YAMLException, loadAll } from 'js-yaml';
 import type { HttpRequest } from '../util/http.ts';
 import { inspectJson, goTypeOf } from './go-json.ts';
 import type { ExpectedKind } from './protobuf/protobuf-body.ts';
 import { PROTOBUF_TYPE, decodeBody, messageOfKind } from './protobuf/protobuf-body.ts';
-import { NestingError, isObject, requireShallow } from './schema/json-value.ts';
+import { MAX_DEPTH, NestingError, isObject, requireShallow } from './schema/json-value.ts';
 import { badRequest, tooLarge, unsupportedMediaType } from './status-error.ts';
 
 /** Of one request, in bytes. */
@@ -115,15 +115,26 @@ function jsonOf(text: string, refuse: (why: string) => Error): unknown {
   }
 }
 
-/** JSON is YAML, so this reads both, JSON the fast way. Aliases are refused: a few lines can stand for gigabytes. */
+/**
+ * JSON is YAML, so this reads both, JSON the fast way. Aliases are refused: a few lines can stand for
+ * gigabytes. Time is linear in the length of the text, whatever is in it.
+ */
 function yamlOf(text: string, refuse: (why: string) => Error): unknown {
   const json = jsonIn(text);
   if (json !== undefined) return json;
+  const documents = yamlDocuments(text, refuse);
+  if (documents.length > 1) throw refuse('the body has more than one document');
+  return documents[0] ?? null;
+}
+
+function yamlDocuments(text: string, refuse: (why: string) => Error): readonly unknown[] {
   try {
-    return parseYaml(text, { maxAliasCount: 0, merge: false, prettyErrors: false }) as unknown;
+    // One level more, so that the nesting of YAML is refused in the same words as that of JSON.
+    return loadAll(text, { maxDepth: MAX_DEPTH + 1, maxAliases: 0 });
   } catch (cause) {
-    if (!(cause instanceof Error)) throw cause;
-    throw refuse(cause.message);
+    if (!(cause instanceof YAMLException)) throw cause;
+    const { reason, mark } = cause;
+    throw refuse(mark ? `line ${mark.line + 1}: ${reason}` : reason);
   }
 }
 

@@ -90,6 +90,13 @@ export class WatchHistory {
     this.#compacted = Math.max(this.#compacted, revision);
   }
 
+  /** Forgets everything; the history begins again after `revision`, be it an older one. */
+  restart(revision: number): void {
+    this.#changes.length = 0;
+    this.#compacted = revision;
+    this.endSubscriptions();
+  }
+
   /** Sends everyone who follows away. */
   endSubscriptions(): void {
     const ended = [...this.#subscriptions];

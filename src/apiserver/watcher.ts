@@ -5,7 +5,7 @@ import type { Collection } from './object-store.ts';
 import { atRevision } from './object-store.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
 import type { ListOptions } from './selection.ts';
-import { StatusError } from './status-error.ts';
+import { StatusError, tooLargeResourceVersion } from './status-error.ts';
 import { WatchEncoder } from './watch-encoder.ts';
 import type { Change } from './watch-history.ts';
 
@@ -103,6 +103,9 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     const { collection } = this.#deps;
     const { revision = 0, selection, sendInitialEvents = revision === 0 } = this.#options;
     if (sendInitialEvents) {
+      if (revision > this.#initialRevision) {
+        return this.#refuse(tooLargeResourceVersion(revision, this.#initialRevision));
+      }
       this.#initial = collection
         .list(selection.namespace)
         .filter((object) => selection.matches(object))
@@ -117,10 +120,14 @@ export class Watcher implements AsyncIterable<Uint8Array> {
       return true;
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
-      this.#push(this.#encoder.error(error.status));
-      this.end();
-      return false;
+      return this.#refuse(error);
     }
+  }
+
+  #refuse({ status }: StatusError): false {
+    this.#push(this.#encoder.error(status));
+    this.end();
+    return false;
   }
 
   #follow(): void {
@@ -129,7 +136,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     this.#cancels.push(
       collection.history.subscribe(
         (change, shared) => {
-          // A client may know a revision that is still to come; until then there is no news.
+          // A client may know a revision that is still to come; until then nothing is sent.
           if (change.revision <= revision) return;
           this.#offer(change, shared);
           if (this.#waiting.length > bufferLimit) this.#giveUp();
@@ -156,6 +163,8 @@ export class Watcher implements AsyncIterable<Uint8Array> {
   }
 
   #bookmark(): void {
+    // A client that is ahead, of a server that was restored, is sent nothing until that is past.
+    if (this.#deps.revision() < (this.#options.revision ?? 0)) return;
     // It waits behind the initial state and all that came before it.
     this.#push(this.#encoder.bookmark(this.#deps.revision(), false));
   }

@@ -1,6 +1,7 @@
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
+import { isOlderResourceVersion } from '../api/resource-version.ts';
 import type { Delta, Turn } from './delta-queue.ts';
 import type { Indexer } from './indexer.ts';
 import type { Listener } from './listener.ts';
@@ -8,6 +9,27 @@ import type { Listener } from './listener.ts';
 /** What an informer's queue holds: deltas, and handlers that came while it ran. */
 export type Entry<T extends KubernetesObject> =
   Delta<DeepReadonly<T>> | { readonly type: 'joined'; readonly listener: Listener<T> };
+
+/** How the store differs from what it was, after the server had lost its history. */
+export interface HistoryLoss {
+  /** The resourceVersions of the store, before and now. */
+  readonly from: string;
+  readonly to: string;
+  readonly added: number;
+  readonly changed: number;
+  readonly removed: number;
+}
+
+export interface DeltaProcessorEvents {
+  /** The first whole state is in the store, and listeners have heard of it. */
+  readonly onSynced: () => void;
+  /**
+   * The store was replaced by a state that does not follow from what it was: one of an older
+   * resourceVersion, or with objects at older resourceVersions than the store's, which it did not
+   * have.
+   */
+  readonly onHistoryLost: (loss: HistoryLoss) => void;
+}
 
 /**
  * Applies entries: the store first, listeners second, always. It is alone in changing the store and
@@ -19,14 +41,23 @@ export type Entry<T extends KubernetesObject> =
 export class DeltaProcessor<T extends KubernetesObject> {
   readonly #indexer: Indexer<T>;
   readonly #listeners: ReadonlySet<Listener<T>>;
-  readonly #onSynced: () => void;
+  readonly #events: DeltaProcessorEvents;
   #synced = false;
+  #quorumReadMs = -Infinity;
 
-  /** @param onSynced the first whole state is in the store, and listeners have heard of it */
-  constructor(indexer: Indexer<T>, listeners: ReadonlySet<Listener<T>>, onSynced: () => void) {
+  constructor(
+    indexer: Indexer<T>,
+    listeners: ReadonlySet<Listener<T>>,
+    events: DeltaProcessorEvents,
+  ) {
     this.#indexer = indexer;
     this.#listeners = listeners;
-    this.#onSynced = onSynced;
+    this.#events = events;
+  }
+
+  /** `Clock.monotonic()` when the last quorum read began that the store was replaced by. */
+  get quorumReadMs(): number {
+    return this.#quorumReadMs;
   }
 
   /** Returns a promise for what may take long; when `signal` aborts, the rest is left undone. */
@@ -42,7 +73,7 @@ export class DeltaProcessor<T extends KubernetesObject> {
         this.#indexer.reached(entry.resourceVersion);
         return undefined;
       case 'replaced':
-        return this.#replace(entry.objects, entry.resourceVersion, turn, signal);
+        return this.#replace(entry, turn, signal);
       case 'resync':
         return this.#resync(turn, signal);
       case 'joined':
@@ -65,30 +96,43 @@ export class DeltaProcessor<T extends KubernetesObject> {
   }
 
   async #replace(
-    objects: readonly DeepReadonly<T>[],
-    resourceVersion: string,
+    { objects, resourceVersion, quorumReadMs }: Extract<Entry<T>, { type: 'replaced' }>,
     turn: Turn,
     signal: AbortSignal,
   ): Promise<void> {
     const next = new Map<ObjectKey, DeepReadonly<T>>();
     for (const object of objects) next.set(keyOf(object), object);
+    const from = this.#indexer.lastStoreSyncResourceVersion;
     const previous = this.#indexer.replace(next, resourceVersion);
+    if (quorumReadMs !== undefined) this.#quorumReadMs = quorumReadMs;
+    let isHistoryLost = isOlderResourceVersion(resourceVersion, from);
+    const difference = { from, to: resourceVersion, added: 0, changed: 0, removed: 0 };
     for (const [key, lastKnown] of previous) {
       if (next.has(key)) continue;
+      difference.removed++;
       for (const listener of this.#listeners) listener.delete(lastKnown, false);
       const rest = turn.spend();
       if (rest) await rest;
       if (signal.aborted) return;
     }
     for (const [key, object] of next) {
-      this.#tell(previous.get(key), object, !this.#synced);
+      const old = previous.get(key);
+      const { resourceVersion } = object.metadata;
+      if (old?.metadata.resourceVersion !== resourceVersion) {
+        if (old) difference.changed++;
+        else difference.added++;
+        // The store had everything up to `from`, and this was not in it.
+        isHistoryLost ||= resourceVersion === from || isOlderResourceVersion(resourceVersion, from);
+      }
+      this.#tell(old, object, !this.#synced);
       const rest = turn.spend();
       if (rest) await rest;
       if (signal.aborted) return;
     }
+    if (isHistoryLost) this.#events.onHistoryLost(difference);
     if (this.#synced) return;
     this.#synced = true;
-    this.#onSynced();
+    this.#events.onSynced();
     for (const listener of this.#listeners) listener.markSynced();
   }
 

@@ -13,8 +13,18 @@ export type Delta<O> =
     }
   /** `lastKnown` is the state in which the server deleted it. */
   | { readonly type: 'deleted'; readonly key: ObjectKey; readonly lastKnown: O }
-  /** These objects and no others. */
-  | { readonly type: 'replaced'; readonly objects: readonly O[]; readonly resourceVersion: string }
+  /**
+   * These objects and no others.
+   *
+   * - `quorumReadMs`: `Clock.monotonic()` when the quorum read began that fetched them; absent if a
+   *   cache of the server may have answered.
+   */
+  | {
+      readonly type: 'replaced';
+      readonly objects: readonly O[];
+      readonly resourceVersion: string;
+      readonly quorumReadMs?: number;
+    }
   /** Nothing more has changed up to `resourceVersion`: a bookmark. */
   | { readonly type: 'synced'; readonly resourceVersion: string }
   /** Handlers whose resync is due see every object again. */

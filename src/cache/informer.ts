@@ -137,7 +137,16 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
       { name, group: resource.group, version: resource.version, resource: resource.plural },
       stateOf(this.#queue, this.#indexer, () => this.progress, clock),
     );
-    this.#processor = new DeltaProcessor(this.#indexer, this.#listeners, () => this.#markSynced());
+    this.#processor = new DeltaProcessor(this.#indexer, this.#listeners, {
+      onSynced: () => this.#markSynced(),
+      onHistoryLost: (loss) => {
+        this.#metrics.historyLost();
+        this.#log.info(
+          'The server lost part of its history, for example by a restore of etcd; replaced the cache',
+          { ...loss },
+        );
+      },
+    });
     const sink = new Intake({
       queue: this.#queue,
       indexer: this.#indexer,
@@ -183,6 +192,14 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
   /** True if the store shows everything up to `resourceVersion`: for reading one's own writes. */
   hasReached(resourceVersion: string): boolean {
     return this.#indexer.hasReached(resourceVersion);
+  }
+
+  get quorumReadMs(): number {
+    return this.#processor.quorumReadMs;
+  }
+
+  relist(): void {
+    this.#reflector.relist();
   }
 
   addIndexers(indexers: IndexFunctions<T>): void {

@@ -57,4 +57,12 @@ export interface InformerPart<
   readonly progress: Progress;
   /** True if the store shows everything up to `resourceVersion`: for reading one's own writes. */
   hasReached(resourceVersion: string): boolean;
+  /**
+   * `Clock.monotonic()` when the last quorum read began that the store was replaced by; -Infinity
+   * before the first. The store shows every write that was answered before, unless the server has
+   * lost it.
+   */
+  readonly quorumReadMs: number;
+  /** Replaces the store by a quorum read, soon, instead of watching on from where it is. */
+  relist(): void;
 }

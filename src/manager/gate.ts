@@ -42,13 +42,14 @@ export interface GateDeps {
  */
 export class Gate {
   readonly #deps: GateDeps;
-  readonly #writes = new OwnWrites();
+  readonly #writes: OwnWrites;
   readonly #waits: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #loops: HotLoops;
   #subjects: Cache | undefined;
 
   constructor(deps: GateDeps) {
     this.#deps = deps;
+    this.#writes = new OwnWrites(deps.clock);
     this.#loops = new HotLoops({
       clock: deps.clock,
       onEnd: (loop, damped) => reportEnd(this.#logOf(loop.key), loop, damped),

@@ -3,6 +3,7 @@ import { namespaceOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
+import type { Clock } from '../util/clock.ts';
 import type { EndedCall } from './observed-client.ts';
 
 /** As much of an informer as it takes to know what its cache shows. */
@@ -15,8 +16,8 @@ export interface Cache {
 
 /** What one list and watch keep: it is at one resourceVersion as a whole. */
 export interface CachePart {
-  /** How far it has come. */
-  readonly lastSyncResourceVersion: string;
+  /** `Clock.monotonic()` when the last quorum read began that it was replaced by. */
+  readonly quorumReadMs: number;
   hasReached(resourceVersion: string): boolean;
   readonly lister: Cache['lister'];
 }
@@ -24,8 +25,8 @@ export interface CachePart {
 /** A write that its cache has not shown yet. */
 type Write = {
   readonly cache: CachePart;
-  /** How far the cache had come when it was written. */
-  readonly since: string;
+  /** `Clock.monotonic()` when the answer came. */
+  readonly answeredMs: number;
 } & (
   | { readonly kind: 'stored'; readonly resourceVersion: string }
   | { readonly kind: 'deleted'; readonly at: ObjectKey; readonly uid: string }
@@ -38,11 +39,17 @@ type Write = {
  *
  * Only what a cache shows is tracked: what is read live, as in namespaces that have no cache, needs
  * no such care. The technique is KEP-5647's. A write that a server lost with its history, as one that
- * was restored from a backup has, is not waited for: a cache that has gone back in time says so.
+ * was restored from a backup has, is not waited for: a quorum read that began after the answer shows
+ * the write, or it is lost.
  */
 export class OwnWrites {
   readonly #caches = new Map<string, Cache>();
   readonly #pending = new Map<ObjectKey, Write[]>();
+  readonly #clock: Pick<Clock, 'monotonic'>;
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
 
   /** Tracks writes to the resource that `cache` mirrors. */
   track(cache: Cache): void {
@@ -63,13 +70,13 @@ export class OwnWrites {
     const child = at as ObjectKey;
     const cache = caches?.within(answer ? answer.metadata.namespace : namespaceOf(child));
     if (!cache || failed || options?.dryRun) return;
-    const since = cache.lastSyncResourceVersion;
+    const answeredMs = this.#clock.monotonic();
     if (answer) {
       const { resourceVersion } = answer.metadata;
-      this.#enter(key, { kind: 'stored', cache, since, resourceVersion });
+      this.#enter(key, { kind: 'stored', cache, answeredMs, resourceVersion });
     } else if (verb === 'delete') {
       const uid = options?.uid ?? cache.lister.get(child)?.metadata.uid;
-      if (uid) this.#enter(key, { kind: 'deleted', cache, since, at: child, uid });
+      if (uid) this.#enter(key, { kind: 'deleted', cache, answeredMs, at: child, uid });
     }
   }
 
@@ -81,9 +88,8 @@ export class OwnWrites {
 }
 
 function isVisible(write: Write): boolean {
-  const { cache, since } = write;
-  const wentBack = cache.lastSyncResourceVersion !== since && !cache.hasReached(since);
-  if (wentBack) return true;
+  const { cache, answeredMs } = write;
+  if (cache.quorumReadMs > answeredMs) return true;
   switch (write.kind) {
     case 'stored':
       return cache.hasReached(write.resourceVersion);

@@ -37,6 +37,8 @@ export interface InformerMetrics {
   watchEnded(ms: number, events: number, short: boolean): void;
   /** A watch was given up because nothing arrived, or its connection answered no ping. */
   watchStalled(): void;
+  /** The server was found to have lost its history, as after a restore of etcd. */
+  historyLost(): void;
   /** A run of deltas was processed, handlers included, in `ms` milliseconds. */
   processed(ms: number): void;
   /** A handler threw, or broke its contract. */
@@ -56,6 +58,7 @@ export const noInformerMetrics: InformerMetrics = {
   watchStarted: () => undefined,
   watchEnded: () => undefined,
   watchStalled: () => undefined,
+  historyLost: () => undefined,
   processed: () => undefined,
   handlerFailed: () => undefined,
   objectRefused: () => undefined,
@@ -118,6 +121,10 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
   const stalls = counter(
     'crd_controller_watch_stalls_total',
     'Watches given up because nothing arrived, or their connection answered no ping',
+  );
+  const historyLosses = counter(
+    'crd_controller_history_losses_total',
+    'Times the server was found to have lost its history, as after a restore of etcd',
   );
   const handlerErrors = counter(
     'crd_controller_informer_handler_errors_total',
@@ -186,7 +193,15 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
     informer: (labels, state) => {
       informers.set(labels.name, { labels, state });
       const name = { name: reflectorName(labels) };
-      for (const series of [lists, watches, shortWatches, stalls, handlerErrors, refusals]) {
+      for (const series of [
+        lists,
+        watches,
+        shortWatches,
+        stalls,
+        historyLosses,
+        handlerErrors,
+        refusals,
+      ]) {
         series.inc(name, 0);
       }
       const processed = processing.labels({ ...labels });
@@ -203,6 +218,7 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
           watchItems.observe(name, events);
         },
         watchStalled: () => stalls.inc(name),
+        historyLost: () => historyLosses.inc(name),
         processed: (ms) => processed.observe(ms / 1000),
         handlerFailed: () => handlerErrors.inc(name),
         objectRefused: () => refusals.inc(name),

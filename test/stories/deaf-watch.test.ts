@@ -84,7 +84,7 @@ describe('given a network that harms the connection of a watch', () => {
       await world.change('a', 'after');
       await world.until('told', 1000, () => world.isUpToDate());
       assert.deepEqual(world.told, ['update a']);
-      assert.equal(proxy.connections, 1, 'one connection, as before');
+      assert.ok(proxy.connections <= 2, 'one for the watch, and one for other requests');
       assert.equal(world.informer.progress.phase, 'watching');
     });
   }
@@ -119,7 +119,7 @@ describe('given a network that harms the connection of a watch', () => {
     const heapAfter = async (rounds: number) => {
       for (let round = 0; round < rounds; round++) {
         proxy.reset();
-        await world.until('watching again', 10_000, () => proxy.connections === 1);
+        await world.until('watching again', 10_000, () => proxy.connections > 0);
         await world.pass(1500);
       }
       collect();
@@ -129,7 +129,7 @@ describe('given a network that harms the connection of a watch', () => {
     const before = await heapAfter(5);
     const grown = (await heapAfter(15)) - before;
     assert.ok(grown < 1_000_000, `${grown} bytes more after fifteen resets`);
-    assert.equal(proxy.connections, 1);
+    assert.ok(proxy.connections <= 2, 'one for the watch, and one for other requests');
   });
 });
 

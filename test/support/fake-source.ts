@@ -62,6 +62,8 @@ export class FakeSource implements ListerWatcher<Thing> {
   missing = false;
   /** Answers to lists are held back; only their signal ends them. */
   listsHang = false;
+  /** How long an answer to a list takes, in milliseconds. */
+  listDelayMs = 0;
   /**
    * Sends nothing on watches, not even bytes, as a peer that has vanished. A watch that missed
    * something is silent for good: a connection has no gaps.
@@ -100,7 +102,13 @@ export class FakeSource implements ListerWatcher<Thing> {
   }
 
   get lists(): ListCall[] {
-    return this.requests.filter((request) => request.verb === 'list');
+    return this.requests
+      .filter((request) => request.verb === 'list')
+      .filter((list) => !isCheck(list));
+  }
+
+  get checks(): ListCall[] {
+    return this.requests.filter((request) => request.verb === 'list').filter(isCheck);
   }
 
   get watches(): WatchCall[] {
@@ -151,6 +159,17 @@ export class FakeSource implements ListerWatcher<Thing> {
     this.endWatches();
   }
 
+  /**
+   * The same under watches that stay open, as behind a proxy that keeps the connections of its
+   * clients: they are sent what is newer than where they were.
+   */
+  restoreUnderWatches(resourceVersion: number, objects: readonly Thing[]): void {
+    const watches = [...this.#streams];
+    this.#streams.clear();
+    this.restore(resourceVersion, objects);
+    for (const watch of watches) this.#streams.add(watch);
+  }
+
   /** Bookmarks every open watch. */
   bookmark(): void {
     this.emit({ type: 'bookmark', resourceVersion: this.resourceVersion, initialEventsEnd: false });
@@ -160,7 +179,7 @@ export class FakeSource implements ListerWatcher<Thing> {
   emit(event: WatchEvent<Thing>): void {
     for (const stream of this.#streams) {
       if (this.deaf) stream.sever();
-      else stream.push(event);
+      else if (stream.awaits(event)) stream.push(event);
     }
   }
 
@@ -185,6 +204,7 @@ export class FakeSource implements ListerWatcher<Thing> {
     this.#failIfTold(request.continueToken ? 'continue' : 'list');
     if (this.missing) throw notFound();
     if (this.listsHang) await aborted(request.signal);
+    if (this.listDelayMs > 0) await this.#clock.sleep(this.listDelayMs, request.signal);
     if (request.continueToken) return this.#page(request.continueToken, request.limit);
     this.#requireReached(request.resourceVersion);
     return this.#slice(this.objects.slice(), this.resourceVersion, request.limit);
@@ -199,8 +219,9 @@ export class FakeSource implements ListerWatcher<Thing> {
       throw apiError('invalid', 'sendInitialEvents: Forbidden', 422);
     }
     const from = request.resourceVersion ?? '';
-    this.#requireReached(from);
-    const stream = new FakeStream(this.#clock, request.signal, (ended) =>
+    // A plain watch from the future is not refused: it is silent until that is past.
+    if (request.sendInitialEvents) this.#requireReached(from);
+    const stream = new FakeStream(this.#clock, request.signal, Number(from), (ended) =>
       this.#streams.delete(ended),
     );
     stream.pulse = this.pulse;
@@ -253,6 +274,7 @@ class FakeStream implements WatchStream<Thing> {
   pulse: Pulse | undefined;
   readonly #clock: Clock;
   readonly #onEnd: (stream: FakeStream) => void;
+  readonly #from: number;
   readonly #events: WatchEvent<Thing>[] = [];
   /** So many of them were given away. */
   #taken = 0;
@@ -261,8 +283,15 @@ class FakeStream implements WatchStream<Thing> {
   #ended = false;
   #error: unknown;
 
-  constructor(clock: Clock, signal: AbortSignal | undefined, onEnd: (stream: FakeStream) => void) {
+  /** @param from no event and no bookmark is sent that is not newer */
+  constructor(
+    clock: Clock,
+    signal: AbortSignal | undefined,
+    from: number,
+    onEnd: (stream: FakeStream) => void,
+  ) {
     this.#clock = clock;
+    this.#from = from;
     this.#onEnd = onEnd;
     this.lastByteMs = clock.monotonic();
     signal?.addEventListener('abort', () => {
@@ -274,6 +303,13 @@ class FakeStream implements WatchStream<Thing> {
   /** Nothing arrives any more. */
   sever(): void {
     this.#severed = true;
+  }
+
+  /** False of what is older than where the watch began. */
+  awaits(event: WatchEvent<Thing>): boolean {
+    if (event.type === 'error' || this.#from === 0) return true;
+    if (event.type === 'bookmark') return !(Number(event.resourceVersion) < this.#from);
+    return !(Number(event.object.metadata.resourceVersion) <= this.#from);
   }
 
   push(event: WatchEvent<Thing>): void {
@@ -342,6 +378,11 @@ export function tooLarge(): ApiError {
 
 export function tooManyRequests(retryAfterMs?: number): ApiError {
   return new ApiError({ kind: 'tooManyRequests', code: 429, message: 'slow down', retryAfterMs });
+}
+
+/** It asks how far the server is, by a quorum read of no more than one object's metadata. */
+export function isCheck({ limit, metadataOnly }: ListCall): boolean {
+  return limit === 1 && metadataOnly === true;
 }
 
 function aborted(signal: AbortSignal | undefined): Promise<never> {

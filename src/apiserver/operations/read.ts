@@ -50,7 +50,7 @@ export async function list(call: Call): Promise<Answer> {
 export async function watch(call: Call): Promise<Answer> {
   const { backend, definition, representation } = call;
   const options = listOptions(call.info, definition);
-  if (options.sendInitialEvents) await untilReached(call, options.revision);
+  if (options.sendInitialEvents) await whenReached(call, options.revision);
   const { store, clock, limits } = backend;
   const watcher = new Watcher(
     {
@@ -131,7 +131,14 @@ function expiredToken(error: unknown, after: string): unknown {
 }
 
 /** @throws {StatusError} 504 if the revision is not reached in time */
-async function untilReached({ backend, request }: Call, revision: number = 0): Promise<void> {
+async function untilReached(call: Call, revision: number = 0): Promise<void> {
+  const { store } = call.backend;
+  await whenReached(call, revision);
+  if (revision > store.revision) throw tooLargeResourceVersion(revision, store.revision);
+}
+
+/** Waits until the revision is reached, for a limited time. */
+async function whenReached({ backend, request }: Call, revision: number = 0): Promise<void> {
   const { store, clock } = backend;
   if (revision <= store.revision) return;
   const waiting = new AbortController();
@@ -142,5 +149,4 @@ async function untilReached({ backend, request }: Call, revision: number = 0): P
   await clock.sleep(FRESHNESS_WAIT_MS, signal);
   stop();
   request.signal?.throwIfAborted();
-  if (revision > store.revision) throw tooLargeResourceVersion(revision, store.revision);
 }

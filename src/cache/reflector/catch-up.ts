@@ -2,7 +2,7 @@ import { isApiError } from '../../api/api-error.ts';
 import type { DeepReadonly, KubernetesObject, ObjectList } from '../../api/object.ts';
 import { keyOf } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
-import { compareResourceVersions } from '../../api/resource-version.ts';
+import { compareResourceVersions, isOlderResourceVersion } from '../../api/resource-version.ts';
 import { Backoff } from '../../util/backoff.ts';
 import type { BackoffPolicy } from '../../util/backoff.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -19,6 +19,9 @@ export interface Follower {
   /** How far its store has come. */
   readonly lastSyncResourceVersion: string;
   hasReached(resourceVersion: string): boolean;
+  /** `Clock.monotonic()` when the last quorum read began that its store was replaced by. */
+  readonly quorumReadMs: number;
+  relist(): void;
 }
 
 export interface CatchUpDeps {
@@ -53,6 +56,9 @@ const COMPARE_FOR_MS = 2000;
  * object, which takes milliseconds if it is current. For a large one a short watch, from where the
  * informer is, tells what the last change before that revision was, mostly none; that takes a second
  * or two, however many objects there are.
+ *
+ * If the server is at an older revision than the informer was before, or has had no change that would
+ * explain why the cache differs, it has lost its history: the informer then lists again.
  */
 export async function catchUp(
   informer: Follower,
@@ -87,17 +93,28 @@ async function hasCaughtUp(
     await informer.source.list({ limit: 1, signal });
     if (!(await holds(() => informer.hasSynced, clock, signal))) return false;
   }
+  const before = informer.lastSyncResourceVersion;
+  const askedMs = clock.monotonic();
   const isSmall = informer.lister.size <= MOST_COMPARED;
   const list = await informer.source.list(
     isSmall ? { limit: MOST_COMPARED, metadataOnly: true, signal } : { limit: 1, signal },
   );
+  const relisted = () => informer.quorumReadMs >= askedMs;
+  const relist = () => {
+    informer.relist();
+    return holds(relisted, clock, signal);
+  };
+  if (isOlderResourceVersion(list.resourceVersion, before)) return relist();
   if (informer.hasReached(list.resourceVersion)) return true;
-  if (isSmall && list.continueToken === undefined) {
+  const isComparable = isSmall && list.continueToken === undefined;
+  if (isComparable) {
     const untilMs = clock.monotonic() + COMPARE_FOR_MS;
     if (await holds(() => shows(informer, list), clock, signal, untilMs)) return true;
   }
   const last = await lastChange(informer, list.resourceVersion, signal);
-  return last !== undefined && holds(() => informer.hasReached(last), clock, signal);
+  if (last === undefined) return false;
+  if (!(await holds(() => informer.hasReached(last) || relisted(), clock, signal))) return false;
+  return !isComparable || shows(informer, list) || relist();
 }
 
 /**

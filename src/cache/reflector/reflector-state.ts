@@ -14,6 +14,8 @@ export interface Watching<T extends KubernetesObject> {
   readonly phase: 'watching';
   /** Where to begin. */
   readonly resourceVersion: string;
+  /** Whether the server has reached the resourceVersion is asked first. */
+  readonly verify?: boolean;
   /** Open already, when the stream that brought the state goes on as the watch. */
   readonly connection?: WatchConnection<T>;
 }

@@ -22,8 +22,8 @@ import type { ReflectorState, Watching, Working } from './reflector-state.ts';
 import { Setbacks } from './setbacks.ts';
 import type { WatchConnection } from './watch-connection.ts';
 import { WatchListSupport } from './watch-list-support.ts';
-import { isVeryShort, reactionTo } from './watch-outcome.ts';
-import type { WatchEnd } from './watch-outcome.ts';
+import { SHORT_ABSENCE_MS, isBusy, isVeryShort, reactionTo } from './watch-outcome.ts';
+import type { Reaction, WatchEnd } from './watch-outcome.ts';
 import { WatchReader } from './watch-reader.ts';
 
 /**
@@ -34,7 +34,9 @@ import { WatchReader } from './watch-reader.ts';
  * is no state without a way on: a reflector ends only with its signal.
  *
  * It owns the resourceVersion. The mirror never goes back in time while the server keeps its
- * history; when a server has lost it, the mirror follows the server.
+ * history. When a server has lost it, as by a restore of etcd, the mirror follows the server:
+ * before a watch is resumed after a lost connection, a quorum read shows whether the server is
+ * behind, and after an outage the state is fetched again.
  */
 export class Reflector<T extends KubernetesObject> implements Runnable {
   readonly name: string;
@@ -51,6 +53,12 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
   readonly #reader: WatchReader<T>;
   /** The sink has objects that the server may have deleted. */
   #populated = false;
+  /** `Clock.monotonic()` of the first sign that the server is absent; undefined while it is not. */
+  #absentSinceMs: number | undefined;
+  /** The next state is fetched by a quorum read, before anything else is watched. */
+  #mustRelist = false;
+  /** The watch that is read from. */
+  #watched: WatchConnection<T> | undefined;
 
   constructor(name: string, deps: ReflectorDeps<T>, options: ReflectorOptions = {}) {
     const { source, sink, clock, random = Math.random, metrics = noInformerMetrics } = deps;
@@ -79,6 +87,12 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
 
   get progress(): Progress {
     return this.#progress;
+  }
+
+  /** Fetches the state again, by a quorum read, instead of watching from the last resourceVersion. */
+  relist(): void {
+    this.#mustRelist = true;
+    this.#watched?.close();
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -115,7 +129,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
   async #stream(freshness: Freshness, signal: AbortSignal): Promise<ReflectorState<T>> {
     const byPages: Working<T> = { phase: 'listing', freshness };
     if (!this.#watchList.usable) return byPages;
-    const startedMs = this.#clock.monotonic();
+    const startedMs = this.#begin(freshness);
     let connection: WatchConnection<T> | undefined;
     try {
       connection = await this.#source.watch(
@@ -130,7 +144,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       const limits = { pauseMs, timeoutMs };
       const state = await readInitialState(connection, this.#guard, this.#clock, limits);
       if (state) {
-        await this.#replace(state.objects, state.resourceVersion, startedMs);
+        await this.#replace(state.objects, state.resourceVersion, startedMs, freshness);
         return { phase: 'watching', resourceVersion: state.resourceVersion, connection };
       }
       if (signal.aborted) return byPages;
@@ -157,11 +171,11 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
   }
 
   async #list(freshness: Freshness, signal: AbortSignal): Promise<ReflectorState<T>> {
-    const startedMs = this.#clock.monotonic();
+    const startedMs = this.#begin(freshness);
     try {
       const list = await this.#source.list(freshness, signal);
       const objects = list.items.filter((item) => this.#guard.admits(item));
-      await this.#replace(objects, list.resourceVersion, startedMs);
+      await this.#replace(objects, list.resourceVersion, startedMs, freshness);
       return { phase: 'watching', resourceVersion: list.resourceVersion };
     } catch (error) {
       if (signal.aborted) return { phase: 'listing', freshness };
@@ -170,7 +184,9 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       const unread = typeof freshness === 'object' && isApiError(error, 'badRequest', 'invalid');
       const lost = isLostVersion(error) || unread;
       if (lost && freshness !== 'latest') return { phase: 'listing', freshness: 'latest' };
-      return this.#setbacks.retry(error, 'list', { phase: 'streaming', freshness });
+      // As after a watch that was refused: the server may come back with another history.
+      const next = typeof freshness === 'object' && !isBusy(error) ? 'latest' : freshness;
+      return this.#setbacks.retry(error, 'list', { phase: 'streaming', freshness: next });
     }
   }
 
@@ -196,17 +212,13 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
   async #watch(state: Watching<T>, signal: AbortSignal): Promise<ReflectorState<T>> {
     const end = await this.#read(state, signal);
     if (signal.aborted) return state;
-    const { resourceVersion } = this.#progress;
-    const { wait, next, trouble } = reactionTo(end);
-    const then: Working<T> =
-      next === 'watch' && isPointInTime(resourceVersion)
-        ? { phase: 'watching', resourceVersion }
-        : {
-            phase: 'streaming',
-            freshness: next === 'relistLatest' ? 'latest' : notOlderThan(resourceVersion),
-          };
-    if (trouble !== undefined) return this.#setbacks.retry(trouble, 'watch', then);
     const error = 'error' in end ? end.error : undefined;
+    if (isBusy(error)) this.#absentSinceMs = undefined;
+    else this.#absentSinceMs ??= this.#clock.monotonic();
+    const { wait, next, trouble } = reactionTo(end);
+    const then = this.#after(next);
+    if (this.#mustRelist) return then;
+    if (trouble !== undefined) return this.#setbacks.retry(trouble, 'watch', then);
     this.#log.v(isApiError(error, 'tooManyRequests') ? 2 : 4).info('Watch closed', {
       how: end.how,
       ...(error === undefined ? {} : { err: messageOf(error) }),
@@ -214,19 +226,43 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     return wait ? this.#setbacks.wait(error, then) : then;
   }
 
+  #after(next: Reaction['next']): Working<T> {
+    const { resourceVersion, deaf } = this.#progress;
+    // After so long a silence the process was suspended, or cut off, for longer than a restore takes.
+    if (this.#mustRelist || deaf || next === 'relistLatest') {
+      return { phase: 'streaming', freshness: 'latest' };
+    }
+    if (next === 'relist' || !isPointInTime(resourceVersion)) {
+      return { phase: 'streaming', freshness: notOlderThan(resourceVersion) };
+    }
+    return { phase: 'watching', resourceVersion, ...(next === 'verify' ? { verify: true } : {}) };
+  }
+
   /** One watch, from its beginning to its end. */
   async #read(state: Watching<T>, signal: AbortSignal): Promise<WatchEnd> {
-    const { resourceVersion } = state;
+    const { resourceVersion, verify = false } = state;
     let { connection } = state;
     try {
+      if (verify) {
+        const hasReached = await this.#source.hasReached(resourceVersion, signal);
+        if (!hasReached) return { how: 'behind' };
+        const nowMs = this.#clock.monotonic();
+        const absentMs = nowMs - (this.#absentSinceMs ?? nowMs);
+        if (absentMs >= SHORT_ABSENCE_MS) return { how: 'wasAbsent' };
+        this.#absentSinceMs = undefined;
+      }
       connection ??= await this.#source.watch({ resourceVersion }, signal);
     } catch (error) {
       return { how: 'refused', error };
     }
+    this.#absentSinceMs = undefined;
+    this.#watched = connection;
+    if (this.#mustRelist) connection.close();
     const watchOver = this.#setbacks.watchStands();
     const end = await this.#reader.read(connection, isPointInTime(resourceVersion));
     watchOver();
     connection.close();
+    this.#watched = undefined;
     this.#progress.listenTo(undefined);
     this.#metrics.watchEnded(end.lastedMs, end.events, isVeryShort(end));
     if (!connection.stalled && !(end.how === 'cut' && isDeadConnection(end.error))) return end;
@@ -238,7 +274,18 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     return { how: 'stalled' };
   }
 
-  async #replace(objects: readonly T[], resourceVersion: string, startedMs: number): Promise<void> {
+  /** @returns when the state is asked for */
+  #begin(freshness: Freshness): number {
+    if (freshness === 'latest') this.#mustRelist = false;
+    return this.#clock.monotonic();
+  }
+
+  async #replace(
+    objects: readonly T[],
+    resourceVersion: string,
+    startedMs: number,
+    freshness: Freshness,
+  ): Promise<void> {
     this.#progress.listed();
     this.#progress.resourceVersion = resourceVersion;
     this.#setbacks.served();
@@ -246,6 +293,11 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     const tookMs = Math.round(this.#clock.monotonic() - startedMs);
     this.#metrics.listed(tookMs, objects.length);
     this.#log.v(3).info('Fetched the state', { count: objects.length, tookMs, resourceVersion });
-    await this.#sink.push({ type: 'replaced', objects, resourceVersion });
+    await this.#sink.push({
+      type: 'replaced',
+      objects,
+      resourceVersion,
+      ...(freshness === 'latest' ? { quorumReadMs: startedMs } : {}),
+    });
   }
 }

@@ -1,15 +1,30 @@
 import { isApiError, isExpired, isTooLargeResourceVersion } from '../../api/api-error.ts';
 
+/** After how long the server is asked to end a watch, in seconds. */
+export const WATCH_SECONDS = { min: 300, max: 600 } as const;
+
+/**
+ * The longest absence of a server during which etcd cannot have been restored, in milliseconds: it
+ * takes the start of etcd and of an API server.
+ */
+export const SHORT_ABSENCE_MS = 2000;
+
 /** How a watch came to its end. */
 export type WatchEnd =
   /** It never began. */
   | { readonly how: 'refused'; readonly error: unknown }
+  /** It never began: the server has not reached its resourceVersion. */
+  | { readonly how: 'behind' }
+  /** It never began: the server is back after it was absent for longer than a restore takes. */
+  | { readonly how: 'wasAbsent' }
   /** The server closed it, as it does after `timeoutSeconds`. */
   | { readonly how: 'ended'; readonly lastedMs: number; readonly events: number }
   /** The connection broke, or said something that is not a watch event. */
   | { readonly how: 'cut'; readonly lastedMs: number; readonly error: unknown }
   /** The server reported an error in the stream. */
   | { readonly how: 'failed'; readonly error: unknown }
+  /** A bookmark had an older resourceVersion than the events before it. */
+  | { readonly how: 'wentBack' }
   /** No byte arrived for too long. */
   | { readonly how: 'stalled' };
 
@@ -18,10 +33,11 @@ export interface Reaction {
   /** Wait for one delay first. */
   readonly wait: boolean;
   /**
-   * `watch`: go on from the last resourceVersion. `relist`: fetch the state, not older than that.
-   * `relistLatest`: fetch it at any resourceVersion, since the server does not have that one.
+   * `watch`: resume from the last resourceVersion. `verify`: the same, once the server has shown that
+   * it has reached it. `relist`: fetch the state, not older than that. `relistLatest`: fetch it by a
+   * quorum read, whatever its resourceVersion.
    */
-  readonly next: 'watch' | 'relist' | 'relistLatest';
+  readonly next: 'watch' | 'verify' | 'relist' | 'relistLatest';
   /** Set if people should hear of it. */
   readonly trouble?: unknown;
 }
@@ -29,32 +45,57 @@ export interface Reaction {
 /** A watch that ends within this time, in milliseconds, and said nothing is broken, not over. */
 const SHORTEST_MS = 1000;
 
+/** The shortest `timeoutSeconds` of a watch, in milliseconds. */
+const SHORTEST_TIMEOUT_MS = WATCH_SECONDS.min * 1000;
+
 /**
- * The reaction to the end of a watch. Going on from the last resourceVersion is always safe, since
- * a server that lost the history in between says so; a relist is for what a new watch cannot mend.
+ * The reaction to the end of a watch.
+ *
+ * To resume from the last resourceVersion is safe only while the server keeps its history. A server
+ * whose etcd was restored from a backup, or wiped, is behind that resourceVersion or has reached it
+ * by other writes. It does not refuse the watch: kube-apiserver answers 200, sends neither events nor
+ * bookmarks until it has passed the resourceVersion, and then only what is newer.
+ *
+ * So one small read comes before a watch is resumed, unless the last one sent events or bookmarks and
+ * ran its time. It shows whether the server is behind. If the server was absent for `SHORT_ABSENCE_MS`
+ * before it answered, it may have been restored meanwhile and have passed the resourceVersion since;
+ * nothing but the whole state shows that, so the state is fetched again.
  */
 export function reactionTo(end: WatchEnd): Reaction {
   switch (end.how) {
     case 'ended': {
-      if (!isVeryShort(end)) return { wait: false, next: 'watch' };
+      if (!isVeryShort(end)) {
+        const ranItsTime = end.events > 0 && end.lastedMs >= SHORTEST_TIMEOUT_MS;
+        return { wait: false, next: ranItsTime ? 'watch' : 'verify' };
+      }
       const trouble = new Error('The watch ended within a second, without an event');
       return { wait: true, next: 'relist', trouble };
     }
     case 'stalled':
-      return { wait: false, next: 'watch' };
+      return { wait: false, next: 'verify' };
+    case 'wentBack':
+      return { wait: true, next: 'verify' };
+    case 'behind':
+      return { wait: true, next: 'relistLatest' };
+    case 'wasAbsent':
+      return { wait: false, next: 'relistLatest' };
     case 'cut':
       if (!isApiError(end.error, 'unreachable')) {
         return { wait: true, next: 'relist', trouble: end.error };
       }
-      return { wait: end.lastedMs < SHORTEST_MS, next: 'watch' };
+      return { wait: end.lastedMs < SHORTEST_MS, next: 'verify' };
     case 'failed':
       if (isExpired(end.error)) return { wait: true, next: 'relist' };
-      if (isApiError(end.error, 'tooManyRequests')) return { wait: true, next: 'watch' };
+      if (isBusy(end.error)) return { wait: true, next: 'verify' };
       return { wait: true, next: 'relist', trouble: end.error };
     case 'refused':
       if (isExpired(end.error)) return { wait: true, next: 'relist' };
       if (isTooLargeResourceVersion(end.error)) return { wait: true, next: 'relistLatest' };
-      return { wait: true, next: isPassing(end.error) ? 'watch' : 'relist', trouble: end.error };
+      return {
+        wait: true,
+        next: isPassing(end.error) ? 'verify' : 'relistLatest',
+        trouble: end.error,
+      };
   }
 }
 
@@ -62,10 +103,15 @@ export function isVeryShort(end: { readonly lastedMs: number; readonly events: n
   return end.lastedMs < SHORTEST_MS && end.events === 0;
 }
 
-/** The server is absent or busy; what it knows is as it was. */
+/** The server is absent or busy; its history may be as it was. */
 function isPassing(error: unknown): boolean {
   return (
     isApiError(error, 'unreachable', 'tooManyRequests', 'unavailable', 'timeout') ||
     (isApiError(error) && error.retryAfterMs !== undefined)
   );
+}
+
+/** The server is there, and keeps its history. */
+export function isBusy(error: unknown): boolean {
+  return isApiError(error, 'tooManyRequests');
 }

@@ -2,6 +2,7 @@ import type { KubernetesObject } from '../../api/object.ts';
 import { keyOf } from '../../api/object-key.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { DeltaSink } from '../delta-queue.ts';
+import { isOlderResourceVersion } from '../../api/resource-version.ts';
 import { isPointInTime } from './freshness.ts';
 import type { ObjectGuard } from './object-guard.ts';
 import type { ProgressClock } from './progress.ts';
@@ -70,6 +71,12 @@ export class WatchReader<T extends KubernetesObject> {
             progress.lastBookmarkMs = clock.monotonic();
             connection.expectBookmarks();
             if (!isPointInTime(event.resourceVersion)) break;
+            if (
+              ordered &&
+              isOlderResourceVersion(event.resourceVersion, progress.resourceVersion)
+            ) {
+              return { how: 'wentBack', ...soFar() };
+            }
             ordered = true;
             room = sink.push({ type: 'synced', resourceVersion: event.resourceVersion });
             progress.resourceVersion = event.resourceVersion;

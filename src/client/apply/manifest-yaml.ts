@@ -1,4 +1,4 @@
-import { isNode, LineCounter, parseAllDocuments } from 'yaml';
+import { isNode, isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
 import type { Document, ParseOptions, DocumentOptions, SchemaOptions, YAMLError } from 'yaml';
 import { splitJson } from './manifest-json.ts';
 
@@ -33,6 +33,8 @@ const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
   // `on:` and `8080:` are keys like any other.
   stringKeys: true,
   intAsBigInt: true,
+  // The library compares each key with all before it; `duplicateKey` is linear.
+  uniqueKeys: false,
   // The library's messages would quote the line, which may be a Secret's.
   prettyErrors: false,
 };
@@ -69,6 +71,10 @@ function read(document: Document.Parsed, number: number, place: Place): Manifest
     return { kind: 'malformed', number, ...place(error.pos[0]), message: wordsFor(error) };
   }
   try {
+    const duplicate = duplicateKey(document);
+    if (duplicate !== undefined) {
+      return { kind: 'malformed', number, ...place(duplicate), message: DUPLICATE_KEY };
+    }
     return {
       kind: 'parsed',
       number,
@@ -86,9 +92,31 @@ function read(document: Document.Parsed, number: number, place: Place): Manifest
   }
 }
 
+/** Where the first key begins that its mapping has twice. */
+function duplicateKey(document: Document.Parsed): number | undefined {
+  let found: number | undefined;
+  visit(document, {
+    Map(_position, { items }) {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) {
+          found = key.range?.[0] ?? 0;
+          return visit.BREAK;
+        }
+        seen.add(key.value);
+      }
+      return undefined;
+    },
+  });
+  return found;
+}
+
 function isEmpty(value: unknown): boolean {
   return value === null || value === undefined;
 }
+
+const DUPLICATE_KEY = 'not YAML: the same key stands here a second time';
 
 /** What is wrong, without any of the text: it may be a Secret's. */
 const WORDS: Readonly<Partial<Record<YAMLError['code'], string>>> = {
@@ -100,7 +128,6 @@ const WORDS: Readonly<Partial<Record<YAMLError['code'], string>>> = {
   BAD_SCALAR_START: 'a value begins with a character that must be quoted',
   BLOCK_AS_IMPLICIT_KEY:
     'a mapping cannot begin here: a value with ": " in it must be quoted, one of several lines begins on its own',
-  DUPLICATE_KEY: 'the same key stands here a second time',
   RESOURCE_EXHAUSTION: 'it is nested too deep',
   TAB_AS_INDENT: 'a tab indents this line; YAML is indented by spaces',
   TAG_RESOLVE_FAILED: 'a tag (!) is not known; JSON has no such type',

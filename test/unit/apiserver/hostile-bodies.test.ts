@@ -92,3 +92,46 @@ test('one problem is reported, however long its text is', () => {
   assert.equal(details?.causes?.length, 1);
   assert.match(message ?? '', /too long, and 1 more\]$/);
 });
+
+describe('a YAML body', () => {
+  const send = (text: string) =>
+    new Api().send('POST', CONFIG_MAPS, text, { 'content-type': 'application/yaml' });
+
+  test('may have many keys, each once', async () => {
+    const keys = Array.from({ length: 30_000 }, (_, at) => `  key-${at}: value`).join('\n');
+    const body = `metadata:\n  name: a\ndata:\n${keys}\n`;
+    const { status, body: stored } = await send(body);
+    assert.equal(status, 201);
+    assert.equal(Object.keys(stored.data).length, 30_000);
+
+    const twice = await send(`${body}  key-7: other\n`);
+    assert.equal(twice.status, 400);
+    assert.match(twice.body.message, /: yaml: line 30004: duplicated mapping key/);
+  });
+
+  for (const [what, text] of [
+    ['lists in lists', '['.repeat(1_400_000)],
+    ['objects in objects', '{a: '.repeat(700_000)],
+    ['lists of one item', '- '.repeat(1_400_000)],
+    ['keys that are keys', '? '.repeat(1_400_000)],
+  ] as const) {
+    test(`is refused if it is nested too deeply: ${what}`, async () => {
+      const { status, body } = await send(text);
+      assert.equal(status, 400);
+      assert.match(body.message, /: yaml: line 1: nesting exceeded/);
+    });
+  }
+
+  test('may have many comments', async () => {
+    const { status } = await send(`${'#\n'.repeat(1_400_000)}metadata:\n  name: a\n`);
+    assert.equal(status, 201);
+  });
+
+  test('is one document without aliases', async () => {
+    const document = 'metadata:\n  name: a\n';
+    assert.equal((await send(`---\n${document}`)).status, 201);
+    assert.equal((await send(`${document}---\n${document}`)).status, 400);
+    assert.equal((await send('metadata: {name: &a a, namespace: *a}')).status, 400);
+    assert.equal((await send('')).status, 400);
+  });
+});

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keyOf } from '../../../src/api/object-key.ts';
 import { DeltaProcessor } from '../../../src/cache/delta-processor.ts';
-import type { Entry } from '../../../src/cache/delta-processor.ts';
+import type { Entry, HistoryLoss } from '../../../src/cache/delta-processor.ts';
 import { Indexer } from '../../../src/cache/indexer.ts';
 import { Listener } from '../../../src/cache/listener.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
@@ -15,10 +15,15 @@ function newProcessor() {
   const indexer = new Indexer<Thing>();
   const listeners = new Set<Listener<Thing>>();
   let synced = 0;
-  const processor = new DeltaProcessor(indexer, listeners, () => void synced++);
+  const losses: HistoryLoss[] = [];
+  const processor = new DeltaProcessor(indexer, listeners, {
+    onSynced: () => void synced++,
+    onHistoryLost: (loss) => losses.push(loss),
+  });
   const { signal } = new AbortController();
   return {
     indexer,
+    losses,
     synced: () => synced,
     process: async (entry: Entry<Thing>) =>
       processor.process(entry, { spend: () => undefined }, signal),
@@ -78,4 +83,34 @@ test('a handler that joins after the first state has synced when it was told all
   await process(state('20', thing('a', 1), thing('b', 2, '15')));
   assert.deepEqual(notes, ['+a=1!', '+b=2'], 'what a later state adds is no initial object');
   assert.equal(synced(), 1);
+});
+
+test('a state of an older resourceVersion shows that the server lost its history', async () => {
+  const { process, losses } = newProcessor();
+  const objects = [thing('kept', 0, '3'), thing('changed', 1, '9'), thing('removed', 0, '8')];
+  await process({ type: 'replaced', objects, resourceVersion: '9' });
+  const restored = [thing('kept', 0, '3'), thing('changed', 0, '5'), thing('added', 0, '4')];
+  await process({ type: 'replaced', objects: restored, resourceVersion: '6' });
+  assert.deepEqual(losses, [{ from: '9', to: '6', added: 1, changed: 1, removed: 1 }]);
+});
+
+test('so does an unknown object at a resourceVersion that the store had reached', async () => {
+  for (const found of [thing('a', 0, '7'), thing('b', 0, '9')]) {
+    const { process, losses } = newProcessor();
+    await process({ type: 'replaced', objects: [thing('a', 0, '8')], resourceVersion: '9' });
+    await process({ type: 'replaced', objects: [found], resourceVersion: '20' });
+    assert.deepEqual(losses.length, 1);
+  }
+});
+
+test('a later state, whatever has changed until then, shows no loss of history', async () => {
+  const { process, losses } = newProcessor();
+  await process({ type: 'replaced', objects: [thing('a', 0, '8')], resourceVersion: '9' });
+  await process({ type: 'replaced', objects: [thing('a', 0, '8')], resourceVersion: '9' });
+  await process({ type: 'changed', key: keyOf(thing('b')), object: thing('b', 0, '10') });
+  const later = [thing('b', 1, '11'), thing('c', 0, '12')];
+  await process({ type: 'replaced', objects: later, resourceVersion: '12' });
+  await process({ type: 'replaced', objects: [], resourceVersion: 'opaque' });
+  await process({ type: 'replaced', objects: later, resourceVersion: '12' });
+  assert.deepEqual(losses, []);
 });

@@ -367,6 +367,7 @@ test('a handler that throws is logged and counted, and nobody else notices', asy
         watchStarted: () => undefined,
         watchEnded: () => undefined,
         watchStalled: () => undefined,
+        historyLost: () => undefined,
         processed: () => undefined,
         handlerFailed: () => failures++,
         objectRefused: () => undefined,

@@ -34,6 +34,21 @@ describe('the Dockerfile', () => {
     assert.equal(instructions.filter((line) => line.startsWith('FROM')).length, 2);
   });
 
+  it('pins its base images by digest, on the version of Node.js that the tests run on', () => {
+    const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { version: string }>;
+    };
+    const version = packages['node_modules/node']?.version;
+    const images = instructions.flatMap(
+      (line) => /^ARG (?:BUILD|RUNTIME)_IMAGE=(.*)$/.exec(line)?.[1] ?? [],
+    );
+    assert.equal(images.length, 2);
+    for (const image of images) {
+      const [, tagged] = /^node:([\d.]+)-[a-z-]+@sha256:[0-9a-f]{64}$/.exec(image) ?? [];
+      assert.equal(tagged, version, image);
+    }
+  });
+
   it('has all in its context that the bundle is made from', () => {
     const kept = readFileSync(join(root, '.dockerignore'), 'utf8')
       .split('\n')

@@ -17,11 +17,9 @@ const key = objectKey('default', 'test-count');
 class CacheOf {
   readonly resource = PODS;
   reached = 0;
+  quorumReadMs = -Infinity;
   readonly objects = new Map<ObjectKey, KubernetesObject>();
   readonly lister = { get: (at: ObjectKey) => this.objects.get(at) };
-  get lastSyncResourceVersion(): string {
-    return String(this.reached);
-  }
   hasReached(resourceVersion: string): boolean {
     return this.reached >= Number(resourceVersion);
   }
@@ -36,14 +34,16 @@ describe('the ledger of own writes', () => {
   let cache: CacheOf;
   let writes: OwnWrites;
   let client: Client;
+  let clock: FakeClock;
 
   /** `client`, whose calls are entered under the key. */
   const entering = (client: Client) =>
-    observedClient(client, new FakeClock(), (call) => writes.enter(key, call));
+    observedClient(client, clock, (call) => writes.enter(key, call));
 
   beforeEach(() => {
     cache = new CacheOf();
-    writes = new OwnWrites();
+    clock = new FakeClock();
+    writes = new OwnWrites(clock);
     writes.track(cache);
     const answer = (resourceVersion: string) =>
       Promise.resolve({ ...pod, metadata: { ...pod.metadata, resourceVersion } } as never);
@@ -113,14 +113,22 @@ describe('the ledger of own writes', () => {
     assert.equal(writes.visible(key), true);
   });
 
-  it('does not wait for what a server lost with its history: the cache has gone back', async () => {
-    cache.reached = 9;
+  it('does not wait for writes that the server has lost: a later quorum read does not show them', async () => {
     cache.objects.set(child, pod);
     await client.create(PODS, pod);
     await client.delete(PODS, pod.metadata, { uid: pod.metadata.uid });
+    cache.reached = 9;
     assert.equal(writes.visible(key), false);
-    cache.reached = 3;
+    await clock.advance(1);
+    cache.quorumReadMs = clock.monotonic();
     assert.equal(writes.visible(key), true);
+  });
+
+  it('waits for a write that was answered while a quorum read was under way', async () => {
+    cache.quorumReadMs = clock.monotonic();
+    await clock.advance(1);
+    await client.create(PODS, pod);
+    assert.equal(writes.visible(key), false);
   });
 
   it('does not wait for resources that have no cache, nor for reads', async () => {

@@ -41,6 +41,9 @@ describe('catching up', () => {
     readonly lister: Follower['lister'];
     hasSynced = true;
     lastSyncResourceVersion: string;
+    quorumReadMs = -Infinity;
+    /** It was told to list again. */
+    mustRelist = false;
     readonly #objects = new Map<ObjectKey, Lease>();
 
     constructor(
@@ -68,6 +71,16 @@ describe('catching up', () => {
       this.#objects.clear();
       for (const lease of items) this.#objects.set(keyOf(lease), lease);
       return this;
+    }
+
+    relist(): void {
+      this.mustRelist = true;
+    }
+
+    /** Does what it was told to. */
+    async listAgain(): Promise<void> {
+      this.quorumReadMs = clock.monotonic();
+      await this.fill();
     }
 
     hasReached(resourceVersion: string): boolean {
@@ -144,6 +157,18 @@ describe('catching up', () => {
       const waiting = begin(never);
       await settle();
       assert.deepEqual([synced.arrived, waiting.arrived], [true, true]);
+    });
+
+    it('ahead of the server is fresh once it has listed again', async () => {
+      for (const options of [{}, large]) {
+        const cache = new Cache('1000', options);
+        const state = begin(cache);
+        await clock.advance(5000);
+        assert.deepEqual([state.arrived, cache.mustRelist], [undefined, true]);
+        await cache.listAgain();
+        await clock.advance(500);
+        assert.equal(state.arrived, true);
+      }
     });
 
     it('is not waited for when there is no more use in it', async () => {
@@ -238,7 +263,26 @@ describe('catching up', () => {
       await clock.advance(2000);
       assert.equal(state.arrived, undefined);
       await clock.advance(2000);
-      assert.equal(state.arrived, true, 'there is no later change');
+      assert.equal(cache.mustRelist, true, 'there is no later change');
+      await cache.listAgain();
+      await clock.advance(500);
+      assert.equal(state.arrived, true);
+    });
+
+    it('that shows another history than the server has is fresh once it has listed again', async () => {
+      await change('kept');
+      const snapshot = server.faults.snapshot();
+      await change('lost');
+      const cache = await current();
+      cache.lastSyncResourceVersion = String(server.revision);
+      server.faults.restore(snapshot);
+      for (const name of ['x', 'y', 'z']) await changeElsewhere(name);
+      const state = begin(cache);
+      await clock.advance(5000);
+      assert.deepEqual([state.arrived, cache.mustRelist], [undefined, true]);
+      await cache.listAgain();
+      await clock.advance(500);
+      assert.equal(state.arrived, true);
     });
   });
 

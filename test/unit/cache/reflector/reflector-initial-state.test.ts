@@ -5,6 +5,7 @@ import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import {
   apiError,
   expired,
+  isCheck,
   notFound,
   thing,
   tooLarge,
@@ -17,6 +18,7 @@ import type { ReflectorWorld } from '../harness.ts';
 /** `stream latest`, `list 0`, `watch 11`: what was asked, in order. */
 function asked({ source }: ReflectorWorld): string[] {
   return source.requests.map((request) => {
+    if (request.verb === 'list' && isCheck(request)) return 'check';
     const { verb, resourceVersion = 'latest' } = request;
     const stream = verb === 'watch' && request.sendInitialEvents;
     return `${stream ? 'stream' : verb} ${resourceVersion}`;
@@ -31,7 +33,7 @@ test('the watch that follows a stream begins at its last resourceVersion, as an 
   await world.clock.advance(2000);
   world.source.endWatches();
   await settle();
-  assert.deepEqual(asked(world), ['stream latest', 'watch 11']);
+  assert.deepEqual(asked(world), ['stream latest', 'check', 'watch 11']);
   const { resourceVersionMatch, sendInitialEvents } = world.source.watches.at(-1)!;
   assert.deepEqual([resourceVersionMatch, sendInitialEvents], [undefined, undefined]);
   await world.stop();

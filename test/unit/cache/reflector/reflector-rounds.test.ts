@@ -6,6 +6,7 @@ import { settle } from '../../../../src/util/fake-clock.ts';
 import {
   apiError,
   expired,
+  isCheck,
   notFound,
   thing,
   tooLarge,
@@ -30,6 +31,7 @@ async function untilRequest({ source, clock }: ReflectorWorld, number: number): 
 }
 
 function brief(request: ListCall | WatchCall): string {
+  if (request.verb === 'list' && isCheck(request)) return 'check';
   return `${request.verb} ${request.resourceVersion ?? 'latest'}`;
 }
 
@@ -38,7 +40,7 @@ interface Ending {
   /** Requests that belong to the ending itself. */
   readonly requests?: number;
   readonly befall: (world: ReflectorWorld) => void | Promise<void>;
-  /** What follows: after which delay, which request. */
+  /** What follows: after which delay, which requests. */
   readonly next: string;
 }
 
@@ -50,7 +52,7 @@ const inStream = (how: string, error: ApiError, next: string): Ending => ({
 
 const refused = (how: string, error: ApiError, next: string): Ending => ({
   how: `a watch refused with ${how}`,
-  requests: 1,
+  requests: 2,
   befall: ({ source }) => {
     source.failNext('watch', error);
     source.endWatches();
@@ -58,35 +60,73 @@ const refused = (how: string, error: ApiError, next: string): Ending => ({
   next,
 });
 
+const unverified = (how: string, error: ApiError, next: string): Ending => ({
+  how: `a check refused with ${how}`,
+  requests: 1,
+  befall: ({ source }) => {
+    source.failNext('list', error);
+    source.endWatches();
+  },
+  next,
+});
+
 const endings: Ending[] = [
-  refused('no connection', unreachable(), '800 ms, watch 11'),
-  refused('429', tooManyRequests(), '800 ms, watch 11'),
-  refused('503', apiError('unavailable', 'starting', 503), '800 ms, watch 11'),
-  refused('504', apiError('timeout', 'slow', 504), '800 ms, watch 11'),
-  refused('410', expired(), '800 ms, list 11'),
-  refused('a version from the future', tooLarge(), '800 ms, list latest'),
-  refused('500', apiError('internal', 'sick', 500), '800 ms, list 11'),
-  refused('403', apiError('forbidden', 'no', 403), '800 ms, list 11'),
-  refused('404', notFound(), '800 ms, list 11'),
-  refused('a page of HTML', apiError('malformed', '<html>'), '800 ms, list 11'),
+  unverified('no connection', unreachable(), '800 ms, check, watch 11'),
+  unverified('503', apiError('unavailable', 'starting', 503), '800 ms, check, watch 11'),
+  unverified('500', apiError('internal', 'sick', 500), '800 ms, list latest, watch 11'),
+  unverified('404', notFound(), '800 ms, list latest, watch 11'),
+  unverified('429', tooManyRequests(), '800 ms, check, watch 11'),
+  refused('no connection', unreachable(), '800 ms, check, watch 11'),
+  refused('429', tooManyRequests(), '800 ms, check, watch 11'),
+  refused('503', apiError('unavailable', 'starting', 503), '800 ms, check, watch 11'),
+  refused('504', apiError('timeout', 'slow', 504), '800 ms, check, watch 11'),
+  refused('410', expired(), '800 ms, list 11, watch 11'),
+  refused('a version from the future', tooLarge(), '800 ms, list latest, watch 11'),
+  refused('500', apiError('internal', 'sick', 500), '800 ms, list latest, watch 11'),
+  refused('403', apiError('forbidden', 'no', 403), '800 ms, list latest, watch 11'),
+  refused('404', notFound(), '800 ms, list latest, watch 11'),
+  refused('a page of HTML', apiError('malformed', '<html>'), '800 ms, list latest, watch 11'),
   {
-    how: 'a watch whose time is over',
-    befall: ({ source }) => source.endWatches(),
+    how: 'a watch that ran its time',
+    befall: async ({ clock, source }) => {
+      for (let minute = 0; minute < 5; minute++) {
+        await clock.advance(60_000);
+        source.bookmark();
+      }
+      await settle();
+      source.endWatches();
+    },
     next: '0 ms, watch 11',
   },
   {
+    how: 'a watch that ends before its time',
+    befall: ({ source }) => source.endWatches(),
+    next: '0 ms, check, watch 11',
+  },
+  {
+    how: 'a watch that ends without an event or a bookmark',
+    requests: 2,
+    befall: async ({ clock, source }) => {
+      source.endWatches();
+      source.pulse = { lastMs: Infinity };
+      await clock.advance(299_000);
+      source.endWatches();
+    },
+    next: '0 ms, check, watch 11',
+  },
+  {
     how: 'a watch that ends within a second, without an event,',
-    requests: 1,
+    requests: 2,
     befall: async ({ source }) => {
       source.endWatches();
       await settle();
       source.endWatches();
     },
-    next: '800 ms, list 11',
+    next: '800 ms, list 11, watch 11',
   },
   {
     how: 'a watch that ends within a second, after an event,',
-    requests: 1,
+    requests: 2,
     befall: async ({ source }) => {
       source.endWatches();
       await settle();
@@ -94,23 +134,23 @@ const endings: Ending[] = [
       await settle();
       source.endWatches();
     },
-    next: '0 ms, watch 12',
+    next: '0 ms, check, watch 12',
   },
   {
     how: 'a cut connection',
     befall: ({ source }) => source.resetWatches(),
-    next: '0 ms, watch 11',
+    next: '0 ms, check, watch 11',
   },
   {
     how: 'a line that is no event',
     befall: ({ source }) => source.resetWatches(apiError('malformed', 'no JSON')),
-    next: '800 ms, list 11',
+    next: '800 ms, list 11, watch 11',
   },
-  inStream('410', expired(), '800 ms, list 11'),
-  inStream('410 with reason Gone', apiError('gone', 'gone', 410), '800 ms, list 11'),
-  inStream('429', tooManyRequests(), '800 ms, watch 11'),
-  inStream('500', apiError('internal', 'corrupt', 500), '800 ms, list 11'),
-  inStream('403', apiError('forbidden', 'no', 403), '800 ms, list 11'),
+  inStream('410', expired(), '800 ms, list 11, watch 11'),
+  inStream('410 with reason Gone', apiError('gone', 'gone', 410), '800 ms, list 11, watch 11'),
+  inStream('429', tooManyRequests(), '800 ms, check, watch 11'),
+  inStream('500', apiError('internal', 'corrupt', 500), '800 ms, list 11, watch 11'),
+  inStream('403', apiError('forbidden', 'no', 403), '800 ms, list 11, watch 11'),
 ];
 
 for (const { how, requests = 0, befall, next } of endings) {
@@ -124,8 +164,9 @@ for (const { how, requests = 0, befall, next } of endings) {
     const soFar = source.requests.length + requests;
     await befall(world);
     const waitedMs = await untilRequest(world, soFar);
-    assert.equal(`${waitedMs} ms, ${brief(source.requests[soFar]!)}`, next);
     await settle();
+    const asked = source.requests.slice(soFar).map(brief);
+    assert.equal([`${waitedMs} ms`, ...asked].join(', '), next);
     assert.equal(source.openWatches, 1);
     const open = source.watches.filter(({ signal }) => !signal?.aborted);
     assert.deepEqual(open, [source.watches.at(-1)], 'every other watch was closed');

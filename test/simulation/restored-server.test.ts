@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { PODS } from '../../src/api/builtin.ts';
+import { CONFIG_MAPS } from '../support/config-maps.ts';
+import { Replicas } from '../support/replicas.ts';
+import { Simulation } from '../support/simulation.ts';
+
+/** How long a daemon may take to notice that etcd was restored, if it has lost its connection. */
+const NOTICED_MS = 10_000;
+
+/** Writes that move the revision of the server on, and concern no daemon. */
+async function writeElsewhere(world: Simulation, times: number): Promise<void> {
+  const { metadata } = await world.client.create(CONFIG_MAPS, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { namespace: 'default', generateName: 'elsewhere-' },
+  });
+  for (let at = 1; at < times; at++) {
+    await world.client.patch(CONFIG_MAPS, metadata, {
+      type: 'merge',
+      body: { data: { at: `${at}` } },
+    });
+  }
+}
+
+/** The server answers nothing for so long. */
+async function outage(world: Simulation, ms: number): Promise<void> {
+  const end = world.server.faults.beforeRequest(() => 'reset');
+  world.server.faults.dropWatches();
+  await world.pass(ms);
+  end();
+}
+
+describe('given a daemon whose API server is restored from a backup', () => {
+  let world: Simulation;
+
+  beforeEach(async () => {
+    world = new Simulation();
+    world.startCluster();
+    await world.installCrd();
+    world.startDaemon();
+    await world.applyCount();
+    await world.untilReady(3);
+    await world.settle();
+  });
+  afterEach(() => world.end());
+
+  const losses = () =>
+    world.lines.filter(({ message }) => message.startsWith('The server lost part of its history'));
+
+  /** It sees what comes next, also what is not newer than what it had seen. */
+  const assertSeesOn = async () => {
+    await world.client.delete(PODS, world.podAt(0));
+    await world.untilReady((await world.count()).spec?.count ?? 0);
+    await world.patchCount({ count: 1 });
+    await world.untilReady(1);
+    await world.settle();
+    assert.deepEqual(world.errors(), []);
+  };
+
+  it('it notices that resourceVersions went back, says what differs, and works from the restored state', async () => {
+    const snapshot = world.server.faults.snapshot();
+    await world.patchCount({ count: 5 });
+    await world.untilReady(5);
+    await writeElsewhere(world, 200);
+    await world.settle();
+    world.server.faults.restore(snapshot);
+    await world.pass(NOTICED_MS);
+    const pods = losses().find(({ fields }) => fields['resource'] === 'pods');
+    assert.ok(pods, 'one line for each cache');
+    const { added, changed, removed } = pods.fields;
+    assert.deepEqual([added, changed, removed], [0, 0, 2]);
+    await world.untilReady(3);
+    await assertSeesOn();
+  });
+
+  it('it notices after an outage, though the server has passed its resourceVersions by other writes', async () => {
+    const snapshot = world.server.faults.snapshot();
+    await world.patchCount({ count: 5 });
+    await world.untilReady(5);
+    await world.settle();
+    world.server.faults.restore(snapshot);
+    await outage(world, 5000);
+    await writeElsewhere(world, 200);
+    await world.pass(30_000);
+    await world.untilReady(3);
+    await assertSeesOn();
+  });
+
+  it('its syncs do not wait for what it has written and the server has lost', async () => {
+    const snapshot = world.server.faults.snapshot();
+    const { revision } = world.server;
+    // The caches do not see what the sync writes: the restore comes before.
+    world.server.faults.afterRequest(({ info }) => {
+      if (info?.verb !== 'create' || info.resource !== 'pods') return;
+      if (world.server.revision > revision) world.server.faults.restore(snapshot);
+    });
+    await world.patchCount({ count: 4 });
+    await world.pass(NOTICED_MS);
+    world.server.faults.clear();
+    await world.patchCount({ count: 2 });
+    await world.untilReady(2);
+    await assertSeesOn();
+  });
+
+  it('it starts from nothing on a server that was wiped', async () => {
+    await writeElsewhere(world, 200);
+    await world.settle();
+    world.server.faults.wipe();
+    await world.pass(NOTICED_MS);
+    await world.installCrd();
+    await world.applyCount({ count: 2 });
+    await world.untilReady(2);
+    await assertSeesOn();
+  });
+});
+
+describe('given two daemons that elect a leader, on a server that is restored from a backup', () => {
+  let world: Replicas;
+
+  beforeEach(async () => {
+    world = new Replicas();
+    world.startCluster();
+    await world.installCrd();
+    await world.applyCount();
+  });
+  afterEach(() => world.end());
+
+  for (const [what, happenNext] of [
+    ['restored', () => Promise.resolve()],
+    [
+      'restored, and has passed what they have seen',
+      async () => {
+        await outage(world, 3000);
+        await writeElsewhere(world, 300);
+      },
+    ],
+  ] as const) {
+    it(`a new leader acts on the state of a server that was ${what}`, async () => {
+      const a = world.startReplica('a');
+      await world.pass(100);
+      const b = world.startReplica('b');
+      await world.untilReady(3);
+      const snapshot = world.server.faults.snapshot();
+      await world.patchCount({ count: 5 });
+      await world.untilReady(5);
+      await writeElsewhere(world, 100);
+      await world.settle();
+      a.kill();
+      world.server.faults.restore(snapshot);
+      await happenNext();
+      await world.until('b leads', async () => b.mayWrite, { withinMs: 40_000 });
+      await world.untilReady(3);
+      await world.client.delete(PODS, world.podAt(1));
+      await world.client.patch(COUNTS, world.at, { type: 'merge', body: { spec: { count: 4 } } });
+      await world.untilReady(4);
+      assert.equal(b.ending, undefined);
+    });
+  }
+});

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { parse } from 'yaml';
+import { KUBERNETES_VERSIONS } from '../hack/envtest/binaries.ts';
+
+interface Job {
+  readonly if?: string;
+  readonly needs?: readonly string[];
+  readonly environment?: string;
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly 'timeout-minutes'?: number;
+  readonly strategy?: { readonly matrix: Readonly<Record<string, readonly string[]>> };
+  readonly steps: readonly {
+    readonly uses?: string;
+    readonly run?: string;
+    readonly with?: Readonly<Record<string, unknown>>;
+  }[];
+}
+
+interface Workflow {
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly jobs: Readonly<Record<string, Job>>;
+}
+
+const FOLDER = join(import.meta.dirname, '../.github/workflows');
+const workflows = new Map(
+  readdirSync(FOLDER).map((file) => [
+    file,
+    parse(readFileSync(join(FOLDER, file), 'utf8')) as Workflow,
+  ]),
+);
+
+/** A job does not run until a maintainer enables it, or runs only after one that does not. */
+function isDisabled({ jobs }: Workflow, job: Job): boolean {
+  return job.if === undefined
+    ? (job.needs ?? []).some((name) => jobs[name] && isDisabled({ jobs }, jobs[name]))
+    : /^vars\.[A-Z]+_ENABLED == 'true'/.test(job.if);
+}
+
+for (const [file, workflow] of workflows) {
+  describe(`the workflow ${file}`, () => {
+    for (const [name, job] of Object.entries(workflow.jobs)) {
+      test(`the job ${name} is disabled by default, has a timeout, and names its permissions`, () => {
+        assert.ok(isDisabled(workflow, job));
+        assert.ok(job['timeout-minutes']);
+        assert.deepEqual(workflow.permissions, {});
+        assert.ok(job.permissions);
+      });
+
+      test(`the job ${name} pins actions by commit, and keeps expressions out of scripts`, () => {
+        for (const { uses, run, with: inputs } of job.steps) {
+          if (uses !== undefined) assert.match(uses, /^[\w-]+\/[\w-]+@[0-9a-f]{40}$/);
+          if (uses?.startsWith('actions/checkout@')) {
+            assert.equal(inputs?.['persist-credentials'], false);
+          }
+          assert.ok(!run?.includes('${{'), run);
+        }
+      });
+
+      test(`the job ${name} runs no install script if it may write`, () => {
+        const canWrite = Object.values(job.permissions ?? {}).includes('write');
+        if (!canWrite) return;
+        assert.equal(job.environment, 'release');
+        for (const { run = '' } of job.steps) assert.doesNotMatch(run, /npm (ci|install|run)|npx/);
+      });
+    }
+  });
+}
+
+test('a release is tested with every supported release of Kubernetes', () => {
+  const others = KUBERNETES_VERSIONS.slice(1).map((version) => version.replace(/\.\d+$/, ''));
+  const { kubernetes } = workflows.get('release.yml')?.jobs ?? {};
+  assert.deepEqual(kubernetes?.strategy?.matrix['version'], others);
+});
