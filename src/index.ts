@@ -150,7 +150,7 @@ export type {
   EventOptions,
   EventRecorder,
   EventSubject,
-  Recorded,
+  RecordResult,
 } from './record/event-recorder.ts';
 
 // One of several replicas works: `new Manager(deps, { leadership: elector })`, controllers added as

@@ -15,7 +15,7 @@ import type { PendingEvent } from './event-buffer.ts';
 import { EventCorrelator } from './event-correlator.ts';
 import type { EventCorrelatorOptions } from './event-correlator.ts';
 import { eventRecorder, NOT_SENT } from './event-recorder.ts';
-import type { EventRecorder, Recorded } from './event-recorder.ts';
+import type { EventRecorder, RecordResult } from './event-recorder.ts';
 import { classifyFailure, EventWriter } from './event-writer.ts';
 import { objectIdentity } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
@@ -29,26 +29,26 @@ export interface EventBroadcasterDeps {
 
 export interface EventBroadcasterOptions {
   /**
-   * The machine or Pod that the events come from.
+   * The host or Pod in the source of the events.
    * @default none
    */
   readonly host?: string | undefined;
   /**
-   * How many different events may wait to be written.
+   * Maximum number of different events that wait to be written.
    * @default 10_000
    */
   readonly capacity?: number | undefined;
   /**
-   * How many are written at once: few, so that they never crowd out other requests.
+   * Number of events written at the same time. Small, so that events do not delay other requests.
    * @default 4
    */
   readonly concurrency?: number | undefined;
   /**
-   * Milliseconds that `run`, once aborted, takes to write what is buffered.
+   * Time that `run` may use after the abort to write buffered events, in milliseconds.
    * @default 5000
    */
   readonly flushTimeoutMs?: number | undefined;
-  /** @default client-go's numbers */
+  /** @default client-go's values */
   readonly correlation?: EventCorrelatorOptions | undefined;
   /** @default none */
   readonly metrics?: EventMetrics | undefined;
@@ -59,35 +59,35 @@ export interface EventBroadcasterOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** How often an event is sent before it is given up. */
+/** Number of attempts before an event is dropped. */
 const MAX_ATTEMPTS = 12;
-/** Between two attempts; the first time it is random up to this, so that clients spread. */
+/** Delay between attempts. The first delay is random up to this value, so that clients do not retry together. */
 const RETRY_MS = 10_000;
-/** As long as a server may ask to wait. */
+/** Upper bound of a Retry-After of the server. */
 const LONGEST_RETRY_MS = 60_000;
-/** Between two log lines of one kind. */
+/** Minimum time between two log lines with the same message. */
 const LOG_PERIOD_MS = 60_000;
 
 /**
- * Takes the events of all recorders and brings them to the server in the background.
+ * Writes the events of all recorders to the server in the background.
  *
- * - **Nothing waits for it.** Events are correlated when recorded and buffered; writing has a lane
- *   of its own. Recorded before `run`, they wait for it.
- * - **Nothing is lost in a burst** of up to `capacity` different events (one that is waiting already
- *   just counts up). What does not fit is dropped, counted, and logged once a minute.
- * - **Order is kept for each object.** One whose event must be retried waits alone.
- * - **Retries**: 12 attempts, 10 s apart, while the server cannot be reached or is overloaded. What
- *   the server refuses is given up at once.
- * - **On abort** it takes nothing more in, writes what is buffered within `flushTimeoutMs`, each
- *   event once more at most, and says how many were lost.
+ * - **Recording does not block.** Events are correlated and buffered when they are recorded, and written by
+ *   separate workers. Events recorded before `run` are written after it starts.
+ * - **Bursts** of up to `capacity` different events are buffered; an event that is buffered already only
+ *   increments its count. Further events are dropped, counted, and logged once a minute.
+ * - **Order** is preserved for each object. A retried event delays only events of the same object.
+ * - **Retries**: 12 attempts, 10 s apart, while the server is unreachable or overloaded. An event that the
+ *   server rejects is dropped at once.
+ * - **On abort** it accepts no further events, writes the buffered ones within `flushTimeoutMs` with at most one more
+ *   attempt each, and logs how many were lost.
  *
- * Each event is also a log line at V(3): at V(2) the changes themselves are logged already.
+ * Each event is also logged at V(3).
  */
 export class EventBroadcaster implements Runnable {
   readonly name = 'events';
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #complaints: ThrottledLog;
+  readonly #limitedLog: ThrottledLog;
   readonly #host: string | undefined;
   readonly #concurrency: number;
   readonly #flushTimeoutMs: number;
@@ -96,8 +96,8 @@ export class EventBroadcaster implements Runnable {
   readonly #correlator: EventCorrelator;
   readonly #buffer: EventBuffer;
   readonly #writer: EventWriter;
-  /** Aborts requests that are still under way when the time to flush is over. */
-  readonly #cutOff = new AbortController();
+  /** Aborts the requests in flight when the flush timeout expires. */
+  readonly #flushDeadline = new AbortController();
   #isStopping = false;
   /** Events whose last attempt failed after the stop. */
   #lostAtStop = 0;
@@ -117,7 +117,7 @@ export class EventBroadcaster implements Runnable {
     requirePositive('concurrency', concurrency);
     this.#clock = clock;
     this.#log = log;
-    this.#complaints = new ThrottledLog(clock, log, LOG_PERIOD_MS);
+    this.#limitedLog = new ThrottledLog(clock, log, LOG_PERIOD_MS);
     this.#host = host;
     this.#concurrency = concurrency;
     this.#flushTimeoutMs = flushTimeoutMs;
@@ -128,7 +128,7 @@ export class EventBroadcaster implements Runnable {
     this.#writer = new EventWriter(client);
   }
 
-  /** A recorder of what `component` (a controller) has to say. */
+  /** Returns a recorder for `component`, usually a controller. */
   recorder(component: string): EventRecorder {
     return eventRecorder({
       source: { component, ...(this.#host && { host: this.#host }) },
@@ -144,8 +144,8 @@ export class EventBroadcaster implements Runnable {
   }
 
   /**
-   * Waits until nothing is left to write, at most `timeoutMs` milliseconds.
-   * @returns how many events are left
+   * Waits until all events are written, at most `timeoutMs` milliseconds.
+   * @returns the number of events that are not written
    */
   async flush(timeoutMs: number): Promise<number> {
     if (this.#buffer.size === 0) return 0;
@@ -159,7 +159,7 @@ export class EventBroadcaster implements Runnable {
     return this.#buffer.size;
   }
 
-  #record(event: RecordedEvent): Recorded {
+  #record(event: RecordedEvent): RecordResult {
     this.#log.v(3).info('Event occurred', describe(event));
     if (this.#isStopping) {
       this.#drop('shutdown', event, 'Dropped event: the daemon is stopping');
@@ -184,7 +184,7 @@ export class EventBroadcaster implements Runnable {
       const pending = await this.#buffer.take();
       if (!pending) return;
       try {
-        await this.#writer.write(pending.event, this.#cutOff.signal);
+        await this.#writer.write(pending.event, this.#flushDeadline.signal);
         this.#buffer.done(pending);
       } catch (error) {
         this.#settle(pending, error);
@@ -192,15 +192,15 @@ export class EventBroadcaster implements Runnable {
     }
   }
 
-  /** What becomes of an event that could not be written; one that was cut off is counted already. */
+  /** Retries or drops an event that could not be written. An event aborted at the stop is counted already. */
   #settle(pending: PendingEvent, error: unknown): void {
-    if (this.#cutOff.signal.aborted) return;
+    if (this.#flushDeadline.signal.aborted) return;
     const { event, attempts } = pending;
     const failure = classifyFailure(error);
     if (failure === 'retry' && !this.#isStopping && attempts < MAX_ATTEMPTS) {
       const delayMs = this.#retryDelay(attempts, error);
       this.#buffer.retry(pending, delayMs);
-      this.#complaints.error(error, 'Could not write event; retrying', {
+      this.#limitedLog.error(error, 'Could not write event; retrying', {
         ...describe(event),
         attempt: attempts,
         retryAfter: formatDuration(delayMs),
@@ -211,12 +211,15 @@ export class EventBroadcaster implements Runnable {
     this.#buffer.done(pending);
     if (failure === 'retry' && this.#isStopping) {
       this.#lostAtStop++;
-    } else if (failure === 'pointless') {
-      this.#log.v(5).info('Event is not wanted', { ...describe(event), err: error });
+    } else if (failure === 'unnecessary') {
+      this.#log.v(5).info('Skipped event: it exists or its namespace is being deleted', {
+        ...describe(event),
+        err: error,
+      });
     } else if (failure === 'impossible') {
-      this.#drop('rejected', event, 'Dropped event: no request can be made of it', error);
+      this.#drop('rejected', event, 'Dropped event: it cannot be sent as a request', error);
     } else if (failure === 'rejected') {
-      this.#drop('rejected', event, 'Dropped event: the server refused it', error);
+      this.#drop('rejected', event, 'Dropped event: the server rejected it', error);
     } else {
       this.#drop('retries_exhausted', event, 'Dropped event: every attempt failed', error);
     }
@@ -230,22 +233,22 @@ export class EventBroadcaster implements Runnable {
 
   #drop(reason: EventDropReason, event: RecordedEvent, message: string, error?: unknown): void {
     this.#metrics.dropped(reason);
-    this.#complaints.error(error, message, describe(event));
+    this.#limitedLog.error(error, message, describe(event));
   }
 
   async #stop(end: AbortSignal): Promise<void> {
     await untilAborted(end);
     this.#isStopping = true;
-    this.#buffer.hurry();
+    this.#buffer.endRetryDelays();
     const waiting = this.#buffer.size;
     await this.flush(this.#flushTimeoutMs);
     const lost = this.#lostAtStop + this.#buffer.close();
-    this.#cutOff.abort(new Error('The time to write the last events is over'));
+    this.#flushDeadline.abort(new Error('The flush timeout of events has expired'));
     if (lost > 0) {
       this.#metrics.dropped('shutdown', lost);
-      this.#log.error(undefined, 'Events were lost at the stop', { lost, waiting });
+      this.#log.error(undefined, 'Events were lost during shutdown', { lost, waiting });
     } else {
-      this.#log.v(2).info('Wrote the last events', { waiting });
+      this.#log.v(2).info('Flushed events', { waiting });
     }
   }
 }

@@ -2,40 +2,40 @@ import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
-/** An event that waits to be written, or is being written. */
+/** An event that is buffered or being written. */
 export interface PendingEvent {
-  /** What it coalesces by. */
+  /** Key of the event on the server; equal keys are merged. */
   readonly key: string;
-  /** What it keeps its order within. */
+  /** Identity of the involved object; its events are written in order. */
   readonly object: string;
   /** Its latest state. */
   event: RecordedEvent;
-  /** How often it was handed out. */
+  /** Number of attempts. */
   attempts: number;
-  /** Resolves when it was tried once, well or not, or will not be tried soon, or at all. */
+  /** Resolves after the first attempt, or when no attempt will be made soon. Never rejects. */
   readonly attempted: Deferred;
 }
 
-/** The pending events of one object, in order. The first one is `held` while it is written. */
+/** The pending events of one object, in order. The state is `writing` while the first one is written. */
 interface Lane {
   readonly events: PendingEvent[];
-  state: 'ready' | 'held' | 'waiting';
-  /** Ends the wait of a lane that is `waiting`. */
+  state: 'ready' | 'writing' | 'waiting';
+  /** Cancels the retry timer of a lane that is `waiting`. */
   cancel?: () => void;
 }
 
 /**
- * Events on their way to the server. There are at most `capacity`; one that is waiting already
- * takes its newer state in, whatever the fill. Events about one object are handed out one at a
- * time, in order; objects take turns, and one whose event must be tried again later waits alone.
+ * Buffer of events to write, with at most `capacity` entries. An event with the key of a buffered event
+ * replaces its state, also if the buffer is full. Events of one object are written one at a time, in order.
+ * Objects take turns. A retried event delays only events of the same object.
  */
 export class EventBuffer {
   readonly #clock: Clock;
   readonly #capacity: number;
   readonly #lanes = new Map<string, Lane>();
-  /** The lanes that are `ready`, in order of their turns. */
-  readonly #turns: Lane[] = [];
-  /** Events that are not being written, which can therefore still change. */
+  /** Ready lanes, in order. */
+  readonly #ready: Lane[] = [];
+  /** Events that are not being written: their state can be replaced. */
   readonly #waiting = new Map<string, PendingEvent>();
   readonly #takers: Deferred<PendingEvent | undefined>[] = [];
   readonly #emptied = new Set<() => void>();
@@ -76,19 +76,19 @@ export class EventBuffer {
     return pending;
   }
 
-  /** The next event to write, when there is one; undefined once closed. End it by `done` or `retry`. */
+  /** Waits for the next event to write; undefined after `close`. Call `done` or `retry` for it. */
   take(): Promise<PendingEvent | undefined> {
     const taker = new Deferred<PendingEvent | undefined>();
     if (this.#isClosed) {
       taker.resolve(undefined);
     } else {
       this.#takers.push(taker);
-      this.#handOut();
+      this.#dispatch();
     }
     return taker.promise;
   }
 
-  /** The event was written or given up. */
+  /** Removes an event that was written or dropped. */
   done(pending: PendingEvent): void {
     pending.attempted.resolve();
     const lane = this.#lanes.get(pending.object);
@@ -100,7 +100,7 @@ export class EventBuffer {
     if (this.#size === 0) for (const callback of this.#emptied) callback();
   }
 
-  /** Hands the event out again, in its then latest state and before others of its object, after `ms`. */
+  /** Makes the event available again after `ms`, with its latest state, before other events of its object. */
   retry(pending: PendingEvent, ms: number): void {
     const lane = this.#lanes.get(pending.object);
     if (!lane) return;
@@ -116,8 +116,8 @@ export class EventBuffer {
     lane.cancel = this.#clock.after(ms, () => this.#makeReady(lane));
   }
 
-  /** Ends all waits for another attempt. */
-  hurry(): void {
+  /** Ends all retry delays. */
+  endRetryDelays(): void {
     for (const lane of this.#lanes.values()) {
       if (lane.state !== 'waiting') continue;
       lane.cancel?.();
@@ -125,13 +125,13 @@ export class EventBuffer {
     }
   }
 
-  /** Calls `callback` whenever the last event is done. The returned function ends that. */
+  /** Calls `callback` whenever the buffer becomes empty. Returns a function that unsubscribes. */
   onEmpty(callback: () => void): () => void {
     this.#emptied.add(callback);
     return () => this.#emptied.delete(callback);
   }
 
-  /** Forgets everything, for good; those being written too. Returns how many events that was. */
+  /** Drops all events, including those being written, and ends all waits. Returns the number of dropped events. */
   close(): number {
     const lost = this.#size;
     this.#isClosed = true;
@@ -140,7 +140,7 @@ export class EventBuffer {
       for (const { attempted } of lane.events) attempted.resolve();
     }
     this.#lanes.clear();
-    this.#turns.length = 0;
+    this.#ready.length = 0;
     this.#waiting.clear();
     this.#size = 0;
     for (const taker of this.#takers.splice(0)) taker.resolve(undefined);
@@ -149,16 +149,16 @@ export class EventBuffer {
 
   #makeReady(lane: Lane): void {
     lane.state = 'ready';
-    this.#turns.push(lane);
-    this.#handOut();
+    this.#ready.push(lane);
+    this.#dispatch();
   }
 
-  #handOut(): void {
+  #dispatch(): void {
     while (this.#takers.length > 0) {
-      const lane = this.#turns.shift();
+      const lane = this.#ready.shift();
       const pending = lane?.events[0];
       if (!lane || !pending) return;
-      lane.state = 'held';
+      lane.state = 'writing';
       this.#waiting.delete(pending.key);
       pending.attempts++;
       this.#takers.shift()?.resolve(pending);

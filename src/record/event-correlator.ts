@@ -11,43 +11,43 @@ export interface EventCorrelatorDeps {
 /** The defaults are client-go's. */
 export interface EventCorrelatorOptions {
   /**
-   * From how many different messages of one (object, type, reason) on they are combined.
+   * Number of different messages of one (object, type, reason) at which they are combined.
    * @default 10
    */
   readonly maxSimilar?: number | undefined;
   /**
-   * After how long without one, in milliseconds, similar events start anew.
+   * Time without a similar event after which the count of messages restarts, in milliseconds.
    * @default 600_000
    */
   readonly similarIntervalMs?: number | undefined;
   /**
-   * How many events of one (object, type) may come at once.
+   * Burst of events of one (object, type).
    * @default 25
    */
   readonly burst?: number | undefined;
   /**
-   * Milliseconds after which one more may come.
+   * Time after which one more event is allowed, in milliseconds.
    * @default 300_000
    */
   readonly refillMs?: number | undefined;
   /**
-   * How many objects, and how many events, are remembered.
+   * Maximum number of remembered objects and events.
    * @default 4096
    */
   readonly cacheSize?: number | undefined;
 }
 
-/** What to write. */
+/** A correlated event. */
 export interface Correlated {
-  /** Equal for all states of one event on the server, so the latest is all that needs writing. */
+  /** Equal for all states of one event on the server: only the latest state must be written. */
   readonly key: string;
-  /** Under the name of its first occurrence, with the count so far. */
+  /** Has the name of its first occurrence and the current count. */
   readonly event: RecordedEvent;
 }
 
 /** Events that differ by message only. */
 interface Group {
-  /** Messages that have events of their own; one fewer than `maxSimilar` at most. */
+  /** Messages with separate events; fewer than `maxSimilar`. */
   readonly messages: Set<string>;
   lastMs: number;
 }
@@ -65,16 +65,16 @@ interface Bucket {
 }
 
 /**
- * Turns what happened into what is worth writing, as client-go's does, in this order:
+ * Correlates events as client-go does, in this order:
  *
- * 1. **Combine.** The tenth different message of one (object, type, reason), and all new ones after
- *    it, go into one event: `(combined from similar events): ` and the latest message.
- * 2. **Count.** What was seen before becomes the same event with a higher count.
- * 3. **Filter.** Each (object, type) has 25 tokens and gets one more every 5 min; without a token an
- *    event counts but is not written. Our one deviation: the first event of an (object, type, reason)
- *    is always written, for it is news, and one noisy reason must not hide the others.
+ * 1. **Aggregate.** The tenth different message of one (object, type, reason), and all new ones after
+ *    it, become one event with the message `(combined from similar events): ` and the latest message.
+ * 2. **Count.** A repeated event becomes the same event with a higher count.
+ * 3. **Filter.** Each (object, type) has a token bucket with 25 tokens and one more every 5 minutes. Without a token an
+ *    event is counted but not written. One difference from client-go: the first event of an (object, type, reason)
+ *    is always written, so that a frequent reason does not hide others.
  *
- * What it remembers is bounded; what it forgets starts anew. The source is part of every key.
+ * The caches are bounded (LRU). The source is part of every key.
  */
 export class EventCorrelator {
   readonly #clock: Clock;

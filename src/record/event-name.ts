@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import { joinKey } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
-/** Longest name of an object in the API (RFC 1123 subdomain). */
+/** Maximum length of an object name (RFC 1123 subdomain). */
 const LONGEST_NAME = 253;
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /**
- * The name of an event: `<involved object>.<16 hex digits>`, the shape that client-go's have, or a
- * UUID if that would not be a valid name.
+ * Returns the name of an event: `<involved object>.<16 hex digits>` as in client-go, or a UUID if that
+ * is not a valid name.
  *
  * The digits are a hash of component, object, type, reason and message. Another process that emits the
- * same thus names the same event. The version of the object is not part of it: a repeated event is a
+ * same event uses the same name. The version of the object is not part of it: a repeated event is a
  * higher count of its first name, which a successor could not know otherwise.
  */
 export function eventName(event: Omit<RecordedEvent, 'metadata'>): string {
@@ -37,7 +37,7 @@ export function eventName(event: Omit<RecordedEvent, 'metadata'>): string {
   return readable.length <= LONGEST_NAME && SUBDOMAIN.test(readable) ? readable : uuidOf(hash);
 }
 
-/** Version 8: made of what its maker likes. */
+/** Formats a hash as a UUID of version 8 (custom content). */
 function uuidOf(hash: string): string {
   return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-8${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
 }

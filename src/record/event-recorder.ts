@@ -4,7 +4,7 @@ import type { Logger } from '../util/logger.ts';
 import { eventName } from './event-name.ts';
 import type { EventSource, InvolvedObject, RecordedEvent } from './recorded-event.ts';
 
-/** As much of an object as an event about it needs; whole objects will do. */
+/** The fields of an object that an event refers to; every object has them. */
 export interface EventSubject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -17,40 +17,51 @@ export interface EventSubject {
 }
 
 export interface EventOptions {
-  /** Data for programs, beside the message for people. */
+  /** Machine-readable data. */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
-  /** Which part of the object it is about: `spec.containers{web}`. */
+  /** Part of the object that the event refers to: `spec.containers{web}`. */
   readonly fieldPath?: string | undefined;
 }
 
 /**
- * Tells the users of an object what happened to it: `kubectl describe` shows it. Recording never
- * throws and never waits; equal events become one with a count.
+ * Records Events about objects, which `kubectl describe` shows. Recording does not throw and does not block.
+ * Equal events become one event with a count.
  */
 export interface EventRecorder {
   /**
-   * @param reason CamelCase and stable; programs match it
-   * @param message for people; cut off beyond 1024 characters
+   * Records an event of type Normal.
+   *
+   * @param reason CamelCase and stable, because programs match it
+   * @param message human-readable; truncated to 1,024 characters
    */
-  normal(subject: EventSubject, reason: string, message: string, options?: EventOptions): Recorded;
+  normal(
+    subject: EventSubject,
+    reason: string,
+    message: string,
+    options?: EventOptions,
+  ): RecordResult;
 
-  /** As `normal`, for what someone should look at. */
-  warning(subject: EventSubject, reason: string, message: string, options?: EventOptions): Recorded;
+  /** Records an event of type Warning. */
+  warning(
+    subject: EventSubject,
+    reason: string,
+    message: string,
+    options?: EventOptions,
+  ): RecordResult;
 }
 
-/** An event that was recorded. Most callers need nothing of it. */
-export interface Recorded {
+/** A recorded event. Most callers ignore it. */
+export interface RecordResult {
   /**
-   * Resolves, and never rejects, as soon as waiting is of no more use: the server was sent the event
-   * once, successfully or not, or it will be later than soon, or not at all; and when `signal`
-   * aborts. It is for code whose next write makes the event unrepeatable after a crash. The
-   * broadcaster must be running.
+   * Resolves after the first attempt to write the event, or when no attempt will be made soon, or when `signal`
+   * aborts. Never rejects. Await it before a write after which the event would not be repeated if the
+   * process crashed. The broadcaster must be running.
    */
   attempted(signal?: AbortSignal): Promise<void>;
 }
 
-/** Where recorders put their events. */
-export type EventSink = (event: RecordedEvent) => Recorded;
+/** Receives the events of recorders. */
+export type EventSink = (event: RecordedEvent) => RecordResult;
 
 export interface EventRecorderDeps {
   readonly source: EventSource;
@@ -59,16 +70,16 @@ export interface EventRecorderDeps {
   readonly log: Logger;
 }
 
-/** What became of an event that is not sent. */
-export const NOT_SENT: Recorded = { attempted: () => Promise.resolve() };
+/** Result for an event that is not sent. */
+export const NOT_SENT: RecordResult = { attempted: () => Promise.resolve() };
 
-/** Events of cluster-scoped objects live here. */
+/** Namespace of events about cluster-scoped objects. */
 const DEFAULT_NAMESPACE = 'default';
 
-/** What events.k8s.io allows; it keeps a hostile object from filling etcd with its words. */
+/** The limit of events.k8s.io. It also limits how much a hostile object can write to etcd. */
 const LONGEST_MESSAGE = 1024;
 
-/** A recorder of events of `source`. */
+/** Returns a recorder for `source`. */
 export function eventRecorder(deps: EventRecorderDeps): EventRecorder {
   const record =
     (type: RecordedEvent['type']): EventRecorder['normal'] =>
@@ -76,7 +87,7 @@ export function eventRecorder(deps: EventRecorderDeps): EventRecorder {
       try {
         return deps.sink(eventOf(deps, subject, type, reason, message, options));
       } catch (error) {
-        // An event is a courtesy: whatever is wrong with it must not stop the sync it tells of.
+        // Events are best effort: an invalid event must not fail the sync.
         deps.log.error(error, 'Could not record event', { type, reason, message });
         return NOT_SENT;
       }
@@ -94,13 +105,13 @@ function eventOf(
 ): RecordedEvent {
   const involvedObject = referenceTo(subject, fieldPath);
   const now = timestamp(clock.now());
-  const said = {
+  const content = {
     apiVersion: 'v1',
     kind: 'Event',
     involvedObject,
     type,
     reason,
-    message: cutOff(message),
+    message: truncate(message),
     count: 1,
     firstTimestamp: now,
     lastTimestamp: now,
@@ -109,16 +120,16 @@ function eventOf(
     reportingInstance: source.host ?? '',
   } as const;
   return {
-    ...said,
+    ...content,
     metadata: {
-      name: eventName(said),
+      name: eventName(content),
       namespace: involvedObject.namespace ?? DEFAULT_NAMESPACE,
       ...(annotations && { annotations: { ...annotations } }),
     },
   };
 }
 
-/** @throws {TypeError} if it is nothing one can refer to */
+/** @throws {TypeError} if `subject` has no apiVersion, kind or name */
 function referenceTo(subject: EventSubject, fieldPath: string | undefined): InvolvedObject {
   const { apiVersion, kind, metadata } = subject;
   const { name, namespace, uid, resourceVersion } = metadata;
@@ -136,8 +147,8 @@ function referenceTo(subject: EventSubject, fieldPath: string | undefined): Invo
   };
 }
 
-function cutOff(message: string): string {
+function truncate(message: string): string {
   if (message.length <= LONGEST_MESSAGE) return message;
-  // Half a surrogate pair at the end would not be a character.
+  // Do not cut a surrogate pair.
   return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }

@@ -6,15 +6,15 @@ import type { Client } from '../client/client.ts';
 import { LruMap } from '../util/lru-map.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
-/** How many events the writer knows to be on the server. */
+/** Maximum number of events that the writer remembers. */
 const REMEMBERED = 4096;
 
-/** The longest name of a field manager that a server accepts. */
+/** Maximum length of a field manager's name. */
 const LONGEST_MANAGER = 128;
 
-/** What is known of an event on the server. */
+/** The known state of an event on the server. */
 interface StoredEvent {
-  /** Occurrences that others had counted before this process counted its own. */
+  /** Occurrences counted by other processes before this one. */
   readonly before: number;
   readonly resourceVersion: string | undefined;
 }
@@ -29,7 +29,7 @@ interface StoredEvent {
  */
 export class EventWriter {
   readonly #client: Pick<Client, 'create' | 'patch'>;
-  /** Events that the server has, or had, by key. */
+  /** Written events by key. */
   readonly #stored = new LruMap<string, StoredEvent>(REMEMBERED);
 
   constructor(client: Pick<Client, 'create' | 'patch'>) {
@@ -76,9 +76,9 @@ export class EventWriter {
     }
   }
 
-  /** Counts on from what the server has. @returns false if it has nothing */
+  /** Continues the count of the event on the server. @returns false if there is none */
   async #continue(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
-    // An empty patch reads it: the rights to emit events do not include reading them.
+    // An empty patch reads the event: emitters have no permission to get events.
     const stored = await this.#patch(event, {}, signal);
     if (!stored) return false;
     const { count: total = 1, involvedObject } = stored;
@@ -119,19 +119,19 @@ function fieldManagerOf({ source }: RecordedEvent): string {
   return source.component.slice(0, LONGEST_MANAGER);
 }
 
-/** What a failed attempt to write an event calls for. */
+/** Classification of a failed attempt to write an event. */
 export type WriteFailure =
-  /** Try again later: the server is at fault, or nobody knows. */
+  /** Retry later: the server failed, or the cause is unknown. */
   | 'retry'
-  /** No request can be made of this event. */
+  /** The event cannot be sent as a request. */
   | 'impossible'
-  /** The server does not want this event. */
+  /** The server rejected the event. */
   | 'rejected'
-  /** As `rejected`, but as it should be: it is there already, or its namespace is (almost) gone. */
-  | 'pointless';
+  /** Not an error: the event exists already, or its namespace is being deleted. */
+  | 'unnecessary';
 
 export function classifyFailure(error: unknown): WriteFailure {
-  // What goes wrong on the way is an ApiError; this is what a client throws before it sends anything.
+  // Transport failures are ApiErrors; a TypeError is thrown before anything is sent.
   if (error instanceof TypeError) return 'impossible';
   if (!(error instanceof ApiError)) return 'retry';
   switch (error.kind) {
@@ -143,10 +143,10 @@ export function classifyFailure(error: unknown): WriteFailure {
     case 'malformed':
       return 'retry';
     case 'alreadyExists':
-    // Of what creating an event needs, only the namespace can be missing.
+    // Only the namespace can be missing.
     case 'notFound':
-      return 'pointless';
+      return 'unnecessary';
     default:
-      return error.hasCause('NamespaceTerminating') ? 'pointless' : 'rejected';
+      return error.hasCause('NamespaceTerminating') ? 'unnecessary' : 'rejected';
   }
 }

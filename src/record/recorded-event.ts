@@ -1,4 +1,4 @@
-/** A core/v1 Event as we send it: the fields that a recorder fills in, all of them there. */
+/** A core/v1 Event with all fields that a recorder sets. */
 export interface RecordedEvent {
   readonly apiVersion: 'v1';
   readonly kind: 'Event';
@@ -9,11 +9,11 @@ export interface RecordedEvent {
   };
   readonly involvedObject: InvolvedObject;
   readonly type: 'Normal' | 'Warning';
-  /** CamelCase, stable: programs match it. */
+  /** CamelCase and stable, because programs match it. */
   readonly reason: string;
-  /** For people. */
+  /** Human-readable. */
   readonly message: string;
-  /** How often it happened from `firstTimestamp` to `lastTimestamp`. */
+  /** Number of occurrences from `firstTimestamp` to `lastTimestamp`. */
   readonly count: number;
   /** RFC 3339, whole seconds. */
   readonly firstTimestamp: string;
@@ -23,7 +23,7 @@ export interface RecordedEvent {
   readonly reportingInstance: string;
 }
 
-/** What an event is about. */
+/** The object that an event refers to. */
 export interface InvolvedObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -32,23 +32,23 @@ export interface InvolvedObject {
   readonly name: string;
   readonly uid?: string;
   readonly resourceVersion?: string;
-  /** A part of the object: `spec.containers{web}`. */
+  /** Part of the object: `spec.containers{web}`. */
   readonly fieldPath?: string;
 }
 
-/** Who says it. */
+/** The component that emits the event. */
 export interface EventSource {
   readonly component: string;
   readonly host?: string;
 }
 
-/** Equal for events of one source about one object: this very one, by uid, whatever its state. */
+/** Returns a key that is equal for events of one source about one object, identified by uid. */
 export function objectIdentity({ source, involvedObject }: RecordedEvent): string {
   const { apiVersion, kind, namespace, name, uid } = involvedObject;
   return joinKey([source.component, source.host, kind, namespace, name, uid, apiVersion]);
 }
 
-/** A text for a tuple, such that different tuples have different ones whatever is in them. */
+/** Joins strings to a key without collisions. */
 export function joinKey(parts: readonly (string | undefined)[]): string {
   return JSON.stringify(parts);
 }

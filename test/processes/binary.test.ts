@@ -56,7 +56,7 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
       'Shutting down; a second signal ends the process at once',
       'Shutting down workers',
       'Stopped controller',
-      'Wrote the last events',
+      'Flushed events',
     ]);
     assert.doesNotMatch(daemon.stderr, /^E/m);
     await endedBy('SIGINT', server);
@@ -97,7 +97,7 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
       'Caches populated',
       'Caches populated',
       'Flags',
-      'Wrote the last events',
+      'Flushed events',
     ]);
     assert.ok(server.requests.count({ resource: 'counts' }) > 0);
   });

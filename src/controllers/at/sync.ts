@@ -10,7 +10,7 @@ import { controllerOf, isControlledBy } from '../../api/owner-reference.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
 import type { StatusWriter } from '../../manager/status-writer.ts';
-import type { EventRecorder, Recorded } from '../../record/event-recorder.ts';
+import type { EventRecorder, RecordResult } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/message-of.ts';
@@ -286,7 +286,7 @@ function recordState(
   recorder: EventRecorder,
   at: DeepReadonly<At>,
   state: AtState,
-): Recorded | undefined {
+): RecordResult | undefined {
   switch (state.kind) {
     case 'pending':
       return undefined;

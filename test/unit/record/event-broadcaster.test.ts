@@ -189,7 +189,7 @@ test('an event is tried 12 times, 10 s apart but for the first time, and then dr
 // upstream: 81
 test('how often an event is sent follows from what goes wrong', async () => {
   const errors: readonly (readonly [what: string, () => Error | undefined, sent: number])[] = [
-    ['no request can be made of it', () => new TypeError('namespace must be …'), 1],
+    ['it cannot be sent as a request', () => new TypeError('namespace must be …'), 1],
     ['the server refuses', () => apiError('forbidden', { code: 403 }), 1],
     ['the answer is something else', () => apiError('malformed'), 12],
     ['nobody knows', () => new Error('weird'), 12],
@@ -267,7 +267,7 @@ test('what the server refuses is given up at once', async () => {
   await clock.advance(200_000);
   assert.equal(server.calls.length, 1);
   assert.deepEqual(await dropped(), { rejected: 1 });
-  assert.deepEqual(errors(), ['Dropped event: the server refused it']);
+  assert.deepEqual(errors(), ['Dropped event: the server rejected it']);
   await stop();
 });
 
@@ -366,7 +366,7 @@ test('on a stop what is buffered is written, what waits for a retry too, and no 
   await recorder.normal(count('late'), 'Synced', 'yes').attempted();
   assert.equal(server.events.size, 21);
   assert.deepEqual(await dropped(), { shutdown: 1 });
-  assert.ok(lines.some(({ message }) => message === 'Wrote the last events'));
+  assert.ok(lines.some(({ message }) => message === 'Flushed events'));
 });
 
 // upstream: 82a
@@ -385,9 +385,9 @@ test('a stop does not wait longer than it may, and says how many events were los
   await settle();
   abort();
   await clock.advance(4999);
-  assert.ok(!lines.some(({ message }) => message === 'Events were lost at the stop'));
+  assert.ok(!lines.some(({ message }) => message === 'Events were lost during shutdown'));
   await clock.advance(1);
-  const line = lines.find(({ message }) => message === 'Events were lost at the stop');
+  const line = lines.find(({ message }) => message === 'Events were lost during shutdown');
   assert.equal(line?.fields['lost'], 11);
   assert.deepEqual(await dropped(), { shutdown: 11 });
   never.resolve();
@@ -408,7 +408,7 @@ test('a refusal that comes in the moment of the end is not counted a second time
   answer.reject(apiError('forbidden', { code: 403 }));
   await stop();
   assert.deepEqual(await dropped(), { shutdown: 1 });
-  assert.deepEqual(errors(), ['Events were lost at the stop']);
+  assert.deepEqual(errors(), ['Events were lost during shutdown']);
 });
 
 // upstream: 82a

@@ -160,7 +160,7 @@ test('a hurry ends the waits', async () => {
   void collect();
   await settle();
   buffer.retry(at(0), 10_000);
-  buffer.hurry();
+  buffer.endRetryDelays();
   await settle();
   assert.equal(at(0).attempts, 2);
   assert.equal(clock.pending, 0);

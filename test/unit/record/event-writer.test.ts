@@ -139,12 +139,12 @@ test('what a failure calls for follows from who is at fault', () => {
     ['invalid', 'rejected'],
     ['conflict', 'rejected'],
     ['unauthorized', 'rejected'],
-    ['alreadyExists', 'pointless'],
-    ['notFound', 'pointless'],
+    ['alreadyExists', 'unnecessary'],
+    ['notFound', 'unnecessary'],
   ];
   for (const [failure, expected] of calls) {
     const error = typeof failure === 'string' ? apiError(failure) : failure;
     assert.equal(classifyFailure(error), expected, String(failure));
   }
-  assert.equal(classifyFailure(apiError('forbidden', terminating)), 'pointless');
+  assert.equal(classifyFailure(apiError('forbidden', terminating)), 'unnecessary');
 });
