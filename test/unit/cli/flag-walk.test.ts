@@ -18,7 +18,11 @@ import { RUN_OPTIONS } from '../../../src/cli/flags/run-options.ts';
  * names the flag, a hint, and exit code 2. A flag that is new must say here what it refuses.
  */
 
-const HINT = `Run 'crd-controller --help' for usage.`;
+/** Names the command's own help, or the program's without a command. */
+function hintFor([first = '']: readonly string[]): string {
+  const command = COMMANDS.some(({ name }) => name === first) ? `${first} ` : '';
+  return `Run 'crd-controller ${command}--help' for usage.`;
+}
 
 const folder = mkdtempSync(join(tmpdir(), 'flag-walk-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -146,7 +150,7 @@ async function assertRefused(
   assert.equal(stdout, '', said);
   assert.match(line, /^Error: ./, said);
   assert.ok(line.includes(named), said);
-  assert.deepEqual(rest, hasHint ? [HINT, ''] : [''], said);
+  assert.deepEqual(rest, hasHint ? [hintFor(argv), ''] : [''], said);
 }
 
 for (const { name: command, options } of COMMANDS) {
