@@ -110,8 +110,11 @@ function readCommand(argv: readonly string[], named: Command | undefined): Comma
   };
 }
 
-/** The command that is named, wherever its name stands among the flags. */
+/** Returns the named command, wherever its name is among the flags. */
 function commandIn(argv: readonly string[]): Command | undefined {
+  // Usually the first argument, which does not depend on flags: those may be invalid.
+  const first = COMMANDS.find(({ name }) => name === argv[0]);
+  if (first) return first;
   for (const word of argv) {
     const command = COMMANDS.find(({ name }) => name === word);
     if (command && argumentsOf(argv, command).positionals[0] === word) return command;
