@@ -154,7 +154,10 @@ async function plant(faults: readonly Fault[]): Promise<Outcome> {
   const survivors: Fault[] = [];
   const work = async (tree: string) => {
     for (let fault = pending.shift(); fault; fault = pending.shift()) {
-      const groups = testsOf(fault.file).slice(0, options.unit ? 1 : undefined);
+      const groups = testsOf(
+        fault.file,
+        options.unit ? ['unit'] : ['unit', 'simulation', 'stories'],
+      );
       const verdict = await trial.verdictOn(fault, tree, groups);
       report(fault, verdict);
       if (verdict.kind === 'killed') killed.push(fault);

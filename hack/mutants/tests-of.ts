@@ -34,11 +34,13 @@ const TESTS = globSync('test/{unit,simulation,stories}/**/*.test.ts', { cwd: ROO
   }),
 );
 
+export type Kind = 'unit' | 'simulation' | 'stories';
+
 /**
  * Groups of test files that reach a file below `src/`: unit tests of its folder and those that import
  * it directly, then simulations, then stories. Within a group, the nearest first.
  */
-export function testsOf(file: string): string[][] {
+export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
   const source = `src/${file}`;
   const folder = `test/unit/${file.split('/')[0]}/`;
   const reaching = TESTS.flatMap((test) => {
@@ -47,16 +49,17 @@ export function testsOf(file: string): string[][] {
   });
   const mirrors = (test: string) =>
     basename(test).startsWith(basename(file, '.ts')) && test.includes(`/${dirname(file)}/`) ? 0 : 1;
-  const group = (isIn: (test: string, distance: number) => boolean) =>
+  const group = (belongs: (test: string, distance: number) => boolean) =>
     reaching
-      .filter((test) => isIn(test.file, test.distance))
+      .filter((test) => belongs(test.file, test.distance))
       .sort((a, b) => mirrors(a.file) - mirrors(b.file) || a.distance - b.distance)
       .map((test) => test.file);
-  return [
-    group((test, distance) => test.startsWith(folder) || isNear(test, distance)),
-    group((test) => test.startsWith('test/simulation/')),
-    group((test) => test.startsWith('test/stories/')),
-  ].filter((files) => files.length > 0);
+  const isIn: Record<Kind, (test: string, distance: number) => boolean> = {
+    unit: (test, distance) => test.startsWith(folder) || isNear(test, distance),
+    simulation: (test) => test.startsWith('test/simulation/'),
+    stories: (test) => test.startsWith('test/stories/'),
+  };
+  return kinds.map((kind) => group(isIn[kind])).filter((files) => files.length > 0);
 }
 
 function isNear(test: string, distance: number): boolean {
