@@ -267,6 +267,6 @@ function isWording({ node, ancestors }: Place, file: SourceFile): boolean {
     if (!isNode(outer) || !isNode(outer['callee'])) return false;
     const callee = file.textOf(outer['callee']);
     if (outer.type === 'NewExpression') return callee.endsWith('Error');
-    return /\b#?log(?:ger)?(?:\??\.\w+)+$|^console\./i.test(callee);
+    return /(?:^|[.#])log(?:ger)?\b\s*[?.][\w\s.?()]*$|^console\./.test(callee);
   });
 }

@@ -89,4 +89,19 @@ describe('the plan for the Pods of a Count', () => {
     ];
     assert.deepEqual(planOf(count, pods).delete, ['test-count-2', 'test-count-1']);
   });
+
+  it('deletes a finished Pod of another image once, and it holds no replacement up', () => {
+    const count = aCount({ spec: { count: 1, name: 'nginx:2' } });
+    const pods = [aPodOf(count, 0, { image: 'nginx:1', phase: 'Failed', ready: false })];
+    assert.deepEqual(planOf(count, pods).delete, ['test-count-0']);
+  });
+
+  it('deletes owned Pods of other names in a fixed order, before those with ordinals', () => {
+    const count = aCount({ spec: { count: 0 } });
+    const names = ['test-count-b', 'test-count-c', 'test-count-a'];
+    const pods = [aPodOf(count, 0), ...names.map((name) => aPodOf(count, 0, { name }))];
+    const expected = ['test-count-c', 'test-count-b', 'test-count-a', 'test-count-0'];
+    assert.deepEqual(planOf(count, pods).delete, expected);
+    assert.deepEqual(planOf(count, pods.toReversed()).delete, expected);
+  });
 });

@@ -1,0 +1,386 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { isApiError } from '../../../../src/api/api-error.ts';
+import { NAMESPACES, PODS } from '../../../../src/api/builtin.ts';
+import type { Pod } from '../../../../src/api/builtin.ts';
+import { timestamp } from '../../../../src/api/conditions.ts';
+import { hasFinalizer } from '../../../../src/api/finalizer.ts';
+import { ATS } from '../../../../src/api/generated/at.ts';
+import type { At } from '../../../../src/api/generated/at.ts';
+import { objectKey } from '../../../../src/api/object-key.ts';
+import type { DeepReadonly, Draft } from '../../../../src/api/object.ts';
+import { controllerOf, controllerReference } from '../../../../src/api/owner-reference.ts';
+import { buildPod, COMPONENT, FINALIZER } from '../../../../src/controllers/at/pod.ts';
+import { Punctuality } from '../../../../src/controllers/at/punctuality.ts';
+import { atSync, UNRECORDED_INDEX } from '../../../../src/controllers/at/sync.ts';
+import { StatusWriter } from '../../../../src/manager/status-writer.ts';
+import { done, TerminalError } from '../../../../src/workqueue/outcome.ts';
+import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
+
+const AT = { namespace: NAMESPACE, name: 'task' };
+const POD = { namespace: NAMESPACE, name: 'task-pod' };
+const KEY = objectKey(NAMESPACE, 'task');
+
+interface Setting {
+  /** When the At is due, in milliseconds from now. */
+  readonly dueInMs?: number;
+  readonly spec?: Partial<At['spec']>;
+}
+
+async function setUp({ dueInMs = 0, spec = {} }: Setting = {}) {
+  const bench = await SyncBench.with(ATS);
+  const ats = bench.cache<At>({});
+  const pods = bench.cache<Pod>({
+    [UNRECORDED_INDEX]: (pod: DeepReadonly<Pod>) => {
+      const owner = controllerOf(pod);
+      return owner && hasFinalizer(pod, FINALIZER) ? [objectKey(NAMESPACE, owner.name)] : [];
+    },
+  });
+  const draft: Draft<At> = {
+    apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
+    kind: 'At',
+    metadata: { ...AT },
+    spec: { schedule: timestamp(bench.clock.now() + dueInMs), command: 'echo hi', ...spec },
+  };
+  const at = await bench.create(ATS, draft);
+  ats.show(at);
+  const counted: string[] = [];
+  const punctuality = new Punctuality({
+    due: () => counted.push('due'),
+    missed: () => counted.push('missed'),
+    started: (lateMs) => counted.push(`started ${lateMs}`),
+  });
+  const sync = atSync({
+    ats: ats.lister,
+    pods: pods.lister,
+    recorder: bench.recorder,
+    statuses: new StatusWriter(ATS, COMPONENT),
+    punctuality,
+    clock: bench.clock,
+  });
+  const run = () => bench.sync(sync, KEY);
+  const live = () => bench.get(ATS, 'task');
+  const pod = () => bench.get(PODS, 'task-pod');
+  /** Lets the caches show all that is there. */
+  const catchUp = async () => {
+    const present = await bench.list(ATS);
+    if (present.length === 0) ats.hide(at);
+    ats.show(...present);
+    const alive = await bench.list(PODS);
+    const uids = new Set(alive.map(({ metadata }) => metadata.uid));
+    pods.hide(...pods.lister.list().filter(({ metadata }) => !uids.has(metadata.uid)));
+    pods.show(...alive);
+  };
+  const end = (phase: string, exitCode: number) => {
+    const terminated = { exitCode };
+    const containerStatuses = [{ name: 'busybox', state: { terminated } }];
+    const body = { status: { phase, containerStatuses } };
+    return bench.client.patch(PODS, POD, { type: 'merge', body }, { subresource: 'status' });
+  };
+  const condition = async (type: string) =>
+    (await live()).status?.conditions?.find((one) => one.type === type);
+  return { bench, at, draft, ats, pods, counted, run, live, pod, catchUp, end, condition };
+}
+
+describe('A run for an At', () => {
+  it('that is not due creates nothing, and comes back in time', async () => {
+    const { bench, run, live, condition } = await setUp({ dueInMs: 60_000 });
+    const outcome = await run();
+    assert.equal(outcome.kind === 'requeueAfter' && outcome.ms, 60_000);
+    assert.deepEqual(bench.taken(), ['patch ats/status task']);
+    assert.equal((await live()).status?.phase, 'PENDING');
+    assert.equal((await condition('Succeeded'))?.status, 'Unknown');
+    assert.equal((await condition('Succeeded'))?.reason, 'Scheduled');
+    assert.deepEqual(bench.events, []);
+  });
+
+  it('that is due reads live that there is no Pod and no change, then creates the Pod', async () => {
+    const { bench, at, run, live, pod, condition } = await setUp();
+    assert.deepEqual(await run(), done());
+    assert.deepEqual(bench.reads, ['pods task-pod', 'ats task']);
+    assert.deepEqual(bench.steps, [
+      'create pods',
+      'event Started',
+      'sent Started',
+      'patch ats/status',
+    ]);
+    const [creation] = bench.writes;
+    assert.equal(creation?.fieldManager, COMPONENT);
+    assert.deepEqual(creation?.body.metadata?.['finalizers'], [FINALIZER]);
+    assert.deepEqual(creation?.body.metadata?.['ownerReferences'], [controllerReference(at)]);
+    const { status } = await live();
+    assert.equal(status?.phase, 'RUNNING');
+    assert.equal(status?.podUID, (await pod()).metadata.uid);
+    assert.equal(status?.observedGeneration, 1);
+    assert.equal((await condition('Succeeded'))?.reason, 'Running');
+  });
+
+  it('that is due at this very moment starts it, and not a millisecond before', async () => {
+    const { bench, run } = await setUp({ dueInMs: 1000 });
+    await bench.clock.advance(999);
+    const outcome = await run();
+    assert.equal(outcome.kind === 'requeueAfter' && outcome.ms, 1);
+    await bench.clock.advance(1);
+    bench.writes.length = 0;
+    // The cache still has the At from before its status.
+    await assert.rejects(run(), (error) => isApiError(error, 'conflict'));
+    assert.deepEqual(bench.taken(), []);
+  });
+
+  it('with a Pod on record creates none, whatever the cache shows', async () => {
+    const { bench, run, catchUp, pods, pod } = await setUp();
+    await run();
+    await catchUp();
+    pods.hide(await pod());
+    bench.writes.length = 0;
+    assert.deepEqual(await run(), done());
+    assert.deepEqual(bench.taken(), []);
+    const body = { metadata: { finalizers: null } };
+    await bench.client.patch(PODS, POD, { type: 'merge', body });
+    await bench.client.delete(PODS, POD);
+    await run();
+    assert.deepEqual(bench.taken(), ['patch ats/status task']);
+    assert.deepEqual(await bench.list(PODS), []);
+  });
+
+  it('that has changed since the cache saw it creates nothing and is retried', async () => {
+    const { bench, run } = await setUp();
+    const body = { status: { phase: 'RUNNING', podUID: 'another' } };
+    await bench.client.patch(ATS, AT, { type: 'merge', body }, { subresource: 'status' });
+    await assert.rejects(run(), (error) => isApiError(error, 'conflict'));
+    assert.deepEqual(bench.steps, []);
+  });
+
+  it('that was replaced by a namesake since the cache saw it creates nothing', async () => {
+    const { bench, draft, run } = await setUp();
+    await bench.client.delete(ATS, AT);
+    await bench.create(ATS, draft);
+    await assert.rejects(run(), (error) => isApiError(error, 'conflict'));
+    await bench.client.delete(ATS, AT);
+    await assert.rejects(run(), (error) => isApiError(error, 'conflict'));
+    assert.deepEqual(bench.steps, []);
+  });
+
+  it('records the uid of its Pod if the answer to the creation was lost', async () => {
+    const { bench, ats, run, live, pod } = await setUp();
+    bench.server.faults.failNext({ method: 'POST', resource: 'pods' }, 'lostAnswer');
+    await assert.rejects(run());
+    // The cache shows the status of that failure, and no Pod yet.
+    ats.show(await live());
+    assert.deepEqual(await run(), done());
+    assert.equal(bench.writes.filter(({ what }) => what === 'create pods').length, 1);
+    assert.equal((await live()).status?.podUID, (await pod()).metadata.uid);
+  });
+
+  it('says how late the Pod was created, if that was a second or more', async () => {
+    const late = await setUp();
+    await late.bench.clock.advance(90_000);
+    await late.run();
+    assert.deepEqual(late.bench.events, ['Normal Started: Started in Pod task-pod, 1m30s late']);
+    assert.deepEqual(late.counted, ['due', 'missed', 'started 90000']);
+    const inTime = await setUp();
+    await inTime.run();
+    assert.deepEqual(inTime.bench.events, ['Normal Started: Started in Pod task-pod']);
+    assert.deepEqual(inTime.counted, ['due', 'started 0']);
+  });
+
+  it('lets go of the Pod once its uid is on record, for that Pod and version', async () => {
+    const { bench, run, catchUp, pod } = await setUp();
+    await run();
+    await catchUp();
+    const { uid, resourceVersion } = (await pod()).metadata;
+    bench.writes.length = 0;
+    await run();
+    const [write, ...others] = bench.writes;
+    assert.deepEqual(others, []);
+    assert.equal(write?.what, 'patch pods');
+    assert.equal(write?.fieldManager, COMPONENT);
+    assert.equal(write?.body.metadata?.['uid'], uid);
+    assert.equal(write?.body.metadata?.['resourceVersion'], resourceVersion);
+    assert.equal(hasFinalizer(await pod(), FINALIZER), false);
+  });
+
+  it('keeps the Pod while its uid is not on record, and asks the server if the cache is behind', async () => {
+    const { bench, at, pods, ats, run, pod } = await setUp({ dueInMs: 60_000 });
+    pods.show(await bench.create(PODS, buildPod(at, ['true'])));
+    await run();
+    assert.ok(hasFinalizer(await pod(), FINALIZER));
+    ats.hide(at);
+    await run();
+    assert.ok(hasFinalizer(await pod(), FINALIZER));
+    assert.ok(bench.reads.includes('ats task'));
+  });
+
+  it('lets go of a Pod whose At is gone, being deleted, or another of its name', async () => {
+    const gone = await setUp({ dueInMs: 60_000 });
+    gone.pods.show(await gone.bench.create(PODS, buildPod(gone.at, ['true'])));
+    await gone.bench.client.delete(ATS, AT);
+    gone.ats.hide(gone.at);
+    await gone.run();
+    assert.equal(hasFinalizer(await gone.pod(), FINALIZER), false);
+
+    const leaving = await setUp({ dueInMs: 60_000 });
+    leaving.pods.show(await leaving.bench.create(PODS, buildPod(leaving.at, ['true'])));
+    const deletionTimestamp = timestamp(0);
+    leaving.ats.show({ ...leaving.at, metadata: { ...leaving.at.metadata, deletionTimestamp } });
+    await leaving.run();
+    assert.equal(hasFinalizer(await leaving.pod(), FINALIZER), false);
+
+    const replaced = await setUp({ dueInMs: 60_000 });
+    replaced.pods.show(await replaced.bench.create(PODS, buildPod(replaced.at, ['true'])));
+    await replaced.bench.client.delete(ATS, AT);
+    replaced.ats.show(await replaced.bench.create(ATS, replaced.draft));
+    await replaced.run();
+    assert.equal(hasFinalizer(await replaced.pod(), FINALIZER), false);
+  });
+
+  it('does not mind a Pod that is gone, replaced or changed when it lets go of it', async () => {
+    const { bench, run, catchUp } = await setUp();
+    await run();
+    await catchUp();
+    await bench.client.patch(PODS, POD, {
+      type: 'merge',
+      body: { metadata: { labels: { a: 'b' } } },
+    });
+    assert.deepEqual(await run(), done());
+    await bench.client.patch(PODS, POD, {
+      type: 'merge',
+      body: { metadata: { finalizers: null } },
+    });
+    await bench.client.delete(PODS, POD);
+    await run();
+    const failing = await setUp();
+    await failing.run();
+    await failing.catchUp();
+    failing.bench.server.faults.failNext({ method: 'PATCH', resource: 'pods' }, 403);
+    await assert.rejects(failing.run(), (error) => isApiError(error, 'forbidden'));
+  });
+
+  for (const [phase, exitCode, expected] of [
+    ['Succeeded', 0, { status: 'True', reason: 'Completed', event: 'Normal Completed: ' }],
+    ['Failed', 3, { status: 'False', reason: 'CommandFailed', event: 'Warning Failed: ' }],
+  ] as const) {
+    it(`is done when its Pod has ${phase.toLowerCase()}, and says so once`, async () => {
+      const { bench, run, catchUp, end, live, condition } = await setUp();
+      await run();
+      await end(phase, exitCode);
+      await catchUp();
+      bench.events.length = 0;
+      await run();
+      const { status } = await live();
+      assert.equal(status?.phase, 'DONE');
+      assert.ok(status?.podUID);
+      assert.equal((await condition('Succeeded'))?.status, expected.status);
+      assert.equal((await condition('Succeeded'))?.reason, expected.reason);
+      assert.equal(bench.events.length, 1);
+      assert.ok(bench.events[0]?.startsWith(expected.event), bench.events[0]);
+      if (exitCode > 0) assert.match(bench.events[0] ?? '', /exit code 3/);
+      await catchUp();
+      bench.steps.length = 0;
+      await run();
+      assert.deepEqual(bench.steps, []);
+    });
+  }
+
+  it('fails if its Pod is gone or replaced before it ended', async () => {
+    const { bench, run, catchUp, condition, live } = await setUp();
+    await run();
+    await bench.client.patch(PODS, POD, {
+      type: 'merge',
+      body: { metadata: { finalizers: null } },
+    });
+    await bench.client.delete(PODS, POD);
+    await bench.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...POD },
+      spec: { containers: [{ name: 'x', image: 'x' }] },
+    });
+    await catchUp();
+    await run();
+    assert.equal((await live()).status?.phase, 'DONE');
+    assert.equal((await condition('Succeeded'))?.reason, 'PodLost');
+    assert.match(bench.events.at(-1) ?? '', /^Warning Failed: Pod "task-pod" is gone/);
+  });
+
+  it('waits for the Pod of a former At of its name, and rejects the Pod of another owner', async () => {
+    const former = await setUp();
+    const metadata = { ...former.at.metadata, uid: 'uid-of-the-former' };
+    await former.bench.create(PODS, buildPod({ ...former.at, metadata }, ['true']));
+    assert.deepEqual(await former.run(), done());
+    assert.equal((await former.condition('Succeeded'))?.reason, 'PodLeaving');
+    assert.deepEqual(former.bench.events, []);
+
+    const foreign = await setUp();
+    const pod = buildPod(foreign.at, ['true']);
+    const { ownerReferences: _, ...others } = pod.metadata;
+    await foreign.bench.create(PODS, { ...pod, metadata: others });
+    await assert.rejects(foreign.run(), /already exists and is not managed by At/);
+    assert.equal((await foreign.condition('Stalled'))?.reason, 'ErrResourceExists');
+    assert.match(foreign.bench.events[0] ?? '', /^Warning ErrResourceExists/);
+    assert.equal((await foreign.live()).status?.podUID, undefined);
+  });
+
+  for (const [what, spec] of [
+    ['a schedule that is no instant', { schedule: 'tomorrow' }],
+    ['a command that is not finished', { command: 'echo "hi' }],
+    ['no command', { command: '' }],
+  ] as const) {
+    it(`stalls on ${what}, and says so once`, async () => {
+      const { bench, ats, at, run, live, condition } = await setUp();
+      ats.show({ ...at, spec: { ...at.spec, ...spec } });
+      await assert.rejects(run(), TerminalError);
+      assert.deepEqual(bench.steps, ['event InvalidSpec', 'sent InvalidSpec', 'patch ats/status']);
+      assert.equal((await condition('Stalled'))?.reason, 'InvalidSpec');
+      assert.equal((await live()).status?.phase, 'PENDING');
+      ats.show({ ...(await live()), spec: { ...at.spec, ...spec } });
+      assert.deepEqual(await run(), done());
+      assert.equal(bench.events.length, 1);
+    });
+  }
+
+  it('reports a creation that fails: as an event, in the status, and to the queue', async () => {
+    const { bench, run, condition } = await setUp();
+    bench.server.faults.failNext({ method: 'POST', resource: 'pods' }, 403);
+    await assert.rejects(run(), (error) => isApiError(error, 'forbidden'));
+    assert.equal(bench.events.length, 1);
+    assert.match(bench.events[0] ?? '', /^Warning FailedCreate: Error creating: /);
+    assert.equal((await condition('Succeeded'))?.reason, 'FailedCreate');
+    assert.equal((await condition('Succeeded'))?.status, 'Unknown');
+  });
+
+  it('stalls on a Pod that the server rejects as invalid, and is retried', async () => {
+    const { bench, run, condition } = await setUp();
+    bench.server.faults.failNext({ method: 'POST', resource: 'pods' }, 422);
+    await assert.rejects(run(), (error) => !(error instanceof TerminalError));
+    assert.equal((await condition('Stalled'))?.reason, 'FailedCreate');
+  });
+
+  it('reports no failure if it is the daemon that stops, or the namespace that goes', async () => {
+    const stopping = await setUp();
+    stopping.bench.server.faults.beforeRequest(({ method }) => {
+      if (method !== 'POST') return undefined;
+      stopping.bench.stop.abort(new Error('stopping'));
+      return 'reset';
+    });
+    await assert.rejects(stopping.run());
+    assert.deepEqual(stopping.bench.steps, ['create pods']);
+
+    const terminating = await setUp();
+    await terminating.bench.client.delete(NAMESPACES, { name: NAMESPACE });
+    await terminating.run();
+    assert.deepEqual(terminating.bench.steps, ['create pods']);
+  });
+
+  it('does nothing for an At that is being deleted, done, or not in its cache', async () => {
+    const { bench, at, ats, run } = await setUp();
+    const deletionTimestamp = timestamp(0);
+    ats.show({ ...at, metadata: { ...at.metadata, deletionTimestamp } });
+    assert.deepEqual(await run(), done());
+    ats.show({ ...at, status: { phase: 'DONE' } });
+    assert.deepEqual(await run(), done());
+    ats.hide(at);
+    assert.deepEqual(await run(), done());
+    assert.deepEqual(bench.steps, []);
+  });
+});

@@ -1,0 +1,410 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { NAMESPACES, PODS } from '../../../../src/api/builtin.ts';
+import type { Pod } from '../../../../src/api/builtin.ts';
+import { COUNTS } from '../../../../src/api/generated/count.ts';
+import type { Count, CountStatus } from '../../../../src/api/generated/count.ts';
+import type { Draft } from '../../../../src/api/object.ts';
+import { objectKey } from '../../../../src/api/object-key.ts';
+import { isApiError } from '../../../../src/api/api-error.ts';
+import { controllerReference } from '../../../../src/api/owner-reference.ts';
+import { COMPONENT } from '../../../../src/controllers/count/pod.ts';
+import { countSync } from '../../../../src/controllers/count/sync.ts';
+import { StatusWriter } from '../../../../src/manager/status-writer.ts';
+import { TerminalError } from '../../../../src/workqueue/outcome.ts';
+import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
+import { countDraft } from '../../../support/world.ts';
+
+const KEY = objectKey(NAMESPACE, 'test-count');
+
+class Bench {
+  readonly bench: SyncBench;
+  readonly counts;
+  readonly pods;
+  readonly #sync;
+
+  constructor(bench: SyncBench) {
+    this.bench = bench;
+    this.counts = bench.cache<Count>();
+    this.pods = bench.cache<Pod>();
+    this.#sync = countSync({
+      counts: this.counts.lister,
+      pods: this.pods.lister,
+      recorder: bench.recorder,
+      statuses: new StatusWriter(COUNTS, COMPONENT),
+      clock: bench.clock,
+    });
+  }
+
+  static async with(spec: Partial<Count['spec']>): Promise<Bench & { readonly count: Count }> {
+    const bench = await SyncBench.with(COUNTS);
+    const count = await bench.create(COUNTS, countDraft(NAMESPACE, spec));
+    const world = new Bench(bench);
+    world.counts.show(count);
+    return Object.assign(world, { count });
+  }
+
+  run(): Promise<unknown> {
+    return this.bench.sync(this.#sync, KEY);
+  }
+
+  /** A run that sees everything that is there. */
+  async runFresh(): Promise<void> {
+    this.counts.show(...(await this.bench.list(COUNTS)));
+    const present = await this.bench.list(PODS);
+    const gone = this.pods.lister
+      .list()
+      .filter(({ metadata }) => present.every((pod) => pod.metadata.uid !== metadata.uid));
+    this.pods.hide(...gone);
+    this.pods.show(...present);
+    await this.run();
+  }
+
+  async ready(name: string): Promise<void> {
+    const body = {
+      status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+    };
+    const at = { namespace: NAMESPACE, name };
+    await this.bench.client.patch(PODS, at, { type: 'merge', body }, { subresource: 'status' });
+  }
+
+  async status(): Promise<CountStatus> {
+    return (await this.bench.get(COUNTS, 'test-count')).status ?? assert.fail('no status');
+  }
+}
+
+function podDraft(name: string, owner?: Count): Draft<Pod> {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: NAMESPACE,
+      ...(owner ? { ownerReferences: [controllerReference(owner)] } : {}),
+    },
+    spec: { containers: [{ name: 'app', image: 'nginx' }] },
+  };
+}
+
+describe('A run for a Count', () => {
+  it('creates the missing Pods as theirs, then writes the status that counts them', async () => {
+    const { bench, count, ...world } = await Bench.with({ count: 3 }).then(expose);
+    await world.run();
+    const created = bench.writes.filter(({ what }) => what === 'create pods');
+    assert.deepEqual(created.map(({ name }) => name).sort(), [
+      'test-count-0',
+      'test-count-1',
+      'test-count-2',
+    ]);
+    for (const { body, fieldManager } of created) {
+      assert.equal(fieldManager, COMPONENT);
+      assert.deepEqual(body.metadata?.['ownerReferences'], [controllerReference(count)]);
+    }
+    assert.deepEqual(bench.events, [
+      'Normal SuccessfulCreate: Created pod: test-count-0',
+      'Normal SuccessfulCreate: Created pod: test-count-1',
+      'Normal SuccessfulCreate: Created pod: test-count-2',
+    ]);
+    const write = bench.writes.at(-1);
+    assert.equal(write?.what, 'patch counts/status');
+    const { uid, resourceVersion } = count.metadata;
+    assert.deepEqual(write?.body.metadata, { uid, resourceVersion });
+    assert.equal(write?.fieldManager, COMPONENT);
+    const status = await world.status();
+    assert.equal(status.replicas, 3);
+    assert.equal(status.readyReplicas, 0);
+    assert.equal(status.healthy, false);
+  });
+
+  it('writes nothing if everything is as wanted, and records nothing', async () => {
+    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    await world.run();
+    await world.ready('test-count-0');
+    await world.runFresh();
+    assert.equal(bench.steps.slice(-3).join(), 'event Synced,sent Synced,patch counts/status');
+    const before = bench.steps.length;
+    await world.runFresh();
+    assert.deepEqual(bench.steps.slice(before), []);
+    const status = await world.status();
+    assert.equal(status.healthy, true);
+    assert.equal(status.conditions?.find(({ type }) => type === 'Ready')?.status, 'True');
+  });
+
+  it('records Synced once for each generation, before the status that shows it', async () => {
+    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const synced = () => bench.steps.filter((step) => step === 'event Synced').length;
+    await world.run();
+    assert.equal(synced(), 0);
+    await world.ready('test-count-0');
+    await world.runFresh();
+    assert.equal(synced(), 1);
+    await world.runFresh();
+    assert.equal(synced(), 1);
+    const body = { spec: { count: 0 } };
+    await bench.client.patch(
+      COUNTS,
+      { namespace: NAMESPACE, name: 'test-count' },
+      { type: 'merge', body },
+    );
+    await world.runFresh();
+    await world.runFresh();
+    assert.equal(synced(), 2);
+  });
+
+  it('deletes surplus Pods by uid, the highest ordinals first, and records each deletion', async () => {
+    const { bench, count, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const uids = new Map<string, string>();
+    for (const ordinal of [0, 1, 2]) {
+      const pod = await bench.create(PODS, podDraft(`test-count-${ordinal}`, count));
+      uids.set(pod.metadata.name, pod.metadata.uid);
+    }
+    await world.runFresh();
+    const deleted = bench.writes.filter(({ what }) => what === 'delete pods');
+    assert.deepEqual(
+      deleted.map(({ name }) => name),
+      ['test-count-2', 'test-count-1'],
+    );
+    for (const { name, body } of deleted) {
+      assert.deepEqual(body.preconditions, { uid: uids.get(name) });
+    }
+    assert.deepEqual(bench.events, [
+      'Normal SuccessfulDelete: Deleted pod: test-count-2',
+      'Normal SuccessfulDelete: Deleted pod: test-count-1',
+    ]);
+  });
+
+  it('leaves a Pod alone that has taken the name of the one in its cache', async () => {
+    const { bench, count, ...world } = await Bench.with({ count: 0 }).then(expose);
+    const former = await bench.create(PODS, podDraft('test-count-0', count));
+    world.pods.show(former);
+    await bench.client.delete(PODS, former.metadata);
+    const next = await bench.create(PODS, podDraft('test-count-0'));
+    await world.run();
+    const present = await bench.get(PODS, 'test-count-0');
+    assert.equal(present.metadata.uid, next.metadata.uid);
+    assert.deepEqual(
+      bench.events.filter((event) => event.startsWith('Warning')),
+      [],
+    );
+  });
+
+  it('takes a Pod that is gone already for deleted', async () => {
+    const { bench, count, ...world } = await Bench.with({ count: 0 }).then(expose);
+    const pod = await bench.create(PODS, podDraft('test-count-0', count));
+    world.pods.show(pod);
+    await bench.client.delete(PODS, pod.metadata);
+    await world.run();
+    assert.deepEqual(
+      bench.events.filter((event) => event.startsWith('Warning')),
+      [],
+    );
+  });
+
+  it('counts only Pods that it controls by uid', async () => {
+    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const namesake: Count = await bench.create(COUNTS, countDraft(NAMESPACE, {}, 'other'));
+    const foreign = await bench.create(PODS, podDraft('test-count-7', namesake));
+    world.pods.show(foreign, await bench.create(PODS, podDraft('test-count-8')));
+    await world.run();
+    assert.deepEqual(bench.taken(), ['create pods test-count-0', 'patch counts/status test-count']);
+  });
+
+  it('rejects the name of a Pod that it does not own, and creates the others', async () => {
+    const { bench, ...world } = await Bench.with({ count: 2 }).then(expose);
+    world.pods.show(await bench.create(PODS, podDraft('test-count-0')));
+    await assert.rejects(world.run(), /already exists and is not managed by Count/);
+    assert.deepEqual(bench.taken(), ['create pods test-count-1', 'patch counts/status test-count']);
+    assert.ok(bench.events.some((event) => event.startsWith('Warning ErrResourceExists: ')));
+    const { conditions = [] } = await world.status();
+    assert.equal(conditions.find(({ type }) => type === 'Stalled')?.reason, 'ErrResourceExists');
+    assert.equal(conditions.find(({ type }) => type === 'Ready')?.status, 'False');
+  });
+
+  it('reads the owner of a Pod that its cache does not have yet', async () => {
+    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    await bench.create(PODS, podDraft('test-count-0'));
+    await assert.rejects(world.run(), /already exists and is not managed by Count/);
+    assert.deepEqual(bench.reads, ['pods test-count-0']);
+    assert.ok(bench.events.some((event) => event.startsWith('Warning ErrResourceExists: ')));
+  });
+
+  it('waits for the Pod of a former Count of its name, without a warning', async () => {
+    for (const isCached of [true, false]) {
+      const { bench, count, ...world } = await Bench.with({ count: 1 }).then(expose);
+      const former = { ...count, metadata: { ...count.metadata, uid: 'uid-of-the-former' } };
+      const pod = await bench.create(PODS, podDraft('test-count-0', former));
+      if (isCached) world.pods.show(pod);
+      await world.run();
+      assert.deepEqual(bench.events, [], String(isCached));
+      assert.equal((await world.status()).replicas, 0);
+    }
+  });
+
+  it('does nothing for a Count that is being deleted, or that its cache does not have', async () => {
+    const { bench, count, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    world.counts.show({ ...count, metadata: { ...count.metadata, deletionTimestamp } });
+    await world.run();
+    world.counts.hide(count);
+    await world.run();
+    assert.deepEqual(bench.steps, []);
+  });
+
+  for (const [verb, method, reason] of [
+    ['creation', 'POST', 'FailedCreate'],
+    ['deletion', 'DELETE', 'FailedDelete'],
+  ] as const) {
+    it(`reports a ${verb} that fails: as an event, in the status, and to the queue`, async () => {
+      const { bench, count, ...world } = await Bench.with({
+        count: method === 'POST' ? 4 : 0,
+      }).then(expose);
+      if (method === 'DELETE') {
+        world.pods.show(await bench.create(PODS, podDraft('test-count-0', count)));
+      }
+      bench.server.faults.failNext({ method, resource: 'pods' }, 403, { times: 100 });
+      await assert.rejects(world.run(), (error) => !(error instanceof TerminalError));
+      // One call tells that all would fail.
+      const tried = bench.writes.filter(({ what }) => what.endsWith(' pods'));
+      assert.equal(tried.length, 1);
+      assert.equal(bench.events.length, 1);
+      assert.match(bench.events[0] ?? '', new RegExp(`^Warning ${reason}: Error `));
+      const { conditions = [], healthy } = await world.status();
+      const ready = conditions.find(({ type }) => type === 'Ready');
+      assert.equal(ready?.status, 'False');
+      assert.equal(ready?.reason, reason);
+      assert.equal(healthy, false);
+      // It may pass: it is not stalled.
+      assert.equal(
+        conditions.find(({ type }) => type === 'Stalled'),
+        undefined,
+      );
+    });
+
+    it(`reports no failed ${verb} if it is the daemon that stops`, async () => {
+      const { bench, count, ...world } = await Bench.with({
+        count: method === 'POST' ? 1 : 0,
+      }).then(expose);
+      if (method === 'DELETE') {
+        world.pods.show(await bench.create(PODS, podDraft('test-count-0', count)));
+      }
+      bench.server.faults.beforeRequest(({ method: asked }) => {
+        if (asked !== method) return undefined;
+        bench.stop.abort(new Error('stopping'));
+        return 'reset';
+      });
+      await assert.rejects(world.run());
+      assert.deepEqual(bench.events, []);
+      assert.ok(!bench.steps.includes('patch counts/status'));
+    });
+  }
+
+  it('stalls on a Pod that the server rejects as invalid, and records that once', async () => {
+    const { bench, ...world } = await Bench.with({ count: 1, name: 'nginx' }).then(expose);
+    bench.server.faults.failNext({ method: 'POST', resource: 'pods' }, 422, { times: 100 });
+    await assert.rejects(world.run());
+    const { conditions = [] } = await world.status();
+    assert.equal(conditions.find(({ type }) => type === 'Stalled')?.reason, 'FailedCreate');
+    world.counts.show(await bench.get(COUNTS, 'test-count'));
+    await assert.rejects(world.run());
+    assert.equal(bench.events.length, 1);
+  });
+
+  it('says nothing of a creation that fails because the namespace is being deleted', async () => {
+    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    await bench.client.delete(NAMESPACES, { name: NAMESPACE });
+    await world.run();
+    assert.deepEqual(bench.events, []);
+  });
+
+  it('stalls on a spec that cannot be carried out, keeps its Pods, and says so once', async () => {
+    const { bench, count, ...world } = await Bench.with({ count: 1 }).then(expose);
+    await world.run();
+    const spec = { name: 'nginx', count: -1 };
+    const before = bench.steps.length;
+    const live = await bench.get(COUNTS, 'test-count');
+    world.counts.show({ ...live, spec });
+    await assert.rejects(world.run(), TerminalError);
+    assert.deepEqual(bench.steps.slice(before), [
+      'event InvalidSpec',
+      'sent InvalidSpec',
+      'patch counts/status',
+    ]);
+    const told = await bench.get(COUNTS, 'test-count');
+    const stalled = told.status?.conditions?.find(({ type }) => type === 'Stalled');
+    assert.equal(stalled?.reason, 'InvalidSpec');
+    // What was known of its Pods stays.
+    assert.equal(told.status?.replicas, 1);
+    assert.equal(told.status?.healthy, false);
+    world.counts.show({ ...told, spec });
+    await world.run();
+    assert.equal(bench.steps.length, before + 3);
+    assert.equal(count.metadata.name, 'test-count');
+  });
+
+  it('fails with the write of its status, and records the same events once', async () => {
+    const { bench, ...world } = await Bench.with({ count: 0 }).then(expose);
+    bench.server.faults.failNext({ method: 'PATCH', resource: 'counts' }, 422, { times: 2 });
+    await assert.rejects(world.run());
+    await assert.rejects(world.run());
+    assert.deepEqual(bench.events, ['Normal Synced: Count synced successfully']);
+  });
+
+  it('retries a creation whose name was taken for a moment', async () => {
+    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const pod = await bench.create(PODS, podDraft('test-count-0'));
+    bench.server.faults.beforeRequest(({ method }) => {
+      if (method === 'GET') return 404;
+      return undefined;
+    });
+    await assert.rejects(world.run(), (error) => isApiError(error, 'alreadyExists'));
+    assert.deepEqual(bench.events, []);
+    assert.ok(pod.metadata.uid);
+  });
+
+  it('logs when a Count becomes healthy, and when it no longer is', async () => {
+    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const healthLines = () =>
+      bench.lines.map(({ message }) => message).filter((message) => message.includes('healthy'));
+    await world.run();
+    await world.ready('test-count-0');
+    await world.runFresh();
+    await bench.client.delete(PODS, { namespace: NAMESPACE, name: 'test-count-0' });
+    await world.runFresh();
+    assert.deepEqual(healthLines().slice(-2), ['Count is healthy', 'Count is not healthy']);
+  });
+
+  it('keeps conditions of others in the status', async () => {
+    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const foreign = {
+      type: 'Audited',
+      status: 'True',
+      reason: 'Nightly',
+      message: 'fine',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    };
+    await bench.client.patch(
+      COUNTS,
+      { namespace: NAMESPACE, name: 'test-count' },
+      { type: 'merge', body: { status: { conditions: [foreign] } } },
+      { subresource: 'status' },
+    );
+    await world.runFresh();
+    const { conditions = [] } = await world.status();
+    assert.deepEqual(conditions[0], foreign);
+    assert.ok(conditions.length > 1);
+  });
+});
+
+/** Methods of a class are lost by destructuring; these are kept bound. */
+function expose(world: Bench & { readonly count: Count }) {
+  return {
+    bench: world.bench,
+    count: world.count,
+    counts: world.counts,
+    pods: world.pods,
+    run: () => world.run(),
+    runFresh: () => world.runFresh(),
+    ready: (name: string) => world.ready(name),
+    status: () => world.status(),
+  };
+}
