@@ -4,10 +4,35 @@ import { inspectJson, goTypeOf } from './go-json.ts';
 import type { ExpectedKind } from './protobuf/protobuf-body.ts';
 import { PROTOBUF_TYPE, decodeBody, messageOfKind } from './protobuf/protobuf-body.ts';
 import { MAX_DEPTH, NestingError, isObject, requireShallow } from './schema/json-value.ts';
+import type { StatusError } from './status-error.ts';
 import { badRequest, tooLarge, unsupportedMediaType } from './status-error.ts';
 
 /** Of one request, in bytes. */
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
+
+export function bodyTooLarge(): StatusError {
+  return tooLarge(`limit is ${MAX_BODY_BYTES}`);
+}
+
+/** A request whose body may still have to be received. */
+export interface IncomingRequest extends HttpRequest {
+  /**
+   * Receives the body. The handler calls it once, after it has admitted the request: until then, a
+   * body costs no memory.
+   */
+  readonly receiveBody?: () => Promise<Uint8Array>;
+}
+
+/**
+ * Returns the request with its body.
+ *
+ * @throws {StatusError} 413 if the body is too large
+ */
+export async function withBody({ receiveBody, ...request }: IncomingRequest): Promise<HttpRequest> {
+  if (!receiveBody || request.method === 'GET') return request;
+  const body = await receiveBody();
+  return body.byteLength > 0 ? { ...request, body } : request;
+}
 
 export const APPLY_PATCH = 'application/apply-patch+yaml';
 
@@ -163,12 +188,12 @@ function shallow<T>(read: () => T): T {
 
 function bodyText({ body = '' }: HttpRequest): string {
   const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
-  if (bytes > MAX_BODY_BYTES) throw tooLarge(`limit is ${MAX_BODY_BYTES}`);
+  if (bytes > MAX_BODY_BYTES) throw bodyTooLarge();
   return typeof body === 'string' ? body : new TextDecoder().decode(body);
 }
 
 function bodyBytes({ body = '' }: HttpRequest): Uint8Array {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge(`limit is ${MAX_BODY_BYTES}`);
+  if (bytes.byteLength > MAX_BODY_BYTES) throw bodyTooLarge();
   return bytes;
 }

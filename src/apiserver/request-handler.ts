@@ -12,6 +12,8 @@ import { JSON_TYPE } from './negotiation.ts';
 import { OpenApiDocuments } from './openapi/openapi-documents.ts';
 import { openApiResponse } from './openapi/openapi-response.ts';
 import type { OpenStreams } from './open-streams.ts';
+import type { IncomingRequest } from './request-body.ts';
+import { withBody } from './request-body.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
 import type { Registry } from './registry.ts';
 import type { RequestInfo, Target } from './request-info.ts';
@@ -50,7 +52,7 @@ const HEALTH: ReadonlySet<string> = new Set(['healthz', 'livez', 'readyz']);
 /**
  * Every request comes this way, from whichever door:
  *
- *   fault injection → authentication → path → document or operation → response
+ *   fault injection → authentication → authorization → body → document or operation → response
  */
 export class RequestHandler {
   readonly #deps: RequestHandlerDeps;
@@ -66,7 +68,7 @@ export class RequestHandler {
    *
    * @param authenticate whether the request needs the token
    */
-  async handle(request: HttpRequest, authenticate: boolean): Promise<HttpResponse> {
+  async handle(request: IncomingRequest, authenticate: boolean): Promise<HttpResponse> {
     const { faults, requests } = this.#deps;
     request.signal?.throwIfAborted();
     const target = targetOf(request);
@@ -87,7 +89,7 @@ export class RequestHandler {
   }
 
   async #serve(
-    request: HttpRequest,
+    request: IncomingRequest,
     record: RequestRecord,
     target: Target | StatusError,
     authenticate: boolean,
@@ -160,13 +162,15 @@ export class RequestHandler {
   }
 
   async #operate(
-    request: HttpRequest,
+    incoming: IncomingRequest,
     user: User,
     target: Target,
     info: RequestInfo | undefined,
     warnings: string[],
   ): Promise<HttpResponse> {
     const { backend } = this.#deps;
+    // Before the resource is looked up: its definition may change while the body arrives.
+    const request = await withBody(incoming);
     const answer = info && (await answerCall(backend, request, user, info, warnings));
     if (!answer) {
       if (isOfTheServer(backend.registry, target)) throw noSuchPath();

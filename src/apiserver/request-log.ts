@@ -13,16 +13,21 @@ export interface RequestRecord {
   status?: number;
 }
 
-/** Of the requests that are remembered whole. */
-const REMEMBERED = 1000;
+/** Number of requests that are kept in full. */
+const MAX_RECENT = 1000;
+
+/** Characters of their paths and user agents, which clients choose before they are authenticated. */
+const MAX_CHARACTERS = 4 * 1024 * 1024;
 
 /** Combinations of verb, resource and subresource that are counted. */
 const COUNTERS = 1000;
+const MAX_KEY_CHARACTERS = 500;
 
 /** What the server was asked: the last requests whole, all of them as numbers. */
 export class RequestLog {
   readonly #recent: RequestRecord[] = [];
   readonly #counts = new Map<string, number>();
+  #characters = 0;
 
   /** The last requests, oldest first. */
   get recent(): readonly RequestRecord[] {
@@ -47,20 +52,38 @@ export class RequestLog {
 
   reset(): void {
     this.#recent.length = 0;
+    this.#characters = 0;
     this.#counts.clear();
   }
 
   add(record: RequestRecord): void {
     this.#recent.push(record);
-    if (this.#recent.length > 2 * REMEMBERED) {
-      this.#recent.splice(0, this.#recent.length - REMEMBERED);
-    }
+    this.#characters += charactersOf(record);
+    if (this.#recent.length > 2 * MAX_RECENT || this.#characters > 2 * MAX_CHARACTERS) this.#trim();
     const { info } = record;
     if (!info) return;
     const key = `${info.verb} ${info.resource} ${info.subresource ?? ''}`;
     const count = this.#counts.get(key);
-    // Names in paths are the client's choice: a new one is counted only while there is room.
-    if (count !== undefined || this.#counts.size < COUNTERS)
-      this.#counts.set(key, (count ?? 0) + 1);
+    // Clients choose the names in paths: a new one is counted only while there is room.
+    const isCounted = this.#counts.size < COUNTERS && key.length <= MAX_KEY_CHARACTERS;
+    if (count !== undefined || isCounted) this.#counts.set(key, (count ?? 0) + 1);
   }
+
+  /** Keeps the last requests, as many as the limits allow. */
+  #trim(): void {
+    let kept = 0;
+    let characters = 0;
+    for (const record of this.#recent.toReversed()) {
+      const total = characters + charactersOf(record);
+      if (kept === MAX_RECENT || total > MAX_CHARACTERS) break;
+      kept++;
+      characters = total;
+    }
+    this.#recent.splice(0, this.#recent.length - kept);
+    this.#characters = characters;
+  }
+}
+
+function charactersOf({ path, userAgent }: RequestRecord): number {
+  return path.length + userAgent.length;
 }

@@ -4,15 +4,15 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { connect } from 'node:tls';
 import { after, describe, test } from 'node:test';
-import type { Listening } from '../../../src/apiserver/api-server.ts';
+import type { ApiServerOptions, Listening } from '../../../src/apiserver/api-server.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { CONFIG_MAPS, configMap } from './api-client.ts';
 import type { Json } from './api-client.ts';
 
 const servers: ApiServer[] = [];
 
-function newServer(): ApiServer {
-  const server = new ApiServer();
+function newServer(options?: ApiServerOptions): ApiServer {
+  const server = new ApiServer(options);
   servers.push(server);
   return server;
 }
@@ -151,6 +151,30 @@ describe('the HTTPS door', () => {
     assert.equal(large.status, 413);
     assert.equal((await send(listening, CONFIG_MAPS, { method: 'OPTIONS' })).status, 405);
     assert.equal((await send(listening, '/api/v1/pods/%zz')).status, 400);
+  });
+});
+
+describe('a request that is refused', () => {
+  test('is answered before its body has arrived', async () => {
+    const server = newServer({ users: [{ token: 'janes', name: 'jane' }] });
+    const { url, caPem } = await server.listen();
+    for (const [token, expected] of [
+      ['nobodys', 401],
+      ['janes', 403],
+    ] as const) {
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+      const outgoing = request(`${url}${CONFIG_MAPS}`, {
+        ca: caPem,
+        agent: false,
+        method: 'POST',
+        headers,
+      });
+      outgoing.on('error', () => undefined);
+      outgoing.write('{');
+      const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+      assert.equal(incoming.statusCode, expected);
+      outgoing.destroy();
+    }
   });
 });
 

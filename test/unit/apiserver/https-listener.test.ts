@@ -1,15 +1,28 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:http2';
-import type { ClientHttp2Session } from 'node:http2';
+import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
 import { Agent, request } from 'node:https';
+import type { RequestOptions } from 'node:https';
+import { connect as connectTls } from 'node:tls';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import { listenHttps } from '../../../src/apiserver/https-listener.ts';
-import type { HttpHandler, HttpRequest } from '../../../src/util/http.ts';
+import type { HttpsListenerOptions } from '../../../src/apiserver/https-listener.ts';
+import type { IncomingRequest } from '../../../src/apiserver/request-body.ts';
+import { MAX_BODY_BYTES, withBody } from '../../../src/apiserver/request-body.ts';
+import { StatusError } from '../../../src/apiserver/status-error.ts';
+import type { HttpRequest, HttpResponse } from '../../../src/util/http.ts';
 import { createCertificateAuthority } from '../../../src/util/x509.ts';
 
-async function listen(t: TestContext, handler: HttpHandler) {
+type Handler = (request: IncomingRequest) => Promise<HttpResponse>;
+
+async function listen(
+  t: TestContext,
+  handler: Handler,
+  options: Pick<HttpsListenerOptions, 'maxConnections' | 'discardMs'> = {},
+) {
   const authority = await createCertificateAuthority({ commonName: 'ca' });
   const { certificatePem, privateKeyPem } = await authority.issue({
     commonName: 'server',
@@ -21,6 +34,7 @@ async function listen(t: TestContext, handler: HttpHandler) {
     port: 0,
     certificatePem,
     privateKeyPem,
+    ...options,
   });
   t.after(() => listener.close());
   const ca = authority.certificatePem;
@@ -30,7 +44,35 @@ async function listen(t: TestContext, handler: HttpHandler) {
     t.after(() => session.destroy());
     return session;
   };
-  return { listener, ca, open };
+  /** A request over HTTP/1.1. */
+  const send = (options: RequestOptions) => {
+    const asking = request({
+      host: '127.0.0.1',
+      port: listener.port,
+      ca,
+      agent: false,
+      ...options,
+    });
+    return asking.on('error', () => undefined);
+  };
+  return { listener, ca, open, send };
+}
+
+/** Answers with a status: that in the path, or that of an error while the body is received. */
+const answerStatus: Handler = async (incoming) => {
+  try {
+    const { body = '' } = incoming.method === 'PUT' ? await withBody(incoming) : incoming;
+    const status = Number(incoming.path.slice(1));
+    return { status, headers: {}, body: textBody(`${body.length} bytes`) };
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    return { status: error.status.code, headers: {}, body: textBody(error.message) };
+  }
+};
+
+async function statusOf(stream: ClientHttp2Stream): Promise<number> {
+  const [headers] = (await once(stream, 'response')) as [{ ':status': number }];
+  return headers[':status'];
 }
 
 async function* textBody(...parts: readonly string[]): AsyncGenerator<Uint8Array, void> {
@@ -44,9 +86,9 @@ async function textOf(stream: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 test('the handler is asked the same over HTTP/2 and HTTP/1.1', async (t) => {
-  const seen: Omit<HttpRequest, 'signal'>[] = [];
-  const { listener, ca, open } = await listen(t, async ({ signal: _, ...rest }) => {
-    seen.push(rest);
+  const seen: HttpRequest[] = [];
+  const { open, send } = await listen(t, async (incoming) => {
+    seen.push(await withBody(incoming));
     return { status: 201, headers: { 'x-answer': 'yes' }, body: textBody('a', 'b') };
   });
   const body = 'x'.repeat(300_000);
@@ -56,16 +98,7 @@ test('the handler is asked the same over HTTP/2 and HTTP/1.1', async (t) => {
   assert.deepEqual([headers[':status'], headers['x-answer']], [201, 'yes']);
   assert.equal(await textOf(stream), 'ab');
 
-  const { port } = listener;
-  const old = request({
-    host: '127.0.0.1',
-    port,
-    ca,
-    method: 'POST',
-    path: '/api?x=1',
-    headers: { 'x-own': 'one' },
-    agent: false,
-  });
+  const old = send({ method: 'POST', path: '/api?x=1', headers: { 'x-own': 'one' } });
   old.end(body);
   const [response] = (await once(old, 'response')) as [AsyncIterable<Uint8Array>];
   assert.equal(await textOf(response), 'ab');
@@ -169,4 +202,145 @@ test('an answer over HTTP/1.1 does not wait until the client has acknowledged th
     quickestMs = Math.min(quickestMs, await fourAnswers());
   }
   assert.ok(quickestMs < 40, `${quickestMs} ms`);
+});
+
+test('an answer does not wait for a body that the handler does not receive', async (t) => {
+  const { open, send } = await listen(t, answerStatus, { discardMs: 10 });
+  for (const headers of [{}, { connection: 'keep-alive' }]) {
+    const old = send({ method: 'POST', path: '/401', headers });
+    old.write('begun');
+    const [response] = (await once(old, 'response')) as [IncomingMessage];
+    assert.equal(response.statusCode, 401);
+    assert.equal(await textOf(response), '0 bytes');
+    old.destroy();
+  }
+  const session = open();
+  const stream = session.request({ ':method': 'POST', ':path': '/403' });
+  stream.write('begun');
+  const chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const reset = once(stream, 'close');
+  assert.equal(await statusOf(stream), 403);
+  await reset;
+  assert.equal(Buffer.concat(chunks).toString(), '0 bytes');
+  assert.equal(stream.rstCode, 0);
+  const next = session.request({ ':method': 'PUT', ':path': '/200' }).end('whole');
+  assert.equal(await statusOf(next), 200);
+  assert.equal(await textOf(next), '5 bytes');
+});
+
+test('a client that sends a large body regardless gets the answer', async (t) => {
+  const { open, send } = await listen(t, answerStatus);
+  const body = Buffer.alloc(MAX_BODY_BYTES + 1);
+  for (const [method, path, expected] of [
+    ['POST', '/401', 401],
+    ['PUT', '/200', 413],
+  ] as const) {
+    const old = send({ method, path });
+    old.end(body);
+    const [response] = (await once(old, 'response')) as [IncomingMessage];
+    assert.equal(response.statusCode, expected);
+    await textOf(response);
+    const stream = open().request({ ':method': method, ':path': path });
+    stream.end(body);
+    assert.equal(await statusOf(stream), expected);
+    await textOf(stream);
+  }
+});
+
+test('a body that is too large is refused before all of it has arrived', async (t) => {
+  const { open, send } = await listen(t, answerStatus, { discardMs: 10 });
+  const announced = { 'content-length': MAX_BODY_BYTES + 1 };
+  const old = send({ method: 'PUT', path: '/200', headers: announced });
+  old.write('begun');
+  const [response] = (await once(old, 'response')) as [IncomingMessage];
+  assert.equal(response.statusCode, 413);
+  old.destroy();
+  const stream = open().request({ ':method': 'PUT', ':path': '/200' });
+  const reset = once(stream.resume(), 'close');
+  stream.write(Buffer.alloc(MAX_BODY_BYTES + 1));
+  assert.equal(await statusOf(stream), 413);
+  await reset;
+  const largest = open().request({ ':method': 'PUT', ':path': '/200' });
+  largest.end(Buffer.alloc(MAX_BODY_BYTES));
+  assert.equal(await statusOf(largest), 200);
+  assert.equal(await textOf(largest), `${MAX_BODY_BYTES} bytes`);
+});
+
+test('a client that asks whether to send its body is told only if it is wanted', async (t) => {
+  const { send } = await listen(t, answerStatus);
+  const headers = { expect: '100-continue' };
+  for (const [method, path, expected] of [
+    ['PUT', '/200', ['continue', 200, '4 bytes', 'keep-alive']],
+    ['POST', '/401', [401, '0 bytes', 'close']],
+  ] as const) {
+    const seen: unknown[] = [];
+    const asking = send({ method, path, headers: { ...headers, connection: 'keep-alive' } });
+    asking.once('continue', () => {
+      seen.push('continue');
+      asking.end('body');
+    });
+    asking.flushHeaders();
+    const [response] = (await once(asking, 'response')) as [IncomingMessage];
+    seen.push(response.statusCode, await textOf(response), response.headers.connection);
+    assert.deepEqual(seen, expected);
+    asking.destroy();
+  }
+});
+
+test('an HTTP/2 connection takes no further requests after an answer with 401', async (t) => {
+  const { open } = await listen(t, answerStatus);
+  for (const [path, isClosed] of [
+    ['/200', false],
+    ['/403', false],
+    ['/401', true],
+  ] as const) {
+    const session = open();
+    const stream = session.request({ ':path': path });
+    const ended = once(stream, 'close');
+    await textOf(stream);
+    await ended;
+    if (isClosed) await once(session, 'close');
+    else assert.equal(await textOf(session.request({ ':path': '/200' })), '0 bytes');
+  }
+});
+
+test('a new connection takes the place of the one that has been idle longest', async (t) => {
+  const { listener, ca, open } = await listen(
+    t,
+    async ({ path, signal }) => ({
+      status: 200,
+      headers: {},
+      body: path === '/watch' ? endless(signal) : textBody('whole'),
+    }),
+    { maxConnections: 3 },
+  );
+  const watch = open().request({ ':path': '/watch' });
+  await once(watch, 'data');
+  const used = open();
+  const idle = connectTls({ host: '127.0.0.1', port: listener.port, ca }).resume();
+  idle.on('error', () => undefined);
+  await once(idle, 'secureConnect');
+  assert.equal(await textOf(used.request({ ':path': '/' })), 'whole');
+  const gone = once(idle, 'close');
+  assert.equal(await textOf(open().request({ ':path': '/' })), 'whole');
+  await gone;
+  assert.equal(await textOf(used.request({ ':path': '/' })), 'whole');
+  assert.equal(watch.closed, false);
+});
+
+test('requests over HTTP/1.1 that do not wait for answers are all answered', async (t) => {
+  const { listener, ca } = await listen(t, async (incoming) => {
+    await withBody(incoming);
+    return { status: 200, headers: {}, body: textBody('whole') };
+  });
+  for (const [head, body, count] of [
+    ['GET / HTTP/1.1\r\nHost: a', '', 3000],
+    ['PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 40000', 'x'.repeat(40_000), 20],
+  ] as const) {
+    const socket = connectTls({ host: '127.0.0.1', port: listener.port, ca });
+    socket.write(`${head}\r\n\r\n${body}`.repeat(count - 1));
+    socket.write(`${head}\r\nConnection: close\r\n\r\n${body}`);
+    assert.equal((await textOf(socket)).split('HTTP/1.1 200 OK').length - 1, count);
+  }
 });
