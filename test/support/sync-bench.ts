@@ -77,6 +77,8 @@ export class SyncBench {
   readonly stop = new AbortController();
   readonly recorder: EventRecorder;
   readonly #context: SyncContext;
+  #requests = 0;
+  #stopAtRequest = -1;
 
   private constructor() {
     const { log, lines } = recordingLogger();
@@ -103,7 +105,13 @@ export class SyncBench {
             fieldManager: new URLSearchParams(query).get('fieldManager') ?? undefined,
           });
         }
-        return this.server.handler(request);
+        if (this.#requests++ !== this.#stopAtRequest) return this.server.handler(request);
+        this.stop.abort(new Error('The daemon stops'));
+        return new Promise((_, reject) => {
+          const end = () => reject(new Error('The request was cut off'));
+          if (request.signal?.aborted) end();
+          request.signal?.addEventListener('abort', end);
+        });
       },
       server: 'https://test',
     });
@@ -144,6 +152,16 @@ export class SyncBench {
       }
     }
     return bench;
+  }
+
+  /** How many requests were sent. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** Stops the daemon during a request, by its number from 0, and never answers it. */
+  stopAt(request: number): void {
+    this.#stopAtRequest = request;
   }
 
   get context(): SyncContext {

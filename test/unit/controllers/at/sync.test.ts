@@ -383,4 +383,19 @@ describe('A run for an At', () => {
     assert.deepEqual(await run(), done());
     assert.deepEqual(bench.steps, []);
   });
+
+  it('ends with the daemon, whichever request it waits for, and reports no failure', async () => {
+    for (let request = 0, isLast = false; !isLast; request++) {
+      const { bench, run } = await setUp();
+      bench.stopAt(request);
+      const ended = run().then(
+        () => true,
+        () => false,
+      );
+      isLast = await ended;
+      assert.equal(isLast, bench.requests <= request);
+      const warnings = bench.events.filter((event) => event.startsWith('Warning'));
+      assert.deepEqual(warnings, []);
+    }
+  });
 });

@@ -393,6 +393,21 @@ describe('A run for a Count', () => {
     assert.deepEqual(conditions[0], foreign);
     assert.ok(conditions.length > 1);
   });
+
+  it('ends with the daemon, whichever request it waits for, and reports no failure', async () => {
+    for (let request = 0, isLast = false; !isLast; request++) {
+      const { bench, run } = await Bench.with({ count: 1 }).then(expose);
+      bench.stopAt(request);
+      const ended = run().then(
+        () => true,
+        () => false,
+      );
+      isLast = await ended;
+      assert.equal(isLast, bench.requests <= request);
+      const warnings = bench.events.filter((event) => event.startsWith('Warning'));
+      assert.deepEqual(warnings, []);
+    }
+  });
 });
 
 /** Methods of a class are lost by destructuring; these are kept bound. */

@@ -301,4 +301,19 @@ describe('A run for a Foo', () => {
     assert.deepEqual(status?.conditions?.[0], foreign);
     assert.ok((status?.conditions?.length ?? 0) > 1);
   });
+
+  it('ends with the daemon, whichever request it waits for, and reports no failure', async () => {
+    for (let request = 0, isLast = false; !isLast; request++) {
+      const { bench, run } = await setUp();
+      bench.stopAt(request);
+      const ended = run().then(
+        () => true,
+        () => false,
+      );
+      isLast = await ended;
+      assert.equal(isLast, bench.requests <= request);
+      const warnings = bench.events.filter((event) => event.startsWith('Warning'));
+      assert.deepEqual(warnings, []);
+    }
+  });
 });

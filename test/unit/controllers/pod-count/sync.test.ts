@@ -136,6 +136,21 @@ describe('A run for a node', () => {
     assert.deepEqual(bench.events, ['Normal SuccessCalculatePod: pod count is 3']);
     assert.equal((await bench.list(PODS)).length, 0);
   });
+
+  it('ends with the daemon, whichever request it waits for, and reports no failure', async () => {
+    for (let request = 0, isLast = false; !isLast; request++) {
+      const { bench, run } = await setUp();
+      bench.stopAt(request);
+      const ended = run().then(
+        () => true,
+        () => false,
+      );
+      isLast = await ended;
+      assert.equal(isLast, bench.requests <= request);
+      const warnings = bench.events.filter((event) => event.startsWith('Warning'));
+      assert.deepEqual(warnings, []);
+    }
+  });
 });
 
 describe('A master node', () => {

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Deployment } from '../../../../src/api/builtin.ts';
+import type { Foo, FooStatus } from '../../../../src/api/generated/foo.ts';
+import {
+  buildDeployment,
+  podSelector,
+  problemOf,
+} from '../../../../src/controllers/foo/deployment.ts';
+import { buildStatus, standingOf, wasTold } from '../../../../src/controllers/foo/status.ts';
+
+function aFoo(spec: object = {}, status?: FooStatus): Foo {
+  return {
+    apiVersion: 'samplecontroller.k8s.io/v1alpha1',
+    kind: 'Foo',
+    metadata: {
+      name: 'foo',
+      namespace: 'shop',
+      uid: 'uid-of-foo',
+      resourceVersion: '1',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      generation: 3,
+    },
+    spec: { deploymentName: 'web', replicas: 2, ...spec },
+    ...(status ? { status } : {}),
+  };
+}
+
+describe('The Deployment of a Foo', () => {
+  it('has its name, its replicas and its owner, and nothing that others may have set', () => {
+    const labels = { app: 'nginx', controller: 'foo' };
+    assert.deepEqual(buildDeployment(aFoo()), {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: {
+        name: 'web',
+        namespace: 'shop',
+        ownerReferences: [
+          {
+            apiVersion: 'samplecontroller.k8s.io/v1alpha1',
+            kind: 'Foo',
+            name: 'foo',
+            uid: 'uid-of-foo',
+            controller: true,
+            blockOwnerDeletion: true,
+          },
+        ],
+      },
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: { containers: [{ name: 'nginx', image: 'nginx:latest' }] },
+        },
+      },
+    });
+    assert.equal(podSelector(aFoo()), 'app=nginx,controller=foo');
+  });
+
+  it('has no replicas if the Foo has none', () => {
+    const { spec } = buildDeployment(aFoo({ replicas: undefined }));
+    assert.equal(Object.hasOwn(spec ?? {}, 'replicas'), false);
+  });
+});
+
+describe('A Foo cannot have a Deployment', () => {
+  for (const [what, spec] of [
+    ['without a name', { deploymentName: '' }],
+    ['whose name is too long for its ReplicaSet', { deploymentName: 'a'.repeat(243) }],
+    ['whose name has capitals', { deploymentName: 'Web' }],
+    ['whose name ends in a dash', { deploymentName: 'web-' }],
+    ['whose name has an empty part', { deploymentName: 'a..b' }],
+    ['with no replicas', { replicas: 0 }],
+    ['with more than ten replicas', { replicas: 11 }],
+  ] as const) {
+    it(what, () => {
+      assert.match(problemOf(aFoo(spec)) ?? '', /^spec\./);
+    });
+  }
+
+  it('but it can at the bounds', () => {
+    for (const spec of [
+      { deploymentName: 'a'.repeat(242) },
+      { deploymentName: 'a.b-c.d' },
+      { replicas: 1 },
+      { replicas: 10 },
+      { replicas: undefined },
+    ]) {
+      assert.equal(problemOf(aFoo(spec)), undefined);
+    }
+  });
+});
+
+describe('The status of a Foo', () => {
+  const deployment = (status: Deployment['status']): Deployment => ({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { ...aFoo().metadata, generation: 1 },
+    spec: { replicas: 2, selector: {}, template: {} },
+    ...(status ? { status } : {}),
+  });
+  const late = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' };
+  const base = { observedGeneration: 1, replicas: 2, updatedReplicas: 2 } as const;
+
+  it('follows the rollout of the Deployment', () => {
+    assert.equal(standingOf(deployment(undefined)).kind, 'reconciling');
+    const coming = standingOf(deployment({ ...base, availableReplicas: 1 }));
+    assert.equal(coming.kind, 'reconciling');
+    assert.equal(coming.message, '1 of 2 replicas are available');
+    const ready = standingOf(deployment({ ...base, availableReplicas: 2 }));
+    assert.equal(ready.kind, 'ready');
+    const stalled = standingOf(deployment({ ...base, availableReplicas: 1, conditions: [late] }));
+    assert.equal(stalled.kind, 'stalled');
+    const complete = standingOf(deployment({ ...base, availableReplicas: 2, conditions: [late] }));
+    assert.equal(complete.kind, 'ready');
+    // Its controller has not seen the change yet.
+    const behind = { ...base, observedGeneration: 0, availableReplicas: 2 };
+    assert.equal(standingOf(deployment(behind)).kind, 'reconciling');
+  });
+
+  it('has the available replicas, the selector and the generation', () => {
+    const status = buildStatus(
+      aFoo(),
+      { kind: 'ready', reason: 'DeploymentAvailable', message: 'fine' },
+      deployment({ ...base, availableReplicas: 2 }),
+      0,
+    );
+    assert.equal(status.availableReplicas, 2);
+    assert.equal(status.observedGeneration, 3);
+    assert.equal(status.selector, 'app=nginx,controller=foo');
+    const without = { kind: 'stalled', reason: 'InvalidSpec', message: 'no' } as const;
+    assert.equal(buildStatus(aFoo(), without, undefined, 0).availableReplicas, 0);
+  });
+
+  it('shows whether the user was told that this spec has been carried out', () => {
+    const told = (
+      observedGeneration: number | undefined,
+      reason?: string,
+      extra: object[] = [],
+    ) => {
+      const condition = { type: 'Ready', status: 'False', reason, message: '' };
+      const conditions = [...extra, ...(reason === undefined ? [] : [condition])];
+      return wasTold(
+        aFoo({}, { availableReplicas: 0, observedGeneration, conditions } as FooStatus),
+      );
+    };
+    for (const reason of [
+      'DeploymentAvailable',
+      'DeploymentNotAvailable',
+      'ProgressDeadlineExceeded',
+    ]) {
+      assert.equal(told(3, reason), true);
+      assert.equal(told(2, reason), false);
+      // Conditions of others do not count.
+      assert.equal(told(3, undefined, [{ type: 'Audited', status: 'True', reason }]), false);
+      assert.equal(told(3, reason, [{ type: 'Audited', status: 'True', reason: 'X' }]), true);
+    }
+    assert.equal(told(3, 'InvalidSpec'), false);
+    assert.equal(told(3), false);
+    assert.equal(wasTold(aFoo()), false);
+    // The CustomResourceDefinition of sample-controller keeps the number of replicas alone.
+    assert.equal(wasTold(aFoo({}, { availableReplicas: 0 })), true);
+  });
+});
