@@ -159,6 +159,24 @@ describe('a child that an owner wants', () => {
     assert.deepEqual(world.requests, []);
   });
 
+  it('is not touched when it belongs to a namesake of its owner of another group or kind', async () => {
+    for (const other of [
+      { ...OWNER, apiVersion: 'example.org/v1' },
+      { ...OWNER, apiVersion: 'v1' },
+      { ...OWNER, kind: 'Application' },
+    ]) {
+      const world = new World();
+      const metadata = { ...OWNER.metadata, uid: 'uid-of-another' };
+      await world.client.create(DEPLOYMENTS, wanted({ ...other, metadata }));
+      assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'foreign');
+    }
+    const world = new World();
+    const metadata = { ...OWNER.metadata, uid: 'uid-of-another' };
+    const newer = { ...OWNER, apiVersion: 'example.com/v2', metadata };
+    await world.client.create(DEPLOYMENTS, wanted(newer));
+    assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'leaving');
+  });
+
   it('is a conflict when another took its place behind the cache’s back', async () => {
     const world = new World();
     await world.ensure(wanted(OWNER), undefined);

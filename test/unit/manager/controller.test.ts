@@ -3,15 +3,19 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { ApiError } from '../../../src/api/api-error.ts';
 import { PODS } from '../../../src/api/builtin.ts';
+import { objectKey } from '../../../src/api/object-key.ts';
 import { InformerSet } from '../../../src/cache/informer-set.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Controller } from '../../../src/manager/controller.ts';
 import type { SyncHandler } from '../../../src/manager/controller.ts';
+import type { Sharding } from '../../../src/manager/serve-shards.ts';
 import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
 import { createRegistry } from '../../../src/metrics/registry.ts';
 import type { Registry } from '../../../src/metrics/registry.ts';
 import { workqueueMetrics } from '../../../src/metrics/workqueue-metrics.ts';
+import type { ShardHandler } from '../../../src/sharding/shards.ts';
+import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { runAll } from '../../../src/util/run-all.ts';
 import { formatCause } from '../../../src/workqueue/cause.ts';
@@ -184,5 +188,131 @@ describe('a controller', () => {
       metric?.values.map(({ labels, value }) => [labels['controller'], value]),
       [['test', 3]],
     );
+  });
+
+  it('ends with the failure of a feed, and ends the other feeds and its runs', async () => {
+    const informers = new InformerSet(client, { clock });
+    const ended: string[] = [];
+    const controller = new Controller(
+      { client, clock, log: log.log },
+      { name: 'test', kind: PODS.kind, sync: async () => done() },
+    )
+      .for(informers.for(PODS))
+      .fedBy(async (_, signal) => {
+        await clock.sleep(60_000, signal);
+        ended.push('first');
+      })
+      .fedBy(async () => {
+        await clock.sleep(1000);
+        throw new Error('the feed broke');
+      });
+    const abort = new AbortController();
+    const caches = informers.run(abort.signal);
+    const running = controller.run(abort.signal).then(
+      () => 'ended',
+      (error: unknown) => String(error),
+    );
+    await clock.advance(5000);
+    assert.match(await running, /the feed broke/);
+    assert.deepEqual(ended, ['first']);
+    abort.abort();
+    await clock.advance(1000);
+    await caches;
+  });
+
+  it('runs keys that a feed adds, with the cause that the feed gives', async () => {
+    const informers = new InformerSet(client, { clock });
+    const runs: string[] = [];
+    const key = objectKey('default', 'other');
+    const controller = new Controller(
+      { client, clock, log: log.log },
+      {
+        name: 'test',
+        kind: PODS.kind,
+        sync: async (ran, { causes }) => {
+          runs.push(`${ran}: ${causes.map((cause) => formatCause(cause)).join()}`);
+          return done();
+        },
+      },
+    )
+      .for(informers.for(PODS))
+      .fedBy(async (queue, signal) => {
+        queue.add(key, { cause: 'the feed' });
+        await clock.sleep(60_000, signal);
+      });
+    const abort = new AbortController();
+    const all = [
+      (signal: AbortSignal) => informers.run(signal),
+      (signal: AbortSignal) => controller.run(signal),
+    ];
+    const running = runAll(all, abort.signal);
+    await clock.advance(5000);
+    assert.deepEqual(runs, ['default/other: the feed']);
+    abort.abort();
+    await clock.advance(1000);
+    await running;
+  });
+});
+
+describe('a sharded controller', () => {
+  it('gives up a shard once its runs have ended, also those that fail', async () => {
+    const clock = new FakeClock();
+    const server = new ApiServer({ clock });
+    const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
+    const { log } = recordingLogger();
+    const informers = new InformerSet(client, { clock });
+    let serve: ShardHandler = () => Promise.resolve();
+    const sharding: Sharding = {
+      shardOf: () => 0,
+      holds: () => true,
+      onShard: (handler) => {
+        serve = handler;
+      },
+    };
+    const runs: string[] = [];
+    const fail = new Deferred();
+    const controller = new Controller(
+      { client, clock, log, sharding },
+      {
+        name: 'test',
+        kind: PODS.kind,
+        sync: async (key, { causes }) => {
+          runs.push(`${key}: ${causes.map((cause) => formatCause(cause)).join()}`);
+          await fail.promise;
+          throw new Error('the sync failed');
+        },
+      },
+    ).for(informers.for(PODS));
+    const abort = new AbortController();
+    const all = [
+      (signal: AbortSignal) => informers.run(signal),
+      (signal: AbortSignal) => controller.run(signal),
+    ];
+    const running = runAll(all, abort.signal);
+    await client.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: AT,
+      spec: { containers: [{ name: 'app', image: 'nginx' }] },
+    });
+    await clock.advance(5000);
+    assert.deepEqual(runs, [], 'a key of a shard that is not held does not run');
+    const shard = new AbortController();
+    let isGivenUp = false;
+    const served = Promise.resolve(serve(0, shard.signal)).then(() => (isGivenUp = true));
+    await clock.advance(5000);
+    assert.deepEqual(runs, ['default/web: its shard was taken over']);
+    shard.abort();
+    await clock.advance(1000);
+    assert.equal(isGivenUp, false);
+    fail.resolve();
+    await clock.advance(1000);
+    assert.equal(isGivenUp, true);
+    await served;
+    await clock.advance(60_000);
+    assert.equal(runs.length, 1, 'the retry does not run here');
+    abort.abort();
+    await clock.advance(1000);
+    await running;
   });
 });

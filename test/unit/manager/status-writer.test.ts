@@ -1,29 +1,131 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isApiError } from '../../../src/api/api-error.ts';
+import { isApiError, isCausedByInvalid } from '../../../src/api/api-error.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
+import type { Count, CountStatus } from '../../../src/api/generated/count.ts';
+import { groupResourceOf } from '../../../src/api/resource.ts';
 import { StatusWriter } from '../../../src/manager/status-writer.ts';
-import { silentLogger } from '../../../src/util/logger.ts';
-import { Simulation } from '../../support/simulation.ts';
+import { NAMESPACE, SyncBench } from '../../support/sync-bench.ts';
+import { countDraft, crdOf } from '../../support/world.ts';
 
-const context = (world: Simulation) => ({
-  client: world.client,
-  signal: new AbortController().signal,
-  log: silentLogger,
+const AT = { namespace: NAMESPACE, name: 'test-count' };
+
+async function setUp() {
+  const bench = await SyncBench.with(COUNTS);
+  const count = await bench.create(COUNTS, countDraft(NAMESPACE));
+  const writer = new StatusWriter(COUNTS, 'test');
+  const write = (object: Count, status: CountStatus) => writer.write(bench.context, object, status);
+  const live = () => bench.get(COUNTS, 'test-count');
+  /** Changes the schema of the resource. */
+  const changeCrd = async (change: (version: CrdVersion) => void) => {
+    const name = groupResourceOf(COUNTS);
+    const crd = await bench.client.get(CUSTOM_RESOURCE_DEFINITIONS, { name });
+    const versions = structuredClone(crdOf(COUNTS).spec.versions) as unknown as CrdVersion[];
+    for (const version of versions) change(version);
+    const spec = { ...crd.spec, versions } as unknown as typeof crd.spec;
+    await bench.client.update(CUSTOM_RESOURCE_DEFINITIONS, { ...crd, spec });
+    await bench.clock.advance(1000);
+  };
+  return { bench, count, writer, write, live, changeCrd };
+}
+
+interface CrdVersion {
+  subresources?: Record<string, unknown>;
+  schema: {
+    openAPIV3Schema: { properties: { status: { properties: Record<string, unknown> } } };
+  };
+}
+
+test('a status is written through the subresource, for that object and version', async () => {
+  const { bench, count, write, live } = await setUp();
+  await write(count, { replicas: 1, healthy: false });
+  const [sent] = bench.writes;
+  assert.equal(sent?.what, 'patch counts/status');
+  assert.equal(sent?.fieldManager, 'test');
+  const { uid, resourceVersion } = count.metadata;
+  assert.deepEqual(sent?.body.metadata, { uid, resourceVersion });
+  assert.deepEqual((await live()).status, { replicas: 1, healthy: false });
 });
 
-test('the status of an object that is gone by now is a conflict, no failure', async () => {
-  const world = new Simulation();
-  await world.installCrd();
-  await world.applyCount();
-  const seen = await world.count();
-  await world.client.delete(COUNTS, seen.metadata);
-  const writer = new StatusWriter(COUNTS, 'test');
-  const writes = () => writer.write(context(world), seen, { replicas: 1 });
-  await assert.rejects(writes(), (error) => isApiError(error, 'conflict'));
+test('fields that the new status does not have are removed, undefined ones too', async () => {
+  const { count, write, live } = await setUp();
+  await write(count, { replicas: 1, readyReplicas: 1 });
+  await write(await live(), { replicas: 2 });
+  assert.deepEqual((await live()).status, { replicas: 2 });
+});
+
+test('a status differs if a field does, in value or presence', async () => {
+  const { count, writer, write, live } = await setUp();
+  assert.equal(writer.differs(count, {}), false);
+  assert.equal(writer.differs(count, { replicas: 0 }), true);
+  await write(count, { replicas: 1 });
+  assert.equal(writer.differs(await live(), { replicas: 1 }), false);
+  assert.equal(writer.differs(await live(), { replicas: 2 }), true);
+  assert.equal(writer.differs(await live(), {}), true);
+});
+
+test('the status of an object that is gone, changed or replaced is a conflict', async () => {
+  const { bench, count, writer, write, live } = await setUp();
+  const isConflict = (error: unknown) => isApiError(error, 'conflict');
+  const body = { metadata: { labels: { a: 'b' } } };
+  await bench.client.patch(COUNTS, AT, { type: 'merge', body });
+  await assert.rejects(write(count, { replicas: 1 }), isConflict);
+  const changed = await live();
+  await bench.client.delete(COUNTS, AT);
+  await assert.rejects(write(changed, { replicas: 1 }), isConflict);
   assert.equal(writer.hasSubresource, true);
-  await world.applyCount();
-  await assert.rejects(writes(), (error) => isApiError(error, 'conflict'));
-  assert.equal((await world.count()).status, undefined);
-  await world.end();
+  await bench.create(COUNTS, countDraft(NAMESPACE));
+  await assert.rejects(write(changed, { replicas: 1 }), isConflict);
+  assert.equal((await live()).status, undefined);
+});
+
+test('a field that the server prunes is not written again, until the server keeps it', async () => {
+  const { count, writer, write, live, changeCrd } = await setUp();
+  await changeCrd(({ schema }) => {
+    delete schema.openAPIV3Schema.properties.status.properties['selector'];
+  });
+  const status = { replicas: 1, selector: 'a=b' };
+  await write(count, status);
+  assert.deepEqual((await live()).status, { replicas: 1 });
+  assert.equal(writer.differs(await live(), status), false);
+  assert.equal(writer.differs(await live(), { ...status, replicas: 2 }), true);
+  // The CustomResourceDefinition of this release is installed.
+  await changeCrd(() => undefined);
+  await write(await live(), { ...status, replicas: 2 });
+  assert.deepEqual((await live()).status, { replicas: 2, selector: 'a=b' });
+  assert.equal(writer.differs(await live(), { replicas: 2, selector: 'c=d' }), true);
+});
+
+test('a resource without a status subresource is logged once, until it has one', async () => {
+  const { bench, count, writer, write, live, changeCrd } = await setUp();
+  const errors = () => bench.lines.filter(({ level }) => level === 'error').length;
+  await changeCrd((version) => {
+    delete version.subresources;
+  });
+  await write(count, { replicas: 1 });
+  await write(count, { replicas: 1 });
+  assert.equal(errors(), 1);
+  assert.equal(writer.hasSubresource, false);
+  assert.equal((await live()).status, undefined);
+  await changeCrd(() => undefined);
+  await write(await live(), { replicas: 1 });
+  assert.equal(writer.hasSubresource, true);
+  assert.deepEqual((await live()).status, { replicas: 1 });
+});
+
+test('a status that failed is known as such for that version of the object alone', async () => {
+  const { bench, count, writer, write, live } = await setUp();
+  const status = { replicas: 1 };
+  assert.equal(writer.hasFailed(count, status), false);
+  bench.server.faults.failNext('PATCH', 422);
+  await assert.rejects(write(count, status), isCausedByInvalid);
+  assert.equal(writer.hasFailed(count, status), true);
+  assert.equal(writer.differs(count, status), true);
+  assert.equal(writer.hasFailed(count, { replicas: 2 }), false);
+  const body = { metadata: { labels: { a: 'b' } } };
+  await bench.client.patch(COUNTS, AT, { type: 'merge', body });
+  assert.equal(writer.hasFailed(await live(), status), false);
+  await write(await live(), status);
+  assert.equal(writer.hasFailed(await live(), status), false);
 });

@@ -49,8 +49,12 @@ describe('A pipeline', () => {
     const ran: string[] = [];
     assert.deepEqual(await setUp(tasks(ran, 'a', 'b'), context), { kind: 'done' });
     assert.deepEqual(ran, [
-      ...['a preCreate', 'a create', 'a postCreate'],
-      ...['b preCreate', 'b create', 'b postCreate'],
+      'a preCreate',
+      'a create',
+      'a postCreate',
+      'b preCreate',
+      'b create',
+      'b postCreate',
     ]);
   });
 
@@ -58,8 +62,12 @@ describe('A pipeline', () => {
     const ran: string[] = [];
     assert.deepEqual(await takeDown(tasks(ran, 'a', 'b'), context), { kind: 'done' });
     assert.deepEqual(ran, [
-      ...['b preDelete', 'b delete', 'b postDelete'],
-      ...['a preDelete', 'a delete', 'a postDelete'],
+      'b preDelete',
+      'b delete',
+      'b postDelete',
+      'a preDelete',
+      'a delete',
+      'a postDelete',
     ]);
   });
 
