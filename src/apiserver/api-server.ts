@@ -15,6 +15,7 @@ import { CrdLifecycle, withCrdRules } from './crd-lifecycle.ts';
 import { ConnectionReset, Faults } from './faults.ts';
 import { listenHttps } from './https-listener.ts';
 import { kubeconfigOf } from './kubeconfig.ts';
+import { LineCache } from './line-cache.ts';
 import { ObjectStore } from './object-store.ts';
 import { OpenStreams } from './open-streams.ts';
 import { storeNew } from './operations/write.ts';
@@ -48,6 +49,12 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    * @default 10_000
    */
   readonly historySize?: number;
+  /**
+   * Memory for the changes of all resources, in bytes, about. Beyond it, watches can resume from fewer
+   * of them, and lists and watches whose clients read so slowly that they need more are ended.
+   * @default 64 MiB
+   */
+  readonly historyBytes?: number;
   /**
    * Kinds that are served besides those that CRDs define.
    * @default the built-in ones
@@ -151,6 +158,7 @@ export class ApiServer {
       log = silentLogger,
       authenticate = false,
       historySize = 10_000,
+      historyBytes = 64 * 1024 ** 2,
       kinds = BUILTIN_KINDS,
       kubelets = () => undefined,
       users = [],
@@ -166,7 +174,7 @@ export class ApiServer {
       const loaded = loadCertificateAuthority(authority, { commonName: AUTHORITY, clock });
       this.#authority = Promise.resolve(loaded);
     }
-    this.#store = new ObjectStore({ historySize });
+    this.#store = new ObjectStore({ historySize, historyBytes });
     const dropWatches = () => this.#streams.cutAll(new ConnectionReset());
     this.faults = new Faults({
       clock,
@@ -190,6 +198,7 @@ export class ApiServer {
       random,
       kubelets,
       access: new Access(this.token, users),
+      lines: new LineCache(),
       limits: { bookmarkIntervalMs, watchTimeoutMs, watchBufferLimit },
     };
     const crds = new CrdLifecycle(parts);

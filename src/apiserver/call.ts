@@ -2,7 +2,9 @@ import type { Clock } from '../util/clock.ts';
 import type { HttpHandler, HttpRequest } from '../util/http.ts';
 import type { Access } from './access.ts';
 import type { User } from './user.ts';
-import type { Representation } from './negotiation.ts';
+import type { LineCache } from './line-cache.ts';
+import type { ListState } from './list-body.ts';
+import type { ListRendering, Representation } from './negotiation.ts';
 import type { ObjectStore } from './object-store.ts';
 import type { Registry } from './registry.ts';
 import type { RequestInfo } from './request-info.ts';
@@ -21,6 +23,8 @@ export interface Backend {
   /** Told after each write: what follows from it (a CRD is served, a namespace ends). */
   readonly observer: WriteObserver;
   readonly limits: WatchLimits;
+  /** What watches have sent of recent writes. */
+  readonly lines: LineCache;
   /** The way to a node's kubelet; undefined if there is none. */
   readonly kubelets: Kubelets;
   /** Who there is, and who may do what. */
@@ -75,6 +79,8 @@ export type Answer =
       /** Of what kind it is, if not of the resource in the path. */
       readonly definition?: ResourceDefinition;
     }
+  /** A list, encoded while it is sent. */
+  | { readonly kind: 'list'; readonly rendering: ListRendering; readonly state: ListState }
   /** JSON that is sent as it is. */
   | { readonly kind: 'json'; readonly code: number; readonly value: object }
   | { readonly kind: 'watch'; readonly watcher: Watcher }

@@ -84,7 +84,7 @@ export class CrdLifecycle implements WriteObserver {
     const { store, registry } = this.#backend;
     for (const definition of this.#served.get(crd.metadata.name) ?? []) registry.remove(definition);
     this.#served.delete(crd.metadata.name);
-    store.collection(resourceOf(crd)).history.endSubscriptions();
+    store.collection(resourceOf(crd)).history.endFollowers();
     this.#reconsiderOthers(crd);
   }
 
@@ -117,7 +117,7 @@ export class CrdLifecycle implements WriteObserver {
     const collection = store.collection(resourceOf(crd));
     const [definition] = next;
     if (definition) collection.reinterpret((object) => reread(object, definition));
-    collection.history.endSubscriptions();
+    collection.history.endFollowers();
   }
 
   /** Nothing new comes in; what is there is deleted; when all is gone, so is the CRD. */

@@ -2,7 +2,7 @@ import { Memo } from '../util/memo.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { StatusError, badRequest, notAcceptable } from './status-error.ts';
 import type { IncludeObject, MetaVersion } from './table/table.ts';
-import { partialMetadata, renderTable } from './table/table.ts';
+import { partialMetadata, renderTable, tableRow } from './table/table.ts';
 
 /** One entry of an `Accept` header: `application/json;as=Table;v=v1`. */
 export interface MediaRange {
@@ -114,43 +114,52 @@ export function represent(
   }
 }
 
+/** How a list is put together in the form that the client wants. */
+export interface ListRendering {
+  /** The list without its objects. */
+  readonly head: object;
+  /** The field that has the objects; it comes last. */
+  readonly field: 'items' | 'rows';
+  readonly item: (object: StoredObject) => object;
+}
+
 /** A list as the client wants it. */
-export function representList(
-  objects: readonly StoredObject[],
+export function renderList(
   metadata: ListMeta,
   definition: ResourceDefinition,
   representation: Representation,
   now: number,
-): object {
+): ListRendering {
   switch (representation.form) {
     case 'object':
       return {
-        kind: definition.listKind,
-        apiVersion: apiVersionIn(definition),
-        metadata,
-        items: objects.map((object) => listItem(object, definition)),
+        head: { kind: definition.listKind, apiVersion: apiVersionIn(definition), metadata },
+        field: 'items',
+        item: (object) => listItem(object, definition),
       };
     case 'metadata': {
       const { list, version } = representation;
       if (!list) throw notAcceptable([JSON_TYPE]);
       return {
-        kind: 'PartialObjectMetadataList',
-        apiVersion: `${META_GROUP}/${version}`,
-        metadata,
-        items: objects.map((object) => partialMetadata(object, version)),
+        head: {
+          kind: 'PartialObjectMetadataList',
+          apiVersion: `${META_GROUP}/${version}`,
+          metadata,
+        },
+        field: 'items',
+        item: (object) => partialMetadata(object, version),
       };
     }
-    case 'table':
-      return renderTable(
-        definition,
-        objects.map((object) => inVersion(object, definition)),
-        {
-          version: representation.version,
-          includeObject: representation.includeObject,
-          listMeta: metadata,
-          now,
-        },
-      );
+    case 'table': {
+      const { version, includeObject } = representation;
+      const options = { version, includeObject, listMeta: metadata, now };
+      const { rows: _none, ...head } = renderTable(definition, [], options);
+      return {
+        head,
+        field: 'rows',
+        item: (object) => tableRow(definition, inVersion(object, definition), options),
+      };
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+import { HistoryBudget } from './history-budget.ts';
 import type { ApiObject, StoredObject } from './resource-definition.ts';
 import { expired, tooLargeResourceVersion } from './status-error.ts';
 import { WatchHistory } from './watch-history.ts';
@@ -8,6 +9,12 @@ export interface ObjectStoreOptions {
    * @default 10_000
    */
   readonly historySize?: number;
+  /**
+   * Memory for the changes of all resources, in bytes, about. Beyond it, watches can resume from fewer
+   * of them.
+   * @default 64 MiB
+   */
+  readonly historyBytes?: number;
 }
 
 /** All objects at one revision. */
@@ -26,13 +33,20 @@ export interface StoreSnapshot {
  */
 export class ObjectStore {
   readonly #historySize: number;
+  readonly #budget: HistoryBudget;
   readonly #collections = new Map<string, Collection>();
   #waiting: { readonly revision: number; readonly wake: () => void }[] = [];
   #revision = 1;
   #compacted = 1;
 
-  constructor({ historySize = 10_000 }: ObjectStoreOptions = {}) {
+  constructor({ historySize = 10_000, historyBytes = 64 * 1024 ** 2 }: ObjectStoreOptions = {}) {
     this.#historySize = historySize;
+    this.#budget = new HistoryBudget(historyBytes);
+  }
+
+  /** What the histories of all resources hold in memory, in bytes, about. */
+  get historyBytes(): number {
+    return this.#budget.used;
   }
 
   /** Of the last write. */
@@ -48,7 +62,7 @@ export class ObjectStore {
       collection = new Collection(
         () => this.#next(),
         () => this.#revision,
-        new WatchHistory(this.#historySize, this.#compacted),
+        new WatchHistory(this.#historySize, this.#compacted, this.#budget),
       );
       this.#collections.set(key, collection);
     }

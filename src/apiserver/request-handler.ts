@@ -8,6 +8,7 @@ import type { Backend } from './call.ts';
 import { discover } from './discovery.ts';
 import type { FaultPlan, Faults } from './faults.ts';
 import { ConnectionReset } from './faults.ts';
+import { listBody } from './list-body.ts';
 import { JSON_TYPE } from './negotiation.ts';
 import { OpenApiDocuments } from './openapi/openapi-documents.ts';
 import { openApiResponse } from './openapi/openapi-response.ts';
@@ -187,6 +188,8 @@ export class RequestHandler {
     switch (answer.kind) {
       case 'json':
         return jsonResponse(answer.code, answer.value, warnings);
+      case 'list':
+        return streamResponse(listBody(answer.rendering, answer.state), JSON_TYPE, warnings);
       case 'watch':
         return streamResponse(this.#deps.streams.body(answer.watcher, request.signal), JSON_TYPE);
       case 'text':

@@ -15,13 +15,7 @@ export function jsonResponse(
 ): HttpResponse {
   return {
     status,
-    headers: {
-      ...NOT_CACHED,
-      'content-type': contentType,
-      ...(warnings.length > 0 && {
-        warning: shownWarnings(warnings).map(warningHeader).join(', '),
-      }),
-    },
+    headers: headersOf(contentType, warnings),
     body: once(encoder.encode(`${jsonText(value)}\n`)),
   };
 }
@@ -34,8 +28,12 @@ export function textResponse(status: number, text: string): HttpResponse {
   };
 }
 
-export function streamResponse(body: AsyncIterable<Uint8Array>, contentType: string): HttpResponse {
-  return { status: 200, headers: { ...NOT_CACHED, 'content-type': contentType }, body };
+export function streamResponse(
+  body: AsyncIterable<Uint8Array>,
+  contentType: string,
+  warnings: readonly string[] = [],
+): HttpResponse {
+  return { status: 200, headers: headersOf(contentType, warnings), body };
 }
 
 export function emptyResponse(): HttpResponse {
@@ -50,6 +48,16 @@ export function errorResponse(
   const seconds = status.details?.retryAfterSeconds;
   if (seconds === undefined) return response;
   return { ...response, headers: { ...response.headers, 'retry-after': String(seconds) } };
+}
+
+function headersOf(contentType: string, warnings: readonly string[]): Record<string, string> {
+  return {
+    ...NOT_CACHED,
+    'content-type': contentType,
+    ...(warnings.length > 0 && {
+      warning: shownWarnings(warnings).map(warningHeader).join(', '),
+    }),
+  };
 }
 
 /** A body that is there as a whole. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../util/clock.ts';
 import { jsonText } from './json-text.ts';
+import type { LineCache } from './line-cache.ts';
 import type { Representation } from './negotiation.ts';
 import { apiVersionIn, inVersion, represent } from './negotiation.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
@@ -29,24 +30,15 @@ export class WatchEncoder {
     this.#clock = clock;
   }
 
-  /** An object's event. `shared` holds the lines that watches of the same form have made of it. */
-  object(
-    type: ObjectEventType,
-    object: StoredObject,
-    shared?: Map<string, Uint8Array>,
-  ): Uint8Array {
+  /** An object's event. `lines` has those that watches of the same form have made of it. */
+  object(type: ObjectEventType, object: StoredObject, lines?: LineCache): Uint8Array {
     const { form } = this.#representation;
     if (form === 'table') return line(type, this.#table(object));
+    const make = () =>
+      line(type, represent(object, this.#definition, this.#representation, this.#clock.now()));
+    if (!lines) return make();
     const version = form === 'metadata' ? this.#representation.version : this.#definition.version;
-    const key = `${type} ${form} ${version}`;
-    const known = shared?.get(key);
-    if (known) return known;
-    const made = line(
-      type,
-      represent(object, this.#definition, this.#representation, this.#clock.now()),
-    );
-    shared?.set(key, made);
-    return made;
+    return lines.line(object, `${type} ${form} ${version}`, make);
   }
 
   /** Says that everything up to `revision` has been said. */

@@ -1,3 +1,5 @@
+import type { HistoryBudget } from './history-budget.ts';
+import { bytesOf } from './history-budget.ts';
 import type { StoredObject } from './resource-definition.ts';
 import { expired } from './status-error.ts';
 
@@ -12,19 +14,30 @@ export interface Change {
   readonly removed: boolean;
 }
 
-/** Told of each change at once, in order. `shared` lives for one change: work done once for all. */
-export type ChangeListener = (change: Change, shared: Map<string, Uint8Array>) => void;
+/** What follows a history. Each callback runs at once, in the order of the changes. */
+export interface Follower {
+  readonly onChange?: (change: Change) => void;
+  /**
+   * The changes up to and including `revision` are forgotten to save memory. A follower that still
+   * holds them, or objects that they replaced, releases them.
+   */
+  readonly onForgotten: (revision: number) => void;
+  /** No more changes follow. */
+  readonly onEnd?: () => void;
+}
 
-interface Subscription {
-  readonly onChange: ChangeListener;
-  readonly onEnd: () => void;
+/** A change, and what keeping it holds in memory. */
+interface Kept {
+  readonly change: Change;
+  readonly bytes: number;
 }
 
 /**
  * The recent changes to the objects of one resource, oldest first, and those who follow them.
  *
- * It remembers at least the last `capacity` changes and never more than twice as many. What lies
- * before is compacted: nobody can resume from there, as with etcd.
+ * It keeps at least the last `capacity` changes and never more than twice as many, or fewer if the
+ * memory that it shares with other histories is used up. What lies before is compacted: no watch can
+ * be resumed from there, as with etcd.
  *
  *      compacted        the changes kept             now
  *   ───────┼────────●────────●──────────●────────●────┤
@@ -32,17 +45,27 @@ interface Subscription {
  */
 export class WatchHistory {
   readonly #capacity: number;
-  readonly #changes: Change[] = [];
-  readonly #subscriptions = new Set<Subscription>();
+  readonly #budget: HistoryBudget;
+  readonly #kept: Kept[] = [];
+  readonly #followers = new Set<Follower>();
   #compacted: number;
+  #bytes = 0;
 
   /**
-   * @param capacity changes that are kept for sure
+   * @param capacity changes that are kept if there is memory for them
    * @param compacted the revision that the history begins after
+   * @param budget the memory for this history and others
    */
-  constructor(capacity: number, compacted: number) {
+  constructor(capacity: number, compacted: number, budget: HistoryBudget) {
     this.#capacity = capacity;
     this.#compacted = compacted;
+    this.#budget = budget;
+    budget.join(this);
+  }
+
+  /** What the changes hold in memory beside the objects in the store, in bytes, about. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** The oldest revision that can be resumed from. */
@@ -52,17 +75,26 @@ export class WatchHistory {
 
   /** Number of those who follow. */
   get followers(): number {
-    return this.#subscriptions.size;
+    return this.#followers.size;
   }
 
   record(change: Change): void {
-    this.#changes.push(change);
-    if (this.#changes.length > 2 * this.#capacity) {
-      const forgotten = this.#changes.splice(0, this.#changes.length - this.#capacity);
-      this.#compacted = forgotten.at(-1)?.revision ?? this.#compacted;
+    const bytes = bytesOf(change);
+    this.#kept.push({ change, bytes });
+    this.#bytes += bytes;
+    if (this.#kept.length > 2 * this.#capacity) this.#forget(this.#kept.length - this.#capacity);
+    this.#budget.charge(bytes);
+    for (const { onChange } of this.#followers) onChange?.(change);
+  }
+
+  /** Forgets the oldest changes that hold `bytes` together; the newest one is kept. */
+  forgetOldest(bytes: number): boolean {
+    let count = 0;
+    for (let freed = 0; freed < bytes && count < this.#kept.length - 1; count++) {
+      freed += this.#kept[count]?.bytes ?? 0;
     }
-    const shared = new Map<string, Uint8Array>();
-    for (const subscription of this.#subscriptions) subscription.onChange(change, shared);
+    if (count > 0) this.#forget(count);
+    return count > 0;
   }
 
   /**
@@ -74,43 +106,56 @@ export class WatchHistory {
     if (revision < this.#compacted) {
       throw expired(`too old resource version: ${revision} (${this.#compacted})`);
     }
-    return this.#changes.slice(this.#indexAfter(revision));
+    return this.#kept.slice(this.#indexAfter(revision)).map(({ change }) => change);
   }
 
   /** Follows every change from now on, until the returned function is called. */
-  subscribe(onChange: ChangeListener, onEnd: () => void): () => void {
-    const subscription = { onChange, onEnd };
-    this.#subscriptions.add(subscription);
-    return () => this.#subscriptions.delete(subscription);
+  follow(follower: Follower): () => void {
+    this.#followers.add(follower);
+    return () => this.#followers.delete(follower);
   }
 
   /** Forgets all changes up to and including `revision`. */
   compact(revision: number): void {
-    this.#changes.splice(0, this.#indexAfter(revision));
+    this.#drop(this.#indexAfter(revision));
     this.#compacted = Math.max(this.#compacted, revision);
   }
 
   /** Forgets everything; the history begins again after `revision`, be it an older one. */
   restart(revision: number): void {
-    this.#changes.length = 0;
+    this.#drop(this.#kept.length);
     this.#compacted = revision;
-    this.endSubscriptions();
+    this.endFollowers();
   }
 
-  /** Sends everyone who follows away. */
-  endSubscriptions(): void {
-    const ended = [...this.#subscriptions];
-    this.#subscriptions.clear();
-    for (const subscription of ended) subscription.onEnd();
+  /** Ends all that follow. */
+  endFollowers(): void {
+    const ended = [...this.#followers];
+    this.#followers.clear();
+    for (const { onEnd } of ended) onEnd?.();
+  }
+
+  #forget(count: number): void {
+    this.#compacted = this.#drop(count) ?? this.#compacted;
+    for (const { onForgotten } of [...this.#followers]) onForgotten(this.#compacted);
+  }
+
+  /** Returns the revision of the last change that was dropped. */
+  #drop(count: number): number | undefined {
+    const dropped = this.#kept.splice(0, count);
+    const bytes = dropped.reduce((total, kept) => total + kept.bytes, 0);
+    this.#bytes -= bytes;
+    this.#budget.charge(-bytes);
+    return dropped.at(-1)?.change.revision;
   }
 
   /** Position of the first change after `revision`. */
   #indexAfter(revision: number): number {
     let low = 0;
-    let high = this.#changes.length;
+    let high = this.#kept.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((this.#changes[middle]?.revision ?? 0) <= revision) low = middle + 1;
+      if ((this.#kept[middle]?.change.revision ?? 0) <= revision) low = middle + 1;
       else high = middle;
     }
     return low;

@@ -1,11 +1,13 @@
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
+import type { LineCache } from './line-cache.ts';
 import type { Representation } from './negotiation.ts';
 import type { Collection } from './object-store.ts';
 import { atRevision } from './object-store.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
 import type { ListOptions } from './selection.ts';
 import { StatusError, tooLargeResourceVersion } from './status-error.ts';
+import type { ObjectEventType } from './watch-encoder.ts';
 import { WatchEncoder } from './watch-encoder.ts';
 import type { Change } from './watch-history.ts';
 
@@ -13,6 +15,7 @@ export interface WatcherDeps {
   readonly collection: Collection;
   readonly definition: ResourceDefinition;
   readonly clock: Clock;
+  readonly lines: LineCache;
   /** The revision of the whole store. */
   readonly revision: () => number;
 }
@@ -29,6 +32,16 @@ export interface WatcherOptions extends ListOptions {
 
 /** A bookmark also comes this long before the end, so that the next watch begins where it ended. */
 const LAST_BOOKMARK_BEFORE_END_MS = 2000;
+/** What a client was not sent yet: the event of a change, encoded when its turn comes, or a line. */
+type Waiting =
+  | {
+      readonly kind: 'event';
+      readonly revision: number;
+      readonly type: ObjectEventType;
+      readonly object: StoredObject;
+    }
+  | { readonly kind: 'line'; readonly line: Uint8Array };
+
 /** Waiting events are handed over in pieces of about this size. */
 const CHUNK_BYTES = 64 * 1024;
 
@@ -39,7 +52,10 @@ const CHUNK_BYTES = 64 * 1024;
  * revision, and then says every change that its selection sees, in order, each once: an object that
  * starts to match is ADDED, one that stops is DELETED as it last matched. It ends when its time is
  * up, when its resource goes away, or when the client reads so slowly that more than `bufferLimit`
- * events wait. An ERROR event is always the last.
+ * events wait or the history forgets one of them. An ERROR event is always the last.
+ *
+ * What waits are objects that the store or the history holds anyway, so a slow client costs no memory
+ * of its own.
  */
 export class Watcher implements AsyncIterable<Uint8Array> {
   readonly #deps: WatcherDeps;
@@ -51,7 +67,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
   #initialPending = false;
   readonly #initialRevision: number;
   /** What came after the initial state and was not taken yet. */
-  #waiting: Uint8Array[] = [];
+  #waiting: Waiting[] = [];
   #ended = false;
   #wake = new Deferred();
   #onEnd: () => void = () => undefined;
@@ -116,7 +132,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     // From any state on, without that state: from now on.
     if (revision === 0) return true;
     try {
-      for (const change of collection.history.since(revision)) this.#offer(change, new Map());
+      for (const change of collection.history.since(revision)) this.#offer(change);
       return true;
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
@@ -125,7 +141,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
   }
 
   #refuse({ status }: StatusError): false {
-    this.#push(this.#encoder.error(status));
+    this.#push({ kind: 'line', line: this.#encoder.error(status) });
     this.end();
     return false;
   }
@@ -134,15 +150,19 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     const { collection, clock } = this.#deps;
     const { revision = 0, timeoutSeconds, timeoutMs, allowBookmarks, bufferLimit } = this.#options;
     this.#cancels.push(
-      collection.history.subscribe(
-        (change, shared) => {
+      collection.history.follow({
+        onChange: (change) => {
           // A client may know a revision that is still to come; until then nothing is sent.
           if (change.revision <= revision) return;
-          this.#offer(change, shared);
+          this.#offer(change);
           if (this.#waiting.length > bufferLimit) this.#giveUp();
         },
-        () => this.end(),
-      ),
+        onForgotten: (forgotten) => {
+          const next = this.#nextRevision();
+          if (next !== undefined && next <= forgotten) this.#giveUp();
+        },
+        onEnd: () => this.end(),
+      }),
     );
     const lifetimeMs = timeoutSeconds === undefined ? timeoutMs : timeoutSeconds * 1000;
     this.#cancels.push(clock.after(lifetimeMs, () => this.end()));
@@ -166,7 +186,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     // A client that is ahead, of a server that was restored, is sent nothing until that is past.
     if (this.#deps.revision() < (this.#options.revision ?? 0)) return;
     // It waits behind the initial state and all that came before it.
-    this.#push(this.#encoder.bookmark(this.#deps.revision(), false));
+    this.#push({ kind: 'line', line: this.#encoder.bookmark(this.#deps.revision(), false) });
   }
 
   /** The client does not keep up: what waits is dropped with the connection, it can resume. */
@@ -177,21 +197,28 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     this.end();
   }
 
-  #offer({ object, previous, removed, revision }: Change, shared: Map<string, Uint8Array>): void {
+  /** The revision of the oldest change, after the initial state if that waits, that waits. */
+  #nextRevision(): number | undefined {
+    if (this.#initial.length > 0) return this.#initialRevision + 1;
+    return this.#waiting.find((waiting) => waiting.kind === 'event')?.revision;
+  }
+
+  #offer({ object, previous, removed, revision }: Change): void {
     const { namespace, matches } = this.#options.selection;
     if (namespace !== undefined && object.metadata.namespace !== namespace) return;
     const isIn = !removed && matches(object);
     const wasIn = previous !== undefined && matches(previous);
-    if (isIn) this.#push(this.#encoder.object(wasIn ? 'MODIFIED' : 'ADDED', object, shared));
-    else if (wasIn) {
+    if (isIn) {
+      this.#push({ kind: 'event', revision, type: wasIn ? 'MODIFIED' : 'ADDED', object });
+    } else if (wasIn) {
       // As it last matched, at the revision at which it stopped.
       const last = removed ? object : atRevision(previous, revision);
-      this.#push(this.#encoder.object('DELETED', last, shared));
+      this.#push({ kind: 'event', revision, type: 'DELETED', object: last });
     }
   }
 
-  #push(line: Uint8Array): void {
-    this.#waiting.push(line);
+  #push(waiting: Waiting): void {
+    this.#waiting.push(waiting);
     this.#wake.resolve();
   }
 
@@ -218,9 +245,11 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     }
     let said = 0;
     try {
-      for (const line of this.#waiting) {
+      for (const waiting of this.#waiting) {
         said++;
-        yield line;
+        yield waiting.kind === 'line'
+          ? waiting.line
+          : this.#encoder.object(waiting.type, waiting.object, this.#deps.lines);
       }
     } finally {
       this.#waiting.splice(0, said);

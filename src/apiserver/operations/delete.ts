@@ -4,7 +4,7 @@ import type { Answer, Backend, Call } from '../call.ts';
 import { copyJson } from '../copy-json.ts';
 import type { DeleteOptions } from '../delete-options.ts';
 import { deleteOptions } from '../delete-options.ts';
-import { representList } from '../negotiation.ts';
+import { renderList } from '../negotiation.ts';
 import { deletionFinalizers } from '../object-metadata.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { listOptions } from '../selection.ts';
@@ -42,11 +42,12 @@ export function removeCollection(call: Call): Answer {
     .list(selection.namespace)
     .filter((object) => selection.matches(object));
   const objects = found.map((object) => deleteObject(call, object, options).object);
-  const metadata = { resourceVersion: String(store.revision) };
+  const { revision } = store;
+  const metadata = { resourceVersion: String(revision) };
   return {
-    kind: 'json',
-    code: 200,
-    value: representList(objects, metadata, definition, representation, clock.now()),
+    kind: 'list',
+    rendering: renderList(metadata, definition, representation, clock.now()),
+    state: { objects, revision, history: store.collection(definition).history },
   };
 }
 

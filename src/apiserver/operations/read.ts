@@ -1,7 +1,7 @@
 import type { Answer, Call } from '../call.ts';
 import { continueAt, continueToken } from '../continue-token.ts';
 import type { ListMeta } from '../negotiation.ts';
-import { representList } from '../negotiation.ts';
+import { renderList } from '../negotiation.ts';
 import { storageKey } from '../object-store.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import type { ListOptions } from '../selection.ts';
@@ -34,16 +34,12 @@ export async function list(call: Call): Promise<Answer> {
   const options = listOptions(call.info, definition);
   if (!options.exact) await untilReached(call, options.revision);
   const page = pageOf(call, options);
+  const { objects, revision } = page;
+  const { history } = backend.store.collection(definition);
   return {
-    kind: 'json',
-    code: 200,
-    value: representList(
-      page.objects,
-      page.metadata,
-      definition,
-      representation,
-      backend.clock.now(),
-    ),
+    kind: 'list',
+    rendering: renderList(page.metadata, definition, representation, backend.clock.now()),
+    state: { objects, revision, history },
   };
 }
 
@@ -57,6 +53,7 @@ export async function watch(call: Call): Promise<Answer> {
       collection: store.collection(definition),
       definition,
       clock,
+      lines: backend.lines,
       revision: () => store.revision,
     },
     {
@@ -71,6 +68,7 @@ export async function watch(call: Call): Promise<Answer> {
 }
 
 interface Page {
+  readonly revision: number;
   readonly objects: readonly StoredObject[];
   readonly metadata: ListMeta;
 }
@@ -99,10 +97,13 @@ function pageOf({ backend, definition }: Call, options: ListOptions): Page {
   if (!selection.everything) objects = objects.filter((object) => selection.matches(object));
 
   const resourceVersion = String(revision);
-  if (limit === 0 || objects.length <= limit) return { objects, metadata: { resourceVersion } };
+  if (limit === 0 || objects.length <= limit) {
+    return { revision, objects, metadata: { resourceVersion } };
+  }
   const page = objects.slice(0, limit);
   const last = page.at(-1);
   return {
+    revision,
     objects: page,
     metadata: {
       resourceVersion,

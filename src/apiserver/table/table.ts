@@ -64,23 +64,29 @@ export interface TableOptions {
 export function renderTable(
   definition: Pick<ResourceDefinition, 'group' | 'kind' | 'columns'>,
   objects: readonly StoredObject[],
-  { listMeta, now, version = 'v1', includeObject = 'Metadata', noHeaders = false }: TableOptions,
+  options: TableOptions,
 ): Table {
-  const { group, kind, columns } = definition;
-  const conditionsOf = group === '' && kind === 'Pod' ? podRowConditions : noConditions;
+  const { listMeta, version = 'v1', noHeaders = false } = options;
   return {
     kind: 'Table',
     apiVersion: `meta.k8s.io/${version}`,
     metadata: listMeta,
-    columnDefinitions: noHeaders ? null : columns.map(columnDefinition),
-    rows: objects.map((object) => {
-      const conditions = conditionsOf(object);
-      return {
-        cells: columns.map((column) => cellOf(column, object, now)),
-        ...(conditions.length > 0 ? { conditions } : {}),
-        object: rowObject(object, includeObject, version),
-      };
-    }),
+    columnDefinitions: noHeaders ? null : definition.columns.map(columnDefinition),
+    rows: objects.map((object) => tableRow(definition, object, options)),
+  };
+}
+
+/** One object as a row of the table of its kind. */
+export function tableRow(
+  { group, kind, columns }: Pick<ResourceDefinition, 'group' | 'kind' | 'columns'>,
+  object: StoredObject,
+  { now, version = 'v1', includeObject = 'Metadata' }: TableOptions,
+): TableRow {
+  const conditions = group === '' && kind === 'Pod' ? podRowConditions(object) : [];
+  return {
+    cells: columns.map((column) => cellOf(column, object, now)),
+    ...(conditions.length > 0 ? { conditions } : {}),
+    object: rowObject(object, includeObject, version),
   };
 }
 
@@ -119,8 +125,4 @@ function rowObject(object: StoredObject, include: IncludeObject, version: MetaVe
     case 'Object':
       return object;
   }
-}
-
-function noConditions(): readonly TableRowCondition[] {
-  return [];
 }

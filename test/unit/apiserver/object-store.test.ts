@@ -126,4 +126,29 @@ describe('WatchHistory', () => {
     assert.equal(removal?.previous, second);
     assert.deepEqual(rest, []);
   });
+
+  test('it is bounded by what the changes of all resources hold in memory', () => {
+    const store = new ObjectStore({ historyBytes: 1024 ** 2 });
+    const [pods, nodes] = [store.collection(PODS), store.collection(NODES)];
+    for (let value = 0; value < 5; value++) nodes.put(object('a', undefined, value));
+    for (let value = 0; value < 200; value++) {
+      pods.put({ ...object('a', 'x', value), text: String(value).padStart(64 * 1024) });
+      assert.ok(store.historyBytes <= 1024 ** 2, `${store.historyBytes}`);
+    }
+    const { compacted } = pods.history;
+    const kept = pods.history.since(compacted).length;
+    assert.ok(kept >= 8 && kept <= 16, `${kept} changes of 64 KiB are kept in 1 MiB`);
+    assert.throws(() => pods.history.since(compacted - 1), /too old resource version/);
+    assert.equal(nodes.history.since(1).length, 5, 'the small history is kept');
+    store.compact();
+    assert.equal(store.historyBytes, 0);
+  });
+
+  test('what versions of an object share is held once', () => {
+    const store = new ObjectStore({ historyBytes: 1024 ** 2 });
+    const pods = store.collection(PODS);
+    const text = 'x'.repeat(64 * 1024);
+    for (let value = 0; value < 200; value++) pods.put({ ...object('a', 'x', value), text });
+    assert.equal(pods.history.since(1).length, 200);
+  });
 });

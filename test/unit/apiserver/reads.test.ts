@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ConnectionReset } from '../../../src/apiserver/faults.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import type { Json, Reply } from './api-client.ts';
 import {
@@ -154,6 +155,61 @@ describe('list', () => {
     const { body } = await api.get(`${CONFIG_MAPS}?limit=1&labelSelector=!x`);
     assert.ok(body.metadata.continue);
     assert.equal(body.metadata.remainingItemCount, undefined);
+  });
+
+  describe('to a slow client', () => {
+    const open = async (api: Api, headers: Record<string, string> = {}) => {
+      const { body } = await api.server.handler({ method: 'GET', path: CONFIG_MAPS, headers });
+      return body[Symbol.asyncIterator]();
+    };
+
+    async function apiWithLargeMaps(count: number): Promise<Api> {
+      const api = new Api({ historyBytes: 1024 ** 2 });
+      for (let index = 0; index < count; index++) {
+        const data = { text: 'x'.repeat(40 * 1024) };
+        await api.post(CONFIG_MAPS, { ...configMap(`m${index}`), data });
+      }
+      return api;
+    }
+
+    test('is encoded in pieces, as the client takes them', async () => {
+      const api = await apiWithLargeMaps(20);
+      for (const accept of ['application/json', 'application/json;as=Table;v=v1;g=meta.k8s.io']) {
+        const chunks: Uint8Array[] = [];
+        const path = `${CONFIG_MAPS}?includeObject=Object`;
+        const { body } = await api.server.handler({ method: 'GET', path, headers: { accept } });
+        for await (const chunk of body) chunks.push(chunk);
+        assert.ok(chunks.every(({ byteLength }) => byteLength < 128 * 1024));
+        const list: Json = JSON.parse(Buffer.concat(chunks).toString());
+        assert.equal((list.items ?? list.rows).length, 20);
+      }
+    });
+
+    test('shows the state of its beginning, whatever is written meanwhile', async () => {
+      const api = await apiWithLargeMaps(4);
+      const chunks = await open(api);
+      const { value: first = new Uint8Array() } = await chunks.next();
+      await api.patch(`${CONFIG_MAPS}/m3`, { data: { text: 'changed' } });
+      await api.delete(`${CONFIG_MAPS}/m2`);
+      const rest = await Array.fromAsync({ [Symbol.asyncIterator]: () => chunks });
+      const list: Json = JSON.parse(Buffer.concat([first, ...rest]).toString());
+      assert.deepEqual(
+        list.items.map(({ data }: Json) => data.text.length),
+        [40 * 1024, 40 * 1024, 40 * 1024, 40 * 1024],
+      );
+    });
+
+    test('breaks when the history forgets objects of that state', async () => {
+      const api = await apiWithLargeMaps(4);
+      const [slow, quick] = [await open(api), await open(api)];
+      await slow.next();
+      for (let index = 0; index < 40; index++) {
+        await api.patch(`${CONFIG_MAPS}/m3`, { data: { text: String(index).padStart(40 * 1024) } });
+      }
+      await assert.rejects(slow.next(), ConnectionReset);
+      await assert.rejects(quick.next(), ConnectionReset);
+      assert.equal((await api.get(CONFIG_MAPS)).body.items.length, 4);
+    });
   });
 
   test('a token whose state is forgotten answers 410 with one that goes on without it', async () => {

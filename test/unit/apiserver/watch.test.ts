@@ -194,6 +194,28 @@ describe('watch', () => {
     assert.deepEqual(chunks, []);
   });
 
+  test('of a client that does not read ends when the history forgets what it was not sent', async () => {
+    const api = new Api({ historyBytes: 1024 ** 2 });
+    const { revision } = api.server;
+    await api.post(CONFIG_MAPS, configMap('a'));
+    const unread = (query: string) =>
+      api.server.handler({ method: 'GET', path: `${CONFIG_MAPS}?${query}`, headers: {} });
+    const responses = [
+      await unread('watch=true'),
+      await unread(`watch=true&resourceVersion=${api.server.revision}`),
+      await unread(`watch=true&resourceVersion=${revision}`),
+    ];
+    const reading = await api.watch(CONFIG_MAPS);
+    for (let index = 0; index < 30; index++) {
+      const data = { text: String(index).padStart(64 * 1024) };
+      await api.patch(`${CONFIG_MAPS}/a`, { data });
+    }
+    assert.equal(api.server.watches, 1, 'a client that reads keeps its watch');
+    for (const { body } of responses) assert.deepEqual(await Array.fromAsync(body), []);
+    assert.equal((await reading.events()).length, 31);
+    await reading.stop();
+  });
+
   test('leaving the stream ends the watch', async () => {
     const api = await apiWithMaps('a');
     const response = await api.server.handler({

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LineCache } from '../../../src/apiserver/line-cache.ts';
+import type { StoredObject } from '../../../src/apiserver/resource-definition.ts';
+
+function object(name: string): StoredObject {
+  const metadata = { name, uid: name, resourceVersion: '1', creationTimestamp: '' };
+  return { apiVersion: 'v1', kind: 'Thing', metadata };
+}
+
+test('a line of an object is encoded once for each form', () => {
+  const lines = new LineCache();
+  const encoded: string[] = [];
+  const line = (of: StoredObject, form: string) =>
+    lines.line(of, form, () => {
+      encoded.push(`${of.metadata.name} ${form}`);
+      return new Uint8Array(10);
+    });
+  const [a, b] = [object('a'), object('b')];
+  assert.equal(line(a, 'ADDED'), line(a, 'ADDED'));
+  line(a, 'MODIFIED');
+  line(b, 'ADDED');
+  line(a, 'ADDED');
+  assert.deepEqual(encoded, ['a ADDED', 'a MODIFIED', 'b ADDED']);
+  assert.equal(lines.bytes, 30);
+});
+
+test('the lines of the objects that came first are forgotten beyond 4 MiB', () => {
+  const lines = new LineCache();
+  const MIB = 1024 ** 2;
+  const objects = Array.from({ length: 20 }, (_, index) => object(`o${index}`));
+  for (const each of objects) {
+    lines.line(each, 'ADDED', () => new Uint8Array(MIB));
+    assert.ok(lines.bytes <= 4 * MIB, `${lines.bytes}`);
+  }
+  const kept = objects.filter((each) => {
+    let isKept = true;
+    lines.line(each, 'ADDED', () => {
+      isKept = false;
+      return new Uint8Array(1);
+    });
+    return isKept;
+  });
+  assert.ok(kept.length > 0 && kept.every((each) => objects.indexOf(each) >= 16));
+});
