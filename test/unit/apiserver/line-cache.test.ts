@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { LineCache } from '../../../src/apiserver/line-cache.ts';
 import type { StoredObject } from '../../../src/apiserver/resource-definition.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
 
 function object(name: string): StoredObject {
   const metadata = { name, uid: name, resourceVersion: '1', creationTimestamp: '' };
@@ -42,4 +48,14 @@ test('the lines of the objects that came first are forgotten beyond 4 MiB', () =
     return isKept;
   });
   assert.ok(kept.length > 0 && kept.every((each) => objects.indexOf(each) >= 16));
+});
+
+test('a kept line does not hold its object in memory', async () => {
+  const lines = new LineCache();
+  const held = new WeakRef({ ...object('a'), data: { text: 'x'.repeat(1000) } });
+  lines.line(held.deref() ?? object('b'), 'ADDED', () => new Uint8Array(10));
+  await nextTurn();
+  collectGarbage();
+  assert.equal(held.deref(), undefined);
+  assert.equal(lines.bytes, 10);
 });
