@@ -137,7 +137,7 @@ export class WatchHistory {
 
   #forget(count: number): void {
     this.#compacted = this.#drop(count) ?? this.#compacted;
-    for (const { onForgotten } of [...this.#followers]) onForgotten(this.#compacted);
+    for (const { onForgotten } of this.#followers) onForgotten(this.#compacted);
   }
 
   /** Returns the revision of the last change that was dropped. */
