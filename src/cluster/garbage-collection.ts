@@ -26,7 +26,7 @@ export function garbageCollection(deps: ClusterDeps): {
   const monitors = new ResourceMonitors(deps, (resource) => ({
     onAdd: (object) => collector.observe(resource, object),
     onUpdate: (_, object) => collector.observe(resource, object),
-    onDelete: (object) => collector.forget(object),
+    onDelete: (object, finalStateKnown) => collector.forget(object, finalStateKnown),
   }));
   const pool = new WorkerPool<string>(
     { name: NAME, queue, clock, log, handler: (uid, { signal }) => collector.collect(uid, signal) },

@@ -62,12 +62,16 @@ export class GarbageCollector {
     if (node.deleting && !before?.deleting) this.#wakeAround(node);
   }
 
-  /** An object is gone. */
-  forget(object: DeepReadonly<KubernetesObject>): void {
+  /**
+   * An object is gone from its cache.
+   *
+   * @param isCertain its deletion was seen; otherwise its kind may not be served now
+   */
+  forget(object: DeepReadonly<KubernetesObject>, isCertain: boolean = true): void {
     const { uid } = object.metadata;
     const node = this.graph.get(uid);
     const dependents = this.graph.dependentsOf(uid);
-    if (dependents.length > 0) this.#gone.set(uid, true);
+    if (dependents.length > 0 && isCertain) this.#gone.set(uid, true);
     this.graph.delete(uid);
     if (node) this.#wakeAround(node);
     else this.#wakeAll(dependents);
@@ -150,8 +154,9 @@ export class GarbageCollector {
       const owner = await this.#deps.client.get(resource, at, { signal });
       return owner.metadata.uid !== reference.uid;
     } catch (error) {
-      if (isApiError(error, 'notFound')) return true;
-      throw error;
+      if (!isApiError(error, 'notFound')) throw error;
+      // A 404 that names no object is about its resource, which is not served now.
+      return error.details?.name !== undefined;
     }
   }
 

@@ -98,7 +98,8 @@ export class ResourceMonitors implements Runnable {
   }
 
   #follow(crd: DeepReadonly<CustomResourceDefinition>): void {
-    const version = crd.spec.versions.find(({ storage }) => storage);
+    const served = crd.spec.versions.filter((version) => version.served);
+    const version = served.find(({ storage }) => storage) ?? served[0];
     const established = crd.status?.conditions?.some(
       ({ type, status }) => type === 'Established' && status === 'True',
     );
@@ -129,7 +130,7 @@ export class ResourceMonitors implements Runnable {
       }
       this.#monitors.delete(id);
       // Its CRD is gone, and everything of its kind with it.
-      for (const object of informer.lister.list()) handler.onDelete?.(object, false);
+      for (const object of informer.lister.list()) handler.onDelete?.(object, true);
     };
     registration.synced.catch(() => undefined);
     this.#monitors.set(id, { resource, registration, stop, ended: run() });

@@ -69,11 +69,11 @@ export class Simulation extends World {
     this.clock.jump(ms);
   }
 
-  /** Starts what a cluster has besides its API server. */
-  startCluster(options: ClusterOptions = {}): void {
+  /** Starts what a cluster has besides its API server; the returned function stops it. */
+  startCluster(options: ClusterOptions = {}): () => Promise<void> {
     const client = this.clientOver(this.server.handler, CLUSTER_AGENT);
     const cluster = new Cluster({ client, clock: this.clock, log: silentLogger }, options);
-    this.start((signal) => cluster.run(signal));
+    return this.start((signal) => cluster.run(signal));
   }
 
   /** Starts a daemon whose every request goes through `around`. */

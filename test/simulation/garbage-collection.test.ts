@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS } from '../../src/api/builtin.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import type { OwnerReference } from '../../src/api/object.ts';
+import { Simulation } from '../support/simulation.ts';
+import { countCrd } from '../support/world.ts';
+
+const HOUR_MS = 3_600_000;
+const POD = { namespace: 'default', name: 'owned' };
+
+describe('given a cluster with a garbage collector', () => {
+  let world: Simulation;
+
+  beforeEach(() => {
+    world = new Simulation();
+  });
+  afterEach(() => world.end());
+
+  const createNode = (name: string) =>
+    world.client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
+  const ownedBy = (uid: string, name: string): OwnerReference => ({
+    apiVersion: 'v1',
+    kind: 'Node',
+    name,
+    uid,
+  });
+  const createOwned = (...ownerReferences: OwnerReference[]) =>
+    world.client.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...POD, ownerReferences },
+      spec: { containers: [{ name: 'app', image: 'nginx' }] },
+    });
+  const owners = async () => {
+    const [pod] = await world.pods();
+    return pod?.metadata.ownerReferences?.map(({ name }) => name);
+  };
+  /** Without kubelets: a Pod on no node is deleted at once. */
+  const startCluster = () => world.startCluster({ kubelet: false, workloads: false });
+
+  /** A Count, its Pods, and a switch that has the server serve Counts or not. */
+  const countWithPods = async () => {
+    await world.installCrd();
+    const stopCluster = world.startCluster();
+    const stop = world.startDaemon();
+    await world.applyCount({ count: 2 });
+    await world.untilReady(2);
+    await world.settle();
+    await stop();
+    const serve = (isServed: boolean) => {
+      const [version] = countCrd().spec.versions;
+      assert.ok(version);
+      const body = { spec: { versions: [{ ...version, served: isServed }] } };
+      const at = { name: 'counts.demo.mark8s.io' };
+      return world.client.patch(CUSTOM_RESOURCE_DEFINITIONS, at, { type: 'merge', body });
+    };
+    return { stopCluster, serve };
+  };
+  const uids = async () => (await world.pods()).map(({ metadata }) => metadata.uid);
+
+  for (const isRestarted of [false, true]) {
+    const when = isRestarted ? 'starts' : 'runs';
+
+    it(`nothing that a kind owns is deleted while the kind is not served and the collector ${when}`, async () => {
+      const { stopCluster, serve } = await countWithPods();
+      const before = await uids();
+      if (isRestarted) await stopCluster();
+      await serve(false);
+      if (isRestarted) world.startCluster();
+      else world.server.faults.dropWatches();
+      await world.pass(HOUR_MS / 4);
+      assert.deepEqual(await uids(), before);
+      // Other kinds are collected meanwhile.
+      const { metadata } = await createNode('machine');
+      await world.client.delete(NODES, { name: 'machine' });
+      await createOwned(ownedBy(metadata.uid, 'machine'));
+      await world.pass(120_000);
+      assert.deepEqual(await uids(), before);
+      await serve(true);
+      await world.pass(HOUR_MS / 4);
+      assert.deepEqual(await uids(), before);
+      await world.client.delete(COUNTS, world.at);
+      const isGone = async () => (await world.pods()).length === 0;
+      await world.until('its Pods are gone', isGone, { withinMs: 10 * 60_000 });
+    });
+  }
+
+  it('an object whose owner was never seen stays while the kind of the owner is not served', async () => {
+    const { stopCluster, serve } = await countWithPods();
+    const before = await uids();
+    await stopCluster();
+    // The collector knows the kind, and its cache has no object of it.
+    world.server.faults.failNext({ verb: 'list', resource: 'counts' }, 503, { times: Infinity });
+    world.startCluster();
+    await world.pass(1000);
+    await serve(false);
+    await world.pass(HOUR_MS / 4);
+    assert.deepEqual(await uids(), before);
+  });
+
+  it('an object with a cluster-scoped owner stays as long as the owner', async () => {
+    const { metadata } = await createNode('machine');
+    await createOwned(ownedBy(metadata.uid, 'machine'));
+    startCluster();
+    await world.pass(HOUR_MS);
+    assert.deepEqual(await owners(), ['machine']);
+    await world.client.delete(NODES, { name: 'machine' });
+    await world.pass(60_000);
+    assert.deepEqual(await world.pods(), []);
+  });
+
+  it('an owner of the same name, but another uid, is no owner', async () => {
+    const { metadata } = await createNode('machine');
+    await world.client.delete(NODES, { name: 'machine' });
+    await createNode('machine');
+    await createOwned(ownedBy(metadata.uid, 'machine'));
+    startCluster();
+    await world.pass(60_000);
+    assert.deepEqual(await world.pods(), []);
+  });
+
+  it('an absent owner beside one that is there is removed, and owners that come meanwhile stay', async () => {
+    const [absent, present, late] = await Promise.all(
+      ['absent', 'present', 'late'].map(createNode),
+    );
+    assert.ok(absent && present && late);
+    await world.client.delete(NODES, { name: 'absent' });
+    const references = [
+      ownedBy(absent.metadata.uid, 'absent'),
+      ownedBy(present.metadata.uid, 'present'),
+    ];
+    await createOwned(...references);
+    let isLate = false;
+    world.server.faults.beforeRequest(async ({ info, userAgent }) => {
+      if (isLate || userAgent !== 'cluster' || info?.verb !== 'patch') return;
+      isLate = true;
+      const ownerReferences = [...references, ownedBy(late.metadata.uid, 'late')];
+      const body = { metadata: { ownerReferences } };
+      await world.client.patch(PODS, POD, { type: 'merge', body });
+    });
+    startCluster();
+    await world.pass(60_000);
+    assert.deepEqual(await owners(), ['present', 'late']);
+  });
+});
