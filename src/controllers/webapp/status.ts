@@ -35,7 +35,10 @@ export function buildStatus(webapp: DeepReadonly<WebApp>, inputs: StatusInputs):
     { isLeaving, observedGeneration },
   );
   const phase = isLeaving ? 'Deleting' : PHASES[standing.kind];
-  const inPhase = (condition: Condition) => ({ ...condition, phase });
+  // Conditions of other writers stay as they are.
+  const own = new Set([...STANDING_TYPES, ...inputs.tasks.map(conditionType)]);
+  const inPhase = (condition: Condition) =>
+    own.has(condition.type) ? { ...condition, phase } : condition;
   return {
     observedGeneration,
     replicas,
@@ -44,6 +47,9 @@ export function buildStatus(webapp: DeepReadonly<WebApp>, inputs: StatusInputs):
     conditions: conditions.map(inPhase),
   };
 }
+
+/** Types that `withStanding` sets. */
+const STANDING_TYPES = ['Ready', 'Reconciling', 'Stalled'];
 
 const PHASES = { ready: 'Available', reconciling: 'Progressing', stalled: 'Failed' } as const;
 

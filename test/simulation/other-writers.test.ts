@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
+import { PODS } from '../../src/api/builtin.ts';
+import type { Condition } from '../../src/api/conditions.ts';
+import { ATS } from '../../src/api/generated/at.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import { isApiError } from '../../src/api/api-error.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { FINALIZER as RECORDED } from '../../src/controllers/at/pod.ts';
+import { FINALIZER as WEB_APP_FINALIZER } from '../../src/controllers/webapp/children.ts';
+import type { HttpHandler } from '../../src/util/http.ts';
+import { KINDS, TheObject } from '../support/kinds.ts';
+import { Simulation } from '../support/simulation.ts';
+
+const THEIRS = 'a.example/theirs';
+
+describe('given others who write to the same objects', () => {
+  let world: Simulation;
+  let lateWrites: number;
+
+  beforeEach(() => {
+    world = new Simulation();
+    world.startCluster();
+    lateWrites = 0;
+  });
+  afterEach(() => world.end());
+
+  const kindOf = (resource: Resource) => {
+    const kind = KINDS.find((one) => one.resource === resource);
+    assert.ok(kind);
+    return new TheObject(world, kind);
+  };
+  /** Adds their finalizer in the moment before each write that would be made without it. */
+  const addingFinalizer =
+    (resource: Resource, name: string) =>
+    (handler: HttpHandler): HttpHandler =>
+    async (request) => {
+      const info = requestInfo(request.method, parseTarget(request.path));
+      const isOfFinalizers = String(request.body).includes('finalizers');
+      if (request.method === 'PATCH' && info?.resource === resource.plural && isOfFinalizers) {
+        const at = { namespace: world.namespace, name };
+        const { metadata } = await world.client.get(resource, at);
+        const { finalizers = [], deletionTimestamp } = metadata;
+        if (!finalizers.includes(THEIRS) && deletionTimestamp === undefined) {
+          lateWrites++;
+          const body = { metadata: { finalizers: [...finalizers, THEIRS] } };
+          await world.client.patch(resource, at, { type: 'merge', body });
+        }
+      }
+      return handler(request);
+    };
+  const removeTheirs = async (resource: Resource, name: string) => {
+    const at = { namespace: world.namespace, name };
+    const { metadata } = await world.client.get(resource, at);
+    const finalizers = (metadata.finalizers ?? []).filter((one) => one !== THEIRS);
+    await world.client.patch(resource, at, { type: 'merge', body: { metadata: { finalizers } } });
+  };
+  const untilGone = (resource: Resource, name: string) =>
+    world.until(`${resource.kind} ${name} is gone`, async () => {
+      try {
+        await world.client.get(resource, { namespace: world.namespace, name });
+        return false;
+      } catch (error) {
+        if (isApiError(error, 'notFound')) return true;
+        throw error;
+      }
+    });
+
+  it('a finalizer that comes just before the finalizer of a WebApp stays, through its deletion', async () => {
+    const object = kindOf(WEB_APPS);
+    await object.install();
+    world.startDaemonBehind(addingFinalizer(WEB_APPS, 'x'), { controllers: ['webapp'] });
+    await object.create();
+    await object.untilDone();
+    assert.equal(lateWrites, 1);
+    const { finalizers = [] } = (await object.get()).metadata;
+    assert.deepEqual(finalizers.toSorted(), [THEIRS, WEB_APP_FINALIZER]);
+    await world.client.delete(WEB_APPS, object.at);
+    await world.settle();
+    assert.deepEqual((await object.get()).metadata.finalizers, [THEIRS]);
+    await removeTheirs(WEB_APPS, 'x');
+    await untilGone(WEB_APPS, 'x');
+  });
+
+  it('a finalizer that comes just before the Pod of an At is released stays', async () => {
+    const object = kindOf(ATS);
+    await object.install();
+    world.startDaemonBehind(addingFinalizer(PODS, 'x-pod'), { controllers: ['at'] });
+    await object.create({ command: 'sleep 3600' });
+    await world.until('it was about to be released', async () => lateWrites === 1);
+    await world.settle();
+    const pod = await world.client.get(PODS, { ...object.at, name: 'x-pod' });
+    assert.deepEqual(pod.metadata.finalizers, [THEIRS]);
+    assert.ok(!pod.metadata.finalizers?.includes(RECORDED));
+  });
+
+  for (const kind of KINDS) {
+    it(`a condition of others on a ${kind.resource.kind} is kept, unchanged and in its place`, async () => {
+      const object = new TheObject(world, kind);
+      await object.install();
+      const stop = world.startDaemon({ controllers: [kind.controller] });
+      await object.create();
+      await object.untilDone();
+      await stop();
+      const theirs: Condition = {
+        type: 'Example',
+        status: 'Unknown',
+        observedGeneration: 1,
+        lastTransitionTime: '2025-01-01T00:00:00Z',
+        reason: 'Theirs',
+        message: 'as they have it',
+      };
+      const { status, metadata } = await object.get();
+      const conditions = [theirs, ...(status?.conditions ?? [])];
+      // A status that the controller must write again: its own conditions are outdated.
+      const outdated = conditions.map((condition) =>
+        condition === theirs ? theirs : { ...condition, reason: 'Outdated' },
+      );
+      const body = { metadata: { uid: metadata.uid }, status: { conditions: outdated } };
+      const isOver = kind.resource === ATS ? { phase: 'RUNNING' } : {};
+      await world.client.patch(
+        kind.resource,
+        object.at,
+        { type: 'merge', body: { ...body, status: { ...body.status, ...isOver } } },
+        { subresource: 'status' },
+      );
+      world.startDaemon({ controllers: [kind.controller] });
+      await world.settle();
+      const after = (await object.get()).status?.conditions ?? [];
+      assert.deepEqual(after[0], theirs);
+      assert.ok(!after.some(({ reason }) => reason === 'Outdated'));
+      assert.deepEqual(
+        after.map(({ type }) => type),
+        conditions.map(({ type }) => type),
+      );
+    });
+  }
+});
