@@ -4,6 +4,7 @@ import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import type { HttpRequest } from '../../src/util/http.ts';
 import { untilAborted } from '../../src/util/until-aborted.ts';
+import { KINDS, TheObject } from '../support/kinds.ts';
 import { Replicas } from '../support/replicas.ts';
 import type { Replica } from '../support/replicas.ts';
 import { Simulation } from '../support/simulation.ts';
@@ -47,6 +48,65 @@ describe('given a daemon that is told to stop while a request hangs', () => {
     assert.deepEqual(world.errors(), ['Runs did not finish in time; telling them to stop: ']);
     assert.deepEqual(await world.events(), events);
   });
+});
+
+/** A write of each controller that may hang, and what brings it about. */
+const WRITES: readonly (readonly [
+  controller: string,
+  method: 'POST' | 'PATCH' | 'DELETE',
+  path: RegExp,
+  cause: (object: TheObject) => Promise<unknown>,
+])[] = [
+  ['count', 'POST', /\/pods\?/, (object) => object.patch({ count: 3 })],
+  ['count', 'DELETE', /\/pods\/x-1/, (object) => object.patch({ count: 1 })],
+  ['webapp', 'PATCH', /\/deployments\/x\?/, (object) => object.patch({ replicas: 2 })],
+  ['webapp', 'DELETE', /\/services\/x/, (object) => object.delete()],
+  ['foo', 'POST', /\/deployments\?/, (object) => object.patch({ deploymentName: 'other' })],
+  ['foo', 'DELETE', /\/deployments\/x-site/, (object) => object.patch({ deploymentName: 'b' })],
+  ['at', 'POST', /\/pods\?/, (object) => object.create()],
+];
+
+describe('given a daemon that is stopped while a write hangs', () => {
+  for (const [controller, method, path, cause] of WRITES) {
+    it(`the controller ${controller} reports no failure of its ${method} ${path.source}`, async () => {
+      const kind = KINDS.find((one) => one.controller === controller);
+      assert.ok(kind);
+      const world = new Simulation();
+      world.startCluster();
+      const object = new TheObject(world, kind);
+      await object.install();
+      let state: 'idle' | 'armed' | 'hanging' = 'idle';
+      const stop = world.startDaemonBehind(
+        (handler) => async (request) => {
+          if (state === 'idle' || request.method !== method || !path.test(request.path)) {
+            return handler(request);
+          }
+          state = 'hanging';
+          await untilAborted(request.signal ?? AbortSignal.abort());
+          throw request.signal?.reason;
+        },
+        { controllers: [controller], gracefulShutdownTimeoutMs: 20_000 },
+      );
+      const hangs = async () => state === 'hanging';
+      if (controller !== 'at') {
+        await object.create();
+        await object.untilDone();
+        await world.settle();
+      }
+      state = 'armed';
+      await cause(object);
+      await world.until('the write hangs', hangs);
+      await stop();
+      const failed = (await world.events(kind.component)).filter((event) =>
+        /Failed|Error|rror /.test(event),
+      );
+      assert.deepEqual(failed, []);
+      assert.deepEqual(world.errors(), ['Runs did not finish in time; telling them to stop: ']);
+      const { status } = await object.get();
+      assert.ok(!/Failed/.test(JSON.stringify(status ?? {})), 'the status reports no failure');
+      await world.end();
+    });
+  }
 });
 
 describe('given a leader in the middle of a sync', () => {

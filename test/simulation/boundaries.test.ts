@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
+import { ATS } from '../../src/api/generated/at.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { FOOS } from '../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../src/api/generated/web-app.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { draftOf, KINDS } from '../support/kinds.ts';
+import type { Subject } from '../support/kinds.ts';
+import { Simulation } from '../support/simulation.ts';
+import { crdOf } from '../support/world.ts';
+
+/** `length` characters that are a name: DNS labels of at most 63. */
+const nameOf = (length: number) =>
+  Array.from({ length }, (_, at) => (at % 64 === 63 && at < length - 1 ? '.' : 'a')).join('');
+
+interface Boundary {
+  readonly what: string;
+  readonly resource: Resource;
+  /** Of the object; the rest of the spec is that of its kind. */
+  readonly name: string;
+  readonly spec?: object;
+  /** The names of what it owns; undefined if its spec is invalid. */
+  readonly owns: Resource | undefined;
+  readonly names?: readonly string[];
+}
+
+const BOUNDARIES: readonly Boundary[] = [
+  {
+    what: 'the longest name for ten Pods',
+    resource: COUNTS,
+    name: nameOf(251),
+    spec: { count: 10 },
+    owns: PODS,
+    names: Array.from({ length: 10 }, (_, at) => `${nameOf(251)}-${at}`),
+  },
+  {
+    what: 'the longest name, with a Pod too many',
+    resource: COUNTS,
+    name: nameOf(251),
+    spec: { count: 11 },
+    owns: undefined,
+  },
+  {
+    what: 'a name that is too long for one Pod',
+    resource: COUNTS,
+    name: nameOf(252),
+    spec: { count: 1 },
+    owns: undefined,
+  },
+  { what: 'no Pods', resource: COUNTS, name: 'x', spec: { count: 0 }, owns: PODS, names: [] },
+  { what: 'a Pod too many', resource: COUNTS, name: 'x', spec: { count: 1001 }, owns: undefined },
+  {
+    what: 'the longest name',
+    resource: ATS,
+    name: nameOf(249),
+    owns: PODS,
+    names: [`${nameOf(249)}-pod`],
+  },
+  { what: 'a name that is too long', resource: ATS, name: nameOf(250), owns: undefined },
+  {
+    what: 'the longest name of a Deployment',
+    resource: FOOS,
+    name: 'x',
+    spec: { deploymentName: nameOf(242), replicas: 10 },
+    owns: DEPLOYMENTS,
+    names: [nameOf(242)],
+  },
+  {
+    what: 'a name of a Deployment that is too long',
+    resource: FOOS,
+    name: 'x',
+    spec: { deploymentName: nameOf(243) },
+    owns: undefined,
+  },
+  {
+    what: 'a replica too many',
+    resource: FOOS,
+    name: 'x',
+    spec: { replicas: 11 },
+    owns: undefined,
+  },
+  { what: 'a replica too few', resource: FOOS, name: 'x', spec: { replicas: 0 }, owns: undefined },
+  {
+    what: 'the longest name of a Service',
+    resource: WEB_APPS,
+    name: 'a'.repeat(63),
+    spec: { replicas: 0 },
+    owns: SERVICES,
+    names: ['a'.repeat(63)],
+  },
+  {
+    what: 'a replica too many',
+    resource: WEB_APPS,
+    name: 'x',
+    spec: { replicas: 1001 },
+    owns: undefined,
+  },
+];
+
+describe('given objects at the boundaries of names and numbers', () => {
+  let world: Simulation;
+
+  beforeEach(() => {
+    world = new Simulation();
+    world.startCluster();
+  });
+  afterEach(() => world.end());
+
+  const start = async (resource: Resource) => {
+    // What a CRD of this release rejects may have been stored before it was installed.
+    const crd = crdOf(resource);
+    const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+    for (const version of crd.spec.versions) version.schema = { openAPIV3Schema: open };
+    await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, crd);
+    const kind = KINDS.find((one) => one.resource === resource);
+    assert.ok(kind);
+    world.startDaemon({ controllers: [kind.controller] });
+    return kind;
+  };
+  const namesOf = async (resource: Resource) =>
+    (await world.client.list(resource, { namespace: world.namespace })).items
+      .map(({ metadata }) => metadata.name)
+      .toSorted();
+
+  for (const { what, resource, name, spec, owns, names } of BOUNDARIES) {
+    const outcome = owns === undefined ? 'is invalid, and owns nothing' : 'gets what it wants';
+
+    it(`a ${resource.kind} with ${what} ${outcome}`, async () => {
+      const kind = await start(resource);
+      const at = { namespace: world.namespace, name };
+      await world.client.create(resource, draftOf(resource, at, { ...kind.spec, ...spec }));
+      await world.pass(1000);
+      await world.settle();
+      const { status } = await world.client.get<Subject>(resource, at);
+      const isStalled = status?.conditions?.some(
+        ({ type, status: is }) => type === 'Stalled' && is === 'True',
+      );
+      assert.equal(isStalled, owns === undefined, JSON.stringify(status));
+      if (owns === undefined) {
+        for (const one of kind.owned) assert.deepEqual(await namesOf(one.resource), []);
+        assert.match(world.errors().join(), /a retry would not help/);
+      } else {
+        assert.deepEqual(await namesOf(owns), names?.toSorted());
+        assert.deepEqual(world.errors(), []);
+      }
+    });
+  }
+
+  it('a WebApp whose name is no host name has a Service of another name, of its own', async () => {
+    await start(WEB_APPS);
+    for (const name of ['a'.repeat(64), '1x', 'a.b']) {
+      await world.client.create(WEB_APPS, {
+        apiVersion: 'jiajunhuang.com/v1',
+        kind: 'WebApp',
+        metadata: { namespace: world.namespace, name },
+        spec: { version: '1.27', replicas: 0 },
+      });
+    }
+    await world.pass(1000);
+    await world.settle();
+    const services = await namesOf(SERVICES);
+    assert.equal(services.length, 3);
+    for (const name of services) assert.match(name, /^webapp-[0-9a-f]{10}$/);
+    assert.deepEqual(world.errors(), []);
+  });
+
+  const largest: readonly (readonly [Resource, object])[] = [
+    [COUNTS, { count: 1000 }],
+    [WEB_APPS, { replicas: 1000 }],
+  ];
+  for (const [resource, spec] of largest) {
+    it(`a ${resource.kind} that asks for 1000 Pods is valid`, async () => {
+      // That it is tried is enough.
+      world.server.faults.failNext({ verb: 'create', resource: 'pods' }, 403, { times: Infinity });
+      const kind = await start(resource);
+      const at = { namespace: world.namespace, name: 'x' };
+      await world.client.create(resource, draftOf(resource, at, { ...kind.spec, ...spec }));
+      await world.pass(1000);
+      const tried = { verb: 'create', resource: 'pods' };
+      assert.ok(world.server.requests.count(tried) > 0);
+      const { status } = await world.client.get<Subject>(resource, at);
+      assert.ok(!status?.conditions?.some(({ type }) => type === 'Stalled'));
+    });
+  }
+
+  it('a Count that loses a Pod of ten and one of eleven keeps the others in order', async () => {
+    await start(COUNTS);
+    await world.applyCount({ count: 11 });
+    await world.untilReady(11);
+    await world.patchCount({ count: 10 });
+    await world.untilReady(10);
+    const names = Array.from({ length: 10 }, (_, at) => world.podAt(at).name);
+    assert.deepEqual(await namesOf(PODS), names.toSorted());
+  });
+});

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
+import { DEPLOYMENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
+import type { KubernetesObject } from '../../src/api/object.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { FINALIZER as RECORDED } from '../../src/controllers/at/pod.ts';
+import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
+import { createNamesake, KINDS, TheObject } from '../support/kinds.ts';
+import type { Kind, Subject } from '../support/kinds.ts';
+import { Simulation } from '../support/simulation.ts';
+
+/** A write of a controller to an object that it owned when its cache last saw it. */
+interface LateWrite {
+  readonly controller: string;
+  readonly does: string;
+  readonly method: 'PATCH' | 'DELETE';
+  /** Of several patches, the one that is late. */
+  readonly type?: 'apply-patch' | 'json-patch';
+  readonly resource: Resource;
+  readonly name: string;
+  readonly cause: (object: TheObject, world: Simulation) => Promise<unknown>;
+}
+
+const LATE_WRITES: readonly LateWrite[] = [
+  {
+    controller: 'count',
+    does: 'deletes a Pod that is one too many',
+    method: 'DELETE',
+    resource: PODS,
+    name: 'x-1',
+    cause: (object) => object.patch({ count: 1 }),
+  },
+  {
+    controller: 'count',
+    does: 'deletes a Pod of another image',
+    method: 'DELETE',
+    resource: PODS,
+    name: 'x-1',
+    cause: (object) => object.patch({ name: 'nginx:2' }),
+  },
+  {
+    controller: 'webapp',
+    does: 'changes its Deployment',
+    method: 'PATCH',
+    type: 'apply-patch',
+    resource: DEPLOYMENTS,
+    name: 'x',
+    cause: (object) => object.patch({ replicas: 2 }),
+  },
+  {
+    controller: 'webapp',
+    does: 'changes its Deployment',
+    method: 'PATCH',
+    type: 'json-patch',
+    resource: DEPLOYMENTS,
+    name: 'x',
+    cause: (object) => object.patch({ replicas: 2 }),
+  },
+  {
+    controller: 'webapp',
+    does: 'changes its Service',
+    method: 'PATCH',
+    type: 'apply-patch',
+    resource: SERVICES,
+    name: 'x',
+    cause: (object) => object.patch({ version: '1.28' }),
+  },
+  {
+    controller: 'webapp',
+    does: 'changes its Service',
+    method: 'PATCH',
+    type: 'json-patch',
+    resource: SERVICES,
+    name: 'x',
+    cause: (object) => object.patch({ version: '1.28' }),
+  },
+  {
+    controller: 'webapp',
+    does: 'deletes its Deployment',
+    method: 'DELETE',
+    resource: DEPLOYMENTS,
+    name: 'x',
+    cause: ({ kind, at }, world) => world.client.delete(kind.resource, at),
+  },
+  {
+    controller: 'webapp',
+    does: 'deletes its Service',
+    method: 'DELETE',
+    resource: SERVICES,
+    name: 'x',
+    cause: ({ kind, at }, world) => world.client.delete(kind.resource, at),
+  },
+  {
+    controller: 'foo',
+    does: 'changes its Deployment',
+    method: 'PATCH',
+    type: 'apply-patch',
+    resource: DEPLOYMENTS,
+    name: 'x-site',
+    cause: (object) => object.patch({ replicas: 2 }),
+  },
+  {
+    controller: 'foo',
+    does: 'changes its Deployment',
+    method: 'PATCH',
+    type: 'json-patch',
+    resource: DEPLOYMENTS,
+    name: 'x-site',
+    cause: (object) => object.patch({ replicas: 2 }),
+  },
+  {
+    controller: 'foo',
+    does: 'deletes the Deployment of its former name',
+    method: 'DELETE',
+    resource: DEPLOYMENTS,
+    name: 'x-site',
+    cause: (object) => object.patch({ deploymentName: 'other' }),
+  },
+  {
+    controller: 'at',
+    does: 'releases its Pod',
+    method: 'PATCH',
+    resource: PODS,
+    name: 'x-pod',
+    cause: (object) => object.create(),
+  },
+];
+
+const kindOf = (controller: string): Kind => {
+  const kind = KINDS.find((one) => one.controller === controller);
+  assert.ok(kind);
+  return kind;
+};
+
+describe('given a cache that still shows an object which one of the same name has replaced', () => {
+  let world: Simulation;
+  /** Answers to the writes that came too late. */
+  let answers: number[];
+
+  beforeEach(() => {
+    world = new Simulation();
+    world.startCluster();
+    answers = [];
+  });
+  afterEach(() => world.end());
+
+  /** Calls `replace` in the moment before the first write that matches, and notes its answer. */
+  const replacing =
+    (matches: (request: HttpRequest) => boolean, replace: () => Promise<unknown>) =>
+    (handler: HttpHandler): HttpHandler =>
+    async (request) => {
+      if (answers.length > 0 || !matches(request)) return handler(request);
+      answers.push(0);
+      await replace();
+      const response = await handler(request);
+      answers[0] = response.status;
+      return response;
+    };
+  const isWrite = (method: string, resource: Resource, name: string, subresource?: string) => {
+    return (request: HttpRequest) => {
+      const info = requestInfo(request.method, parseTarget(request.path));
+      return (
+        request.method === method &&
+        info?.resource === resource.plural &&
+        info.name === name &&
+        info.subresource === subresource
+      );
+    };
+  };
+  /** Deletes an object at once, whatever keeps it. */
+  const remove = async (resource: Resource, name: string) => {
+    const at = { namespace: world.namespace, name };
+    const body = { metadata: { finalizers: [] } };
+    await world.client.patch(resource, at, { type: 'merge', body });
+    const options = { gracePeriodSeconds: 0, propagationPolicy: 'Background' } as const;
+    await world.client.delete(resource, at, options);
+  };
+
+  for (const { controller, does, method, type, resource, name, cause } of LATE_WRITES) {
+    const kind = kindOf(controller);
+    const how = type === undefined ? '' : `, by ${type},`;
+
+    it(`a ${kind.resource.kind} that ${does}${how} leaves the other ${resource.kind} unchanged`, async () => {
+      const object = new TheObject(world, kind);
+      await object.install();
+      let namesake: KubernetesObject | undefined;
+      const isLate = (request: HttpRequest) =>
+        isWrite(method, resource, name)(request) &&
+        (request.headers['content-type']?.includes(type ?? '') ?? false);
+      const around = replacing(isLate, async () => {
+        const old: Subject = await world.client.get(resource, { ...object.at, name });
+        await remove(resource, name);
+        // What the controller would change or remove is there, and it could be applied to.
+        const { nodeName: _, clusterIP: __, clusterIPs: ___, ...spec } = old.spec ?? {};
+        const metadata = { finalizers: [RECORDED] };
+        namesake = await createNamesake(world, resource, name, { metadata, spec });
+      });
+      world.startDaemonBehind(around, { controllers: [controller] });
+      if (controller !== 'at') {
+        await object.create();
+        await object.untilDone();
+        await world.settle();
+      }
+      await cause(object, world);
+      await world.until('the write is late', async () => (answers[0] ?? 0) > 0);
+      assert.ok([404, 409, 422].includes(answers[0] ?? 0), `it is answered ${answers[0]}`);
+      await world.pass(60_000);
+      const at = { namespace: world.namespace, name };
+      const after = await world.client.get(resource, at);
+      const said = (one: KubernetesObject | undefined) => {
+        const { metadata, spec } = one as KubernetesObject & { spec: Record<string, unknown> };
+        const { uid, labels, ownerReferences, finalizers, deletionTimestamp } = metadata;
+        const { nodeName: _, ...rest } = spec;
+        return { uid, labels, ownerReferences, finalizers, deletionTimestamp, spec: rest };
+      };
+      assert.deepEqual(said(after), said(namesake));
+    });
+  }
+
+  for (const kind of KINDS) {
+    it(`the status of a ${kind.resource.kind} is not written to the other one, which gets what it wants`, async () => {
+      const object = new TheObject(world, kind);
+      await object.install();
+      let uid: string | undefined;
+      const around = replacing(isWrite('PATCH', kind.resource, 'x', 'status'), async () => {
+        await remove(kind.resource, 'x');
+        const { metadata } = await object.create();
+        uid = metadata.uid;
+      });
+      world.startDaemonBehind(around, { controllers: [kind.controller] });
+      await object.create();
+      await object.untilDone();
+      assert.ok([404, 409, 422].includes(answers[0] ?? 0), `it is answered ${answers[0]}`);
+      await world.settle();
+      for (const { resource, name } of kind.owned) {
+        const { metadata } = await world.client.get(resource, { ...object.at, name });
+        assert.equal(metadata.ownerReferences?.[0]?.uid, uid, `${resource.kind} ${name}`);
+      }
+    });
+  }
+});
+
+describe('given a name that an object without owners has', () => {
+  for (const kind of KINDS) {
+    for (const { resource, name } of kind.owned) {
+      it(`a ${kind.resource.kind} gets its ${resource.kind} as soon as the name is free`, async () => {
+        const world = new Simulation();
+        world.startCluster();
+        const object = new TheObject(world, kind);
+        await object.install();
+        await createNamesake(world, resource, name);
+        world.startDaemon({ controllers: [kind.controller] });
+        await object.create();
+        await world.until('it is stalled', () => object.has('Stalled'));
+        // By then, the next retry is minutes away.
+        await world.pass(1_240_000);
+        const namesake = await world.client.get(resource, { ...object.at, name });
+        assert.equal(namesake.metadata.ownerReferences, undefined);
+        await world.client.delete(resource, namesake.metadata, { gracePeriodSeconds: 0 });
+        await object.untilDone();
+        await world.end();
+      });
+    }
+  }
+});
