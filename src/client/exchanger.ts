@@ -15,7 +15,7 @@ import {
   isNeverSent,
   unreachable,
 } from './transport/connection-error.ts';
-import { logRefusalsOnce } from './refusal-log.ts';
+import { logMissingPermissions } from './refusal-log.ts';
 import { logWarningsOnce, parseWarnings } from './server-warnings.ts';
 import { Throttle } from './throttle.ts';
 import { untilAborted } from './until-aborted.ts';
@@ -136,7 +136,7 @@ export class Exchanger {
         : new Throttle({ qps, burst: options.burst ?? Math.max(1, 2 * qps), clock });
     this.#onWarning = options.onWarning ?? logWarningsOnce(log);
     this.#clock = clock;
-    this.#tellRefusal = logRefusalsOnce(log, clock);
+    this.#tellRefusal = logMissingPermissions(log, clock);
     this.#log = log;
     this.#callLog = new CallLog(log);
     this.#metrics = options.metrics ?? noRestClientMetrics;

@@ -11,15 +11,31 @@ const REMINDER_MS = 60 * 60_000;
 const MOST_REMEMBERED = 1000;
 
 /**
- * Tells of each permission that is missing once, and again every hour in which it was asked for: the
- * rule that would grant it, and the command that shows whether it is there. Not of those to list and
- * watch, of which caches tell with what to do about both.
+ * A permission that is refused again after so long is missing, in milliseconds. Before, an API server
+ * that starts may not have read its roles yet.
  */
-export function logRefusalsOnce(
+export const REFUSAL_PERSISTS_MS = 10_000;
+
+/** After so long without a refusal, the next one is a first one again, in milliseconds. */
+const FORGET_MS = 30 * 60_000;
+
+/** What is remembered of the refusals of one permission. */
+interface Refused {
+  sinceMs: number;
+  lastMs: number;
+  loggedMs: number;
+}
+
+/**
+ * Logs each permission that is missing once it has been refused for ten seconds, and again every hour
+ * in which it is asked for: the rule that would grant it, and the command that checks it. Not those to
+ * list and watch, which caches log with what to do about both.
+ */
+export function logMissingPermissions(
   log: Logger,
   clock: Pick<Clock, 'monotonic'>,
 ): (error: unknown) => void {
-  const told = new LruMap<string, number>(MOST_REMEMBERED);
+  const permissions = new LruMap<string, Refused>(MOST_REMEMBERED);
   return (error) => {
     const refusal = isApiError(error, 'forbidden') ? parseRefusal(error.message) : undefined;
     if (!refusal || refusal.verb === 'list' || refusal.verb === 'watch') return;
@@ -27,8 +43,15 @@ export function logRefusalsOnce(
     const { user, namespace } = refusal;
     const key = JSON.stringify([rule, namespace, user]);
     const nowMs = clock.monotonic();
-    if (nowMs - (told.get(key) ?? -Infinity) < REMINDER_MS) return;
-    told.set(key, nowMs);
+    const known = permissions.get(key);
+    if (!known || nowMs - known.lastMs > FORGET_MS) {
+      permissions.set(key, { sinceMs: nowMs, lastMs: nowMs, loggedMs: -Infinity });
+      return;
+    }
+    known.lastMs = nowMs;
+    if (nowMs - known.sinceMs < REFUSAL_PERSISTS_MS) return;
+    if (nowMs - known.loggedMs < REMINDER_MS) return;
+    known.loggedMs = nowMs;
     log.error(undefined, 'A permission is missing', {
       user,
       ...(namespace !== undefined && { namespace }),

@@ -5,8 +5,10 @@ import { AbruptStop } from '../util/abrupt-stop.ts';
 import { backoffMs } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
-import type { Logger } from '../util/logger.ts';
+import type { LogFields, Logger } from '../util/logger.ts';
+import { RateLimitedLog, subjectFields } from '../util/rate-limited-log.ts';
 import type { Runnable } from '../util/runnable.ts';
+import { errorCause } from './error-cause.ts';
 import { TerminalError } from './outcome.ts';
 import type { Outcome } from './outcome.ts';
 import { SLOW_KEY_BACKOFF } from './rate-limiter.ts';
@@ -123,6 +125,7 @@ export class WorkerPool<K> implements Runnable {
   readonly #onRun: (report: RunReport<K>, log: Logger) => void;
   readonly #random: () => number;
   readonly #metrics: ControllerMetrics;
+  readonly #errors: RateLimitedLog;
   /** The signal of all runs: aborts when the grace is over. */
   readonly #cutOff = new AbortController();
 
@@ -163,6 +166,7 @@ export class WorkerPool<K> implements Runnable {
     this.#onRun = onRun;
     this.#random = deps.random ?? Math.random;
     this.#metrics = metrics.controller(deps.name, concurrency);
+    this.#errors = new RateLimitedLog(deps.clock);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -205,6 +209,7 @@ export class WorkerPool<K> implements Runnable {
     });
     await slots.onIdle();
     cancel();
+    this.#errors.flush();
   }
 
   async #work(taken: Taken<K>): Promise<void> {
@@ -266,7 +271,7 @@ export class WorkerPool<K> implements Runnable {
         }
         if (ending.error instanceof TerminalError) {
           this.#queue.forget(key);
-          log.error(ending.error, 'Error syncing; a retry would not help');
+          this.#logError(key, ending.error, 'Error syncing; a retry would not help', log);
           return { result: 'terminalError', error: ending.error };
         }
         return { result: 'error', ...this.#retry(taken, ending.error, log) };
@@ -282,19 +287,35 @@ export class WorkerPool<K> implements Runnable {
     if (attempt > this.#maxRetries) {
       this.#queue.forget(key);
       this.#metrics.dropped();
-      log.error(error, 'Error syncing; dropped, it has failed too often', { attempt });
+      this.#logError(key, error, 'Error syncing; dropped, it has failed too often', log, {
+        attempt,
+      });
       return { error, reason: 'dropped' };
     }
     const cause = `retry after an error: ${brief(error)}`;
     const atLeastMs = this.#isSlow(error) ? backoffMs(SLOW_KEY_BACKOFF, attempt - 1) : 0;
     const requeueAfterMs = this.#queue.addRateLimited(key, { priority, cause, atLeastMs });
     if (requeueAfterMs === undefined) {
-      log.error(error, 'Error syncing; the daemon is stopping');
+      this.#logError(key, error, 'Error syncing; the daemon is stopping', log);
     } else {
       const requeueAfter = formatDuration(requeueAfterMs);
-      log.error(error, 'Error syncing; requeuing for later retry', { attempt, requeueAfter });
+      const fields = { attempt, requeueAfter };
+      this.#logError(key, error, 'Error syncing; requeuing for later retry', log, fields);
     }
     return { error, requeueAfterMs };
+  }
+
+  /** One line per cause at once, then one a minute with the keys. At `-v=4`, a line per failure. */
+  #logError(key: K, error: unknown, message: string, log: Logger, fields: LogFields = {}): void {
+    const name = String(key);
+    const cause = `${message}\0${errorCause(error, name)}`;
+    const isWritten = this.#errors.report(cause, name, (seen) => {
+      const { times, total, subjects } = seen;
+      if (total === 1) log.error(error, message, fields);
+      else if (subjects.length === 1) log.error(error, message, { ...fields, times });
+      else this.#log.error(error, message, { times, ...subjectFields('keys', seen) });
+    });
+    if (!isWritten) log.v(4).info(message, { err: error, ...fields });
   }
 }
 

@@ -138,11 +138,13 @@ export abstract class World {
       .toSorted();
   }
 
-  /** What daemons logged as errors. */
+  /** What daemons logged as errors; each failed sync by itself, also if it had no line of its own. */
   errors(): string[] {
-    return this.lines
-      .filter(({ level }) => level === 'error')
-      .map(({ message, error }) => `${message}: ${error instanceof Error ? error.message : ''}`);
+    return this.lines.flatMap(({ level, message, fields, error = fields['err'] }) => {
+      const isOfSync = message.startsWith('Error syncing');
+      const isFailure = isOfSync ? !('times' in fields) : level === 'error';
+      return isFailure ? [`${message}: ${error instanceof Error ? error.message : ''}`] : [];
+    });
   }
 
   /** Lets time pass, a little at a time, until `condition` holds. */

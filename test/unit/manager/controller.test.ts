@@ -94,7 +94,7 @@ describe('a controller', () => {
 
   const waits = () =>
     log.lines
-      .filter(({ level }) => level === 'error')
+      .filter(({ message, fields }) => message.startsWith('Error syncing') && !('times' in fields))
       .map(({ fields }) => `${String(fields['attempt'])}: ${String(fields['requeueAfter'])}`);
 
   // upstream: 92

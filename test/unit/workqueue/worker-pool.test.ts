@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { createRegistry } from '../../../src/metrics/registry.ts';
 import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
 import { AbruptStop } from '../../../src/util/abrupt-stop.ts';
@@ -33,6 +33,17 @@ function startPool(handler: Handler<string>, options: WorkerPoolOptions<string> 
     clock,
     queue,
     errors: () => lines.filter((line) => line.level === 'error'),
+    /** Every failure by itself, as `-v=4` shows it. */
+    failures: () =>
+      lines
+        .filter(
+          ({ message, fields }) => message.startsWith('Error syncing') && !('times' in fields),
+        )
+        .map(({ error, fields: { err, ...fields }, message }) => ({
+          message,
+          fields,
+          error: error ?? err,
+        })),
     lines,
     hasEnded: () => hasEnded,
     abort: () => abort.abort(),
@@ -128,7 +139,7 @@ test('an error is logged once, counted, and retried with backoff until a success
   assert.deepEqual(runs, [0, 5, 15, 35]);
   assert.equal(pool.queue.retries('default/web'), 0);
   assert.deepEqual(
-    pool.errors().map(({ message, fields: { reconcileID: _, ...fields }, error }) => ({
+    pool.failures().map(({ message, fields: { reconcileID: _, ...fields }, error }) => ({
       message,
       fields,
       error: String(error),
@@ -225,8 +236,8 @@ test('a handler that throws at once, or returns no outcome, is an error of its k
   await pool.clock.advance(1000);
   pool.queue.add('good');
   await settle();
-  assert.equal(pool.errors().length, 5);
-  assert.match(String(pool.errors()[1]?.error), /gave no Outcome: undefined/);
+  assert.equal(pool.failures().length, 5);
+  assert.match(String(pool.failures()[1]?.error), /gave no Outcome: undefined/);
   assert.deepEqual(await pool.metric('reconcile_panics_total'), { value: 3 });
   assert.deepEqual(await pool.metric('reconcile_total'), {
     success: 2,
@@ -515,7 +526,7 @@ test('a postponed run is no success: failures before it still count', async () =
   pool.queue.add('default/web');
   await pool.clock.advance(250);
   assert.deepEqual(
-    pool.errors().map(({ fields }) => fields['requeueAfter']),
+    pool.failures().map(({ fields }) => fields['requeueAfter']),
     ['5ms', '10ms', '20ms', '40ms'],
   );
   await pool.stop();
@@ -581,7 +592,7 @@ test('a key that fails more often than it may be retried is given up until it is
   await pool.clock.advance(60_000);
   assert.equal(attempts.length, 6);
   assert.deepEqual(ends, [5, 10, 20, 40, 80, 'dropped']);
-  const { message, error, fields } = pool.errors().at(-1)!;
+  const { message, error, fields } = pool.failures().at(-1)!;
   assert.equal(message, 'Error syncing; dropped, it has failed too often');
   assert.equal(error instanceof Error && error.message, 'no room');
   assert.equal(fields['attempt'], 6);
@@ -599,4 +610,55 @@ test('a limit of retries that is none is refused', () => {
   for (const maxRetries of [-1, Number.NaN]) {
     assert.throws(() => startPool(async () => done(), { maxRetries }), /maxRetries/);
   }
+});
+
+describe('failures of many keys', () => {
+  const refused = 'connection refused';
+  const quiet = (keys: readonly string[], handler: Handler<string>) => {
+    const pool = startPool(handler, { concurrency: keys.length });
+    for (const key of keys) pool.queue.add(key);
+    return pool;
+  };
+  const webs = Array.from({ length: 300 }, (_, at) => `default/web-${at}`);
+
+  test('for one cause are one line at once, and one a minute with the keys', async () => {
+    let isDown = true;
+    const pool = quiet(webs, async (key) => {
+      if (isDown) throw new Error(`pods "${key.split('/')[1]}-0": ${refused}`);
+      return done();
+    });
+    await settle();
+    assert.equal(pool.errors().length, 1);
+    assert.equal(pool.errors()[0]?.fields['count'], webs[0]);
+    await pool.clock.advance(59_000);
+    assert.equal(pool.errors().length, 1);
+    isDown = false;
+    await pool.clock.advance(120_000);
+    const [, summary, ...others] = pool.errors();
+    assert.deepEqual(others, []);
+    assert.ok(Number(summary?.fields['times']) > 300, String(summary?.fields['times']));
+    assert.equal(String(summary?.fields['keys']).split(', ').length, 10);
+    assert.equal(summary?.fields['more'], 290);
+    assert.ok(pool.failures().length > 300, 'each of them at -v=4');
+    await pool.stop();
+  });
+
+  test('for different causes are a line each', async () => {
+    const pool = quiet(webs.slice(0, 3), async (key) => {
+      throw new Error(key.endsWith('0') ? refused : `quota of ${key} exceeded`);
+    });
+    await settle();
+    assert.equal(pool.errors().length, 2);
+    await pool.stop();
+  });
+
+  test('are logged at a stop if they have not been', async () => {
+    const pool = quiet(webs.slice(0, 3), () => Promise.reject(new Error(refused)));
+    await settle();
+    await pool.stop();
+    assert.deepEqual(
+      pool.errors().map(({ fields }) => fields['times']),
+      [undefined, 2],
+    );
+  });
 });

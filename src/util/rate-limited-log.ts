@@ -1,0 +1,215 @@
+import type { Clock } from './clock.ts';
+
+/** What happened for one cause since its previous line. */
+export interface Occurrences {
+  /** Number of reports since the previous line. */
+  readonly times: number;
+  /** Number of reports since the cause was first reported. */
+  readonly total: number;
+  /** Milliseconds since the cause was first reported. */
+  readonly forMs: number;
+  /** Subjects of the reports since the previous line, each once, the first ten of them. */
+  readonly subjects: readonly string[];
+  /** Number of subjects beyond those. */
+  readonly moreSubjects: number;
+}
+
+/** Writes the line of a cause. */
+export type WriteLine = (occurrences: Occurrences) => void;
+
+export interface RateLimitedLogOptions {
+  /**
+   * Minimum time between two lines of one cause, in milliseconds.
+   * @default 60_000
+   */
+  readonly windowMs?: number;
+  /**
+   * Delay of the first line of a cause, in milliseconds, for reports that others will make at the same
+   * time. Zero writes it at once.
+   * @default 0
+   */
+  readonly gatherMs?: number;
+  /**
+   * Number of first lines of a window that are written at once.
+   * @default 1
+   */
+  readonly burst?: number;
+}
+
+const WINDOW_MS = 60_000;
+
+/** Causes that are remembered; with more in one window, the oldest is written and forgotten. */
+const MAX_CAUSES = 1000;
+
+const MAX_SUBJECTS = 10;
+/** Bound on the subjects that are counted apart. */
+const MAX_COUNTED_SUBJECTS = 10_000;
+
+interface Cause {
+  readonly sinceMs: number;
+  endMs: number;
+  written: number;
+  total: number;
+  held: number;
+  readonly subjects: Set<string>;
+  write: WriteLine | undefined;
+}
+
+/**
+ * Limits log lines by their cause: one failure that concerns a thousand objects is one line at once,
+ * and then one line a window with the number of occurrences and the objects, for as long as it lasts.
+ * Different causes never suppress each other.
+ *
+ * The caller decides what a cause is, and writes the line. A timer runs only while reports are held
+ * back; `flush` ends it.
+ */
+export class RateLimitedLog {
+  readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
+  readonly #windowMs: number;
+  readonly #gatherMs: number;
+  readonly #burst: number;
+  readonly #causes = new Map<string, Cause>();
+  #timer: { readonly dueMs: number; cancel(): void } | undefined;
+
+  constructor(clock: Pick<Clock, 'monotonic' | 'after'>, options: RateLimitedLogOptions = {}) {
+    this.#clock = clock;
+    this.#windowMs = options.windowMs ?? WINDOW_MS;
+    this.#gatherMs = options.gatherMs ?? 0;
+    this.#burst = options.burst ?? 1;
+  }
+
+  /**
+   * Reports that `cause` occurred, on `subject`. `write` is called at once or when the window ends;
+   * of the reports of a window, the latest one's.
+   *
+   * @returns false if the report is held back because the cause has had its lines
+   */
+  report(cause: string, subject: string, write: WriteLine): boolean {
+    const nowMs = this.#clock.monotonic();
+    const known = this.#known(cause, nowMs);
+    const state = known ?? this.#begin(cause, nowMs);
+    state.total++;
+    state.held++;
+    state.write = write;
+    if (state.subjects.size < MAX_COUNTED_SUBJECTS) state.subjects.add(subject);
+    const isGathering = state.written === 0 && this.#gatherMs > 0;
+    if (!isGathering && state.written < this.#burst) {
+      this.#write(state, nowMs);
+      return true;
+    }
+    this.#wakeAt(state.endMs);
+    return isGathering;
+  }
+
+  /**
+   * Forgets `cause`, whose next report is written like a first one. A first line that waits for other
+   * reports is written now; other reports that are held back are dropped.
+   */
+  end(cause: string): void {
+    const state = this.#causes.get(cause);
+    if (!state) return;
+    if (state.written === 0) this.#write(state, this.#clock.monotonic());
+    this.#causes.delete(cause);
+    if (this.#timer) this.#wakeAtNextEnd();
+  }
+
+  /** Writes what is held back and forgets every cause. */
+  flush(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const nowMs = this.#clock.monotonic();
+    for (const state of this.#causes.values()) this.#write(state, nowMs);
+    this.#causes.clear();
+  }
+
+  /** The cause, unless it has not been reported for a window. */
+  #known(cause: string, nowMs: number): Cause | undefined {
+    const state = this.#causes.get(cause);
+    if (!state || state.endMs > nowMs) return state;
+    return this.#endWindow(cause, state, nowMs) ? state : undefined;
+  }
+
+  #begin(cause: string, nowMs: number): Cause {
+    const [oldest] = this.#causes;
+    if (oldest && this.#causes.size >= MAX_CAUSES) {
+      this.#write(oldest[1], nowMs);
+      this.#causes.delete(oldest[0]);
+    }
+    const state: Cause = {
+      sinceMs: nowMs,
+      endMs: nowMs + (this.#gatherMs > 0 ? this.#gatherMs : this.#windowMs),
+      written: 0,
+      total: 0,
+      held: 0,
+      subjects: new Set(),
+      write: undefined,
+    };
+    this.#causes.set(cause, state);
+    return state;
+  }
+
+  /** @returns false if nothing was reported in the window, and the cause is forgotten */
+  #endWindow(cause: string, state: Cause, nowMs: number): boolean {
+    if (state.held === 0) {
+      this.#causes.delete(cause);
+      return false;
+    }
+    this.#write(state, nowMs);
+    state.endMs = nowMs + this.#windowMs;
+    return true;
+  }
+
+  #write(state: Cause, nowMs: number): void {
+    const { held, total, sinceMs, subjects, write } = state;
+    if (held === 0) return;
+    const occurrences: Occurrences = {
+      times: held,
+      total,
+      forMs: nowMs - sinceMs,
+      subjects: [...subjects].slice(0, MAX_SUBJECTS),
+      moreSubjects: Math.max(0, subjects.size - MAX_SUBJECTS),
+    };
+    state.held = 0;
+    state.subjects.clear();
+    state.write = undefined;
+    state.written++;
+    write?.(occurrences);
+  }
+
+  /** There is one timer, for the first window to end of those that hold something back. */
+  #wakeAt(dueMs: number): void {
+    if (this.#timer && this.#timer.dueMs <= dueMs) return;
+    this.#timer?.cancel();
+    const cancel = this.#clock.after(dueMs - this.#clock.monotonic(), () => this.#wake());
+    this.#timer = { dueMs, cancel };
+  }
+
+  #wake(): void {
+    const nowMs = this.#clock.monotonic();
+    for (const [cause, state] of this.#causes) {
+      if (state.endMs <= nowMs) this.#endWindow(cause, state, nowMs);
+    }
+    this.#wakeAtNextEnd();
+  }
+
+  #wakeAtNextEnd(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    let nextMs = Infinity;
+    for (const { held, endMs } of this.#causes.values()) {
+      if (held > 0) nextMs = Math.min(nextMs, endMs);
+    }
+    if (nextMs < Infinity) this.#wakeAt(nextMs);
+  }
+}
+
+/** Fields of a line about several subjects: `subjects`, and how many `more` there are. */
+export function subjectFields(
+  name: string,
+  { subjects, moreSubjects }: Pick<Occurrences, 'subjects' | 'moreSubjects'>,
+): Readonly<Record<string, unknown>> {
+  return {
+    [name]: subjects.join(', '),
+    ...(moreSubjects > 0 && { more: moreSubjects }),
+  };
+}

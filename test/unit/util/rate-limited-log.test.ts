@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { RateLimitedLog, subjectFields } from '../../../src/util/rate-limited-log.ts';
+import type { RateLimitedLogOptions } from '../../../src/util/rate-limited-log.ts';
+
+function world(options?: RateLimitedLogOptions) {
+  const clock = new FakeClock();
+  const log = new RateLimitedLog(clock, options);
+  const lines: string[] = [];
+  const report = (cause: string, subject = 'a') =>
+    log.report(cause, subject, ({ times, total, subjects, moreSubjects }) =>
+      lines.push(`${cause}: ${times} of ${total}, ${subjects.join(' ')} +${moreSubjects}`),
+    );
+  return { clock, log, report, lines: () => lines.splice(0) };
+}
+
+test('writes the first report of a cause at once, and the others of a window as one line', async () => {
+  const { clock, report, lines } = world();
+  assert.equal(report('down', 'a'), true);
+  assert.deepEqual(lines(), ['down: 1 of 1, a +0']);
+  for (let at = 0; at < 40; at++) assert.equal(report('down', `s${at % 20}`), false);
+  await clock.advance(59_999);
+  assert.deepEqual(lines(), []);
+  await clock.advance(1);
+  assert.deepEqual(lines(), ['down: 40 of 41, s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 +10']);
+  report('down', 'z');
+  assert.deepEqual(lines(), []);
+  await clock.advance(60_000);
+  assert.deepEqual(lines(), ['down: 1 of 42, z +0']);
+});
+
+test('forgets a cause that was not reported for a window, and needs no timer for it', async () => {
+  const { clock, report, lines } = world();
+  report('down');
+  assert.equal(clock.pending, 0);
+  await clock.advance(60_000);
+  report('down');
+  assert.deepEqual(lines(), ['down: 1 of 1, a +0', 'down: 1 of 1, a +0']);
+});
+
+test('never holds back one cause for another', () => {
+  const { report, lines } = world();
+  for (let at = 0; at < 5; at++) report(`cause ${at}`);
+  assert.equal(lines().length, 5);
+});
+
+test('gathers the reports of a moment into the first line', async () => {
+  const { clock, report, lines } = world({ gatherMs: 1000 });
+  assert.equal(report('down', 'a'), true);
+  await clock.advance(999);
+  assert.equal(report('down', 'b'), true);
+  assert.deepEqual(lines(), []);
+  await clock.advance(1);
+  assert.deepEqual(lines(), ['down: 2 of 2, a b +0']);
+  assert.equal(report('down', 'c'), false);
+});
+
+test('writes a burst of first reports by themselves', async () => {
+  const { clock, report, lines } = world({ burst: 3 });
+  for (let at = 0; at < 5; at++) report('down');
+  assert.equal(lines().length, 3);
+  await clock.advance(60_000);
+  assert.deepEqual(lines(), ['down: 2 of 5, a +0']);
+});
+
+test('a cause that ended is written at once when it comes back', async () => {
+  const { clock, log, report, lines } = world();
+  report('down');
+  report('down');
+  log.end('down');
+  assert.equal(clock.pending, 0);
+  report('down');
+  assert.deepEqual(lines(), ['down: 1 of 1, a +0', 'down: 1 of 1, a +0']);
+});
+
+test('flush writes what is held back', () => {
+  const { clock, log, report, lines } = world();
+  for (let at = 0; at < 3; at++) report('down');
+  lines();
+  log.flush();
+  assert.deepEqual(lines(), ['down: 2 of 3, a +0']);
+  log.flush();
+  assert.deepEqual(lines(), []);
+  assert.equal(clock.pending, 0);
+});
+
+test('causes without number are bounded, and what is held back of one is written', () => {
+  const { report, lines } = world();
+  report('first');
+  report('first');
+  for (let at = 0; at < 1000; at++) report(`cause ${at}`);
+  assert.ok(lines().includes('first: 1 of 2, a +0'));
+});
+
+test('the fields of a line name the subjects, and say how many more there are', () => {
+  assert.deepEqual(subjectFields('keys', { subjects: ['a', 'b'], moreSubjects: 0 }), {
+    keys: 'a, b',
+  });
+  assert.deepEqual(subjectFields('keys', { subjects: ['a'], moreSubjects: 3 }), {
+    keys: 'a',
+    more: 3,
+  });
+});
