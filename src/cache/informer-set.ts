@@ -21,6 +21,7 @@ import { MultiNamespaceInformer } from './multi-namespace-informer.ts';
 import type { ReflectorOptions } from './reflector/reflector-options.ts';
 import { withinShard } from './reflector/shard-source.ts';
 import type { SharedInformer } from './shared-informer.ts';
+import { TroubleLog } from './reflector/trouble-log.ts';
 import { WaitingLines } from './reflector/waiting-lines.ts';
 import { WatchListSupport } from './reflector/watch-list-support.ts';
 
@@ -61,6 +62,7 @@ export class InformerSet implements Runnable {
   readonly name = 'informers';
   readonly #client: Pick<Client, 'list' | 'watch'>;
   readonly #waiting: WaitingLines;
+  readonly #troubles: TroubleLog;
   readonly #options: InformerSetOptions & { readonly watchList: WatchListSupport };
   readonly #informers = new Map<string, Informer>();
   readonly #transforms = new Map<string, unknown>();
@@ -71,6 +73,7 @@ export class InformerSet implements Runnable {
     const { clock = systemClock, log = silentLogger } = options;
     this.#client = client;
     this.#waiting = new WaitingLines(clock, log);
+    this.#troubles = new TroubleLog(clock, log, true);
     this.#options = { ...options, watchList: options.watchList ?? new WatchListSupport(clock) };
   }
 
@@ -150,6 +153,7 @@ export class InformerSet implements Runnable {
       ...this.#options,
       name: describeSelection(resource, selection, request),
       namespace: selection.namespace,
+      troubles: this.#troubles,
       ...(transform ? { transform } : {}),
       ...(pageSize === undefined ? {} : { pageSize }),
     });

@@ -33,6 +33,7 @@ import { Reflector } from './reflector/reflector.ts';
 import type { ReflectorOptions } from './reflector/reflector-options.ts';
 import { ResyncTimer } from './resync-timer.ts';
 import type { SharedInformer } from './shared-informer.ts';
+import type { TroubleLog } from './reflector/trouble-log.ts';
 import type { WatchListSupport } from './reflector/watch-list-support.ts';
 
 export type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
@@ -60,6 +61,8 @@ export interface InformerOptions<T extends KubernetesObject> extends ReflectorOp
   readonly metrics?: ReflectorMetrics;
   /** Shared by the informers of one server. */
   readonly watchList?: WatchListSupport;
+  /** The same: failures of one cause are one log line then. */
+  readonly troubles?: TroubleLog;
   /** Run once on each object before anyone sees it. It must bear seeing its own result. */
   readonly transform?: Transform<T>;
   /**
@@ -112,7 +115,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
 
   constructor(resource: Resource<T>, source: ListerWatcher<T>, options: InformerOptions<T> = {}) {
     const { name = groupResourceOf(resource), clock = systemClock, log = silentLogger } = options;
-    const { random, watchList, yieldTurn, transform, freeze = false } = options;
+    const { random, watchList, troubles, yieldTurn, transform, freeze = false } = options;
     this.name = name;
     this.resource = resource;
     this.source = source;
@@ -156,7 +159,8 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
       transform,
       freeze,
     });
-    const deps = { source, sink, clock, log, random, metrics: this.#metrics, watchList };
+    const shared = { watchList, troubles };
+    const deps = { source, sink, clock, log, random, metrics: this.#metrics, ...shared };
     this.#reflector = new Reflector(name, deps, options);
     this.#resync = new ResyncTimer(clock, this.#listeners, () => this.#queueResync());
     // Whoever awaits it hears of a rejection; that nobody does is no fault.

@@ -48,6 +48,7 @@ const MAX_COUNTED_SUBJECTS = 10_000;
 interface Cause {
   readonly sinceMs: number;
   endMs: number;
+  writtenMs: number;
   written: number;
   total: number;
   held: number;
@@ -113,6 +114,14 @@ export class RateLimitedLog {
     if (this.#timer) this.#wakeAtNextEnd();
   }
 
+  /** Lets the window of `cause` end `windowMs` after its last line, if it would last longer. */
+  shorten(cause: string, windowMs: number): void {
+    const state = this.#causes.get(cause);
+    if (!state || state.written === 0) return;
+    state.endMs = Math.min(state.endMs, state.writtenMs + windowMs);
+    if (state.held > 0) this.#wakeAt(state.endMs);
+  }
+
   /** Writes what is held back and forgets every cause. */
   flush(): void {
     this.#timer?.cancel();
@@ -138,6 +147,7 @@ export class RateLimitedLog {
     const state: Cause = {
       sinceMs: nowMs,
       endMs: nowMs + (this.#gatherMs > 0 ? this.#gatherMs : this.#windowMs),
+      writtenMs: nowMs,
       written: 0,
       total: 0,
       held: 0,
@@ -173,6 +183,7 @@ export class RateLimitedLog {
     state.subjects.clear();
     state.write = undefined;
     state.written++;
+    state.writtenMs = nowMs;
     write?.(occurrences);
   }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
 import type { DeltaSink } from '../delta-queue.ts';
 import type { ListerWatcher } from './lister-watcher.ts';
+import type { TroubleLog } from './trouble-log.ts';
 import type { WatchListSupport } from './watch-list-support.ts';
 
 export interface ReflectorDeps<T extends KubernetesObject> {
@@ -22,6 +23,11 @@ export interface ReflectorDeps<T extends KubernetesObject> {
    * @default one of its own
    */
   readonly watchList?: WatchListSupport | undefined;
+  /**
+   * Shared by the reflectors of one server, whose failures of one cause are one log line then.
+   * @default one of its own
+   */
+  readonly troubles?: TroubleLog | undefined;
 }
 
 export interface ReflectorOptions {

@@ -75,7 +75,15 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     this.#progress = progress;
     this.#source = new BoundedSource({ source, clock, random, metrics, progress, limits });
     this.#guard = new ObjectGuard(clock, log, metrics);
-    this.#setbacks = new Setbacks({ clock, log, random, progress });
+    const { troubles } = deps;
+    this.#setbacks = new Setbacks({
+      clock,
+      log: deps.log,
+      random,
+      progress,
+      resource: name,
+      troubles,
+    });
     this.#reader = new WatchReader({
       sink,
       guard: this.#guard,
@@ -101,6 +109,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       this.#enter(state);
       state = await this.step(state, signal);
     }
+    this.#setbacks.stop();
     this.#progress.enter('idle');
   }
 

@@ -5,6 +5,7 @@ import { messageOf } from '../../util/message-of.ts';
 import type { ProgressClock } from './progress.ts';
 import type { Waiting, Working } from './reflector-state.ts';
 import { RetryPace } from './retry-pace.ts';
+import type { TroubleLog } from './trouble-log.ts';
 import { Trouble } from './trouble.ts';
 
 /** A watch that has stood for so long, in milliseconds, shows that the server is back. */
@@ -15,6 +16,9 @@ export interface SetbacksDeps {
   readonly log: Logger;
   readonly random: () => number;
   readonly progress: ProgressClock;
+  readonly resource: string;
+  /** @default one of its own */
+  readonly troubles?: TroubleLog | undefined;
 }
 
 /** What follows from the failures of one reflector: how long it waits, and what people are told. */
@@ -24,11 +28,11 @@ export class Setbacks {
   readonly #pace: RetryPace;
   readonly #trouble: Trouble;
 
-  constructor({ clock, log, random, progress }: SetbacksDeps) {
+  constructor({ clock, log, random, progress, resource, troubles }: SetbacksDeps) {
     this.#clock = clock;
     this.#progress = progress;
     this.#pace = new RetryPace(clock, random);
-    this.#trouble = new Trouble(clock, log);
+    this.#trouble = new Trouble({ clock, log, resource, troubles });
   }
 
   /** A pause before `next`, after a failure that people should hear of. */
@@ -68,5 +72,10 @@ export class Setbacks {
   /** It works again. */
   over(): void {
     this.#trouble.over();
+  }
+
+  /** The reflector has stopped. */
+  stop(): void {
+    this.#trouble.stop();
   }
 }

@@ -1,33 +1,61 @@
-import { isApiError } from '../../api/api-error.ts';
+import { ApiError, isApiError } from '../../api/api-error.ts';
+import { REFUSAL_PERSISTS_MS } from '../../client/refusal-log.ts';
 import { failureReason } from '../../client/transport/connection-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Logger } from '../../util/logger.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { permissionToGrant } from './permission.ts';
+import { TroubleLog } from './trouble-log.ts';
 
-/** Trouble that lasts is mentioned again after so long, in milliseconds. */
-const REMINDER_MS = 5 * 60_000;
-/** The same for a reason that returns after another one. */
-const RETURN_MS = 60_000;
+/** Kinds of failure that are the same for every resource of a server. */
+const OF_THE_SERVER: ReadonlySet<string> = new Set<ApiError['kind']>([
+  'unreachable',
+  'unauthorized',
+  'unavailable',
+  'timeout',
+  'tooManyRequests',
+  // Its line says nothing but the names of the resources.
+  'notFound',
+]);
+
+/** Causes of one reflector's failures that are remembered. */
+const MAX_CAUSES = 20;
+
+export interface TroubleDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly resource: string;
+  /**
+   * Shared by the reflectors of one server.
+   * @default one of its own
+   */
+  readonly troubles?: TroubleLog | undefined;
+}
 
 /**
- * Logs a reflector's failures: one line when they begin or their reason changes, a reminder every
- * five minutes, one line when they are over. The failures between are logged at `-v=4`.
+ * The failures of one reflector. `TroubleLog` logs when they begin or change their reason, a reminder
+ * every five minutes, and their end. Failures between are logged at `-v=4`.
  */
 export class Trouble {
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #resource: string;
+  readonly #troubles: TroubleLog;
   #reason: string | undefined;
   #sinceMs = 0;
-  #loggedReason: string | undefined;
-  /** When each reason was last logged: reasons that alternate must not cost one line per failure. */
-  readonly #loggedMs = new Map<string, number>();
+  #reasonSinceMs = 0;
   #failures = 0;
+  /** Message of the first failure for this reason. */
+  #text = '';
+  /** Since the first failure; the last one last. */
+  #causes: readonly string[] = [];
 
-  constructor(clock: Clock, log: Logger) {
+  constructor({ clock, log, resource, troubles }: TroubleDeps) {
     this.#clock = clock;
     this.#log = log;
+    this.#resource = resource;
+    this.#troubles = troubles ?? new TroubleLog(clock, log, false);
   }
 
   /** True from the first failure until `over`. */
@@ -36,63 +64,108 @@ export class Trouble {
   }
 
   /**
-   * @param action what could not be done: `list`
-   * @returns true if people were told
+   * @param action what failed: `list`
+   * @returns true if it is logged at length
    */
   failed(error: unknown, action: string, retryInMs: number): boolean {
-    const reason = failureReason(error);
-    const nowMs = this.#clock.monotonic();
     const retryIn = legible(retryInMs);
-    if (this.#reason === undefined) {
-      this.#sinceMs = nowMs;
-      this.#failures = 0;
-    }
-    this.#failures++;
-    this.#reason = reason;
-    const quietMs = reason === this.#loggedReason ? REMINDER_MS : RETURN_MS;
-    if (nowMs - (this.#loggedMs.get(reason) ?? -Infinity) < quietMs) {
-      this.#log.v(4).info('Failed again', { action, err: messageOf(error), retryIn });
-      return false;
-    }
-    this.#loggedReason = reason;
-    this.#loggedMs.set(reason, nowMs);
-    if (isApiError(error, 'notFound')) {
-      this.#log.info('The server does not have the resource; waiting for it to appear', {
-        fix: 'install its CustomResourceDefinition, for example with: kubectl apply -f crds/',
-      });
-      return true;
-    }
-    this.#log.error(error, `Failed to ${action}`, {
-      retryIn,
-      ...(this.#failures > 1
-        ? { failures: this.#failures, for: legible(nowMs - this.#sinceMs) }
-        : {}),
-      ...fixOf(error),
+    const resource = this.#resource;
+    const fix = this.#begin(error);
+    const cause = this.#causeOf(error, fix);
+    const isLogged = this.#troubles.failed({
+      cause,
+      resource,
+      write: (log, fields) => {
+        if (isApiError(error, 'notFound')) {
+          log.info('The server does not have the resource; waiting for it to appear', {
+            ...fields,
+            fix,
+          });
+          return;
+        }
+        log.error(error, `Failed to ${action}`, {
+          ...fields,
+          retryIn,
+          ...(fix !== undefined && { fix }),
+        });
+      },
     });
-    return true;
+    if (!isLogged) {
+      this.#log.v(4).info('Failed again', { resource, action, err: messageOf(error), retryIn });
+    }
+    return isLogged;
   }
 
   /** It works again. */
   over(): void {
     if (this.#reason === undefined) return;
-    const took = legible(this.#clock.monotonic() - this.#sinceMs);
-    this.#log.info('Recovered', { from: this.#reason, failures: this.#failures, took });
+    this.#troubles.recovered({
+      resource: this.#resource,
+      causes: this.#causes,
+      from: this.#reason,
+      failures: this.#failures,
+      sinceMs: this.#sinceMs,
+    });
+    this.#forget();
+  }
+
+  /** The reflector has stopped. */
+  stop(): void {
+    this.#troubles.stopped(this.#causes, this.#resource);
+    this.#forget();
+  }
+
+  #forget(): void {
     this.#reason = undefined;
-    this.#loggedMs.clear();
+    this.#causes = [];
+  }
+
+  /** Counts the failure. Returns what to do about it. */
+  #begin(error: unknown): string | undefined {
+    const nowMs = this.#clock.monotonic();
+    const reason = failureReason(error);
+    if (this.#reason === undefined) {
+      this.#sinceMs = nowMs;
+      this.#failures = 0;
+    }
+    this.#failures++;
+    if (reason !== this.#reason) {
+      this.#reason = reason;
+      this.#reasonSinceMs = nowMs;
+      this.#text = messageOf(error);
+    }
+    return fixOf(error, nowMs - this.#reasonSinceMs);
+  }
+
+  /** Messages may differ each time: until the reason changes, the first one counts. */
+  #causeOf(error: unknown, fix: string | undefined): string {
+    const text = isOfTheServer(error) ? '' : `${this.#text}\0${fix === undefined}`;
+    const cause = `${this.#reason}\0${text}`;
+    const last = this.#causes.at(-1);
+    if (last === cause) return cause;
+    if (last !== undefined) this.#troubles.changed(last, this.#resource);
+    this.#causes = [...this.#causes.filter((each) => each !== cause), cause].slice(-MAX_CAUSES);
+    return cause;
   }
 }
 
-/** What servers leave unsaid: that of a 401 is the one word `Unauthorized`. */
-function fixOf(error: unknown): { readonly fix?: string } {
+function isOfTheServer(error: unknown): boolean {
+  return error instanceof ApiError && OF_THE_SERVER.has(error.kind);
+}
+
+/** What servers leave unsaid: the message of a 401 is the one word `Unauthorized`. */
+function fixOf(error: unknown, forMs: number): string | undefined {
+  if (isApiError(error, 'notFound')) {
+    return 'install its CustomResourceDefinition, for example with: kubectl apply -f crds/';
+  }
   if (isApiError(error, 'unauthorized') && error.code === 401) {
-    return {
-      fix: 'the server does not accept the credentials: renew the token or client certificate of the kubeconfig, and see: kubectl auth whoami',
-    };
+    return 'the server does not accept the credentials: renew the token or client certificate of the kubeconfig, and see: kubectl auth whoami';
   }
-  return isApiError(error, 'forbidden') ? { fix: permissionToGrant(error.message) } : {};
+  const isMissing = isApiError(error, 'forbidden') && forMs >= REFUSAL_PERSISTS_MS;
+  return isMissing ? permissionToGrant(error.message) : undefined;
 }
 
-/** To the millisecond: as exact as anybody wants to know. */
+/** To the millisecond. */
 function legible(ms: number): string {
   return formatDuration(Math.round(ms));
 }

@@ -74,6 +74,19 @@ test('a cause that ended is written at once when it comes back', async () => {
   assert.deepEqual(lines(), ['down: 1 of 1, a +0', 'down: 1 of 1, a +0']);
 });
 
+test('a window can be shortened', async () => {
+  const { clock, log, report, lines } = world({ windowMs: 300_000 });
+  report('down');
+  await clock.advance(10_000);
+  report('down');
+  log.shorten('down', 60_000);
+  log.shorten('down', 90_000);
+  await clock.advance(49_999);
+  assert.equal(lines().length, 1);
+  await clock.advance(1);
+  assert.deepEqual(lines(), ['down: 1 of 2, a +0']);
+});
+
 test('flush writes what is held back', () => {
   const { clock, log, report, lines } = world();
   for (let at = 0; at < 3; at++) report('down');
