@@ -31,12 +31,12 @@ export type {
 } from './api/builtin.ts';
 export { removeCondition, setCondition } from './api/conditions.ts';
 export type { Condition } from './api/conditions.ts';
-export { covers } from './api/covers.ts';
+export { covers } from './api/equal.ts';
 export { equalJson } from './api/equal.ts';
-export { hasFinalizer, withFinalizer, withoutFinalizer } from './api/finalizer.ts';
+export { hasFinalizer, withFinalizer, withoutFinalizer } from './api/metadata.ts';
 export { formatLabelSelector, matchesLabels, parseLabelSelector } from './api/label-selector.ts';
 export type { LabelSelector } from './api/label-selector.ts';
-export { labelValue } from './api/label-value.ts';
+export { labelValue } from './api/label-selector.ts';
 export type {
   Builtin,
   DeepReadonly,
@@ -49,14 +49,14 @@ export type {
 } from './api/object.ts';
 export { keyOf, objectKey, splitKey } from './api/object-key.ts';
 export type { ObjectKey, ObjectName } from './api/object-key.ts';
-export { controllerOf, controllerReference, isControlledBy } from './api/owner-reference.ts';
+export { controllerOf, controllerReference, isControlledBy } from './api/metadata.ts';
 export { compareResourceVersions } from './api/resource-version.ts';
 export { apiVersionOf, groupResourceOf } from './api/resource.ts';
 export type { Resource } from './api/resource.ts';
 export type { ShardRange } from './api/shard-range.ts';
-export { isReadyAt, withStanding } from './api/standing.ts';
-export type { Standing } from './api/standing.ts';
-export type { WatchEvent } from './api/watch-event.ts';
+export { isReadyAt, withReadiness } from './api/readiness.ts';
+export type { Readiness } from './api/readiness.ts';
+export type { WatchEvent } from './api/object.ts';
 
 // Talking to a server.
 export { applyManifests } from './client/apply/apply.ts';
@@ -236,13 +236,13 @@ export type { Exposition, Registry } from './metrics/registry.ts';
 
 // Time, logs and life.
 export type { BackoffPolicy } from './util/backoff.ts';
-export { AbruptStop } from './util/abrupt-stop.ts';
+export { AbruptStop } from './util/runnable.ts';
 export { systemClock } from './util/clock.ts';
 export type { Clock } from './util/clock.ts';
 export type { HttpHandler, HttpRequest, HttpResponse } from './util/http.ts';
 export { silentLogger } from './util/logger.ts';
 export type { LogFields, Logger } from './util/logger.ts';
-export { runAll } from './util/run-all.ts';
+export { runAll } from './util/runnable.ts';
 export type { Runnable } from './util/runnable.ts';
 export { textLogger } from './util/text-logger.ts';
 export type { TextLoggerOptions } from './util/text-logger.ts';

@@ -1,3 +1,5 @@
+import type { ApiError } from './api-error.ts';
+
 /** Who, through an owner reference, an object belongs to. */
 export interface OwnerReference {
   apiVersion: string;
@@ -85,3 +87,14 @@ export type Wire<T> = T extends Date
 
 /** A kind declared by client-node, as it is on the wire once a server has stored it. */
 export type Builtin<T> = KubernetesObject & Omit<Wire<T>, 'apiVersion' | 'kind' | 'metadata'>;
+
+/** One thing that a watch says. */
+export type WatchEvent<T extends KubernetesObject> =
+  | { readonly type: 'added' | 'modified' | 'deleted'; readonly object: T }
+  | {
+      readonly type: 'bookmark';
+      readonly resourceVersion: string;
+      /** The initial state asked for with `sendInitialEvents` is complete. */
+      readonly initialEventsEnd: boolean;
+    }
+  | { readonly type: 'error'; readonly error: ApiError };

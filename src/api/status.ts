@@ -1,3 +1,5 @@
+import { isRecord } from '../util/values.ts';
+
 /** The body of an unsuccessful answer (`meta/v1`), and of some successful ones. */
 export interface Status {
   kind: 'Status';
@@ -56,8 +58,4 @@ function texts<K extends string>(
 
 function isInt32(value: unknown): value is number {
   return typeof value === 'number' && (value | 0) === value;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,6 +1,6 @@
 import { setCondition } from '../api/conditions.ts';
 import { equalJson } from '../api/equal.ts';
-import { withoutFinalizer } from '../api/finalizer.ts';
+import { withoutFinalizer } from '../api/metadata.ts';
 import type { Backend, WriteObserver } from './call.ts';
 import { nameStatus } from './crd-names.ts';
 import type { Crd } from './custom-resource.ts';

@@ -3,7 +3,7 @@ import { isDryRun } from './call.ts';
 import { isTrue } from './request-info.ts';
 import { hasBody, readObject } from './request-body.ts';
 import { fieldError } from './schema/field-error.ts';
-import { isObject } from './schema/json-value.ts';
+import { isRecord } from '../util/values.ts';
 import { badRequest, invalid } from './status-error.ts';
 import { dryRunErrors } from './write-options.ts';
 
@@ -59,7 +59,7 @@ function checked(call: Call, given: DeleteOptions): DeleteOptions {
 
 function fromBody(body: Record<string, unknown>): DeleteOptions {
   requireKind(body);
-  const preconditions = isObject(body['preconditions']) ? body['preconditions'] : {};
+  const preconditions = isRecord(body['preconditions']) ? body['preconditions'] : {};
   const { gracePeriodSeconds, dryRun } = body;
   return {
     uid: text('preconditions.uid', preconditions['uid']),

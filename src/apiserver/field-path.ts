@@ -1,4 +1,5 @@
-import { isObject, own } from './schema/json-value.ts';
+import { own } from './schema/json-value.ts';
+import { isRecord } from '../util/values.ts';
 
 /** The segments of a path of plain fields, as CRDs write it: `.spec.replicas`. */
 export function fieldPath(path: string): readonly string[] {
@@ -9,7 +10,7 @@ export function fieldPath(path: string): readonly string[] {
 export function valueAt(value: unknown, path: readonly string[]): unknown {
   let current = value;
   for (const field of path) {
-    if (!isObject(current)) return undefined;
+    if (!isRecord(current)) return undefined;
     current = own(current, field);
   }
   return current;
@@ -23,6 +24,6 @@ export function withValueAt<T extends Readonly<Record<string, unknown>>>(
 ): T {
   if (field === undefined) return object;
   const inner = own(object, field);
-  const next = rest.length === 0 ? value : withValueAt(isObject(inner) ? inner : {}, rest, value);
+  const next = rest.length === 0 ? value : withValueAt(isRecord(inner) ? inner : {}, rest, value);
   return { ...object, [field]: next };
 }

@@ -7,7 +7,7 @@ import type { Writable } from 'node:stream';
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import { ServerConnections } from '../util/server-connections.ts';
 import { ConnectionReset } from './faults.ts';
-import { messageOf } from '../util/message-of.ts';
+import { messageOf } from '../util/values.ts';
 import type { IncomingRequest } from './request-body.ts';
 import { MAX_BODY_BYTES, bodyTooLarge } from './request-body.ts';
 import { errorResponse } from './response.ts';

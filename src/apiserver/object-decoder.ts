@@ -7,7 +7,8 @@ import { duplicateFields, readObject, unrecognized } from './request-body.ts';
 import { fieldError } from './schema/field-error.ts';
 import { goJson } from './schema/go-format.ts';
 import { objectAt } from './schema/json-fields.ts';
-import { isObject, own } from './schema/json-value.ts';
+import { own } from './schema/json-value.ts';
+import { isRecord } from '../util/values.ts';
 import { MAX_REPORTED, prune } from './schema/prune.ts';
 import { badRequest, invalid } from './status-error.ts';
 
@@ -179,7 +180,7 @@ function decodeMetadata(
   definition: ResourceDefinition,
   dropped: string[],
 ): ObjectMeta {
-  if (value !== undefined && value !== null && !isObject(value)) {
+  if (value !== undefined && value !== null && !isRecord(value)) {
     throw cannotBeHandled(definition, mismatch('metadata', value, 'ObjectMeta'));
   }
   const metadata: Record<string, unknown> = { name: '' };
@@ -215,7 +216,7 @@ function shapeProblem(path: string, value: unknown, shape: Shape): string | unde
         ? undefined
         : mismatch(path, value, '[]string');
     case 'map':
-      if (!isObject(value)) return mismatch(path, value, 'map[string]string');
+      if (!isRecord(value)) return mismatch(path, value, 'map[string]string');
       return Object.values(value)
         .filter((item) => typeof item !== 'string')
         .map((item) => mismatch(path, item, 'string'))
@@ -233,7 +234,7 @@ function shapeProblem(path: string, value: unknown, shape: Shape): string | unde
 
 function isOwner(value: unknown): boolean {
   return (
-    isObject(value) &&
+    isRecord(value) &&
     OWNER_FIELDS.every((field) => value[field] === undefined || typeof value[field] === 'string') &&
     ['controller', 'blockOwnerDeletion'].every((field) =>
       ['undefined', 'boolean'].includes(value[field] === null ? 'undefined' : typeof value[field]),
@@ -242,10 +243,10 @@ function isOwner(value: unknown): boolean {
 }
 
 function isEntry(value: unknown): value is ManagedFieldsEntry {
-  if (!isObject(value)) return false;
+  if (!isRecord(value)) return false;
   const { fieldsV1, ...rest } = value;
   return (
-    (fieldsV1 === undefined || isObject(fieldsV1)) &&
+    (fieldsV1 === undefined || isRecord(fieldsV1)) &&
     Object.values(rest).every((member) => typeof member === 'string')
   );
 }

@@ -3,7 +3,8 @@ import type { HttpRequest } from '../util/http.ts';
 import { inspectJson, goTypeOf } from './go-json.ts';
 import type { ExpectedKind } from './protobuf/protobuf-body.ts';
 import { PROTOBUF_TYPE, decodeBody, messageOfKind } from './protobuf/protobuf-body.ts';
-import { MAX_DEPTH, NestingError, isObject, requireShallow } from './schema/json-value.ts';
+import { MAX_DEPTH, NestingError, requireShallow } from './schema/json-value.ts';
+import { isRecord } from '../util/values.ts';
 import type { StatusError } from './status-error.ts';
 import { badRequest, tooLarge, unsupportedMediaType } from './status-error.ts';
 
@@ -76,7 +77,7 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
       ? jsonOf(text, (why) => refuse(`couldn't get version/kind; json parse error: ${why}`))
       : yamlOf(text, (why) => refuse(`yaml: ${why}`)),
   );
-  if (isObject(value)) return value;
+  if (isRecord(value)) return value;
   throw refuse(
     `couldn't get version/kind; json parse error: json: cannot unmarshal ${goTypeOf(value)} into Go value of type ${IDENTITY}`,
   );

@@ -1,5 +1,6 @@
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
+import { messageOf } from '../util/values.ts';
 import type { User } from './user.ts';
 import { actionOf } from './access.ts';
 import { authorizeImpersonation, impersonatedUser } from './impersonation.ts';
@@ -113,7 +114,7 @@ export class RequestHandler {
       if (error instanceof ConnectionReset || request.signal?.aborted) throw error;
       const { method, path } = record;
       this.#deps.log.error(error, 'Request failed', { method, path });
-      return errorResponse(internalError(error instanceof Error ? error.message : String(error)));
+      return errorResponse(internalError(messageOf(error)));
     }
   }
 

@@ -12,7 +12,7 @@ import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { Logger } from '../util/logger.ts';
-import { runAll } from '../util/run-all.ts';
+import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { DeltaProcessor } from './delta-processor.ts';
 import type { Entry } from './delta-processor.ts';

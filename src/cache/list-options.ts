@@ -6,7 +6,7 @@ import type { Resource } from '../api/resource.ts';
 import { requireShardRange } from '../api/shard-range.ts';
 import type { ShardRange } from '../api/shard-range.ts';
 import type { Selection } from '../client/client.ts';
-import { messageOf } from '../util/message-of.ts';
+import { messageOf } from '../util/values.ts';
 import type { Transform } from './reflector/intake.ts';
 
 /** What a list or watch asks for, as far as it is not the reflector's to say. */

@@ -1,7 +1,7 @@
 import { KubeConfigError } from '../client/kube-config/kube-config-error.ts';
 import { terminationSignal } from '../manager/signals.ts';
 import type { Logger } from '../util/logger.ts';
-import { endProcess } from '../util/process-end.ts';
+import { exitProcess } from '../util/process-exit.ts';
 import type { Arguments } from './flags/arguments.ts';
 import { normaliseArguments } from './flags/arguments.ts';
 import type { Command, ReadyCommand } from './command.ts';
@@ -185,7 +185,7 @@ async function run(
 function exitOnUnhandledErrors(log: Logger): { dispose(): void } {
   const listener = (error: Error, origin: NodeJS.UncaughtExceptionOrigin) => {
     log.error(error, 'Unhandled error', { origin, stack: error.stack });
-    endProcess(process, EXIT_FAILURE);
+    exitProcess(process, EXIT_FAILURE);
   };
   process.on('uncaughtException', listener);
   return { dispose: () => process.off('uncaughtException', listener) };

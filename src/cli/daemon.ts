@@ -18,7 +18,7 @@ import { LeaseSightings } from '../manager/lease-sightings.ts';
 import type { Pages } from '../manager/serving/page.ts';
 import { RunHistory } from '../manager/history/run-history.ts';
 import { statusPage } from '../manager/serving/status-page.ts';
-import type { ManagerMetrics } from '../metrics/manager-metrics.ts';
+import type { ManagerMetrics } from '../metrics/reconcile-metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Exposition } from '../metrics/registry.ts';
 import { EventBroadcaster } from '../record/event-broadcaster.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { createServerAuthority } from '../apiserver/api-server.ts';
-import { isRecord } from '../client/json.ts';
+import { hasErrorCode, isRecord } from '../util/values.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Certificate } from '../util/x509.ts';
@@ -210,7 +210,7 @@ async function textOf(path: string): Promise<string | undefined> {
     // Reading a FIFO would wait for its writer.
     if ((await stat(path)).isFile()) return await readFile(path, 'utf8');
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
+    if (hasErrorCode(cause, 'ENOENT')) return undefined;
     throw new UsageError(`Could not read ${path}, to see whether it may be overwritten`, { cause });
   }
   throw new UsageError(`${path} is not a regular file: name another`);

@@ -12,6 +12,6 @@ if (complaint) {
   const code = await commandLine(process.argv.slice(2), process.env);
   process.exitCode = code;
   // All work has ended. Whatever handle was left open must not keep the process from saying so.
-  const { endProcess } = await import('../util/process-end.ts');
-  setTimeout(() => endProcess(process, code), 1000).unref();
+  const { exitProcess } = await import('../util/process-exit.ts');
+  setTimeout(() => exitProcess(process, code), 1000).unref();
 }

@@ -1,6 +1,7 @@
 import { ApiError, kindOfCode } from '../api/api-error.ts';
 import type { HttpResponse } from '../util/http.ts';
-import { isRecord, malformed, parseJson } from './json.ts';
+import { malformed, parseJson } from './json.ts';
+import { isRecord } from '../util/values.ts';
 
 /** Above this, an answer is refused: lists are to be paged. Strings of V8 end soon after. */
 const MOST_BODY_BYTES = 256 * 1024 * 1024;

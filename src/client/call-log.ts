@@ -1,6 +1,6 @@
 import type { HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
-import { isRecord } from './json.ts';
+import { isRecord, messageOf } from '../util/values.ts';
 
 /** One HTTP exchange, for the log. */
 export interface LoggedCall {
@@ -55,7 +55,7 @@ export class CallLog {
 
   failure(call: LoggedCall, error: unknown, milliseconds: number): void {
     const { verb, url } = call;
-    const err = error instanceof Error ? error.message : String(error);
+    const err = messageOf(error);
     this.#log.v(6).info('Request failed', { verb, url, err, milliseconds });
   }
 

@@ -1,7 +1,6 @@
-import type { Draft, KubernetesObject, ObjectList } from '../api/object.ts';
+import type { Draft, KubernetesObject, ObjectList, WatchEvent } from '../api/object.ts';
 import type { ObjectName } from '../api/object-key.ts';
 import type { Resource } from '../api/resource.ts';
-import type { WatchEvent } from '../api/watch-event.ts';
 import type { Pulse } from '../util/http.ts';
 
 /**

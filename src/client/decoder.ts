@@ -1,7 +1,8 @@
 import type { KubernetesObject, ObjectList } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import { apiVersionOf } from '../api/resource.ts';
-import { isRecord, malformed, parseJson } from './json.ts';
+import { malformed, parseJson } from './json.ts';
+import { isRecord } from '../util/values.ts';
 import { ELEMENTS } from './json-scan.ts';
 import type { JsonPath } from './json-scan.ts';
 import { StringPool } from './string-pool.ts';

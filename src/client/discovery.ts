@@ -1,7 +1,8 @@
 import type { Resource } from '../api/resource.ts';
 import { isApiError } from '../api/api-error.ts';
 import type { Client } from './client.ts';
-import { isRecord, malformed } from './json.ts';
+import { malformed } from './json.ts';
+import { isRecord } from '../util/values.ts';
 
 /** A resource as the server describes it. */
 export interface DiscoveredResource extends Resource {

@@ -18,7 +18,7 @@ import {
 import { logMissingPermissions } from './refusal-log.ts';
 import { logWarningsOnce, parseWarnings } from './server-warnings.ts';
 import { Throttle } from './throttle.ts';
-import { untilAborted } from './until-aborted.ts';
+import { rejectOnAbort } from '../util/abort.ts';
 import { beginWithin, TimeUpError, withinTimeout } from './within-timeout.ts';
 
 /** What authenticates requests by a header. `Credentials` of credentials.ts is one. */
@@ -195,7 +195,7 @@ export class Exchanger {
         if (target.credentials?.invalidate(credentials)) continue;
       }
       if (mayRetarget && isApiError(error, 'unauthorized', 'unreachable')) {
-        mayRetarget = !(await untilAborted(this.#retarget(target), call.signal));
+        mayRetarget = !(await rejectOnAbort(this.#retarget(target), call.signal));
         if (!mayRetarget && isNotCarriedOut(error)) continue;
       }
       const pauseMs = retryAfterMs ?? (isRepeatable(call, error) ? RETRY_PAUSE_MS : undefined);
@@ -335,7 +335,7 @@ async function authenticate(
   { credentials }: RequestTarget,
 ): Promise<Readonly<Record<string, string>>> {
   signal?.throwIfAborted();
-  return credentials ? untilAborted(credentials.headers(), signal) : {};
+  return credentials ? rejectOnAbort(credentials.headers(), signal) : {};
 }
 
 /** Who refuses credentials may quote them, and people are shown what a refusal says. */

@@ -21,7 +21,8 @@ import { Decoder } from './decoder.ts';
 import type { DecoderOptions, Expected } from './decoder.ts';
 import type { ExchangerOptions } from './exchanger.ts';
 import { Exchanger } from './exchanger.ts';
-import { isRecord, malformed, parseJson } from './json.ts';
+import { malformed, parseJson } from './json.ts';
+import { isRecord } from '../util/values.ts';
 import { watchStream } from './watch-stream.ts';
 
 export interface HttpClientOptions extends ExchangerOptions, DecoderOptions {

@@ -39,11 +39,6 @@ export function malformed(message: string): ApiError {
   return new ApiError({ kind: 'malformed', message });
 }
 
-/** True for a JSON object; arrays are none. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function textWithout(bytes: Buffer, { cuts }: JsonScan): string {
   let text = '';
   let from = 0;

@@ -1,5 +1,5 @@
 import { isApiError } from '../api/api-error.ts';
-import { canI, missingRule, parseRefusal } from '../api/refusal.ts';
+import { canI, missingRule, parseRefusal } from '../api/permission.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { LruMap } from '../util/lru-map.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
-import { messageOf } from '../util/message-of.ts';
+import { messageOf } from '../util/values.ts';
 import type { ClusterConfig } from './kube-config/cluster-config.ts';
 import type { RequestTarget } from './exchanger.ts';
 

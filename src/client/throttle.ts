@@ -1,4 +1,5 @@
 import type { Clock } from '../util/clock.ts';
+import { TokenBucket } from '../util/token-bucket.ts';
 
 export interface ThrottleOptions {
   /** Requests a second, in the long run. */
@@ -13,28 +14,21 @@ export interface ThrottleOptions {
  * a caller that gives up leaves its token unused.
  */
 export class Throttle {
-  readonly #perTokenMs: number;
-  readonly #burst: number;
   readonly #clock: Clock;
-  /** When the bucket was, or will be, empty. */
-  #emptyAtMs: number;
+  readonly #bucket: TokenBucket;
 
   constructor({ qps, burst, clock }: ThrottleOptions) {
     if (!(qps > 0)) throw new RangeError(`qps must be above 0, got ${qps}`);
     if (!(burst >= 1)) throw new RangeError(`burst must be at least 1, got ${burst}`);
-    this.#perTokenMs = 1000 / qps;
-    this.#burst = burst;
     this.#clock = clock;
-    this.#emptyAtMs = Number.NEGATIVE_INFINITY;
+    this.#bucket = new TokenBucket(clock, { burst, intervalMs: 1000 / qps });
   }
 
   /** Resolves when the caller may send, or its signal aborts; returns how long that took, in ms. */
   async wait(signal?: AbortSignal): Promise<number> {
     const now = this.#clock.monotonic();
-    const fullSince = now - this.#burst * this.#perTokenMs;
-    this.#emptyAtMs = Math.max(this.#emptyAtMs, fullSince) + this.#perTokenMs;
-    const waitMs = this.#emptyAtMs - now;
-    if (waitMs <= 0) return 0;
+    const waitMs = this.#bucket.reserve();
+    if (waitMs === 0) return 0;
     await this.#clock.sleep(waitMs, signal);
     return this.#clock.monotonic() - now;
   }

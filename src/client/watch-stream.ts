@@ -1,12 +1,12 @@
 import { ApiError } from '../api/api-error.ts';
-import type { KubernetesObject } from '../api/object.ts';
-import type { WatchEvent } from '../api/watch-event.ts';
+import type { KubernetesObject, WatchEvent } from '../api/object.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Pulse } from '../util/http.ts';
 import type { WatchStream } from './client.ts';
 import { unreachable } from './transport/connection-error.ts';
 import type { Decoder, Expected } from './decoder.ts';
-import { isRecord, malformed } from './json.ts';
+import { malformed } from './json.ts';
+import { isRecord } from '../util/values.ts';
 
 export interface WatchStreamOptions<T extends KubernetesObject> extends Expected<T> {
   readonly body: AsyncIterable<Uint8Array>;

@@ -1,5 +1,5 @@
 import { isApiError } from '../api/api-error.ts';
-import { withoutFinalizer } from '../api/finalizer.ts';
+import { withoutFinalizer } from '../api/metadata.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { DeepReadonly, KubernetesObject, OwnerReference } from '../api/object.ts';
 import { groupResourceOf } from '../api/resource.ts';

@@ -8,7 +8,8 @@ import { Informer } from '../cache/informer.ts';
 import { listerWatcher } from '../cache/reflector/lister-watcher.ts';
 import { discover } from '../client/discovery.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { untilAborted } from '../util/until-aborted.ts';
+import { untilAborted } from '../util/abort.ts';
+import { messageOf } from '../util/values.ts';
 import type { ClusterDeps } from './cluster-deps.ts';
 
 /** Events come and go by themselves and own nothing. */
@@ -90,7 +91,7 @@ export class ResourceMonitors implements Runnable {
       } catch (error) {
         if (signal.aborted) return;
         this.#deps.log.v(1).info('Could not discover the resources of the server', {
-          err: error instanceof Error ? error.message : String(error),
+          err: messageOf(error),
         });
         await this.#deps.clock.sleep(DISCOVERY_RETRY_MS, signal);
       }

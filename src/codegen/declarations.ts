@@ -1,6 +1,6 @@
 import { alternativesOf } from './alternatives.ts';
 import type { Alternative } from './alternatives.ts';
-import type { CustomResource } from './custom-resource.ts';
+import type { CustomResource } from './crd-parser.ts';
 import type { Schema } from './schema.ts';
 import type { Declaration, Field, TypeNode } from './type-node.ts';
 import { BOOLEAN, NEVER, NULL, NUMBER, printType, STRING, UNKNOWN } from './type-node.ts';

@@ -1,6 +1,7 @@
 import { groupResourceOf } from '../api/resource.ts';
-import { parseCustomResources } from './custom-resource.ts';
-import type { CustomResource } from './custom-resource.ts';
+import { messageOf } from '../util/values.ts';
+import { parseCustomResources } from './crd-parser.ts';
+import type { CustomResource } from './crd-parser.ts';
 import { generateTypes, moduleNameOf } from './generate-types.ts';
 import type { GenerateTypesOptions } from './generate-types.ts';
 
@@ -52,9 +53,19 @@ function parsed(source: string, text: string): CustomResource[] {
   try {
     return parseCustomResources(text);
   } catch (error) {
-    const message = `${source}: ${error instanceof Error ? error.message : String(error)}`;
+    const message = `${source}: ${messageOf(error)}`;
     throw error instanceof SyntaxError
       ? new SyntaxError(message, { cause: error })
       : new TypeError(message, { cause: error });
   }
 }
+
+const PACKAGE = 'crd-controller';
+
+/** Where the modules of users import the types of the library from. */
+export const LIBRARY_MODULES: GenerateTypesOptions['modules'] = {
+  Condition: PACKAGE,
+  KubernetesObject: PACKAGE,
+  ObjectMeta: PACKAGE,
+  Resource: PACKAGE,
+};

@@ -1,5 +1,5 @@
-import { assertNever } from '../util/assert-never.ts';
-import type { CustomResource } from './custom-resource.ts';
+import { assertNever } from '../util/values.ts';
+import type { CustomResource } from './crd-parser.ts';
 import type { LibraryType } from './declarations.ts';
 import { declarationsOf } from './declarations.ts';
 import { constantOf, wordsOf } from './kind-names.ts';

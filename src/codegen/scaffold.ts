@@ -1,6 +1,5 @@
-import { generateModules } from './generate-modules.ts';
+import { generateModules, LIBRARY_MODULES } from './generate-modules.ts';
 import type { KindNames } from './kind-names.ts';
-import { LIBRARY_MODULES } from './library-modules.ts';
 
 /** Text of a file by its path in its project. */
 export type ProjectFiles = ReadonlyMap<string, string>;

@@ -1,3 +1,5 @@
+import { isRecord } from '../util/values.ts';
+
 /**
  * The part of a structural schema that has a bearing on types. What it leaves out (patterns,
  * bounds, CEL rules) narrows values, which the server checks.
@@ -68,7 +70,7 @@ export function asSchema(value: unknown, path: string, depth: number = 0): Schem
 }
 
 export function asRecord(value: unknown, path: string): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  if (isRecord(value)) return { ...value };
   throw new TypeError(`${path}: expected a mapping, found ${JSON.stringify(value)}`);
 }
 

@@ -1,4 +1,4 @@
-import { assertNever } from '../util/assert-never.ts';
+import { assertNever } from '../util/values.ts';
 
 /** A TypeScript type as data. */
 export type TypeNode =

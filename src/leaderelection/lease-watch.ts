@@ -1,11 +1,11 @@
 import { isApiError } from '../api/api-error.ts';
 import type { Lease } from '../api/builtin.ts';
-import { canI, missingRule, parseRefusal } from '../api/refusal.ts';
+import { canI, missingRule, parseRefusal } from '../api/permission.ts';
 import { Backoff } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
-import { messageOf } from '../util/message-of.ts';
+import { messageOf } from '../util/values.ts';
 import type { LeaseLock } from './lease-lock.ts';
 
 export interface WatchLeaseDeps {

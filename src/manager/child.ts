@@ -1,7 +1,7 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
-import { covers } from '../api/covers.ts';
+import { covers } from '../api/equal.ts';
 import type { DeepReadonly, Draft, KubernetesObject } from '../api/object.ts';
-import { controllerOf, isControlledBy } from '../api/owner-reference.ts';
+import { controllerOf, isControlledBy } from '../api/metadata.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import { takeOver } from './hot-loop/field-ownership.ts';

@@ -6,9 +6,9 @@ import type { Resource } from '../api/resource.ts';
 import type { Registration } from '../cache/handler.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
-import { Deferred } from '../util/deferred.ts';
+import { settledBeforeAbort } from '../util/abort.ts';
 import type { Logger } from '../util/logger.ts';
-import { runAll } from '../util/run-all.ts';
+import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { done, postpone } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
@@ -215,18 +215,9 @@ export class Controller implements Runnable {
   }
 
   /** Waits for the informers; false if the signal came first. */
-  async #synced(signal: AbortSignal): Promise<boolean> {
+  #synced(signal: AbortSignal): Promise<boolean> {
     const synced = Promise.all(this.#registrations.map((registration) => registration.synced));
-    const settled = new Deferred<boolean>();
-    const onAbort = () => settled.resolve(false);
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    synced.then(() => settled.resolve(true), settled.reject.bind(settled));
-    try {
-      return await settled.promise;
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-    }
+    return settledBeforeAbort(synced, signal);
   }
 
   readonly #sink: KeySink = {

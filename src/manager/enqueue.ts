@@ -1,7 +1,7 @@
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
-import { controllerOf } from '../api/owner-reference.ts';
+import { controllerOf } from '../api/metadata.ts';
 import type { Resource } from '../api/resource.ts';
 import type { IndexFunctions } from '../cache/indexer.ts';
 import type { InformerHandler } from '../cache/handler.ts';

@@ -1,8 +1,8 @@
-import { AbruptStop } from '../util/abrupt-stop.ts';
+import { AbruptStop } from '../util/runnable.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { untilAborted } from '../util/until-aborted.ts';
+import { untilAborted } from '../util/abort.ts';
 
 /**
  * What the manager runs, in the order it starts; it stops in the reverse order. Servers answer

@@ -3,7 +3,7 @@ import { catchUp } from '../cache/reflector/catch-up.ts';
 import type { CatchUpDeps } from '../cache/reflector/catch-up.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import type { ShardHandler } from '../sharding/shards.ts';
-import { untilAborted } from '../util/until-aborted.ts';
+import { untilAborted } from '../util/abort.ts';
 import type { KeyOwnership } from './key-ownership.ts';
 
 /** That keys are split between processes; `Shards` do it. */

@@ -1,9 +1,9 @@
 import type { Logger } from '../util/logger.ts';
-import { endProcess } from '../util/process-end.ts';
-import type { EndableProcess } from '../util/process-end.ts';
+import { exitProcess } from '../util/process-exit.ts';
+import type { ExitableProcess } from '../util/process-exit.ts';
 
 /** As much of `process` as it takes to be told to stop. */
-export interface SignalSource extends EndableProcess {
+export interface SignalSource extends ExitableProcess {
   on(signal: 'SIGINT' | 'SIGTERM', listener: (signal: 'SIGINT' | 'SIGTERM') => void): unknown;
   off(signal: 'SIGINT' | 'SIGTERM', listener: (signal: 'SIGINT' | 'SIGTERM') => void): unknown;
 }
@@ -21,7 +21,7 @@ export function terminationSignal(
   const listener = (name: 'SIGINT' | 'SIGTERM') => {
     if (controller.signal.aborted) {
       log.info('Stopping at once', { signal: name });
-      endProcess(source, 1);
+      exitProcess(source, 1);
       return;
     }
     log.info('Shutting down; a second signal ends the process at once', { signal: name });

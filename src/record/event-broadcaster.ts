@@ -7,9 +7,9 @@ import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { LogFields, Logger } from '../util/logger.ts';
-import { runAll } from '../util/run-all.ts';
+import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { untilAborted } from '../util/until-aborted.ts';
+import { settledBeforeAbort, untilAborted } from '../util/abort.ts';
 import { EventBuffer } from './event-buffer.ts';
 import type { PendingEvent } from './event-buffer.ts';
 import { EventCorrelator } from './event-correlator.ts';
@@ -176,7 +176,10 @@ export class EventBroadcaster implements Runnable {
       return NOT_SENT;
     }
     const { promise } = pending.attempted;
-    return { attempted: (signal) => (signal ? untilEither(promise, signal) : promise) };
+    return {
+      attempted: async (signal) =>
+        void (await (signal ? settledBeforeAbort(promise, signal) : promise)),
+    };
   }
 
   async #write(): Promise<void> {
@@ -257,19 +260,6 @@ function describe({ involvedObject, type, reason, message }: RecordedEvent): Log
   const { namespace, name, fieldPath, kind, apiVersion } = involvedObject;
   const object = objectKey(namespace, name);
   return { object, fieldPath: fieldPath ?? '', kind, apiVersion, type, reason, message };
-}
-
-/** Resolves with `promise`, which never rejects, or when `signal` aborts. */
-function untilEither(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    signal.addEventListener('abort', end);
-    if (signal.aborted) end();
-    else void promise.then(end);
-  });
 }
 
 function requirePositive(field: string, value: number): void {

@@ -1,5 +1,6 @@
 import type { Clock } from '../util/clock.ts';
 import { LruMap } from '../util/lru-map.ts';
+import { TokenBucket } from '../util/token-bucket.ts';
 import { eventName } from './event-name.ts';
 import { joinKey, objectIdentity } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
@@ -59,11 +60,6 @@ interface Series {
   readonly count: number;
 }
 
-interface Bucket {
-  readonly tokens: number;
-  readonly countedMs: number;
-}
-
 /**
  * Correlates events as client-go does, in this order:
  *
@@ -81,7 +77,7 @@ export class EventCorrelator {
   readonly #options: { readonly [K in keyof EventCorrelatorOptions]-?: number };
   readonly #groups: LruMap<string, Group>;
   readonly #series: LruMap<string, Series>;
-  readonly #buckets: LruMap<string, Bucket>;
+  readonly #buckets: LruMap<string, TokenBucket>;
   /** The (object, type, reason) that had their first event. */
   readonly #known: LruMap<string, true>;
 
@@ -159,11 +155,12 @@ export class EventCorrelator {
     const { burst, refillMs } = this.#options;
     const object = objectIdentity(event);
     const key = joinKey([object, event.type]);
-    const now = this.#clock.monotonic();
-    const { tokens, countedMs } = this.#buckets.get(key) ?? { tokens: burst, countedMs: now };
-    const available = Math.min(burst, tokens + (now - countedMs) / refillMs);
-    const accepted = available >= 1;
-    this.#buckets.set(key, { tokens: accepted ? available - 1 : available, countedMs: now });
+    let bucket = this.#buckets.get(key);
+    if (!bucket) {
+      bucket = new TokenBucket(this.#clock, { burst, intervalMs: refillMs });
+      this.#buckets.set(key, bucket);
+    }
+    const accepted = bucket.tryTake();
 
     const kind = joinKey([object, event.type, event.reason]);
     const isFirst = !this.#known.get(kind);

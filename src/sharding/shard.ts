@@ -4,7 +4,7 @@ import { holderOf } from '../leaderelection/lease-state.ts';
 import { LeaderElector } from '../leaderelection/leader-elector.ts';
 import type { LeaderElectorDeps } from '../leaderelection/leader-elector.ts';
 import type { LeaderElectorOptions } from '../leaderelection/leader-elector-options.ts';
-import { runAll } from '../util/run-all.ts';
+import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { requesterOf } from './shard-request.ts';
 

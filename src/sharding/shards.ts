@@ -5,9 +5,9 @@ import type { LeaderElectorDeps } from '../leaderelection/leader-elector.ts';
 import { fieldManagerOf } from '../leaderelection/lease-lock.ts';
 import { jittered } from '../util/backoff.ts';
 import { Deferred } from '../util/deferred.ts';
-import { runAll } from '../util/run-all.ts';
+import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { settledBefore } from '../util/settled-before.ts';
+import { settledBeforeAbort } from '../util/abort.ts';
 import { mayHandOver, shardOf, shardToRequest } from './assignment.ts';
 import { shardCountOf, Shard } from './shard.ts';
 import type { ShardOptions } from './shard.ts';
@@ -95,7 +95,7 @@ export class Shards implements Runnable {
 
   /** Resolves to true when a shard is held, or to false if `signal` aborts first. */
   acquired(signal: AbortSignal): Promise<boolean> {
-    return settledBefore(this.#first, signal);
+    return settledBeforeAbort(this.#first.promise, signal);
   }
 
   /** Returns why this process should be restarted, or undefined if it is healthy. */
@@ -105,7 +105,7 @@ export class Shards implements Runnable {
 
   run(signal: AbortSignal): Promise<void> {
     const runs = this.#shards.map((shard, i) => async (end: AbortSignal) => {
-      if (i === 0 || (await settledBefore(this.#agreed, end))) await shard.run(end);
+      if (i === 0 || (await settledBeforeAbort(this.#agreed.promise, end))) await shard.run(end);
     });
     return runAll([...runs, (end) => this.#rebalance(end)], signal);
   }

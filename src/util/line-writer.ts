@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import type { Clock } from './clock.ts';
+import { hasErrorCode, messageOf } from './values.ts';
 
 /** Lines that were lost because they could not be written. */
 export interface DroppedLines {
@@ -140,7 +141,7 @@ export class LineWriter {
       try {
         this.#sendEntry(entry);
       } catch (error) {
-        if (isCode(error, 'EAGAIN')) {
+        if (hasErrorCode(error, 'EAGAIN')) {
           this.#retryLater();
           return;
         }
@@ -160,7 +161,7 @@ export class LineWriter {
   }
 
   #lose(entry: Entry, error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     this.#isMidLine ||= entry.written > 0;
     if (entry.reports === 0) {
       this.#drop(reason);
@@ -203,8 +204,4 @@ export function lineWriterOf(fd: 1 | 2): LineWriter {
 
 function plainNotice({ lines, reason }: DroppedLines): string {
   return `Dropped ${lines} log lines that could not be written: ${reason}\n`;
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

@@ -1,6 +1,7 @@
 import { goQuote } from './go-quote.ts';
 import { lineWriterOf } from './line-writer.ts';
 import type { LogFields, Logger } from './logger.ts';
+import { messageOf } from './values.ts';
 
 export interface TextLoggerOptions {
   /**
@@ -102,7 +103,7 @@ function fieldText(value: unknown): string {
     return cut(JSON.stringify(value) ?? goQuote(String(value)));
   } catch (error) {
     // A cycle, or a BigInt: a line about something must not be what fails.
-    return goQuote(`cannot be shown: ${error instanceof Error ? error.message : String(error)}`);
+    return goQuote(`cannot be shown: ${messageOf(error)}`);
   }
 }
 

@@ -1,6 +1,7 @@
 import { backoffMs, jittered } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
+import { TokenBucket } from '../util/token-bucket.ts';
 
 /** Decides how long a key that failed has to wait. */
 export interface RateLimiter<K> {
@@ -71,15 +72,9 @@ export function bucketLimiter<K>(policy: BucketPolicy, clock: Clock): RateLimite
   const { perSecond, burst } = policy;
   requirePositive('perSecond', perSecond);
   requirePositive('burst', burst);
-  let tokens = burst;
-  let countedMs = clock.monotonic();
+  const bucket = new TokenBucket(clock, { burst, intervalMs: 1000 / perSecond });
   return {
-    when: () => {
-      const now = clock.monotonic();
-      tokens = Math.min(burst, tokens + ((now - countedMs) / 1000) * perSecond) - 1;
-      countedMs = now;
-      return tokens >= 0 ? 0 : (-tokens / perSecond) * 1000;
-    },
+    when: () => bucket.reserve(),
     forget: () => undefined,
     retries: () => 0,
   };

@@ -5,7 +5,7 @@ import { isApiError } from '../../src/api/api-error.ts';
 import type { Pod } from '../../src/api/builtin.ts';
 import { PODS } from '../../src/api/builtin.ts';
 import { ATS } from '../../src/api/generated/at.ts';
-import { controllerOf } from '../../src/api/owner-reference.ts';
+import { controllerOf } from '../../src/api/metadata.ts';
 import { Deferred } from '../../src/util/deferred.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { Life } from '../support/life.ts';

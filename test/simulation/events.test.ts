@@ -8,7 +8,7 @@ import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
-import { untilAborted } from '../../src/util/until-aborted.ts';
+import { untilAborted } from '../../src/util/abort.ts';
 import { Replicas } from '../support/replicas.ts';
 import type { Replica } from '../support/replicas.ts';
 

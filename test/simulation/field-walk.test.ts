@@ -8,7 +8,7 @@ import { COUNTS } from '../../src/api/generated/count.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
-import { controllerOf } from '../../src/api/owner-reference.ts';
+import { controllerOf } from '../../src/api/metadata.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { candidates, doubtful } from '../support/field-values.ts';
 import type { FieldSchema } from '../support/field-values.ts';

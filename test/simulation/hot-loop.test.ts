@@ -16,7 +16,7 @@ import type { Registry } from '../../src/metrics/registry.ts';
 import { workqueueMetrics } from '../../src/metrics/workqueue-metrics.ts';
 import { EventBroadcaster } from '../../src/record/event-broadcaster.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';
-import { runAll } from '../../src/util/run-all.ts';
+import { runAll } from '../../src/util/runnable.ts';
 import { formatCause } from '../../src/workqueue/cause.ts';
 import { done } from '../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../support/recording-logger.ts';

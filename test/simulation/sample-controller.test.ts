@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS } from '../../src/api/builtin.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
 import type { Foo } from '../../src/api/generated/foo.ts';
-import { controllerReference } from '../../src/api/owner-reference.ts';
+import { controllerReference } from '../../src/api/metadata.ts';
 import { Simulation } from '../support/simulation.ts';
 
 const FOO = { namespace: 'default', name: 'example-foo' };

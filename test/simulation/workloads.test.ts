@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../src/api/builtin.ts';
 import type { Deployment } from '../../src/api/builtin.ts';
 import type { Draft } from '../../src/api/object.ts';
-import { isActive } from '../../src/api/pod.ts';
+import { isActive } from '../../src/api/workloads.ts';
 import { Simulation } from '../support/simulation.ts';
 
 const AT = { namespace: 'default', name: 'web' };

@@ -9,7 +9,7 @@ import { COUNTS } from '../../src/api/generated/count.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { Draft, KubernetesObject } from '../../src/api/object.ts';
-import { controllerReference } from '../../src/api/owner-reference.ts';
+import { controllerReference } from '../../src/api/metadata.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { DEFAULT_CONTROLLERS } from '../../src/controllers/registry.ts';
 import { CONFIG_MAPS } from '../support/config-maps.ts';

@@ -1,9 +1,8 @@
 import { ApiError } from '../../src/api/api-error.ts';
-import type { KubernetesObject, ObjectList } from '../../src/api/object.ts';
+import type { KubernetesObject, ObjectList, WatchEvent } from '../../src/api/object.ts';
 import { keyOf } from '../../src/api/object-key.ts';
 import type { ObjectKey } from '../../src/api/object-key.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import type { WatchEvent } from '../../src/api/watch-event.ts';
 import type {
   ListerWatcher,
   ListRequest,

@@ -1,5 +1,5 @@
 import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
-import { untilAborted } from '../../src/util/until-aborted.ts';
+import { untilAborted } from '../../src/util/abort.ts';
 
 /** Where a daemon dies: at its n-th write, which the server either never sees or carries out. */
 export interface Death {

@@ -3,7 +3,7 @@ import { isApiError } from '../../src/api/api-error.ts';
 import { DEPLOYMENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
 import { equalJson } from '../../src/api/equal.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
-import { controllerOf } from '../../src/api/owner-reference.ts';
+import { controllerOf } from '../../src/api/metadata.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import type { Simulation } from './simulation.ts';
 

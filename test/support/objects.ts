@@ -1,7 +1,7 @@
 import type { Pod } from '../../src/api/builtin.ts';
 import { timestamp } from '../../src/api/conditions.ts';
 import type { Count } from '../../src/api/generated/count.ts';
-import { controllerReference } from '../../src/api/owner-reference.ts';
+import { controllerReference } from '../../src/api/metadata.ts';
 
 /** Objects as a server would have stored them, for tests of pure functions. */
 

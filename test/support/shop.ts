@@ -5,7 +5,7 @@ import { COUNTS } from '../../src/api/generated/count.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { DeepReadonly, KubernetesObject } from '../../src/api/object.ts';
-import { controllerOf } from '../../src/api/owner-reference.ts';
+import { controllerOf } from '../../src/api/metadata.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { apiVersionOf } from '../../src/api/resource.ts';
 import { InformerSet } from '../../src/cache/informer-set.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { NODES, REPLICA_SETS } from '../../src/api/builtin.ts';
 import { ATS } from '../../src/api/generated/at.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
-import { controllerOf } from '../../src/api/owner-reference.ts';
+import { controllerOf } from '../../src/api/metadata.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { ConnectionReset } from '../../src/apiserver/faults.ts';
 import type { HttpHandler } from '../../src/util/http.ts';

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../schema/json-value.ts';
-import { isObject, own, setOwn } from '../schema/json-value.ts';
+import { own, setOwn } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 
 /**
  * Access to the fields of objects that may still be of any shape: what is of another type than
@@ -10,12 +11,12 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The object in a field, or undefined. */
 export function objectIn(parent: Fields | undefined, field: string): JsonObject | undefined {
   const value = parent && own(parent, field);
-  return isObject(value) ? value : undefined;
+  return isRecord(value) ? value : undefined;
 }
 
 /** The objects of a list; an item that is none is an empty object, so that indexes stay right. */
 export function objectsIn(parent: Fields | undefined, field: string): readonly JsonObject[] {
-  return listIn(parent, field).map((item) => (isObject(item) ? item : {}));
+  return listIn(parent, field).map((item) => (isRecord(item) ? item : {}));
 }
 
 export function listIn(parent: Fields | undefined, field: string): readonly unknown[] {

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../schema/json-value.ts';
-import { isObject, setOwn } from '../schema/json-value.ts';
+import { setOwn } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { isSet, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { canonicalQuantity } from './quantity.ts';
 
@@ -179,5 +180,5 @@ export function applyTemplateDefaults(parent: JsonObject): void {
   const template = objectIn(parent, 'template');
   if (!template) return;
   const spec = template['spec'];
-  if (isObject(spec)) applyPodSpecDefaults(spec);
+  if (isRecord(spec)) applyPodSpecDefaults(spec);
 }

@@ -1,7 +1,7 @@
 import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { isObject } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { validateContainer } from './container-validation.ts';
 import { isSet, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -88,7 +88,7 @@ function validateVolumes(spec: JsonObject, path: string, findings: Findings): Re
     findings.requireText(volume, 'name', at);
     findings.requireFormat(volume, 'name', 'dns1123Label', at);
     findings.requireUnique(volume, 'name', names, at);
-    const [, ...superfluous] = Object.keys(volume).filter((key) => isObject(volume[key]));
+    const [, ...superfluous] = Object.keys(volume).filter((key) => isRecord(volume[key]));
     for (const source of superfluous) {
       findings.forbidden(`${at}.${source}`, 'may not specify more than 1 volume type');
     }

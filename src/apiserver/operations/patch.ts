@@ -21,7 +21,8 @@ import {
 } from '../request-body.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { textAt } from '../schema/json-fields.ts';
-import { NestingError, isObject } from '../schema/json-value.ts';
+import { NestingError } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import {
   StatusError,
   applyConflict,
@@ -128,7 +129,7 @@ function decodePatched(
   { definition }: Call,
   patched: unknown,
 ): { object: ApiObject; oddities: string[] } {
-  if (!isObject(patched)) throw refusePatch(patched, 'the result of the patch is not an object');
+  if (!isRecord(patched)) throw refusePatch(patched, 'the result of the patch is not an object');
   return decodeObject(patched, definition, 'patch');
 }
 
@@ -162,12 +163,12 @@ function requireSameKind(applied: Record<string, unknown>, definition: ResourceD
 }
 
 function withName(applied: Record<string, unknown>, name: string): Record<string, unknown> {
-  const metadata = isObject(applied['metadata']) ? applied['metadata'] : {};
+  const metadata = isRecord(applied['metadata']) ? applied['metadata'] : {};
   return { ...applied, metadata: { name, ...metadata } };
 }
 
 function patchObject(value: unknown, trying: string): Record<string, unknown> {
-  if (isObject(value)) return value;
+  if (isRecord(value)) return value;
   throw badRequest(
     `${trying}: json: cannot unmarshal ${goTypeOf(value)} into Go value of type map[string]interface {}`,
   );

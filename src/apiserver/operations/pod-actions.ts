@@ -5,7 +5,7 @@ import { deleteOptionsOf } from '../delete-options.ts';
 import { valueAt, withValueAt } from '../field-path.ts';
 import { readObject } from '../request-body.ts';
 import { fieldError, formatFieldError } from '../schema/field-error.ts';
-import { isObject } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { StatusError, badRequest, conflict } from '../status-error.ts';
 import { deleteObject } from './delete.ts';
 import { existing } from './read.ts';
@@ -85,6 +85,6 @@ export function evict(call: Call): Answer {
     throw badRequest('name in URL does not match name in Eviction object');
   }
   const options = eviction['deleteOptions'];
-  deleteObject(call, pod, deleteOptionsOf(call, isObject(options) ? options : {}));
+  deleteObject(call, pod, deleteOptionsOf(call, isRecord(options) ? options : {}));
   return DONE;
 }

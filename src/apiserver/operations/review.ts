@@ -4,7 +4,7 @@ import { withTrackedFields } from '../field-manager.ts';
 import { JSON_TYPE } from '../negotiation.ts';
 import { decodeBody } from '../object-decoder.ts';
 import type { ApiObject, Review, StoredObject } from '../resource-definition.ts';
-import { isObject } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { notAcceptable } from '../status-error.ts';
 import { placeObject } from './create.ts';
 import { requireGoTypes } from './write.ts';
@@ -24,7 +24,7 @@ export function answerReview(call: Call, review: Review): Answer {
 /** Go reads a null as nothing. Nesting was bounded on arrival. */
 function withoutNulls<T>(value: T): T {
   if (Array.isArray(value)) return value.map(withoutNulls) as T;
-  if (!isObject(value)) return value;
+  if (!isRecord(value)) return value;
   const members = Object.entries(value).filter(([, member]) => member !== null);
   return Object.fromEntries(members.map(([key, member]) => [key, withoutNulls(member)])) as T;
 }

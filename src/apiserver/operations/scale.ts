@@ -5,7 +5,7 @@ import { decodeObject } from '../object-decoder.ts';
 import { contentType, readObject } from '../request-body.ts';
 import type { ResourceDefinition, ScalePaths, StoredObject } from '../resource-definition.ts';
 import { fieldError } from '../schema/field-error.ts';
-import { isObject } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { badRequest, conflict, internalError, invalid, methodNotAllowed } from '../status-error.ts';
 import { SCALE_COLUMNS } from '../table/other-columns.ts';
 import { patchedBody } from './patch.ts';
@@ -44,7 +44,7 @@ export function patchScale(call: Call): Answer {
 
 /** Writes the wished number of replicas, and nothing else, into the object behind the scale. */
 function storeScale(call: Call, stored: StoredObject, body: unknown): StoredObject {
-  if (!isObject(body)) throw badRequest('the scale is not an object');
+  if (!isRecord(body)) throw badRequest('the scale is not an object');
   const { definition } = call;
   const { object: scale } = decodeObject(body, SCALE);
   const { name, resourceVersion, uid } = scale.metadata;
@@ -110,7 +110,7 @@ function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>)
 /** Built-in kinds keep a selector as an object, custom kinds as text. */
 function selectorText(selector: unknown, { custom }: ResourceDefinition): string {
   if (typeof selector === 'string') return selector;
-  return !custom && isObject(selector) ? formatLabelSelector(selector) : '';
+  return !custom && isRecord(selector) ? formatLabelSelector(selector) : '';
 }
 
 function pathsOf({ subresources }: ResourceDefinition): ScalePaths {

@@ -1,7 +1,8 @@
 import { timestamp } from '../../api/conditions.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { Draft, isObject, own } from '../schema/json-value.ts';
+import { Draft, own } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import type { Conflict } from './apply-conflict.ts';
 import { compareFields } from './compare-fields.ts';
 import { FieldSet } from './field-set.ts';
@@ -104,7 +105,7 @@ function withoutForeignFields(
   const object = new Draft(applied);
   for (const name of resetFields) if (name !== 'metadata') object.delete(name);
   const metadata = own(applied, 'metadata');
-  if (isObject(metadata)) {
+  if (isRecord(metadata)) {
     const kept = new Draft(metadata);
     const all = !resetFields.includes('metadata');
     for (const name of Object.keys(metadata)) {

@@ -1,7 +1,8 @@
 import { equalJson } from '../../api/equal.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { isObject, own, requireDepth } from '../schema/json-value.ts';
+import { own, requireDepth } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { FieldSet, FieldSetBuilder } from './field-set.ts';
 import type { PathElement } from './path-element.ts';
 import { fieldElement } from './path-element.ts';
@@ -131,7 +132,7 @@ function compareAs(
   }
   const below = new Changes(changes, element);
   if (shape.kind === 'map') {
-    const [left, right] = [isObject(before) ? before : {}, isObject(after) ? after : {}];
+    const [left, right] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}];
     compareMembers(left, right, schema, below, depth + 1);
   } else {
     const left = Array.isArray(before) ? (before as unknown[]) : [];
@@ -143,7 +144,7 @@ function compareAs(
 
 function isEmpty(shape: Shape, value: unknown): boolean {
   return shape.kind === 'map'
-    ? !isObject(value) || Object.keys(value).length === 0
+    ? !isRecord(value) || Object.keys(value).length === 0
     : !Array.isArray(value) || value.length === 0;
 }
 

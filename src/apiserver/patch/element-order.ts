@@ -1,4 +1,5 @@
-import { isObject, own } from '../schema/json-value.ts';
+import { own } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 
 /**
  * The order of a merged list. Items named by `order` come in that order; the others keep the order
@@ -13,7 +14,7 @@ export function orderItems(
   mergeKey: string | undefined,
 ): readonly unknown[] {
   const identity = (item: unknown) =>
-    mergeKey !== undefined && isObject(item) ? own(item, mergeKey) : item;
+    mergeKey !== undefined && isRecord(item) ? own(item, mergeKey) : item;
   const wanted = placesOf(order.map(identity));
   const before = placesOf(live.map(identity));
   const place = (places: ReadonlyMap<unknown, number>, item: unknown) =>

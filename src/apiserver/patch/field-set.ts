@@ -1,5 +1,6 @@
 import type { JsonObject } from '../schema/json-value.ts';
-import { isObject, requireDepth } from '../schema/json-value.ts';
+import { requireDepth } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import type { PathElement } from './path-element.ts';
 import { compareElements, displayElement, parseElement } from './path-element.ts';
 
@@ -62,7 +63,7 @@ export class FieldSet {
    */
   static fromJson(fields: unknown, depth: number = 0): FieldSet {
     requireDepth(depth);
-    if (!isObject(fields)) throw new SyntaxError('fieldsV1 must consist of objects');
+    if (!isRecord(fields)) throw new SyntaxError('fieldsV1 must consist of objects');
     const members: PathElement[] = [];
     const children: [PathElement, FieldSet][] = [];
     for (const [key, value] of Object.entries(fields)) {

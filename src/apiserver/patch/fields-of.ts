@@ -1,6 +1,7 @@
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { isObject, requireDepth } from '../schema/json-value.ts';
+import { requireDepth } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { FieldSet, FieldSetBuilder } from './field-set.ts';
 import type { PathElement } from './path-element.ts';
 import { fieldElement, fieldName } from './path-element.ts';
@@ -45,7 +46,7 @@ function collect(
   if (shape.kind === 'leaf') {
     into.add(element);
   } else if (shape.kind === 'map') {
-    if (isObject(value)) collectMembers(value, schema, into.at(element), depth + 1);
+    if (isRecord(value)) collectMembers(value, schema, into.at(element), depth + 1);
     else into.add(element);
   } else if (Array.isArray(value)) {
     collectItems(value, schema, shape, into.at(element), depth + 1);
@@ -79,7 +80,7 @@ function collectItems(
 }
 
 function isEmptyValue(value: unknown): boolean {
-  return value === null || (isObject(value) && Object.keys(value).length === 0);
+  return value === null || (isRecord(value) && Object.keys(value).length === 0);
 }
 
 /** `set` with every declared field that leads to a member being a member itself. */

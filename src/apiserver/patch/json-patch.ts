@@ -1,7 +1,8 @@
 import { equalJson } from '../../api/equal.ts';
 import { goTypeOf } from '../go-json.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { isObject, requireShallow, setOwn } from '../schema/json-value.ts';
+import { requireShallow, setOwn } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { PatchError } from './patch-error.ts';
 
 /** One operation of RFC 6902. */
@@ -85,7 +86,7 @@ export class PatchedDocument {
       return;
     }
     const parent = this.#writableParent(path, operation);
-    if (isObject(parent)) setOwn(parent, token, value);
+    if (isRecord(parent)) setOwn(parent, token, value);
     else {
       const index = token === '-' ? parent.length : indexOf(parent, token, operation, true);
       parent.splice(index, 0, value);
@@ -96,7 +97,7 @@ export class PatchedDocument {
     const token = path.at(-1);
     if (token === undefined) throw fault(operation, 'the whole object cannot be removed');
     const parent = this.#writableParent(path, operation);
-    if (!isObject(parent)) parent.splice(indexOf(parent, token, operation, false), 1);
+    if (!isRecord(parent)) parent.splice(indexOf(parent, token, operation, false), 1);
     else if (!Object.hasOwn(parent, token)) throw missing(operation);
     else delete parent[token];
   }
@@ -108,14 +109,14 @@ export class PatchedDocument {
       return;
     }
     const parent = this.#writableParent(path, operation);
-    if (isObject(parent) && !Object.hasOwn(parent, token)) throw missing(operation);
+    if (isRecord(parent) && !Object.hasOwn(parent, token)) throw missing(operation);
     setMember(parent, token, value, operation);
   }
 
   /** An absent member passes as `null`. */
   #test(path: readonly string[], value: unknown, operation: JsonPatchOperation): void {
     const parent = path.length === 0 ? undefined : this.#get(path.slice(0, -1), operation);
-    const absent = isObject(parent) && !Object.hasOwn(parent, path.at(-1) ?? '');
+    const absent = isRecord(parent) && !Object.hasOwn(parent, path.at(-1) ?? '');
     if (!equalJson(absent ? null : this.#get(path, operation), value)) {
       throw new PatchError('invalid', `testing value ${operation.path} failed: test failed`);
     }
@@ -168,7 +169,7 @@ export class PatchedDocument {
 
   #writable(container: Container): Container {
     if (this.#own.has(container)) return container;
-    const copy = isObject(container) ? { ...container } : [...container];
+    const copy = isRecord(container) ? { ...container } : [...container];
     this.#own.add(copy);
     this.#copies++;
     return copy;
@@ -176,7 +177,7 @@ export class PatchedDocument {
 }
 
 function member(container: Container, token: string, operation: JsonPatchOperation): unknown {
-  if (!isObject(container)) return container[indexOf(container, token, operation, false)];
+  if (!isRecord(container)) return container[indexOf(container, token, operation, false)];
   if (!Object.hasOwn(container, token)) throw missing(operation);
   return container[token];
 }
@@ -187,7 +188,7 @@ function setMember(
   value: unknown,
   operation: JsonPatchOperation,
 ): void {
-  if (isObject(container)) setOwn(container, token, value);
+  if (isRecord(container)) setOwn(container, token, value);
   else container[indexOf(container, token, operation, false)] = value;
 }
 
@@ -239,7 +240,7 @@ function parseOperations(patch: unknown): JsonPatchOperation[] {
 function parseOperation(operation: unknown, index: number): JsonPatchOperation {
   const malformed = (what: string) =>
     new PatchError('malformed', `operation ${index} of the JSON patch ${what}`);
-  if (!isObject(operation)) throw malformed('is not an object');
+  if (!isRecord(operation)) throw malformed('is not an object');
   const { op, path, from, value } = operation;
   if (typeof path !== 'string') throw malformed('has no "path"');
   switch (op) {

@@ -1,6 +1,7 @@
 import type { ManagedFieldsEntry } from '../../api/object.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { NestingError, isObject, own } from '../schema/json-value.ts';
+import { NestingError, own } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { FieldSet } from './field-set.ts';
 
 /** A manager of fields, and the fields. */
@@ -148,7 +149,7 @@ export class Managers {
 /** `object` with these managers in its metadata; without any, the field is absent. */
 export function withManagers(object: Readonly<JsonObject>, managers: Managers): JsonObject {
   const metadata = own(object, 'metadata');
-  const { managedFields: _, ...rest } = isObject(metadata) ? metadata : {};
+  const { managedFields: _, ...rest } = isRecord(metadata) ? metadata : {};
   const entries = managers.toEntries();
   return {
     ...object,
@@ -158,11 +159,11 @@ export function withManagers(object: Readonly<JsonObject>, managers: Managers): 
 
 export function managedFieldsOf(object: Readonly<JsonObject> | undefined): unknown {
   const metadata = object && own(object, 'metadata');
-  return isObject(metadata) ? own(metadata, 'managedFields') : undefined;
+  return isRecord(metadata) ? own(metadata, 'managedFields') : undefined;
 }
 
 function parseEntry(entry: unknown): FieldManager | undefined {
-  if (!isObject(entry)) return undefined;
+  if (!isRecord(entry)) return undefined;
   const { manager: name = '', operation, apiVersion, time, fieldsType, subresource } = entry;
   if (operation !== 'Apply' && operation !== 'Update') return undefined;
   if (typeof name !== 'string' || typeof apiVersion !== 'string' || apiVersion === '') {

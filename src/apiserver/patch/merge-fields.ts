@@ -1,7 +1,8 @@
 import { equalJson } from '../../api/equal.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { Draft, isObject, requireDepth } from '../schema/json-value.ts';
+import { Draft, requireDepth } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import type { FieldSet } from './field-set.ts';
 import type { PathElement } from './path-element.ts';
 import { fieldElement } from './path-element.ts';
@@ -37,7 +38,7 @@ export function removeFields(object: JsonObject, fields: FieldSet, schema: JsonS
 
 function removeFrom(value: unknown, fields: FieldSet, schema: JsonSchema): unknown {
   const shape = shapeOf(value, schema);
-  if (shape.kind === 'map') return isObject(value) ? removeFields(value, fields, schema) : value;
+  if (shape.kind === 'map') return isRecord(value) ? removeFields(value, fields, schema) : value;
   if (shape.kind === 'leaf' || !Array.isArray(value)) return value;
   let changed = false;
   const items: unknown[] = [];
@@ -61,8 +62,8 @@ function merge(live: unknown, applied: unknown, schema: JsonSchema, depth: numbe
   if (live === undefined) return applied;
   requireDepth(depth);
   const shape = shapeOf(applied === null ? live : applied, schema);
-  if (shape.kind === 'map' && isObject(live)) {
-    if (isObject(applied)) return mergeMembers(live, applied, schema, depth);
+  if (shape.kind === 'map' && isRecord(live)) {
+    if (isRecord(applied)) return mergeMembers(live, applied, schema, depth);
     if (applied === null && Object.keys(live).length > 0) return live;
   } else if ((shape.kind === 'set' || shape.kind === 'keyed') && Array.isArray(live)) {
     if (Array.isArray(applied)) return mergeItems(live, applied, schema, shape, depth);

@@ -1,4 +1,5 @@
-import { Draft, isObject, requireDepth } from '../schema/json-value.ts';
+import { Draft, requireDepth } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 
 /**
@@ -12,9 +13,9 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
 }
 
 function merge(target: unknown, patch: unknown, depth: number): unknown {
-  if (!isObject(patch)) return patch;
+  if (!isRecord(patch)) return patch;
   requireDepth(depth);
-  const base: JsonObject = isObject(target) ? target : {};
+  const base: JsonObject = isRecord(target) ? target : {};
   const draft = new Draft(base);
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) draft.delete(key);

@@ -1,6 +1,6 @@
 import { goJson, goNumber } from '../schema/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import { isObject } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 
 /**
  * One step of a field's path, in the form that `fieldsV1` uses as key. The form is canonical: two
@@ -47,7 +47,7 @@ export function parseElement(text: string): PathElement | undefined {
       return valueElement(JSON.parse(rest));
     case 'k': {
       const key: unknown = JSON.parse(rest);
-      if (!isObject(key)) throw new SyntaxError(`key is not an object: ${text}`);
+      if (!isRecord(key)) throw new SyntaxError(`key is not an object: ${text}`);
       return keyElement(key);
     }
     case 'i':
@@ -94,7 +94,7 @@ function displayValue(value: unknown): string {
 
 function compareJson(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
-  if (isObject(a) && isObject(b)) {
+  if (isRecord(a) && isRecord(b)) {
     const [left, right] = [Object.entries(a), Object.entries(b)];
     for (const [index, [name, value]] of left.entries()) {
       const other = right[index];

@@ -3,7 +3,8 @@ import { goJson } from '../schema/go-format.ts';
 import { fieldSchema } from '../schema/json-schema.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { Draft, isObject, mapItems, own, requireDepth } from '../schema/json-value.ts';
+import { Draft, mapItems, own, requireDepth } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { orderItems } from './element-order.ts';
 import { PatchError } from './patch-error.ts';
 import { UNDECLARED, itemSchema } from './typed-value.ts';
@@ -31,7 +32,7 @@ export function strategicMergePatch(
   patch: unknown,
   schema: JsonSchema,
 ): JsonObject {
-  if (!isObject(patch)) {
+  if (!isRecord(patch)) {
     throw new PatchError(
       'malformed',
       `json: cannot unmarshal ${goTypeOf(patch)} into Go value of type map[string]interface {}`,
@@ -98,7 +99,7 @@ function mergeValue(
   schema: JsonSchema,
   depth: number,
 ): unknown {
-  if (isObject(value) && isObject(current)) {
+  if (isRecord(value) && isRecord(current)) {
     if (strategyOf(schema) === 'replace') return value;
     return mergeObject(current, value, schema, depth);
   }
@@ -119,7 +120,7 @@ function mergeList(
   if (original.length === 0 && patch.length === 0) return original;
   const mergeKey = mergeKeyOf(schema);
   if (order) requireOrder(patch, order, mergeKey);
-  if (![...original, ...patch].some(isObject)) {
+  if (![...original, ...patch].some(isRecord)) {
     const merged = [...new Set([...original, ...patch])];
     return sameItems(original, orderItems(merged, order ?? patch, original, undefined));
   }
@@ -130,9 +131,9 @@ function mergeList(
   const merged = [...base];
   for (const item of items) {
     const key = requireKey(item, mergeKey);
-    const index = merged.findIndex((other) => isObject(other) && own(other, mergeKey) === key);
+    const index = merged.findIndex((other) => isRecord(other) && own(other, mergeKey) === key);
     const present = merged[index];
-    if (isObject(present)) merged[index] = mergeObject(present, item, itemSchema(schema), depth);
+    if (isRecord(present)) merged[index] = mergeObject(present, item, itemSchema(schema), depth);
     else merged.push(withoutDirectives(item, depth));
   }
   return sameItems(original, orderItems(merged, order ?? items, base, mergeKey));
@@ -148,7 +149,7 @@ function specialItems(
   const deleted = new Set<unknown>();
   let replace = false;
   for (const item of patch) {
-    if (!isObject(item)) throw new PatchError('invalid', 'list element types are not identical');
+    if (!isRecord(item)) throw new PatchError('invalid', 'list element types are not identical');
     const directive = own(item, PATCH);
     if (directive === undefined) items.push(item);
     else if (directive === 'delete') deleted.add(requireKey(item, mergeKey));
@@ -156,7 +157,7 @@ function specialItems(
     else throw unknownDirective(directive, item);
   }
   if (replace) return { base: [], items };
-  const base = original.filter((item) => !isObject(item) || !deleted.has(own(item, mergeKey)));
+  const base = original.filter((item) => !isRecord(item) || !deleted.has(own(item, mergeKey)));
   return { base, items };
 }
 
@@ -200,11 +201,11 @@ function requireOrder(
   mergeKey: string | undefined,
 ): void {
   const identity = (item: unknown) =>
-    mergeKey !== undefined && isObject(item) ? own(item, mergeKey) : item;
+    mergeKey !== undefined && isRecord(item) ? own(item, mergeKey) : item;
   const ordered = order.map(identity);
   let from = 0;
   for (const item of patch) {
-    if (isObject(item) && Object.hasOwn(item, PATCH)) continue;
+    if (isRecord(item) && Object.hasOwn(item, PATCH)) continue;
     const place = ordered.indexOf(identity(item), from);
     if (place < 0) throw malformedOrder();
     from = place + 1;
@@ -229,7 +230,7 @@ function withoutDirectives(value: unknown, depth: number): unknown {
       (item) => item !== undefined,
     );
   }
-  if (!isObject(value)) return value;
+  if (!isRecord(value)) return value;
   if (Object.hasOwn(value, PATCH)) return undefined;
   const draft = new Draft(value);
   for (const [key, member] of Object.entries(value)) {

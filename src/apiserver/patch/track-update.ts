@@ -1,7 +1,7 @@
 import { timestamp } from '../../api/conditions.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { isObject } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import type { Comparison } from './compare-fields.ts';
 import { compareFields } from './compare-fields.ts';
 import { FieldSet } from './field-set.ts';
@@ -119,5 +119,5 @@ function managersOfUpdate(update: Update): Managers {
 function isReset(managedFields: unknown): boolean {
   if (!Array.isArray(managedFields) || managedFields.length > 1) return false;
   const entry: unknown = managedFields[0];
-  return entry === undefined || (isObject(entry) && Object.keys(entry).length === 0);
+  return entry === undefined || (isRecord(entry) && Object.keys(entry).length === 0);
 }

@@ -2,7 +2,8 @@ import type { JsonSchema } from '../schema/json-schema.ts';
 import { fieldSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { goJson } from '../schema/go-format.ts';
-import { isObject, own, requireDepth } from '../schema/json-value.ts';
+import { own, requireDepth } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { andMore, listed } from '../schema/listed.ts';
 import { PatchError } from './patch-error.ts';
 import type { PathElement } from './path-element.ts';
@@ -44,7 +45,7 @@ function check(
   const expected = mismatch(value, schema);
   if (expected !== undefined) {
     faults.push(`${path}: ${expected}`);
-  } else if (isObject(value)) {
+  } else if (isRecord(value)) {
     checkMembers(value, schema, open, path, faults, depth);
   } else if (Array.isArray(value)) {
     checkItems(value, schema, open, path, faults, depth);
@@ -103,7 +104,7 @@ function mismatch(value: unknown, schema: JsonSchema): string | undefined {
   }
   switch (schema.type) {
     case 'object':
-      return isObject(value) ? undefined : `expected map, got ${show(value)}`;
+      return isRecord(value) ? undefined : `expected map, got ${show(value)}`;
     case 'array':
       return Array.isArray(value) ? undefined : `expected list, got ${show(value)}`;
     case 'integer':
@@ -144,7 +145,7 @@ function show(value: unknown): string {
 
 function goTypeOf(value: unknown): string {
   if (Array.isArray(value)) return '[]interface {}';
-  if (isObject(value)) return 'map[string]interface {}';
+  if (isRecord(value)) return 'map[string]interface {}';
   return typeof value === 'boolean' ? 'bool' : typeof value;
 }
 
@@ -152,7 +153,7 @@ function goTypeOf(value: unknown): string {
 function describe(object: JsonObject): string {
   const metadata = own(object, 'metadata');
   const text = (value: unknown) => (typeof value === 'string' ? value : '');
-  const [namespace, name] = isObject(metadata)
+  const [namespace, name] = isRecord(metadata)
     ? [text(own(metadata, 'namespace')), text(own(metadata, 'name'))]
     : ['', ''];
   const apiVersion = text(own(object, 'apiVersion'));

@@ -1,7 +1,8 @@
 import { declaredField, fieldSchema } from '../schema/json-schema.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { isObject, own, setOwn } from '../schema/json-value.ts';
+import { own, setOwn } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import type { PathElement } from './path-element.ts';
 import { keyElement, valueElement } from './path-element.ts';
 
@@ -37,7 +38,7 @@ export function shapeOf(value: unknown, schema: JsonSchema): Shape {
     case '':
       if (schema['x-kubernetes-int-or-string']) return LEAF;
       if (Array.isArray(value)) return listShape(schema);
-      return isObject(value) || value === null ? mapShape(schema) : LEAF;
+      return isRecord(value) || value === null ? mapShape(schema) : LEAF;
     default:
       return LEAF;
   }
@@ -71,7 +72,7 @@ export function itemElement(
   if (shape.kind === 'set') {
     return typeof item === 'object' || item === undefined ? undefined : valueElement(item);
   }
-  if (shape.kind !== 'keyed' || !isObject(item)) return undefined;
+  if (shape.kind !== 'keyed' || !isRecord(item)) return undefined;
   const key: JsonObject = {};
   for (const name of shape.keys) {
     const value = own(item, name) ?? declaredField(itemSchema(schema), name)?.default;

@@ -1,7 +1,8 @@
 import type { FieldError } from './field-error.ts';
 import { fieldError } from './field-error.ts';
 import type { JsonObject } from './json-value.ts';
-import { isObject, own } from './json-value.ts';
+import { own } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { flag, propertyPath, subschema, typeOf } from './schema-node.ts';
 
 /** What is wrong with how a schema says its lists and maps are merged. */
@@ -83,8 +84,8 @@ function checkListMap(
   const required = own(items, 'required');
   const properties = own(items, 'properties');
   for (const [index, key] of keys.entries()) {
-    const field = isObject(properties) ? own(properties, key) : undefined;
-    if (!isObject(field)) {
+    const field = isRecord(properties) ? own(properties, key) : undefined;
+    if (!isRecord(field)) {
       const detail = 'entries must all be names of item properties';
       errors.push(fieldError.invalid(at, keys, detail));
     } else {

@@ -3,7 +3,8 @@ import type { FieldError } from './field-error.ts';
 import { fieldError } from './field-error.ts';
 import { textAt } from './json-fields.ts';
 import type { JsonObject } from './json-value.ts';
-import { isObject, own } from './json-value.ts';
+import { own } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 
 const REASONS = [
   'FieldValueDuplicate',
@@ -20,7 +21,7 @@ export function checkRules(schema: JsonObject, path: string, errors: FieldError[
   const rules = own(schema, 'x-kubernetes-validations');
   if (!Array.isArray(rules)) return;
   for (const [index, rule] of rules.entries()) {
-    if (!isObject(rule)) continue;
+    if (!isRecord(rule)) continue;
     const at = `${path}.x-kubernetes-validations[${index}]`;
     checkRule(rule, at, errors);
     const fieldPath = textAt(rule, 'fieldPath');

@@ -2,7 +2,8 @@ import type { FieldError } from './field-error.ts';
 import { fieldError } from './field-error.ts';
 import type { JsonSchema } from './json-schema.ts';
 import type { JsonObject } from './json-value.ts';
-import { isObject, own, requireDepth } from './json-value.ts';
+import { own, requireDepth } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { checkListAndMapTypes } from './crd-list-types.ts';
 import { checkRuleExpressions } from './crd-rule-expressions.ts';
 import { checkRules } from './crd-rules.ts';
@@ -214,7 +215,7 @@ function checkDefaults(
   const items = subschema(schema, 'items');
   if (items) checkDefaults(items, `${path}.items`, errors, depth + 1);
   for (const [name, field] of propertiesOf(schema)) {
-    if (isObject(field)) checkDefaults(field, propertyPath(path, name), errors, depth + 1);
+    if (isRecord(field)) checkDefaults(field, propertyPath(path, name), errors, depth + 1);
   }
 }
 

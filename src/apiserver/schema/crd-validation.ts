@@ -7,7 +7,8 @@ import type { FieldError } from './field-error.ts';
 import { fieldError } from './field-error.ts';
 import { objectAt, objectsAt, textAt, textsAt } from './json-fields.ts';
 import type { JsonObject } from './json-value.ts';
-import { isObject, own } from './json-value.ts';
+import { own } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 
 /**
  * What is wrong with a CustomResourceDefinition (`apiextensions.k8s.io/v1`), defaults applied, in
@@ -66,7 +67,7 @@ function checkVersions(spec: JsonObject, errors: FieldError[]): void {
   const versions = objectsAt(spec, 'versions');
   const names = versions.map((version) => textAt(version, 'name'));
   versions.forEach((version, index) => {
-    if (!isObject(own(objectAt(version, 'schema'), 'openAPIV3Schema'))) {
+    if (!isRecord(own(objectAt(version, 'schema'), 'openAPIV3Schema'))) {
       errors.push(fieldError.required(`spec.versions[${index}].schema.openAPIV3Schema`));
     }
   });
@@ -115,7 +116,7 @@ function checkPart(
   const schema = own(objectAt(version, 'schema'), 'openAPIV3Schema');
   switch (part) {
     case 'schema':
-      return isObject(schema)
+      return isRecord(schema)
         ? checkCrdSchema(schema, `${path}.openAPIV3Schema`, statusEnabled)
         : [];
     case 'subresources':
@@ -128,7 +129,7 @@ function checkPart(
 }
 
 function hasStatus(version: JsonObject): boolean {
-  return isObject(own(objectAt(version, 'subresources'), 'status'));
+  return isRecord(own(objectAt(version, 'subresources'), 'status'));
 }
 
 function checkDeprecation(version: JsonObject, path: string, errors: FieldError[]): void {
@@ -180,19 +181,19 @@ function checkNames(names: JsonObject, errors: FieldError[]): void {
 
 function checkConversion(spec: JsonObject, errors: FieldError[]): void {
   const conversion = own(spec, 'conversion');
-  if (!isObject(conversion)) return;
+  if (!isRecord(conversion)) return;
   checkEnum(conversion, 'strategy', ['None', 'Webhook'], 'spec.conversion.strategy', errors);
   const webhook = own(conversion, 'webhook');
-  const hasClient = isObject(webhook) && isObject(own(webhook, 'clientConfig'));
+  const hasClient = isRecord(webhook) && isRecord(own(webhook, 'clientConfig'));
   const at = 'spec.conversion.webhookClientConfig';
   if (own(conversion, 'strategy') === 'Webhook') {
     if (!hasClient) {
       errors.push(fieldError.required(at, 'required when strategy is set to Webhook'));
     }
-    if (!isObject(webhook) || textsAt(webhook, 'conversionReviewVersions').length === 0) {
+    if (!isRecord(webhook) || textsAt(webhook, 'conversionReviewVersions').length === 0) {
       errors.push(fieldError.required('spec.conversion.conversionReviewVersions'));
     }
-  } else if (isObject(webhook)) {
+  } else if (isRecord(webhook)) {
     const detail = 'should not be set when strategy is not set to Webhook';
     if (hasClient) errors.push(fieldError.forbidden(at, detail));
     if (textsAt(webhook, 'conversionReviewVersions').length > 0) {

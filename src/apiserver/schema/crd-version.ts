@@ -2,13 +2,14 @@ import type { FieldError } from './field-error.ts';
 import { fieldError } from './field-error.ts';
 import { textAt } from './json-fields.ts';
 import type { JsonObject } from './json-value.ts';
-import { isObject, own } from './json-value.ts';
+import { own } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { propertiesOf, typeOf } from './schema-node.ts';
 
 /** What is wrong with the subresources of a version. */
 export function checkSubresources(subresources: JsonObject, path: string): FieldError[] {
   const scale = own(subresources, 'scale');
-  if (!isObject(scale)) return [];
+  if (!isRecord(scale)) return [];
   const errors: FieldError[] = [];
   for (const [name, prefix] of [
     ['specReplicasPath', '.spec'],
@@ -114,10 +115,10 @@ function typeAt(schema: unknown, jsonPath: string): string | undefined {
   if (!jsonPath.startsWith('.')) return undefined;
   let current = schema;
   for (const name of jsonPath.slice(1).split('.')) {
-    if (!isObject(current)) return undefined;
+    if (!isRecord(current)) return undefined;
     current = new Map(propertiesOf(current)).get(name);
   }
-  return isObject(current) ? typeOf(current) : undefined;
+  return isRecord(current) ? typeOf(current) : undefined;
 }
 
 function isSimplePath(jsonPath: string): boolean {

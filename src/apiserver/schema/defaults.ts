@@ -1,6 +1,7 @@
 import type { JsonSchema } from './json-schema.ts';
 import { declaredField, fieldSchema } from './json-schema.ts';
-import { Draft, isObject, mapItems, requireDepth } from './json-value.ts';
+import { Draft, mapItems, requireDepth } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from './json-value.ts';
 
 /**
@@ -19,7 +20,7 @@ export function applyDefaults<T>(value: T, schema: JsonSchema): T {
 function defaulted(value: unknown, schema: JsonSchema, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value;
   requireDepth(depth);
-  if (isObject(value)) return defaultedObject(value, schema, depth + 1);
+  if (isRecord(value)) return defaultedObject(value, schema, depth + 1);
   const { items } = schema;
   if (!items) return value;
   return mapItems(value as unknown[], (item) =>

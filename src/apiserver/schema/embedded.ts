@@ -3,7 +3,8 @@ import { fieldError } from './field-error.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { fieldSchema } from './json-schema.ts';
 import type { JsonObject } from './json-value.ts';
-import { isObject, own, requireDepth } from './json-value.ts';
+import { own, requireDepth } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 
 /**
  * What is wrong with the type and metadata of embedded resources
@@ -34,7 +35,7 @@ function walk(
     }
     return;
   }
-  if (!isObject(value)) return;
+  if (!isRecord(value)) return;
   if (schema['x-kubernetes-embedded-resource']) checkResource(value, path, errors);
   for (const [key, member] of Object.entries(value)) {
     walk(member, fieldSchema(schema, key), path === '' ? key : `${path}.${key}`, errors, depth + 1);
@@ -51,7 +52,7 @@ function checkResource(resource: JsonObject, path: string, errors: FieldError[])
     } else if (value === '') errors.push(fieldError.invalid(at, value, 'must not be empty'));
   }
   const metadata = own(resource, 'metadata');
-  if (metadata !== undefined && metadata !== null && !isObject(metadata)) {
+  if (metadata !== undefined && metadata !== null && !isRecord(metadata)) {
     const at = path === '' ? 'metadata' : `${path}.metadata`;
     errors.push(fieldError.invalid(at, metadata, 'must be an object'));
   }

@@ -1,4 +1,4 @@
-import { isObject } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 
 /** A number as Go's `%v` prints it. */
 export function goNumber(value: number): string {
@@ -10,7 +10,7 @@ export function goNumber(value: number): string {
 /** A value as Go's `json.Marshal` prints it: keys in order, `<`, `>` and `&` escaped. */
 export function goJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;
-  if (!isObject(value)) return escapeHtml(JSON.stringify(value) ?? 'null');
+  if (!isRecord(value)) return escapeHtml(JSON.stringify(value) ?? 'null');
   const members = Object.keys(value)
     .sort()
     .map((key) => `${escapeHtml(JSON.stringify(key))}:${goJson(value[key])}`);

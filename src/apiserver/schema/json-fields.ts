@@ -1,5 +1,6 @@
 import type { JsonObject } from './json-value.ts';
-import { isObject, own } from './json-value.ts';
+import { own } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 
 /*
  * Members of an object that nobody has checked yet: what is not of the right type is not there.
@@ -7,12 +8,12 @@ import { isObject, own } from './json-value.ts';
 
 export function objectAt(object: Readonly<JsonObject>, name: string): JsonObject {
   const value = own(object, name);
-  return isObject(value) ? value : {};
+  return isRecord(value) ? value : {};
 }
 
 export function objectsAt(object: Readonly<JsonObject>, name: string): JsonObject[] {
   const value = own(object, name);
-  return Array.isArray(value) ? value.filter(isObject) : [];
+  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 export function textAt(object: Readonly<JsonObject>, name: string): string {

@@ -39,10 +39,6 @@ export function requireShallow(value: unknown): void {
   }
 }
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** `object[key]` if it is the object's own: `constructor` and `__proto__` are names like others. */
 export function own(object: Readonly<JsonObject>, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;

@@ -4,7 +4,8 @@ import { goJson } from './go-format.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { declaredField } from './json-schema.ts';
 import type { JsonObject } from './json-value.ts';
-import { isObject, own, requireDepth, setOwn } from './json-value.ts';
+import { own, requireDepth, setOwn } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 
 /**
  * What breaks the promise of `x-kubernetes-list-type`: an item twice in a set, a key twice in a
@@ -74,7 +75,7 @@ function checkListMap(
   path: string,
   errors: FieldError[],
 ): void {
-  const stranger = list.findIndex((item) => item !== null && !isObject(item));
+  const stranger = list.findIndex((item) => item !== null && !isRecord(item));
   if (stranger >= 0) {
     const detail = 'must be an object for an array of list-type map';
     errors.push(fieldError.invalid(`${path}[${stranger}]`, list[stranger], detail));
@@ -88,7 +89,7 @@ function checkListMap(
 
 function keyOf(item: unknown, names: readonly string[]): JsonObject {
   const key: JsonObject = {};
-  if (!isObject(item)) return key;
+  if (!isRecord(item)) return key;
   for (const name of names) {
     if (Object.hasOwn(item, name)) setOwn(key, name, own(item, name));
   }

@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js';
 import { Memo } from '../../util/memo.ts';
+import { messageOf } from '../../util/values.ts';
 
 /** A pattern as Kubernetes reads it: RE2, whose matching time is linear in the text. */
 export type Pattern =
@@ -36,6 +37,6 @@ function compile(source: string): Pattern {
       },
     };
   } catch (error) {
-    return { fault: error instanceof Error ? error.message : String(error) };
+    return { fault: messageOf(error) };
   }
 }

@@ -1,6 +1,7 @@
 import type { JsonSchema } from './json-schema.ts';
 import { declaredField } from './json-schema.ts';
-import { Draft, isObject, mapItems, requireDepth, setOwn } from './json-value.ts';
+import { Draft, mapItems, requireDepth, setOwn } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from './json-value.ts';
 
 export interface PruneOptions {
@@ -65,7 +66,7 @@ class Pruning {
   value(value: unknown, schema: JsonSchema | undefined, path: string): unknown {
     if (typeof value !== 'object' || value === null) return value;
     requireDepth(++this.#depth);
-    const pruned = isObject(value)
+    const pruned = isRecord(value)
       ? this.object(value, schema, path)
       : mapItems(value as unknown[], (item, index) => this.#item(item, schema, path, index));
     this.#depth--;

@@ -3,7 +3,8 @@ import { fieldPath } from '../field-path.ts';
 import type { FieldError } from './field-error.ts';
 import { fieldError } from './field-error.ts';
 import { goJson, goNumber } from './go-format.ts';
-import { isObject, own } from './json-value.ts';
+import { own } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 
 const MAX_INT32 = 2 ** 31 - 1;
 
@@ -44,7 +45,7 @@ function read(
   const fields = fieldPath(path);
   let value: unknown = object;
   for (const [depth, field] of fields.entries()) {
-    if (!isObject(value)) {
+    if (!isRecord(value)) {
       const at = fields.slice(0, depth + 1);
       return { problem: accessorError(at, value, 'map[string]interface {}') };
     }

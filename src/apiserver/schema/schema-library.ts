@@ -1,5 +1,5 @@
 import type { JsonSchema } from './json-schema.ts';
-import { isObject } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 
 const PREFIX = '#/components/schemas/';
 
@@ -78,13 +78,13 @@ export class SchemaLibrary {
     const resolve = (schema: unknown) => this.#resolve(schema as JsonSchema, wrappers);
     switch (key) {
       case 'properties':
-        return isObject(value)
+        return isRecord(value)
           ? Object.fromEntries(Object.entries(value).map(([name, field]) => [name, resolve(field)]))
           : value;
       case 'items':
       case 'additionalProperties':
       case 'not':
-        return isObject(value) ? resolve(value) : value;
+        return isRecord(value) ? resolve(value) : value;
       case 'allOf':
       case 'anyOf':
       case 'oneOf':
@@ -111,7 +111,7 @@ function isZero(value: unknown): boolean {
     value === '' ||
     value === 0 ||
     value === false ||
-    (isObject(value) && Object.keys(value).length === 0)
+    (isRecord(value) && Object.keys(value).length === 0)
   );
 }
 

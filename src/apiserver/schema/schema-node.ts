@@ -1,5 +1,6 @@
 import type { JsonObject } from './json-value.ts';
-import { isObject, own } from './json-value.ts';
+import { own } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 
 /*
  * Reading a schema that nobody has checked yet: what is not of the right type is not there.
@@ -13,16 +14,16 @@ export function propertyPath(path: string, name: string): string {
 /** The schemas of declared fields. */
 export function propertiesOf(schema: JsonObject): [name: string, schema: JsonObject][] {
   const properties = own(schema, 'properties');
-  if (!isObject(properties)) return [];
+  if (!isRecord(properties)) return [];
   return Object.entries(properties).filter((entry): entry is [string, JsonObject] =>
-    isObject(entry[1]),
+    isRecord(entry[1]),
   );
 }
 
 /** The branches of `allOf`, `anyOf` or `oneOf`. */
 export function branchesOf(schema: JsonObject, key: 'allOf' | 'anyOf' | 'oneOf'): JsonObject[] {
   const branches = own(schema, key);
-  return Array.isArray(branches) ? branches.filter(isObject) : [];
+  return Array.isArray(branches) ? branches.filter(isRecord) : [];
 }
 
 export function subschema(
@@ -30,7 +31,7 @@ export function subschema(
   key: 'items' | 'additionalProperties' | 'not',
 ): JsonObject | undefined {
   const value = own(schema, key);
-  return isObject(value) ? value : undefined;
+  return isRecord(value) ? value : undefined;
 }
 
 export function typeOf(schema: JsonObject): string {

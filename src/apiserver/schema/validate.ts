@@ -8,7 +8,8 @@ import { goQuote } from '../../util/go-quote.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { declaredField } from './json-schema.ts';
 import type { JsonObject } from './json-value.ts';
-import { isObject, requireDepth } from './json-value.ts';
+import { requireDepth } from './json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { validateListTypes } from './list-type.ts';
 import { jsonTypeOf, validateNumber, validateString } from './validate-scalar.ts';
 
@@ -87,7 +88,7 @@ function validate(
     validateList(value, schema, path, result, depth);
   }
   validateEnum(value, schema, path, result);
-  if (isObject(value)) validateObject(value, schema, path, result, depth);
+  if (isRecord(value)) validateObject(value, schema, path, result, depth);
 }
 
 function typesOf(schema: JsonSchema): readonly string[] {

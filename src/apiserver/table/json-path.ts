@@ -1,4 +1,4 @@
-import { assertNever } from '../../util/assert-never.ts';
+import { assertNever } from '../../util/values.ts';
 import type { Comparison, JsonPath, Slice, Step } from './json-path-parser.ts';
 
 export type { JsonPath } from './json-path-parser.ts';

@@ -1,6 +1,7 @@
 import type { InformerMetrics } from '../../metrics/reflector-metrics.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
+import { isRecord } from '../../util/values.ts';
 import { LineBudget } from './line-budget.ts';
 
 /**
@@ -45,8 +46,4 @@ function isCacheable(object: unknown): boolean {
     typeof resourceVersion === 'string' &&
     resourceVersion !== ''
   );
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,4 +1,4 @@
-import { canI, parseRefusal, qualifiedResource } from '../../api/refusal.ts';
+import { canI, parseRefusal, qualifiedResource } from '../../api/permission.ts';
 
 /**
  * What to grant so that a cache can be filled, in words and as commands, from the words of the

@@ -6,7 +6,7 @@ import { noInformerMetrics } from '../../metrics/reflector-metrics.ts';
 import type { InformerMetrics } from '../../metrics/reflector-metrics.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
-import { messageOf } from '../../util/message-of.ts';
+import { messageOf } from '../../util/values.ts';
 import type { Runnable } from '../../util/runnable.ts';
 import { BoundedSource } from './bounded-source.ts';
 import type { DeltaSink } from '../delta-queue.ts';

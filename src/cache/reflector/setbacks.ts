@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../../api/object.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
-import { messageOf } from '../../util/message-of.ts';
+import { messageOf } from '../../util/values.ts';
 import type { ProgressClock } from './progress.ts';
 import type { Waiting, Working } from './reflector-state.ts';
 import { RetryPace } from './retry-pace.ts';

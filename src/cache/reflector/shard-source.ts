@@ -1,7 +1,6 @@
-import type { KubernetesObject } from '../../api/object.ts';
+import type { KubernetesObject, WatchEvent } from '../../api/object.ts';
 import { formatShardRange, isInShard } from '../../api/shard-range.ts';
 import type { ShardRange } from '../../api/shard-range.ts';
-import type { WatchEvent } from '../../api/watch-event.ts';
 import type { WatchStream } from '../../client/client.ts';
 import type { ListerWatcher } from './lister-watcher.ts';
 

@@ -4,7 +4,7 @@ import { failureReason } from '../../client/transport/connection-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Logger } from '../../util/logger.ts';
-import { messageOf } from '../../util/message-of.ts';
+import { messageOf } from '../../util/values.ts';
 import { permissionToGrant } from './permission.ts';
 import { TroubleLog } from './trouble-log.ts';
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
-import { messageOf } from '../../util/message-of.ts';
+import { messageOf } from '../../util/values.ts';
 import type { Progress } from './progress.ts';
 
 /** As much of an informer as it takes to say what it waits for. */

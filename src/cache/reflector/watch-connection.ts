@@ -1,6 +1,5 @@
 import { ApiError } from '../../api/api-error.ts';
-import type { KubernetesObject } from '../../api/object.ts';
-import type { WatchEvent } from '../../api/watch-event.ts';
+import type { KubernetesObject, WatchEvent } from '../../api/object.ts';
 import type { WatchStream } from '../../client/client.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Pulse } from '../../util/http.ts';

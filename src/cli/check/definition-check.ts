@@ -4,7 +4,7 @@ import type { CustomResourceDefinition } from '../../api/builtin.ts';
 import { groupResourceOf } from '../../api/resource.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Client } from '../../client/client.ts';
-import { isRecord } from '../../client/json.ts';
+import { isRecord } from '../../util/values.ts';
 import { errorText } from '../error-text.ts';
 import { failed, ok } from './row.ts';
 import type { Row } from './row.ts';

@@ -1,8 +1,8 @@
 import { isApiError } from '../../api/api-error.ts';
-import { canI, missingRule } from '../../api/refusal.ts';
-import type { Permission } from '../../api/refusal.ts';
+import { canI, missingRule } from '../../api/permission.ts';
+import type { Permission } from '../../api/permission.ts';
 import type { Client } from '../../client/client.ts';
-import { isRecord } from '../../client/json.ts';
+import { isRecord } from '../../util/values.ts';
 import { errorText } from '../error-text.ts';
 import type { Claim } from './rights.ts';
 import { failed, ok, skipped, warning } from './row.ts';

@@ -1,5 +1,5 @@
 import { parseAllDocuments } from 'yaml';
-import type { Permission } from '../../api/refusal.ts';
+import type { Permission } from '../../api/permission.ts';
 import type { ReadFile } from '../manifests/pieces.ts';
 
 /** A rule of a role, as the manifests have it. */

@@ -2,7 +2,7 @@ import { isApiError } from '../../api/api-error.ts';
 import { NEWEST_MINOR, OLDEST_MINOR, skewOf } from '../../api/supported-versions.ts';
 import type { Client } from '../../client/client.ts';
 import { serverVersion } from '../../client/discovery.ts';
-import { isRecord } from '../../client/json.ts';
+import { isRecord } from '../../util/values.ts';
 import type { Clock } from '../../util/clock.ts';
 import { errorText } from '../error-text.ts';
 import { failed, ok, warning } from './row.ts';

@@ -3,8 +3,8 @@ import { CONTROLLERS, DEFAULT_CONTROLLERS } from '../../controllers/registry.ts'
 import type { Logger } from '../../util/logger.ts';
 import { systemClock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { runAll } from '../../util/run-all.ts';
-import { untilAborted } from '../../util/until-aborted.ts';
+import { runAll } from '../../util/runnable.ts';
+import { untilAborted } from '../../util/abort.ts';
 import type { World } from '../command.ts';
 import { Kubectl } from '../demo/kubectl.ts';
 import { Narrator } from '../demo/narrator.ts';

@@ -1,11 +1,11 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, isAbsolute, join, relative, sep } from 'node:path';
-import { generateModules } from '../../codegen/generate-modules.ts';
+import { generateModules, LIBRARY_MODULES } from '../../codegen/generate-modules.ts';
 import type { Definitions, GeneratedModule } from '../../codegen/generate-modules.ts';
 import { isGenerated } from '../../codegen/generate-types.ts';
-import { LIBRARY_MODULES } from '../../codegen/library-modules.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { readTextFile } from '../../client/read-file.ts';
+import { hasErrorCode, messageOf } from '../../util/values.ts';
 import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../exit-codes.ts';
 import type { OptionValues } from '../flags/option.ts';
@@ -74,7 +74,7 @@ async function inspect(path: string) {
   try {
     return await stat(path);
   } catch (error) {
-    if (!isMissing(error)) throw pathError(`cannot read ${path}`, error);
+    if (!hasErrorCode(error, 'ENOENT')) throw pathError(`cannot read ${path}`, error);
     throw new UsageError(`There is no file or folder ${goQuote(path)}`);
   }
 }
@@ -99,7 +99,7 @@ function modulesOf(definitions: readonly Definitions[]): GeneratedModule[] {
     });
   } catch (error) {
     // The message says all; what is behind it would say it again.
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    throw new UsageError(messageOf(error));
   }
 }
 
@@ -107,11 +107,7 @@ async function textAt(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (hasErrorCode(error, 'ENOENT')) return undefined;
     throw error;
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

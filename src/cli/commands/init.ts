@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { kindNames } from '../../codegen/kind-names.ts';
 import type { KindNames } from '../../codegen/kind-names.ts';
-import { isRecord } from '../../client/json.ts';
+import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { asRecord } from '../../codegen/schema.ts';
 import { scaffold, TEMPLATE_PATHS } from '../../codegen/scaffold.ts';
 import type { ProjectFiles } from '../../codegen/scaffold.ts';
@@ -127,7 +127,7 @@ async function present(paths: readonly string[]): Promise<string[]> {
       await lstat(path);
       found.push(path);
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+      if (!hasErrorCode(error, 'ENOENT')) throw error;
     }
   }
   return found;

@@ -10,7 +10,7 @@ import {
 import { createLogger } from '../logs/logging.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { SERVE_OPTIONS } from '../flags/command-options.ts';
-import { untilAborted } from '../../util/until-aborted.ts';
+import { untilAborted } from '../../util/abort.ts';
 
 /**
  * Serves until the process is asked to stop. Nothing is listened on before the file may be written. The

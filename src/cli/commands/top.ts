@@ -1,7 +1,7 @@
 import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import { messageOf } from '../../util/message-of.ts';
+import { messageOf } from '../../util/values.ts';
 import { parseBindAddress } from '../../manager/serving/bind-address.ts';
 import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../exit-codes.ts';

@@ -4,7 +4,7 @@ import type { Resource } from '../../api/resource.ts';
 import { groupResourceOf } from '../../api/resource.ts';
 import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../util/clock.ts';
-import { runAll } from '../../util/run-all.ts';
+import { runAll } from '../../util/runnable.ts';
 import type { Runnable } from '../../util/runnable.ts';
 import type { Missing, View } from './view.ts';
 import { titled } from './watched.ts';

@@ -1,7 +1,7 @@
 import { EVENTS } from '../../api/builtin.ts';
 import type { Event, Pod } from '../../api/builtin.ts';
 import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
-import { controllerOf } from '../../api/owner-reference.ts';
+import { controllerOf } from '../../api/metadata.ts';
 import type { Resource } from '../../api/resource.ts';
 
 /** The objects of a kind by name, as they are at one moment. */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseDocuments } from '../../client/apply/manifest-yaml.ts';
 import type { ManifestDocument } from '../../client/apply/manifest-yaml.ts';
 import { goQuote } from '../../util/go-quote.ts';
+import { isRecord } from '../../util/values.ts';
 import { didYouMean } from './did-you-mean.ts';
 import { UsageError } from '../exit-codes.ts';
 import { CONFIG_FLAG } from './flag-parser.ts';
@@ -72,7 +73,7 @@ function onlyObject(
   }
   if (second) throw new UsageError(`${path}:${second.line}: a second document: ${EXPECTED}`);
   const { value, line } = document;
-  if (!isObject(value)) throw new UsageError(`${path}:${line}: not an object: ${EXPECTED}`);
+  if (!isRecord(value)) throw new UsageError(`${path}:${line}: not an object: ${EXPECTED}`);
   const members = Object.entries(value);
   for (const [field, wanted] of [
     ['apiVersion', CONFIG_API_VERSION],
@@ -117,7 +118,7 @@ function textIn(value: unknown, { type }: Option<unknown>, field: string): strin
     }
     case 'switches': {
       const expected = 'an object of names, each true or false';
-      if (!isObject(value)) throw wrong(expected);
+      if (!isRecord(value)) throw wrong(expected);
       return Object.entries(value)
         .map(([name, isOn]) => {
           if (typeof isOn !== 'boolean') throw wrong(expected);
@@ -126,8 +127,4 @@ function textIn(value: unknown, { type }: Option<unknown>, field: string): strin
         .join(',');
     }
   }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

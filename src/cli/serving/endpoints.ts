@@ -7,7 +7,7 @@ import { CertificateFiles, selfSigned } from '../../manager/serving/serving-cert
 import type { Setting, Settings } from '../../manager/serving/settings.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
-import { messageOf } from '../../util/message-of.ts';
+import { messageOf } from '../../util/values.ts';
 import type { Runnable } from '../../util/runnable.ts';
 import { UsageError } from '../exit-codes.ts';
 import { isBeyond } from '../../manager/serving/bind-address.ts';

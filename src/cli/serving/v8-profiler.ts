@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { getHeapSnapshot } from 'node:v8';
 import type { Clock } from '../../util/clock.ts';
 import type { Runnable } from '../../util/runnable.ts';
-import { untilAborted } from '../../util/until-aborted.ts';
+import { untilAborted } from '../../util/abort.ts';
 
 /** One sample for so many bytes that are allocated, as in Go: it cannot be felt. */
 const SAMPLING_INTERVAL_BYTES = 512 * 1024;

@@ -1,6 +1,6 @@
 import type { ProcessStatus } from '../../manager/serving/status-page.ts';
 import type { Cause } from '../../workqueue/cause.ts';
-import { messageOf } from '../../util/message-of.ts';
+import { hasErrorCode, messageOf } from '../../util/values.ts';
 import { Exposition } from './exposition.ts';
 
 /** What a daemon said of itself at one moment. */
@@ -85,9 +85,7 @@ async function text(address: string, path: string, signal: AbortSignal): Promise
 /** `fetch` hides what happened. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
-  if (cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED') {
-    return 'connection refused';
-  }
+  if (hasErrorCode(cause, 'ECONNREFUSED')) return 'connection refused';
   if (error instanceof Error && error.name === 'TimeoutError') return 'no answer in time';
   return cause instanceof Error && cause.message ? cause.message : messageOf(error);
 }

@@ -5,7 +5,7 @@ import type { KubernetesObject } from '../../api/object.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Client } from '../client.ts';
-import { isRecord } from '../json.ts';
+import { isRecord } from '../../util/values.ts';
 import type { KindFinder } from './kind-finder.ts';
 
 export interface AppliedDefinitionsDeps {

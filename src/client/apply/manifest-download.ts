@@ -1,7 +1,7 @@
 import { Client } from 'undici';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../util/clock.ts';
-import { messageOf } from '../../util/message-of.ts';
+import { messageOf } from '../../util/values.ts';
 import { dialer } from '../transport/dial.ts';
 import type { ManifestText } from './manifest.ts';
 import { ManifestError } from './manifest.ts';

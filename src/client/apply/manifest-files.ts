@@ -4,7 +4,7 @@ import { addAbortSignal } from 'node:stream';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
-import { messageOf } from '../../util/message-of.ts';
+import { hasErrorCode, messageOf } from '../../util/values.ts';
 import { openInput } from '../read-file.ts';
 import { downloadManifest } from './manifest-download.ts';
 import type { ManifestProblem, ManifestText } from './manifest.ts';
@@ -134,7 +134,7 @@ function isOtherJson({ source, text }: ManifestText): boolean {
 
 function problemsOf(error: unknown, location: string): readonly ManifestProblem[] {
   if (error instanceof ManifestError) return error.problems;
-  const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+  const isMissing = hasErrorCode(error, 'ENOENT');
   const what = isMissing ? 'there is no such file or folder' : messageOf(error);
   return [{ message: `${location}: ${what}` }];
 }

@@ -1,4 +1,5 @@
-import { MAX_DEPTH, isRecord } from '../json.ts';
+import { MAX_DEPTH } from '../json.ts';
+import { isRecord } from '../../util/values.ts';
 
 /** A value that is no JSON, or too much of it. The message names the field and not the value. */
 export class ValueError extends Error {

@@ -1,7 +1,7 @@
 import { plainJson, ValueError } from './manifest-value.ts';
 import { parseDocuments } from './manifest-yaml.ts';
 import type { ManifestDocument } from './manifest-yaml.ts';
-import { isRecord } from '../json.ts';
+import { isRecord } from '../../util/values.ts';
 
 /** What a file says an object should be: the fields its author has an opinion about. */
 export interface ManifestObject {

@@ -1,4 +1,4 @@
-import { assertNever } from '../../util/assert-never.ts';
+import { assertNever } from '../../util/values.ts';
 import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';

@@ -5,7 +5,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
 import type { ClusterConfig, ExecSource } from './cluster-config.ts';
 import { credentialError } from './credential-error.ts';
-import { isRecord } from '../json.ts';
+import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { TimeUpError, withinTimeout } from '../within-timeout.ts';
 
 /** What a plugin printed. At least one of token and certificate is there. */
@@ -126,7 +126,7 @@ export class ExecPlugin {
         'Does it wait for input? It gets none: log in beforehand.',
       );
     }
-    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    const missing = hasErrorCode(error, 'ENOENT');
     metrics.execPluginCalled({
       code: 1,
       status: missing ? 'plugin_not_found_error' : 'client_internal_error',

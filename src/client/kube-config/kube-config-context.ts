@@ -1,7 +1,7 @@
 import type { Cluster, Context } from '@kubernetes/client-node/dist/config_types.js';
 import { newClusters, newContexts } from '@kubernetes/client-node/dist/config_types.js';
 import type { ClusterConfig } from './cluster-config.ts';
-import { isRecord } from '../json.ts';
+import { isRecord } from '../../util/values.ts';
 import { EntryReader, parse } from './kube-config-entry.ts';
 import { KubeConfigError } from './kube-config-error.ts';
 import type { KubeConfigEntry, KubeConfigFile } from './kube-config-file.ts';

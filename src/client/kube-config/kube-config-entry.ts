@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import type { PemSource } from './cluster-config.ts';
-import { isRecord } from '../json.ts';
+import { isRecord, messageOf } from '../../util/values.ts';
 import { KubeConfigError } from './kube-config-error.ts';
 import type { KubeConfigEntry } from './kube-config-file.ts';
 
@@ -67,7 +67,7 @@ export function parse<T>(
     if (parsed) return parsed;
   } catch (error) {
     // `clusters[0].cluster.server is missing`: there is one entry, and it has a name.
-    const words = error instanceof Error ? error.message : String(error);
+    const words = messageOf(error);
     throw wrongEntry(found, kind, words.replace(/^\w+\[0\]\./, ''));
   }
   throw wrongEntry(found, kind, 'is empty');

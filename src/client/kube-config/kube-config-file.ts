@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { isRecord } from '../json.ts';
+import { hasErrorCode, isRecord, messageOf } from '../../util/values.ts';
 import { readTextFile } from '../read-file.ts';
 import { KubeConfigError } from './kube-config-error.ts';
 
@@ -35,8 +35,8 @@ export async function readKubeConfigFile(
     text = await readTextFile(file);
     await warnOfReaders(file, onWarning);
   } catch (cause) {
-    if (isMissing(cause)) return undefined;
-    const why = cause instanceof Error ? cause.message : String(cause);
+    if (hasErrorCode(cause, 'ENOENT')) return undefined;
+    const why = messageOf(cause);
     throw new KubeConfigError(
       `Cannot read the kubeconfig ${file}: ${why}. Check the path and its permissions.`,
       { cause },
@@ -118,8 +118,4 @@ async function warnOfReaders(file: string, onWarning: (warning: string) => void)
       `The kubeconfig ${file} is ${readers.join('- and ')}-readable: who has it can act as you. Restrict it: chmod 600 ${file}`,
     );
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

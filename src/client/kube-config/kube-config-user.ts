@@ -1,7 +1,7 @@
 import type { User } from '@kubernetes/client-node/dist/config_types.js';
 import { newUsers } from '@kubernetes/client-node/dist/config_types.js';
 import type { CredentialSource, ExecApiVersion, Impersonation } from './cluster-config.ts';
-import { isRecord } from '../json.ts';
+import { isRecord } from '../../util/values.ts';
 import type { Fields } from './kube-config-entry.ts';
 import { EntryReader, parse } from './kube-config-entry.ts';
 import type { KubeConfigEntry } from './kube-config-file.ts';

@@ -6,7 +6,7 @@ import type { HttpHandler, HttpRequest, HttpResponse } from '../../util/http.ts'
 import { isCertificateRefused, unreachable } from './connection-error.ts';
 import type { TlsMaterial } from './dial.ts';
 import { dialer } from './dial.ts';
-import { untilAborted } from '../until-aborted.ts';
+import { rejectOnAbort } from '../../util/abort.ts';
 
 export interface TransportOptions {
   /** `https://10.0.0.1:6443`; a path is put before every request's. */
@@ -94,7 +94,7 @@ export function undiciTransport(options: TransportOptions): Transport {
   const handle = async (request: HttpRequest): Promise<HttpResponse> => {
     const { signal, body, beforeSend } = request;
     signal?.throwIfAborted();
-    const material = await untilAborted(Promise.resolve(tls()), signal);
+    const material = await rejectOnAbort(Promise.resolve(tls()), signal);
     try {
       const dispatcher = currentDispatcher(material);
       const sender = beforeSend ? dispatcher.compose(asking(beforeSend)) : dispatcher;

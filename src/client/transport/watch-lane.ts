@@ -11,7 +11,7 @@ import { dial } from './dial.ts';
 import type { HeartbeatLimits } from './heartbeat.ts';
 import { Http2Connection } from './http2-connection.ts';
 import type { TransportOptions } from './transport.ts';
-import { untilAborted } from '../until-aborted.ts';
+import { rejectOnAbort } from '../../util/abort.ts';
 
 export interface WatchLaneOptions
   extends Omit<TransportOptions, 'headersTimeoutMs' | 'clock'>, Partial<HeartbeatLimits> {
@@ -65,9 +65,9 @@ export class WatchLane {
       signal?.throwIfAborted();
       if (this.#server.protocol !== 'https:') return undefined;
       if (this.#clock.monotonic() < this.#http1UntilMs) return undefined;
-      const material = await untilAborted(this.#material(), signal);
+      const material = await rejectOnAbort(this.#material(), signal);
       const present = this.#withRoom(material);
-      const connection = present ?? (await untilAborted(this.#dial(material), signal));
+      const connection = present ?? (await rejectOnAbort(this.#dial(material), signal));
       if (!connection) return undefined;
       if (connection.room > 0) return connection.send(request);
       // Others were quicker, unless nobody is there.

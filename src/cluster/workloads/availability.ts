@@ -1,6 +1,6 @@
 import type { Pod } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { isReady, readySince } from '../../api/pod.ts';
+import { isReady, readySince } from '../../api/workloads.ts';
 
 /**
  * How many Pods have been ready for `minReadySeconds`, and in how many milliseconds the next one

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Deployment, ReplicaSet } from '../../api/builtin.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { DeepReadonly } from '../../api/object.ts';
+import { isRecord } from '../../util/values.ts';
 
 /** The label that tells apart the Pods of one Deployment's ReplicaSets. */
 export const HASH_LABEL = 'pod-template-hash';
@@ -34,7 +35,7 @@ function withLabels(template: Template): object {
 /** JSON with the members of each object in one order. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
-    typeof member === 'object' && member !== null && !Array.isArray(member)
+    isRecord(member)
       ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
       : member,
   );

@@ -1,6 +1,6 @@
 import { PODS } from '../../api/builtin.ts';
 import type { Pod } from '../../api/builtin.ts';
-import { hasFinalizer } from '../../api/finalizer.ts';
+import { hasFinalizer } from '../../api/metadata.ts';
 import { ATS } from '../../api/generated/at.ts';
 import type { At } from '../../api/generated/at.ts';
 import { keyOf } from '../../api/object-key.ts';
@@ -9,7 +9,7 @@ import type { DeepReadonly } from '../../api/object.ts';
 import { Controller } from '../../manager/controller.ts';
 import { toController } from '../../manager/enqueue.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
-import { followClockJumps } from '../../util/clock-jumps.ts';
+import { watchClockJumps } from '../../util/clock.ts';
 import type { ControllerFactory } from '../controller-factory.ts';
 import { COMPONENT, FINALIZER, podName } from './pod.ts';
 import { Punctuality } from './punctuality.ts';
@@ -56,7 +56,7 @@ export const atController: ControllerFactory = (deps, options) => {
     .for(ats)
     .watches(pods, toAts)
     .fedBy((queue, signal) =>
-      followClockJumps(
+      watchClockJumps(
         deps.clock,
         (byMs) => {
           deps.log.info('The clock jumped; looking at every schedule again', { byMs });

@@ -1,8 +1,8 @@
 import type { Pod } from '../../api/builtin.ts';
 import type { At } from '../../api/generated/at.ts';
-import { labelValue } from '../../api/label-value.ts';
+import { labelValue } from '../../api/label-selector.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
-import { controllerReference } from '../../api/owner-reference.ts';
+import { controllerReference } from '../../api/metadata.ts';
 
 /** Who writes, in managedFields, in labels and in events. */
 export const COMPONENT = 'at-controller';

@@ -2,8 +2,8 @@ import { setCondition } from '../../api/conditions.ts';
 import type { Condition } from '../../api/conditions.ts';
 import type { At, AtStatus } from '../../api/generated/at.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { withStanding } from '../../api/standing.ts';
-import type { Standing } from '../../api/standing.ts';
+import { withReadiness } from '../../api/readiness.ts';
+import type { Readiness } from '../../api/readiness.ts';
 
 /** How far an At is. */
 export type AtState =
@@ -26,7 +26,7 @@ export function buildStatus(at: DeepReadonly<At>, state: AtState, now: number): 
     observedGeneration,
     phase: PHASES[state.kind],
     ...(podUID === undefined ? {} : { podUID }),
-    conditions: withStanding(conditions, standingOf(state), observedGeneration, now),
+    conditions: withReadiness(conditions, readinessOf(state), observedGeneration, now),
   };
 }
 
@@ -52,7 +52,7 @@ function verdictOf(state: AtState): Pick<Condition, 'status' | 'reason' | 'messa
   }
 }
 
-function standingOf(state: AtState): Standing {
+function readinessOf(state: AtState): Readiness {
   const { reason, message } = verdictOf(state);
   switch (state.kind) {
     case 'pending':

@@ -1,7 +1,7 @@
 import type { Pod } from '../../api/builtin.ts';
 import type { Count } from '../../api/generated/count.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { isActive, isFinished, isReady } from '../../api/pod.ts';
+import { isActive, isFinished, isReady } from '../../api/workloads.ts';
 import { isOutdated, ordinalOf } from './pod.ts';
 
 /** What separates the actual state from the desired one. Empty when there is nothing to do. */

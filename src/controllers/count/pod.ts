@@ -1,8 +1,8 @@
 import type { Pod } from '../../api/builtin.ts';
 import type { Count } from '../../api/generated/count.ts';
-import { labelValue } from '../../api/label-value.ts';
+import { labelValue } from '../../api/label-selector.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
-import { controllerReference } from '../../api/owner-reference.ts';
+import { controllerReference } from '../../api/metadata.ts';
 
 /** Who writes, in managedFields, in labels and in events. */
 export const COMPONENT = 'count-controller';

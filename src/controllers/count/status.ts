@@ -1,9 +1,9 @@
 import type { Pod } from '../../api/builtin.ts';
 import type { Count, CountStatus } from '../../api/generated/count.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { isActive, isReady } from '../../api/pod.ts';
-import { withStanding } from '../../api/standing.ts';
-import type { Standing } from '../../api/standing.ts';
+import { isActive, isReady } from '../../api/workloads.ts';
+import { withReadiness } from '../../api/readiness.ts';
+import type { Readiness } from '../../api/readiness.ts';
 import type { Obstacle } from './obstacle.ts';
 import { isOutdated, podSelector } from './pod.ts';
 
@@ -15,12 +15,12 @@ export function refusedStatus(
 ): CountStatus {
   const { conditions, ...numbers } = status ?? {};
   const observedGeneration = metadata.generation ?? 0;
-  const stalled: Standing = { kind: 'stalled', reason, message };
+  const stalled: Readiness = { kind: 'stalled', reason, message };
   return {
     ...numbers,
     observedGeneration,
     healthy: false,
-    conditions: withStanding(conditions, stalled, observedGeneration, now),
+    conditions: withReadiness(conditions, stalled, observedGeneration, now),
   };
 }
 
@@ -43,7 +43,7 @@ export function buildStatus(
   const progress = `${current} of ${wanted} Pods are ready`;
   const asWanted = healthy && current === wanted && !obstacle;
 
-  const standing: Standing = asWanted
+  const readiness: Readiness = asWanted
     ? { kind: 'ready', reason: 'PodsReady', message: progress }
     : obstacle?.stalled
       ? { kind: 'stalled', reason: obstacle.reason, message: obstacle.message }
@@ -60,6 +60,6 @@ export function buildStatus(
     replicas: active.length,
     readyReplicas: ready.length,
     selector: podSelector(count),
-    conditions: withStanding(count.status?.conditions, standing, observedGeneration, now),
+    conditions: withReadiness(count.status?.conditions, readiness, observedGeneration, now),
   };
 }

@@ -1,8 +1,8 @@
 import type { Deployment } from '../../api/builtin.ts';
 import type { Foo, FooSpec } from '../../api/generated/foo.ts';
-import { labelValue } from '../../api/label-value.ts';
+import { labelValue } from '../../api/label-selector.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
-import { controllerReference } from '../../api/owner-reference.ts';
+import { controllerReference } from '../../api/metadata.ts';
 import { shown, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 

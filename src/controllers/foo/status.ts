@@ -1,9 +1,9 @@
 import type { Deployment } from '../../api/builtin.ts';
-import { rolloutOf } from '../../api/deployment.ts';
+import { rolloutOf } from '../../api/workloads.ts';
 import type { Foo, FooStatus } from '../../api/generated/foo.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { withStanding } from '../../api/standing.ts';
-import type { Standing } from '../../api/standing.ts';
+import { withReadiness } from '../../api/readiness.ts';
+import type { Readiness } from '../../api/readiness.ts';
 import { podSelector } from './deployment.ts';
 
 /** Reasons of a Foo whose Deployment is as wanted. */
@@ -15,7 +15,7 @@ const AS_WANTED = new Set<string | undefined>([AVAILABLE, NOT_AVAILABLE, LATE]);
 /** The status of a Foo whose Deployment is as given. */
 export function buildStatus(
   foo: DeepReadonly<Foo>,
-  standing: Standing,
+  readiness: Readiness,
   deployment: DeepReadonly<Deployment> | undefined,
   now: number,
 ): FooStatus {
@@ -24,12 +24,12 @@ export function buildStatus(
     observedGeneration,
     availableReplicas: deployment?.status?.availableReplicas ?? 0,
     selector: podSelector(foo),
-    conditions: withStanding(foo.status?.conditions, standing, observedGeneration, now),
+    conditions: withReadiness(foo.status?.conditions, readiness, observedGeneration, now),
   };
 }
 
 /** How a Foo stands whose Deployment is as wanted, though perhaps not yet rolled out. */
-export function standingOf(deployment: DeepReadonly<Deployment>): Standing {
+export function readinessOf(deployment: DeepReadonly<Deployment>): Readiness {
   const { available, wanted, isComplete, isLate } = rolloutOf(deployment);
   const message = `${available} of ${wanted} replicas are available`;
   if (isLate && !isComplete) return { kind: 'stalled', reason: LATE, message };

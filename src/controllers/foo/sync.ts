@@ -4,7 +4,7 @@ import type { Deployment } from '../../api/builtin.ts';
 import type { Foo, FooStatus } from '../../api/generated/foo.ts';
 import { objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import type { Standing } from '../../api/standing.ts';
+import type { Readiness } from '../../api/readiness.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { ensureChild } from '../../manager/child.ts';
 import type { ChildOutcome } from '../../manager/child.ts';
@@ -15,7 +15,7 @@ import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
 import { buildDeployment, COMPONENT, problemOf } from './deployment.ts';
-import { buildStatus, standingOf, wasTold } from './status.ts';
+import { buildStatus, readinessOf, wasTold } from './status.ts';
 
 export interface FooSyncDeps {
   readonly foos: Lister<Foo>;
@@ -88,7 +88,7 @@ class FooSync {
       case 'unchanged':
     }
     await this.#deleteFormer(name);
-    const status = this.#statusOf(standingOf(outcome.object), outcome.object);
+    const status = this.#statusOf(readinessOf(outcome.object), outcome.object);
     await this.#tellSynced(outcome.kind !== 'unchanged', status);
     await this.#writeStatus(status);
   }
@@ -168,7 +168,7 @@ class FooSync {
     }
   }
 
-  #statusOf(standing: Standing, deployment?: DeepReadonly<Deployment>): FooStatus {
-    return buildStatus(this.#foo, standing, deployment, this.#deps.clock.now());
+  #statusOf(readiness: Readiness, deployment?: DeepReadonly<Deployment>): FooStatus {
+    return buildStatus(this.#foo, readiness, deployment, this.#deps.clock.now());
   }
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Deployment, Service } from '../../api/builtin.ts';
 import type { WebApp, WebAppSpec } from '../../api/generated/web-app.ts';
-import { labelValue } from '../../api/label-value.ts';
+import { labelValue } from '../../api/label-selector.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
-import { controllerReference } from '../../api/owner-reference.ts';
+import { controllerReference } from '../../api/metadata.ts';
 import { shown, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 

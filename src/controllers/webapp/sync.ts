@@ -1,18 +1,22 @@
 import type { Deployment } from '../../api/builtin.ts';
 import { isApiError, isCausedByInvalid } from '../../api/api-error.ts';
-import { hasFinalizer, withFinalizer, withoutFinalizer } from '../../api/finalizer.ts';
+import {
+  hasFinalizer,
+  isControlledBy,
+  withFinalizer,
+  withoutFinalizer,
+} from '../../api/metadata.ts';
 import { WEB_APPS } from '../../api/generated/web-app.ts';
 import type { WebApp } from '../../api/generated/web-app.ts';
 import { objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { isControlledBy } from '../../api/owner-reference.ts';
-import { isReadyAt } from '../../api/standing.ts';
+import { isReadyAt } from '../../api/readiness.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
 import type { StatusWriter } from '../../manager/status-writer.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
-import { messageOf } from '../../util/message-of.ts';
+import { messageOf } from '../../util/values.ts';
 import { done, requeueAfter, TerminalError } from '../../workqueue/outcome.ts';
 import type { Outcome } from '../../workqueue/outcome.ts';
 import { COMPONENT, deploymentName, FINALIZER, problemOf } from './children.ts';

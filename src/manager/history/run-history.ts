@@ -2,6 +2,7 @@ import { isApiError } from '../../api/api-error.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import { groupResourceOf } from '../../api/resource.ts';
 import type { ReconcileResult } from '../../metrics/reconcile-metrics.ts';
+import { messageOf } from '../../util/values.ts';
 import type { Cause } from '../../workqueue/cause.ts';
 import type { Run, RunEnd } from '../../workqueue/run-report.ts';
 import type { Hold } from '../holds.ts';
@@ -239,10 +240,6 @@ export function formatCall({ verb, resource, at, code, error, ms }: CallRecord):
   return [verb, resource, at, result, `${Math.round(ms)}ms`]
     .filter((word) => word !== '')
     .join(' ');
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Roughly, of what has no text, in bytes. */

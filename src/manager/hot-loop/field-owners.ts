@@ -1,4 +1,5 @@
 import { equalJson } from '../../api/equal.ts';
+import { isRecord } from '../../util/values.ts';
 import { valueAt } from '../changed-paths.ts';
 import type { FieldPath } from '../changed-paths.ts';
 
@@ -60,8 +61,4 @@ function parsed(json: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

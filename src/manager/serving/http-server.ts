@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import type { SecureContextOptions, SecureVersion } from 'node:tls';
 import type { Exposition } from '../../metrics/registry.ts';
 import type { Logger } from '../../util/logger.ts';
-import { runAll } from '../../util/run-all.ts';
+import { runAll } from '../../util/runnable.ts';
 import type { Runnable } from '../../util/runnable.ts';
 import { ServerConnections } from '../../util/server-connections.ts';
 import type { Certificate } from '../../util/x509.ts';

@@ -4,8 +4,8 @@ import type { ReadFile } from '../../client/read-file.ts';
 import { readTextFile } from '../../client/read-file.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
-import { messageOf } from '../../util/message-of.ts';
-import { untilAborted } from '../../util/until-aborted.ts';
+import { messageOf } from '../../util/values.ts';
+import { untilAborted } from '../../util/abort.ts';
 import type { Certificate } from '../../util/x509.ts';
 
 /** Where a server has its certificate from. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { isRecord, MAX_DEPTH, parseJson } from '../../../src/client/json.ts';
+import { MAX_DEPTH, parseJson } from '../../../src/client/json.ts';
+import { isRecord } from '../../../src/util/values.ts';
 import { ELEMENTS, scanJson } from '../../../src/client/json-scan.ts';
 import type { JsonPath } from '../../../src/client/json-scan.ts';
 

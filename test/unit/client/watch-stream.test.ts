@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { ApiError, isExpired } from '../../../src/api/api-error.ts';
-import type { WatchEvent } from '../../../src/api/watch-event.ts';
+import type { WatchEvent } from '../../../src/api/object.ts';
 import { Decoder } from '../../../src/client/decoder.ts';
 import type { WatchStreamOptions } from '../../../src/client/watch-stream.ts';
 import { watchStream } from '../../../src/client/watch-stream.ts';

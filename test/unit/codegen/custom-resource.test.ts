@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseCustomResources } from '../../../src/codegen/custom-resource.ts';
+import { parseCustomResources } from '../../../src/codegen/crd-parser.ts';
 import { asSchema } from '../../../src/codegen/schema.ts';
 
 const definition = {

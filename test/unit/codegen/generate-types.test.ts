@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { CustomResource } from '../../../src/codegen/custom-resource.ts';
-import { parseCustomResources } from '../../../src/codegen/custom-resource.ts';
+import type { CustomResource } from '../../../src/codegen/crd-parser.ts';
+import { parseCustomResources } from '../../../src/codegen/crd-parser.ts';
 import { generateTypes, moduleNameOf } from '../../../src/codegen/generate-types.ts';
 import type { Schema } from '../../../src/codegen/schema.ts';
 

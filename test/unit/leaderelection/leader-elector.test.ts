@@ -8,12 +8,12 @@ import type { LeaderElectorOptions } from '../../../src/leaderelection/leader-el
 import type { LeaseClient } from '../../../src/leaderelection/lease-lock.ts';
 import { leaderElectionMetrics } from '../../../src/metrics/leader-election-metrics.ts';
 import { createRegistry, expose } from '../../../src/metrics/registry.ts';
-import { AbruptStop } from '../../../src/util/abrupt-stop.ts';
+import { AbruptStop } from '../../../src/util/runnable.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
-import { untilAborted } from '../../../src/util/until-aborted.ts';
+import { untilAborted } from '../../../src/util/abort.ts';
 import { AT, Candidates } from './candidates.ts';
 import type { Candidate } from './candidates.ts';
 

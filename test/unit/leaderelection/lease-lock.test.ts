@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Lease } from '../../../src/api/builtin.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { ApiError } from '../../../src/api/api-error.ts';
-import type { WatchEvent } from '../../../src/api/watch-event.ts';
+import type { WatchEvent } from '../../../src/api/object.ts';
 import { LeaseLock } from '../../../src/leaderelection/lease-lock.ts';
 
 const { signal } = new AbortController();

@@ -4,8 +4,8 @@ import * as fc from 'fast-check';
 import { ApiError } from '../../../src/api/api-error.ts';
 import type { ApiErrorKind } from '../../../src/api/api-error.ts';
 import type { Lease } from '../../../src/api/builtin.ts';
-import type { WatchEvent } from '../../../src/api/watch-event.ts';
-import { untilAborted } from '../../../src/client/until-aborted.ts';
+import type { WatchEvent } from '../../../src/api/object.ts';
+import { rejectOnAbort } from '../../../src/util/abort.ts';
 import { LeaderElector } from '../../../src/leaderelection/leader-elector.ts';
 import type { LeaseClient } from '../../../src/leaderelection/lease-lock.ts';
 import type { Clock } from '../../../src/util/clock.ts';
@@ -250,7 +250,7 @@ class Replica {
 
   #client(clock: LocalClock): LeaseClient {
     const carry = <R>(carryOut: () => R, signal: AbortSignal | undefined): Promise<R> =>
-      untilAborted(this.#carry(carryOut, clock), signal);
+      rejectOnAbort(this.#carry(carryOut, clock), signal);
     // The elector asks for one kind of objects, and this is what it gets.
     const client = {
       get: (_: unknown, __: unknown, { signal }: { signal?: AbortSignal } = {}) =>
@@ -281,7 +281,7 @@ class Replica {
         if (this.#network === 'down') throw refusal('unreachable');
         if (this.#network === 'up' && !signal?.aborted) yield { type: 'modified', object };
       } else {
-        await untilAborted(this.#store.changed, signal).catch(() => undefined);
+        await rejectOnAbort(this.#store.changed, signal).catch(() => undefined);
       }
     }
   }

@@ -4,7 +4,7 @@ import { DEPLOYMENTS } from '../../../src/api/builtin.ts';
 import type { Deployment } from '../../../src/api/builtin.ts';
 import { isApiError } from '../../../src/api/api-error.ts';
 import type { DeepReadonly, Draft, KubernetesObject } from '../../../src/api/object.ts';
-import { controllerReference } from '../../../src/api/owner-reference.ts';
+import { controllerReference } from '../../../src/api/metadata.ts';
 import { objectPath } from '../../../src/api/resource.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';

@@ -7,7 +7,7 @@ import { Controller } from '../../../src/manager/controller.ts';
 import { toItself } from '../../../src/manager/enqueue.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
-import { runAll } from '../../../src/util/run-all.ts';
+import { runAll } from '../../../src/util/runnable.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
 import { FakeSource, THINGS } from '../../support/fake-source.ts';
 

@@ -17,7 +17,7 @@ import { workqueueMetrics } from '../../../src/metrics/workqueue-metrics.ts';
 import type { ShardHandler } from '../../../src/sharding/shards.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
-import { runAll } from '../../../src/util/run-all.ts';
+import { runAll } from '../../../src/util/runnable.ts';
 import { formatCause } from '../../../src/workqueue/cause.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';

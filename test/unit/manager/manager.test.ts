@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Manager } from '../../../src/manager/manager.ts';
 import type { Runnable } from '../../../src/util/runnable.ts';
-import { AbruptStop } from '../../../src/util/abrupt-stop.ts';
+import { AbruptStop } from '../../../src/util/runnable.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';

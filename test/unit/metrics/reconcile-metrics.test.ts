@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
+import { managerMetrics, reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
 import { createRegistry, expose } from '../../../src/metrics/registry.ts';
 
 test('what holds runs back is counted by controller, from zero on', async () => {
@@ -22,4 +22,15 @@ test('what holds runs back is counted by controller, from zero on', async () => 
   holds.hotLoop();
   for (let at = 0; at < 3; at++) holds.damped();
   assert.deepEqual((await lines()).toSorted(), both(1, 1, 3));
+});
+
+test('a controller that runs is 1, and 0 when it no longer does', async () => {
+  const registry = createRegistry();
+  const metrics = managerMetrics(registry);
+  metrics.running('count', true);
+  metrics.running('at', true);
+  metrics.running('at', false);
+  const { text } = await expose(registry);
+  assert.match(text, /^running_managed_controllers\{name="count",manager="crd-controller"\} 1$/m);
+  assert.match(text, /^running_managed_controllers\{name="at",manager="crd-controller"\} 0$/m);
 });

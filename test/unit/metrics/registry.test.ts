@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRegistry, expose } from '../../../src/metrics/registry.ts';
+import { getHeapStatistics } from 'node:v8';
+import { buildMetrics, createRegistry, expose, logMetrics } from '../../../src/metrics/registry.ts';
 
 test('a registry is empty until something is registered', async () => {
   assert.equal((await expose(createRegistry())).text.trim(), '');
 });
 
-test('the process metrics are there when asked for, in the text format', async () => {
+test('the process metrics are exposed if they are asked for, in the text format', async () => {
   const { contentType, text } = await expose(createRegistry({ processMetrics: true }));
   assert.match(contentType, /^text\/plain; version=0\.0\.4/);
   assert.match(text, /^process_resident_memory_bytes \d/m);
@@ -16,4 +17,38 @@ test('the process metrics are there when asked for, in the text format', async (
 test('two registries share nothing', () => {
   createRegistry({ processMetrics: true });
   assert.doesNotThrow(() => createRegistry({ processMetrics: true }));
+});
+
+test('the heap limit is exposed beside the heap in use', async () => {
+  const { text } = await expose(createRegistry({ processMetrics: true }));
+  const sample = (name: string) =>
+    Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
+  assert.equal(sample('crd_controller_heap_limit_bytes'), getHeapStatistics().heap_size_limit);
+  assert.ok(sample('nodejs_heap_size_used_bytes') < sample('crd_controller_heap_limit_bytes'));
+});
+
+test('the build says what runs: version, commit if it is known, Node.js', async () => {
+  const known = createRegistry();
+  buildMetrics(known, { version: '1.2.3', revision: 'abc' });
+  assert.ok(
+    (await expose(known)).text.includes(
+      `crd_controller_build_info{version="1.2.3",revision="abc",node_version="${process.version}"} 1\n`,
+    ),
+  );
+  const unknown = createRegistry();
+  buildMetrics(unknown, { version: '1.2.3' });
+  assert.match((await expose(unknown)).text, /revision="unknown"/);
+});
+
+test('counts the log lines that were dropped so far', async () => {
+  const registry = createRegistry();
+  let dropped = 0;
+  logMetrics(registry, () => dropped);
+  const shown = async () =>
+    /^crd_controller_log_lines_dropped_total (\d+)$/m.exec((await expose(registry)).text)?.[1];
+  assert.equal(await shown(), '0');
+  dropped = 3;
+  assert.equal(await shown(), '3');
+  dropped = 5;
+  assert.equal(await shown(), '5');
 });

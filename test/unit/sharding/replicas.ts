@@ -4,7 +4,7 @@ import { HttpClient } from '../../../src/client/http-client.ts';
 import { Shards } from '../../../src/sharding/shards.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
-import { untilAborted } from '../../../src/util/until-aborted.ts';
+import { untilAborted } from '../../../src/util/abort.ts';
 import { LocalClock } from '../../support/local-clock.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 import { seeded } from '../../support/simulation.ts';

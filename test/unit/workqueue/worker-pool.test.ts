@@ -3,7 +3,7 @@ import { getEventListeners } from 'node:events';
 import { describe, test } from 'node:test';
 import { createRegistry } from '../../../src/metrics/registry.ts';
 import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
-import { AbruptStop } from '../../../src/util/abrupt-stop.ts';
+import { AbruptStop } from '../../../src/util/runnable.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { formatCause } from '../../../src/workqueue/cause.ts';

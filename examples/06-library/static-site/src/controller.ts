@@ -7,7 +7,7 @@ import {
   labelValue,
   requeueAfter,
   StatusWriter,
-  withStanding,
+  withReadiness,
 } from 'crd-controller';
 import type {
   ChildOutcome,
@@ -15,7 +15,7 @@ import type {
   DeepReadonly,
   Deployment,
   Draft,
-  Standing,
+  Readiness,
   SyncHandler,
 } from 'crd-controller';
 import { STATIC_SITES } from './generated/static-site.ts';
@@ -47,7 +47,7 @@ export function staticSiteController(kit: ControllerKit): Controller {
     const status = {
       observedGeneration: generation,
       availableReplicas: isForeign ? 0 : (child.object.status?.availableReplicas ?? 0),
-      conditions: withStanding(conditions, standingOf(owner, child), generation, kit.clock.now()),
+      conditions: withReadiness(conditions, readinessOf(owner, child), generation, kit.clock.now()),
     };
     if (statuses.differs(owner, status)) await statuses.write(context, owner, status);
     // Nobody tells us when somebody else's Deployment goes.
@@ -84,10 +84,10 @@ function deploymentOf({ metadata, spec, ...owner }: DeepReadonly<StaticSite>) {
   } satisfies Draft<Deployment>;
 }
 
-function standingOf(
+function readinessOf(
   { spec }: DeepReadonly<StaticSite>,
   { kind, object }: ChildOutcome<Deployment>,
-): Standing {
+): Readiness {
   if (kind === 'foreign') {
     const message = `Deployment "${object.metadata.name}" is somebody else's`;
     return { kind: 'stalled', reason: 'DeploymentExists', message };

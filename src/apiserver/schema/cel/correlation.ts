@@ -1,7 +1,8 @@
 import { equalJson } from '../../../api/equal.ts';
 import type { JsonSchema } from '../json-schema.ts';
 import { fieldSchema } from '../json-schema.ts';
-import { isObject, own } from '../json-value.ts';
+import { own } from '../json-value.ts';
+import { isRecord } from '../../../util/values.ts';
 import { goJson } from '../go-format.ts';
 
 /**
@@ -23,7 +24,7 @@ export class Correlation {
 
   /** Undefined if there was no such field, or the schema knows none. */
   field(name: string): Correlation | undefined {
-    if (!isObject(this.#value) || !isObject(this.#before)) return undefined;
+    if (!isRecord(this.#value) || !isRecord(this.#before)) return undefined;
     const schema = fieldSchema(this.#schema, name);
     const [value, before] = [own(this.#value, name), own(this.#before, name)];
     return schema && value !== undefined && before !== undefined
@@ -56,7 +57,7 @@ export class Correlation {
         value.every((_, index) => this.item(index)?.unchanged ?? false)
       );
     }
-    if (isObject(value) && isObject(before)) {
+    if (isRecord(value) && isRecord(before)) {
       const keys = Object.keys(value);
       return (
         keys.length === Object.keys(before).length &&
@@ -78,6 +79,6 @@ export function itemsByKey(
 }
 
 export function keyOf(item: unknown, schema: JsonSchema): string {
-  if (!isObject(item)) return '';
+  if (!isRecord(item)) return '';
   return goJson((schema['x-kubernetes-list-map-keys'] ?? []).map((key) => own(item, key) ?? null));
 }

@@ -1,7 +1,8 @@
 import type { JsonSchema } from '../json-schema.ts';
 import { declaredField } from '../json-schema.ts';
 import type { JsonObject } from '../json-value.ts';
-import { isObject, own } from '../json-value.ts';
+import { own } from '../json-value.ts';
+import { isRecord } from '../../../util/values.ts';
 import { escapeName } from './escape.ts';
 import { isEmbedded, withTypeAndName } from './schema-type.ts';
 import { parseTimestamp, parseWordyDuration } from './time.ts';
@@ -23,7 +24,7 @@ export function toValue(json: unknown, schema: JsonSchema): Result {
   }
   switch (schema.type) {
     case 'object':
-      return isObject(json) ? toDictionary(json, schema) : invalid('a map', json);
+      return isRecord(json) ? toDictionary(json, schema) : invalid('a map', json);
     case 'array':
       return Array.isArray(json) ? toList(json, schema) : invalid('an array', json);
     case 'string':

@@ -2,7 +2,8 @@ import type { FieldError, FieldErrorReason } from '../field-error.ts';
 import { OMITTED, fieldError } from '../field-error.ts';
 import { goQuote } from '../../../util/go-quote.ts';
 import type { JsonSchema, ValidationRule } from '../json-schema.ts';
-import { isObject, own, requireDepth } from '../json-value.ts';
+import { own, requireDepth } from '../json-value.ts';
+import { isRecord } from '../../../util/values.ts';
 import { Correlation, itemsByKey, keyOf } from './correlation.ts';
 import { CostExceeded, Meter } from './meter.ts';
 import type { Rule } from './rule.ts';
@@ -87,7 +88,7 @@ class Validation {
     if (Array.isArray(value)) {
       return this.#visitItems(node, value, before, path, history, depth + 1);
     }
-    if (isObject(value)) return this.#visitFields(node, value, before, path, history, depth + 1);
+    if (isRecord(value)) return this.#visitFields(node, value, before, path, history, depth + 1);
     return true;
   }
 
@@ -123,7 +124,7 @@ class Validation {
       const node = fields.get(name) ?? item;
       if (!node) return true;
       const at = node === item ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
-      const other = isObject(before) ? own(before, name) : undefined;
+      const other = isRecord(before) ? own(before, name) : undefined;
       return this.visit(node, value, other, at, historyOf(name, history), depth);
     });
   }

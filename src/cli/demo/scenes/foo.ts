@@ -1,7 +1,7 @@
 import { DEPLOYMENTS, PODS } from '../../../api/builtin.ts';
-import { rolloutOf } from '../../../api/deployment.ts';
+import { rolloutOf } from '../../../api/workloads.ts';
 import { FOOS } from '../../../api/generated/foo.ts';
-import { controllerOf } from '../../../api/owner-reference.ts';
+import { controllerOf } from '../../../api/metadata.ts';
 import type { Act } from '../act.ts';
 import type { Scene } from '../scene.ts';
 import { eventsOf, holds, namesOf, ownedBy } from '../view.ts';

@@ -2,7 +2,7 @@ import { isApiError, isNamespaceTerminating } from '../../../api/api-error.ts';
 import type { WebApp } from '../../../api/generated/web-app.ts';
 import { objectKey } from '../../../api/object-key.ts';
 import type { DeepReadonly, Draft, KubernetesObject } from '../../../api/object.ts';
-import { isControlledBy } from '../../../api/owner-reference.ts';
+import { isControlledBy } from '../../../api/metadata.ts';
 import type { Resource } from '../../../api/resource.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { ensureChild } from '../../../manager/child.ts';

@@ -1,6 +1,6 @@
 import type { Deployment } from '../../../api/builtin.ts';
-import { covers } from '../../../api/covers.ts';
-import { rolloutOf } from '../../../api/deployment.ts';
+import { covers } from '../../../api/equal.ts';
+import { rolloutOf } from '../../../api/workloads.ts';
 import { objectKey } from '../../../api/object-key.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { buildDeployment, deploymentName } from '../children.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { formatShardRange } from '../../../../src/api/shard-range.ts';
-import type { WatchEvent } from '../../../../src/api/watch-event.ts';
+import type { WatchEvent } from '../../../../src/api/object.ts';
 import { withinShard } from '../../../../src/cache/reflector/shard-source.ts';
 import type {
   ListerWatcher,

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import type { WatchEvent } from '../../../../src/api/watch-event.ts';
+import type { WatchEvent } from '../../../../src/api/object.ts';
 import type { ListerWatcher } from '../../../../src/cache/reflector/lister-watcher.ts';
 import { WatchConnection } from '../../../../src/cache/reflector/watch-connection.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import type { Pulse } from '../../../../src/util/http.ts';
-import { untilAborted } from '../../../../src/util/until-aborted.ts';
+import { untilAborted } from '../../../../src/util/abort.ts';
 import { FakeSource, thing, unreachable } from '../../../support/fake-source.ts';
 import type { Thing } from '../../../support/fake-source.ts';
 

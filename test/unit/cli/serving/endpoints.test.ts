@@ -11,7 +11,7 @@ import type { EndpointsConfig, EndpointsDeps } from '../../../../src/cli/serving
 import { ChangeableLogLevel } from '../../../../src/cli/logs/log-level.ts';
 import type { ServingConfig } from '../../../../src/cli/serving/serving-config.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
-import { runAll } from '../../../../src/util/run-all.ts';
+import { runAll } from '../../../../src/util/runnable.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 
 const SERVING: ServingConfig = {

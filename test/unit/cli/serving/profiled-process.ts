@@ -4,7 +4,7 @@ import { profilingDownloads } from '../../../../src/cli/serving/profiling.ts';
 import { V8Profiler } from '../../../../src/cli/serving/v8-profiler.ts';
 import { HttpServer } from '../../../../src/manager/serving/http-server.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
-import { runAll } from '../../../../src/util/run-all.ts';
+import { runAll } from '../../../../src/util/runnable.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 
 /**

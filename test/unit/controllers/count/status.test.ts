@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isReadyAt } from '../../../../src/api/standing.ts';
+import { isReadyAt } from '../../../../src/api/readiness.ts';
 import { buildStatus } from '../../../../src/controllers/count/status.ts';
 import type { Pod } from '../../../../src/api/builtin.ts';
 import type { Count, CountStatus } from '../../../../src/api/generated/count.ts';

@@ -7,7 +7,7 @@ import type { Count, CountStatus } from '../../../../src/api/generated/count.ts'
 import type { Draft } from '../../../../src/api/object.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import { isApiError } from '../../../../src/api/api-error.ts';
-import { controllerReference } from '../../../../src/api/owner-reference.ts';
+import { controllerReference } from '../../../../src/api/metadata.ts';
 import { COMPONENT } from '../../../../src/controllers/count/pod.ts';
 import { countSync } from '../../../../src/controllers/count/sync.ts';
 import { StatusWriter } from '../../../../src/manager/status-writer.ts';

@@ -7,7 +7,7 @@ import { FOOS } from '../../../../src/api/generated/foo.ts';
 import type { Foo } from '../../../../src/api/generated/foo.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import type { Draft } from '../../../../src/api/object.ts';
-import { controllerReference } from '../../../../src/api/owner-reference.ts';
+import { controllerReference } from '../../../../src/api/metadata.ts';
 import { buildDeployment, COMPONENT } from '../../../../src/controllers/foo/deployment.ts';
 import { fooSync } from '../../../../src/controllers/foo/sync.ts';
 import { StatusWriter } from '../../../../src/manager/status-writer.ts';

@@ -16,7 +16,7 @@ import type {
 } from '../../../../src/manager/serving/http-server.ts';
 import { Deferred } from '../../../../src/util/deferred.ts';
 import { silentLogger } from '../../../../src/util/logger.ts';
-import { untilAborted } from '../../../../src/util/until-aborted.ts';
+import { untilAborted } from '../../../../src/util/abort.ts';
 
 /** Serves `routes` while `work` asks. */
 async function serving(

@@ -14,7 +14,7 @@ import { HttpServer } from '../../../../src/manager/serving/http-server.ts';
 import type { HttpServerOptions, ServerTls } from '../../../../src/manager/serving/http-server.ts';
 import { Deferred } from '../../../../src/util/deferred.ts';
 import { silentLogger } from '../../../../src/util/logger.ts';
-import { untilAborted } from '../../../../src/util/until-aborted.ts';
+import { untilAborted } from '../../../../src/util/abort.ts';
 import type { Certificate, CertificateAuthority } from '../../../../src/util/x509.ts';
 import { createCertificateAuthority } from '../../../../src/util/x509.ts';
 

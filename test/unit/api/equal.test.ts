@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { covers } from '../../../src/api/covers.ts';
+import { covers } from '../../../src/api/equal.ts';
 
 test('what is wanted is there, whatever else is', () => {
   assert.ok(covers({ a: 1, b: { c: 'x', d: true } }, { b: { c: 'x' } }));

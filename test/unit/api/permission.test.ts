@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { canI, missingRule, parseRefusal } from '../../../src/api/refusal.ts';
+import { canI, missingRule, parseRefusal } from '../../../src/api/permission.ts';
 
 const words = (resource: string, user: string = 'jane') =>
   `counts.demo.mark8s.io "a" is forbidden: User "${user}" cannot patch resource "${resource}" in API group "demo.mark8s.io" in the namespace "b"`;

@@ -1,5 +1,5 @@
 /** As much of `process` as it takes to end it. */
-export interface EndableProcess {
+export interface ExitableProcess {
   once(event: 'exit', listener: (code: number) => void): unknown;
   exit(code: number): void;
 }
@@ -12,7 +12,7 @@ const THREAD_REQUEST = /^FSReq|^Get(?:Addr|Name)InfoReq|REQUEST$/;
  * `open` of a FIFO without a writer, a file on a network share, a name lookup. `process.exit` waits
  * for these threads and may never return.
  */
-export function endProcess(target: EndableProcess, code: number): void {
+export function exitProcess(target: ExitableProcess, code: number): void {
   // The last listener: after those that flush the log and restore the terminal.
   target.once('exit', endBlockedThreads);
   target.exit(code);

@@ -4,14 +4,13 @@ import * as fc from 'fast-check';
 import { ApiError, isExpired, isTooLargeResourceVersion } from '../../../src/api/api-error.ts';
 import { setCondition, timestamp } from '../../../src/api/conditions.ts';
 import { equalJson } from '../../../src/api/equal.ts';
-import { labelValue } from '../../../src/api/label-value.ts';
+import { labelValue, requireLabelValue } from '../../../src/api/label-selector.ts';
 import { objectKey, splitKey } from '../../../src/api/object-key.ts';
-import { controllerReference, isControlledBy } from '../../../src/api/owner-reference.ts';
+import { controllerReference, isControlledBy } from '../../../src/api/metadata.ts';
 import { compareResourceVersions } from '../../../src/api/resource-version.ts';
 import { collectionPath, objectPath } from '../../../src/api/resource.ts';
 import { NODES, PODS } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
-import { requireLabelValue } from '../../../src/api/label-selector.ts';
 import { aCount, aPodOf } from '../../support/objects.ts';
 
 describe('an object key', () => {

@@ -3,7 +3,7 @@ import type { Condition } from './conditions.ts';
 import type { DeepReadonly } from './object.ts';
 
 /** How an object stands between what its spec wants and what there is. */
-export type Standing =
+export type Readiness =
   /** What is wanted has been reached. */
   | { readonly kind: 'ready'; readonly reason: string; readonly message: string }
   /** On the way; `progress`, where given, tells how far, besides why it is not ready. */
@@ -22,17 +22,17 @@ export type Standing =
  *
  * @param now milliseconds since the epoch, for a status that flips
  */
-export function withStanding(
+export function withReadiness(
   conditions: DeepReadonly<Condition[]> = [],
-  standing: Standing,
+  readiness: Readiness,
   observedGeneration: number,
   now: number,
 ): Condition[] {
-  const { reason, message } = standing;
+  const { reason, message } = readiness;
   const set = (present: readonly Condition[], type: string, status: 'True' | 'False') =>
     setCondition(present, { type, status, observedGeneration, reason, message }, now);
-  const next = set(conditions, 'Ready', standing.kind === 'ready' ? 'True' : 'False');
-  switch (standing.kind) {
+  const next = set(conditions, 'Ready', readiness.kind === 'ready' ? 'True' : 'False');
+  switch (readiness.kind) {
     case 'ready':
       return removeCondition(removeCondition(next, 'Reconciling'), 'Stalled');
     case 'reconciling':
@@ -44,7 +44,7 @@ export function withStanding(
             status: 'True',
             observedGeneration,
             reason: 'Progressing',
-            message: standing.progress ?? message,
+            message: readiness.progress ?? message,
           },
           now,
         ),

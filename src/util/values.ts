@@ -1,0 +1,19 @@
+/** Reports whether `value` is an object with members, such as a JSON object. Arrays are not. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns the message of an error, or the text of any other value that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Reports whether `error` is an error of Node.js with this code, such as `ENOENT`. */
+export function hasErrorCode(error: unknown, code: string): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
+
+/** Makes the compiler check that a switch is exhaustive; throws a `TypeError` if it is not at run time. */
+export function assertNever(value: never): never {
+  throw new TypeError(`Unexpected value: ${JSON.stringify(value)}`);
+}
