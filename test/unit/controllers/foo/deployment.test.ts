@@ -7,7 +7,7 @@ import {
   podSelector,
   problemOf,
 } from '../../../../src/controllers/foo/deployment.ts';
-import { buildStatus, standingOf, wasTold } from '../../../../src/controllers/foo/status.ts';
+import { buildStatus, readinessOf, wasTold } from '../../../../src/controllers/foo/status.ts';
 
 function aFoo(spec: object = {}, status?: FooStatus): Foo {
   return {
@@ -104,19 +104,19 @@ describe('The status of a Foo', () => {
   const base = { observedGeneration: 1, replicas: 2, updatedReplicas: 2 } as const;
 
   it('follows the rollout of the Deployment', () => {
-    assert.equal(standingOf(deployment(undefined)).kind, 'reconciling');
-    const coming = standingOf(deployment({ ...base, availableReplicas: 1 }));
+    assert.equal(readinessOf(deployment(undefined)).kind, 'reconciling');
+    const coming = readinessOf(deployment({ ...base, availableReplicas: 1 }));
     assert.equal(coming.kind, 'reconciling');
     assert.equal(coming.message, '1 of 2 replicas are available');
-    const ready = standingOf(deployment({ ...base, availableReplicas: 2 }));
+    const ready = readinessOf(deployment({ ...base, availableReplicas: 2 }));
     assert.equal(ready.kind, 'ready');
-    const stalled = standingOf(deployment({ ...base, availableReplicas: 1, conditions: [late] }));
+    const stalled = readinessOf(deployment({ ...base, availableReplicas: 1, conditions: [late] }));
     assert.equal(stalled.kind, 'stalled');
-    const complete = standingOf(deployment({ ...base, availableReplicas: 2, conditions: [late] }));
+    const complete = readinessOf(deployment({ ...base, availableReplicas: 2, conditions: [late] }));
     assert.equal(complete.kind, 'ready');
     // Its controller has not seen the change yet.
     const behind = { ...base, observedGeneration: 0, availableReplicas: 2 };
-    assert.equal(standingOf(deployment(behind)).kind, 'reconciling');
+    assert.equal(readinessOf(deployment(behind)).kind, 'reconciling');
   });
 
   it('has the available replicas, the selector and the generation', () => {
