@@ -1,5 +1,6 @@
 import type { JsonObject } from './schema/json-value.ts';
-import { isObject, own } from './schema/json-value.ts';
+import { own } from './schema/json-value.ts';
+import { isRecord } from '../util/values.ts';
 import type { Change } from './watch-history.ts';
 
 /** What a budget needs of a history. */
@@ -78,7 +79,7 @@ function bytesBeside(value: unknown, shared: unknown): number {
     return bytes;
   }
   const members = value as JsonObject;
-  const other = isObject(shared) ? shared : {};
+  const other = isRecord(shared) ? shared : {};
   for (const key of Object.keys(members)) {
     bytes += MEMBER_BYTES + bytesBeside(members[key], own(other, key));
   }

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import type { HttpRequest } from '../../src/util/http.ts';
-import { untilAborted } from '../../src/util/until-aborted.ts';
+import { untilAborted } from '../../src/util/abort.ts';
 import { KINDS, TheObject } from '../support/kinds.ts';
 import { Replicas } from '../support/replicas.ts';
 import type { Replica } from '../support/replicas.ts';

@@ -3,9 +3,9 @@ import { removeCondition, setCondition } from '../../api/conditions.ts';
 import type { Condition } from '../../api/conditions.ts';
 import type { WebApp, WebAppStatus } from '../../api/generated/web-app.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { withStanding } from '../../api/standing.ts';
-import type { Standing } from '../../api/standing.ts';
-import { messageOf } from '../../util/message-of.ts';
+import { withReadiness } from '../../api/readiness.ts';
+import type { Readiness } from '../../api/readiness.ts';
+import { messageOf } from '../../util/values.ts';
 import { podSelector } from './children.ts';
 import { CONDITION_SUFFIX, conditionType } from './pipeline.ts';
 import type { Progress } from './pipeline.ts';
@@ -28,13 +28,13 @@ export function buildStatus(webapp: DeepReadonly<WebApp>, inputs: StatusInputs):
   const observedGeneration = metadata.generation ?? 0;
   const { replicas = 0, availableReplicas = 0 } = deployment?.status ?? {};
   const isLeaving = metadata.deletionTimestamp !== undefined;
-  const standing = standingOf(webapp, inputs, isLeaving);
+  const readiness = readinessOf(webapp, inputs, isLeaving);
   const conditions = withTasks(
-    withStanding(status?.conditions, standing, observedGeneration, now),
+    withReadiness(status?.conditions, readiness, observedGeneration, now),
     inputs,
     { isLeaving, observedGeneration },
   );
-  const phase = isLeaving ? 'Deleting' : PHASES[standing.kind];
+  const phase = isLeaving ? 'Deleting' : PHASES[readiness.kind];
   // Conditions of other writers stay as they are.
   const own = new Set([...STANDING_TYPES, ...inputs.tasks.map(conditionType)]);
   const inPhase = (condition: Condition) =>
@@ -48,16 +48,16 @@ export function buildStatus(webapp: DeepReadonly<WebApp>, inputs: StatusInputs):
   };
 }
 
-/** Types that `withStanding` sets. */
+/** Types that `withReadiness` sets. */
 const STANDING_TYPES = ['Ready', 'Reconciling', 'Stalled'];
 
 const PHASES = { ready: 'Available', reconciling: 'Progressing', stalled: 'Failed' } as const;
 
-function standingOf(
+function readinessOf(
   { spec }: DeepReadonly<WebApp>,
   { progress, deployment }: StatusInputs,
   isLeaving: boolean,
-): Standing {
+): Readiness {
   switch (progress.kind) {
     case 'done': {
       if (isLeaving) {
