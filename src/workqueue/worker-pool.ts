@@ -1,7 +1,7 @@
 import PQueue from 'p-queue';
 import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import type { ControllerMetrics, ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
-import { AbruptStop } from '../util/abrupt-stop.ts';
+import { AbruptStop } from '../util/runnable.ts';
 import { backoffMs } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
