@@ -29,7 +29,7 @@ interface Module {
   readonly file: string;
   /** Name of the exported constant. */
   readonly constant: string;
-  /** What the names of the module's schemas begin with. */
+  /** Prefix of the names of the module's schemas. */
   readonly prefix: string;
 }
 

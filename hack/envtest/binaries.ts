@@ -85,7 +85,7 @@ export async function findOrBuild<C extends Component>(
   return Object.fromEntries(paths) as Record<C, string>;
 }
 
-/** Whether the programs of a release can be had without building anything. */
+/** Returns whether the programs of a release are available without a build. */
 export function isBuilt(wanted: readonly Component[], version: string): boolean {
   return wanted.every((component) => existsSync(join(folderOf(version), component)));
 }

@@ -6,15 +6,15 @@ import { basename } from 'node:path';
 const LOG_CHARACTERS = 16_000;
 
 /**
- * The program, and beside it a watchman that waits for the end of the pipe on descriptor 3. The
- * kernel closes that pipe when this process ends, however it ends, SIGKILL included.
+ * Runs the program beside a watcher that waits for the end of the pipe on descriptor 3. The kernel closes the pipe
+ * when this process ends, also after SIGKILL.
  */
 const SCRIPT = '(read -r _ <&3; kill -9 $$) & exec "$@" 3<&-';
 
 /**
- * A program that does not outlive this process. It runs in a process group of its own, so that
- * Ctrl-C reaches us alone and we decide what ends when. As long as the watchman is in that group,
- * nobody else can be given its number: whom we kill is never a stranger.
+ * A program that does not outlive this process. It runs in its own process group, so that Ctrl-C does not reach it and
+ * this process decides the order of the end. While the watcher is in the group, the kernel does not reuse
+ * its number, so we never kill another process.
  */
 export class ChildProcess {
   readonly #name: string;

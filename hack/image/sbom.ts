@@ -17,9 +17,8 @@ export interface SbomOptions {
 }
 
 /**
- * A CycloneDX 1.6 document of what is in the bundle. A list of what was installed would name packages
- * that are not in the image, and whoever scans the image finds one file. The same packages make the
- * same document.
+ * Returns a CycloneDX 1.6 document of the bundled packages. A list of all installed packages would include some
+ * that are not in the image. The same packages give the same document.
  */
 export function sbom(packages: readonly BundledPackage[], options: SbomOptions): string {
   const { name, version, license, imports, sourceDateEpoch } = options;

@@ -75,7 +75,7 @@ function ourLine(call: LogCall, pid: number, format: LoggingOptions['format']): 
     { format, verbosity: call.verbosity, vmodule: [], skipHeaders: false, addDirHeader: false },
     { write: (line) => (shown += line), now: () => timeMs, pid },
   );
-  // The line that tells of bodies, at verbosities that show them.
+  // The line about bodies, at verbosities that show them.
   shown = '';
   say(call, log);
   // Ours knows where it is called from, which is below.

@@ -44,7 +44,7 @@ const int = (number: number): Value => ({ int: String(number) });
 const float = (number: string): Value => ({ float: number });
 const named = (name: string): Scope => ({ name });
 const having = (...list: readonly Field[]): Scope => ({ fields: list });
-/** For names of characters that nobody sees. */
+/** Names of invisible characters. */
 const code = (text: string): string =>
   Array.from(text, (character) => `U+${character.codePointAt(0)?.toString(16).toUpperCase()}`).join(
     ' ',

@@ -11,7 +11,7 @@ export async function whyNoKlog(): Promise<string | undefined> {
     await go('mod', 'download');
     return undefined;
   } catch (error) {
-    return `its Go modules cannot be had: ${error instanceof Error ? error.message.trim() : String(error)}`;
+    return `cannot download its Go modules: ${error instanceof Error ? error.message.trim() : String(error)}`;
   }
 }
 

@@ -60,7 +60,7 @@ export function comparable(line: string): Record<string, unknown> | null {
   return rest;
 }
 
-/** Escaped: what nobody sees, and what editors and reviews stumble over. */
+/** Escapes characters that are invisible or hard to review. */
 function visible(json: string): string {
   return json.replaceAll(
     /[^\x20-\x7E]/g,

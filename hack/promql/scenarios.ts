@@ -4,42 +4,44 @@ import type { HttpHandler, HttpResponse } from '../../src/util/http.ts';
 import type { Scrape } from '../../test/support/scraped-world.ts';
 import { DAEMON, ScrapedWorld } from '../../test/support/scraped-world.ts';
 
-/** Something that goes on for a while under the eyes of a Prometheus, and what it should ring for. */
+/** A run of daemons that Prometheus scrapes, and the alerts that it must cause. */
 export interface Scenario {
   readonly name: string;
   /** Alerts that fire: these, and no others. */
   readonly fires: readonly string[];
   readonly run: (world: ScrapedWorld) => Promise<void>;
-  /** Samples that are made up, because what they tell of would harm who runs the scenario. */
-  readonly madeUp?: (sample: { readonly name: string; readonly value: number }) => number;
+  /** Replaces sample values that a scenario cannot cause safely. */
+  readonly replaceSample?: (sample: { readonly name: string; readonly value: number }) => number;
 }
 
 const MINUTE_MS = 60_000;
 
-/** What was scraped while a scenario ran its course in virtual time. */
-export async function scrapesOf({ run, madeUp }: Scenario): Promise<readonly Scrape[]> {
+/** Runs a scenario in virtual time and returns its scrapes. */
+export async function scrapesOf({ run, replaceSample }: Scenario): Promise<readonly Scrape[]> {
   const world = new ScrapedWorld();
   try {
     world.startCluster();
     await run(world);
-    return madeUp ? world.scrapes.map((scrape) => changed(scrape, madeUp)) : world.scrapes;
+    return replaceSample
+      ? world.scrapes.map((scrape) => changed(scrape, replaceSample))
+      : world.scrapes;
   } finally {
     world.server.faults.clear();
     await world.end();
   }
 }
 
-function changed(scrape: Scrape, madeUp: NonNullable<Scenario['madeUp']>): Scrape {
+function changed(scrape: Scrape, replaceSample: NonNullable<Scenario['replaceSample']>): Scrape {
   const text = scrape.text?.replaceAll(
     /^([a-z]\w*)((?:\{.*\})?) (\S+)$/gm,
     (_line, name: string, labels: string, value: string) =>
-      `${name}${labels} ${madeUp({ name, value: Number(value) })}`,
+      `${name}${labels} ${replaceSample({ name, value: Number(value) })}`,
   );
   return { ...scrape, text };
 }
 
 /** Two replicas, with an example of each kind. */
-async function ordinary(world: ScrapedWorld): Promise<() => Promise<void>> {
+async function startTwoReplicas(world: ScrapedWorld): Promise<() => Promise<void>> {
   await world.installAll();
   await world.applyExamples();
   const stop = world.startScraped('a');
@@ -62,12 +64,12 @@ function at(world: ScrapedWorld, dueMs: number) {
   });
 }
 
-/** A network that can fall silent: nothing is refused, nothing arrives. */
-class Silence {
-  #isSilent = false;
+/** A network that can drop all packets. */
+class PacketLoss {
+  #isDropping = false;
 
-  begin(): void {
-    this.#isSilent = true;
+  start(): void {
+    this.#isDropping = true;
   }
 
   readonly around = (handler: HttpHandler): HttpHandler => {
@@ -78,18 +80,18 @@ class Silence {
         signal?.addEventListener('abort', end, { once: true });
       });
     const hushed = async function* (
-      this: Silence,
+      this: PacketLoss,
       { body }: HttpResponse,
       signal?: AbortSignal,
     ): AsyncGenerator<Uint8Array> {
       for await (const chunk of body) {
-        if (this.#isSilent) await never(signal);
+        if (this.#isDropping) await never(signal);
         yield chunk;
       }
     }.bind(this);
     return async (request) => {
       const isLease = request.path.includes('/leases');
-      if (this.#isSilent && !isLease) return never(request.signal);
+      if (this.#isDropping && !isLease) return never(request.signal);
       const response = await handler(request);
       return isLease ? response : { ...response, body: hushed(response, request.signal) };
     };
@@ -97,22 +99,22 @@ class Silence {
 }
 
 /** Two replicas, and nothing to do. */
-export const PEACE: Scenario = {
-  name: 'peace',
+export const HEALTHY: Scenario = {
+  name: 'healthy',
   fires: [],
   run: async (world) => {
-    await ordinary(world);
+    await startTwoReplicas(world);
     await world.passScraped(5 * MINUTE_MS);
   },
 };
 
 export const SCENARIOS: readonly Scenario[] = [
-  PEACE,
+  HEALTHY,
   {
-    name: 'a rollout, a lost leader, an outage of two minutes, and peace',
+    name: 'a rollout, a lost leader, an outage of two minutes, and recovery',
     fires: [],
     run: async (world) => {
-      const stop = await ordinary(world);
+      const stop = await startTwoReplicas(world);
       // A new replica comes before an old one goes.
       world.startScraped('c');
       await world.passScraped(MINUTE_MS);
@@ -162,7 +164,7 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: 'nobody may have the Lease',
+    name: 'no replica may write the Lease',
     fires: ['CrdControllerNoLeader'],
     run: async (world) => {
       await world.installAll();
@@ -188,7 +190,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'one object fails in a quiet cluster',
     fires: ['CrdControllerReconcileErrors'],
     run: async (world) => {
-      await ordinary(world);
+      await startTwoReplicas(world);
       world.server.faults.beforeRequest(({ info, method }) =>
         method === 'POST' && info?.resource === 'pods' ? 403 : undefined,
       );
@@ -197,7 +199,7 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a call never ends',
+    name: 'a request never ends',
     fires: ['CrdControllerWorkerStuck'],
     run: async (world) => {
       await world.installAll();
@@ -217,7 +219,7 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: 'writes take 20 seconds, and there is much to do',
+    name: 'writes take 20 seconds under load',
     fires: ['CrdControllerQueueSlow'],
     run: async (world) => {
       await world.installAll();
@@ -235,7 +237,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'a fifth of the requests get 503',
     fires: ['CrdControllerAPIErrors'],
     run: async (world) => {
-      await ordinary(world);
+      await startTwoReplicas(world);
       let requests = 0;
       world.server.faults.beforeRequest(({ userAgent }) =>
         userAgent.startsWith(DAEMON) && ++requests % 5 === 0 ? 503 : undefined,
@@ -244,7 +246,7 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a limit of our own is too low',
+    name: 'the client-side rate limit is too low',
     fires: ['CrdControllerThrottled', 'CrdControllerQueueSlow'],
     run: async (world) => {
       await world.installAll();
@@ -257,38 +259,38 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'the event loop is busy',
     fires: ['CrdControllerEventLoopLag'],
     run: async (world) => {
-      await ordinary(world);
+      await startTwoReplicas(world);
       await world.passScraped(10 * MINUTE_MS);
     },
-    madeUp: ({ name, value }) => (name === 'nodejs_eventloop_lag_p99_seconds' ? 0.8 : value),
+    replaceSample: ({ name, value }) => (name === 'nodejs_eventloop_lag_p99_seconds' ? 0.8 : value),
   },
   {
     name: 'the heap is nearly full',
     fires: ['CrdControllerHeapNearLimit'],
     run: async (world) => {
-      await ordinary(world);
+      await startTwoReplicas(world);
       await world.passScraped(10 * MINUTE_MS);
     },
-    madeUp: ({ name, value }) => {
+    replaceSample: ({ name, value }) => {
       if (name === 'crd_controller_heap_limit_bytes') return 256 * 2 ** 20;
       return name === 'nodejs_heap_size_used_bytes' ? 230 * 2 ** 20 : value;
     },
   },
   {
-    name: 'the network swallows all but leases',
+    name: 'the network drops everything except leases',
     fires: ['CrdControllerInformerStale', 'CrdControllerAPIErrors'],
     run: async (world) => {
       await world.installAll();
       await world.applyExamples();
-      const silence = new Silence();
-      world.startScraped('a', { around: silence.around });
+      const network = new PacketLoss();
+      world.startScraped('a', { around: network.around });
       await world.passScraped(5 * MINUTE_MS);
-      silence.begin();
+      network.start();
       await world.passScraped(20 * MINUTE_MS);
     },
   },
   {
-    name: 'an At is due while nobody is there',
+    name: 'an At is due while no replica runs',
     fires: ['CrdControllerAtMissed'],
     run: async (world) => {
       await world.installAll();
@@ -299,10 +301,10 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: 'the Pod of an At is refused for three minutes',
+    name: 'the Pod of an At is rejected for three minutes',
     fires: ['CrdControllerAtMissed'],
     run: async (world) => {
-      await ordinary(world);
+      await startTwoReplicas(world);
       await world.passScraped(15 * MINUTE_MS);
       const admit = world.server.faults.beforeRequest(({ info, method }) =>
         method === 'POST' && info?.resource === 'pods' ? 403 : undefined,
