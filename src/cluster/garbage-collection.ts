@@ -25,7 +25,11 @@ export function garbageCollection(deps: ClusterDeps): {
   });
   const monitors = new ResourceMonitors(deps, (resource) => ({
     onAdd: (object) => collector.observe(resource, object),
-    onUpdate: (_, object) => collector.observe(resource, object),
+    onUpdate: (old, object) => {
+      // After a relist: another of the same name, whose predecessor's deletion was not seen.
+      if (old.metadata.uid !== object.metadata.uid) collector.forget(old);
+      collector.observe(resource, object);
+    },
     onDelete: (object, finalStateKnown) => collector.forget(object, finalStateKnown),
   }));
   const pool = new WorkerPool<string>(

@@ -29,6 +29,13 @@ async function shop() {
     { kubelet: false, workloads: false },
   ).run(stopping.signal);
   await clock.advance(1000);
+  const createOwner = () =>
+    client.create(SERVICES, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace: NAMESPACE, name: 'owner' },
+      spec: { ports: [{ port: 80 }] },
+    });
   return {
     client,
     clock,
@@ -42,12 +49,7 @@ async function shop() {
       isDeaf = false;
     },
     async createBoth() {
-      const { metadata } = await client.create(SERVICES, {
-        apiVersion: 'v1',
-        kind: 'Service',
-        metadata: { namespace: NAMESPACE, name: 'owner' },
-        spec: { ports: [{ port: 80 }] },
-      });
+      const { metadata } = await createOwner();
       const owner = { apiVersion: 'v1', kind: 'Service', name: 'owner', uid: metadata.uid };
       await client.create(PODS, {
         apiVersion: 'v1',
@@ -56,6 +58,7 @@ async function shop() {
         spec: { containers: [{ name: 'app', image: 'nginx' }] },
       });
     },
+    createOwner,
     deleteOwner: () => client.delete(SERVICES, { namespace: NAMESPACE, name: 'owner' }),
     pods: async () =>
       (await client.list(PODS, { namespace: NAMESPACE })).items.map(
@@ -94,5 +97,19 @@ it('an owner that is there and was not heard of keeps what it owns', async () =>
   world.undeafen();
   await world.clock.advance(600_000);
   assert.deepEqual(await world.pods(), ['owned']);
+  await world.end();
+});
+
+it('an owner that was replaced by another of its name, while no watch reported it, takes what it owns with it', async () => {
+  const world = await shop();
+  await world.createBoth();
+  await world.clock.advance(10_000);
+  world.deafen();
+  await world.clock.advance(10_000);
+  await world.deleteOwner();
+  await world.createOwner();
+  world.undeafen();
+  await world.clock.advance(120_000);
+  assert.deepEqual(await world.pods(), []);
   await world.end();
 });
