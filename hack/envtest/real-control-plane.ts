@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { cp, rm, writeFile } from 'node:fs/promises';
 import { get } from 'node:https';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -40,6 +40,13 @@ export interface RealControlPlane {
    * @param version of Kubernetes, from now on; the same unless it is given
    */
   restart(program: ControlPlaneProgram, version?: string): Promise<void>;
+  /**
+   * Copies the data of etcd, with both stopped meanwhile. The returned function restores the copy in
+   * the same way, with its resourceVersions: what `etcdutl snapshot restore` does by default.
+   */
+  backUp(): Promise<() => Promise<void>>;
+  /** Replaces etcd by an empty one, in the same way. */
+  wipe(): Promise<void>;
   /**
    * A new authority signs a new certificate of kube-apiserver, which presents it once it has been
    * restarted. Resolves with the authority's PEM. Of users it still believes the old one.
@@ -147,6 +154,16 @@ async function start(
     launch('etcd');
     launch('kube-apiserver');
     await ready();
+    const data = join(folder, 'etcd');
+    const whileStopped = async (work: () => Promise<void>) => {
+      await crash('kube-apiserver');
+      await end('etcd', (child) => child.terminate(TERMINATION_TIMEOUT_MS));
+      await work();
+      launch('etcd');
+      launch('kube-apiserver');
+      await ready();
+    };
+    let backups = 0;
     const kubeconfigPath = join(folder, 'kubeconfig');
     await writeFile(kubeconfigPath, kubeconfig(url, ca, token), { mode: 0o600 });
     return {
@@ -164,6 +181,16 @@ async function start(
         launch(program);
         await ready();
       },
+      async backUp() {
+        const copy = join(folder, `backup-${backups++}`);
+        await whileStopped(() => cp(data, copy, { recursive: true }));
+        return () =>
+          whileStopped(async () => {
+            await rm(data, { recursive: true });
+            await cp(copy, data, { recursive: true });
+          });
+      },
+      wipe: () => whileStopped(() => rm(data, { recursive: true })),
       async replaceAuthority() {
         servedBy = await replaceServingAuthority(folder);
         return servedBy;

@@ -52,6 +52,11 @@ export interface ControlPlane {
    * to it. Absent of a cluster that was given, where others may need it.
    */
   readonly expireHistory?: () => Promise<void>;
+  /**
+   * What an administrator does to etcd, with the API server stopped meanwhile. Absent of a cluster that
+   * was given.
+   */
+  readonly etcd?: Pick<RealControlPlane, 'backUp' | 'wipe'>;
   /** Its processes, for those who end them. Present of `real` and `cluster`. */
   readonly processes?: Pick<
     RealControlPlane,
@@ -79,7 +84,7 @@ export async function startControlPlane({
     log,
     kubelets: (node) => attached?.cluster.kubelet(node),
   });
-  const { kind, kubeconfigPath, expireHistory, processes } = started;
+  const { kind, kubeconfigPath, expireHistory, etcd, processes } = started;
   const config = await loadClusterConfig({ kubeconfig: kubeconfigPath });
   const connection = connectCluster(config);
   const isBare = kind === 'embedded' || kind === 'real';
@@ -90,6 +95,7 @@ export async function startControlPlane({
     config,
     client: connection.client,
     ...(expireHistory && { expireHistory }),
+    ...(etcd && { etcd }),
     ...(processes && { processes }),
     async close() {
       await attached?.stop();
@@ -101,7 +107,7 @@ export async function startControlPlane({
 
 type Started = Pick<
   ControlPlane,
-  'kind' | 'kubeconfigPath' | 'expireHistory' | 'processes' | 'close'
+  'kind' | 'kubeconfigPath' | 'expireHistory' | 'etcd' | 'processes' | 'close'
 >;
 
 async function start(
@@ -118,12 +124,25 @@ async function start(
   switch (wanted) {
     case 'embedded': {
       const server = new ApiServer(options);
-      const listening = await server.listen();
+      let listening = await server.listen();
+      const { port } = listening;
+      const whileStopped = async (work: () => void) => {
+        await listening.close();
+        work();
+        listening = await server.listen({ port });
+      };
       const file = await temporaryKubeconfig(listening.kubeconfig());
       return {
         kind: 'embedded',
         kubeconfigPath: file.path,
         expireHistory: async () => server.faults.expireHistory(),
+        etcd: {
+          async backUp() {
+            const snapshot = server.faults.snapshot();
+            return () => whileStopped(() => server.faults.restore(snapshot));
+          },
+          wipe: () => whileStopped(() => server.faults.wipe()),
+        },
         async close() {
           await server.close();
           await file.remove();
@@ -140,6 +159,7 @@ async function start(
         kind: wanted,
         kubeconfigPath: real.kubeconfigPath,
         expireHistory: () => real.compact(),
+        etcd: real,
         processes: real,
         close: () => real.stop(),
       };

@@ -76,7 +76,6 @@ export function reactionTo(end: WatchEnd): Reaction {
     case 'wentBack':
       return { wait: true, next: 'verify' };
     case 'behind':
-      return { wait: true, next: 'relistLatest' };
     case 'wasAbsent':
       return { wait: false, next: 'relistLatest' };
     case 'cut':

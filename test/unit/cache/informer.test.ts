@@ -618,3 +618,29 @@ test('the first state is told of in one line at -v=2', async () => {
   assert.equal(world.lines.filter(({ message }) => message === 'Caches populated').length, 1);
   await world.stop();
 });
+
+test('a server restored from a backup: handlers get the differences, and one line and one metric report them', async () => {
+  let losses = 0;
+  const world = informerWorld({
+    metrics: { informer: () => ({ ...noInformerMetrics, historyLost: () => losses++ }) },
+  });
+  const { notes, handler } = notebook();
+  world.informer.addHandler(handler);
+  world.source.put('kept', 1);
+  const kept = world.source.objects;
+  await world.start();
+  world.source.put('lost', 1);
+  world.source.put('kept', 2);
+  await settle();
+  notes.length = 0;
+  world.source.restore(11, kept);
+  await world.clock.advance(2000);
+  assert.deepEqual(notes, ['-lost?', '~kept=2→1']);
+  assert.equal(losses, 1);
+  const lines = world.lines.filter(({ level }) => level === 0);
+  assert.equal(lines.length, 1);
+  const { added, changed, removed, from, to } = lines.at(0)?.fields ?? {};
+  assert.deepEqual([added, changed, removed, from, to], [0, 1, 1, '13', '11']);
+  assert.equal(world.informer.hasReached('12'), false);
+  await world.stop();
+});
