@@ -129,12 +129,21 @@ function mergeList(
   }
   const { base, items } = specialItems(original, patch, mergeKey);
   const merged = [...base];
+  /** Where the first item of each key is. */
+  const places = new Map<unknown, number>();
+  const enter = (item: unknown, index: number) => {
+    const key = isRecord(item) ? own(item, mergeKey) : undefined;
+    if (key !== undefined && !places.has(key)) places.set(key, index);
+  };
+  merged.forEach(enter);
   for (const item of items) {
-    const key = requireKey(item, mergeKey);
-    const index = merged.findIndex((other) => isRecord(other) && own(other, mergeKey) === key);
+    const index = places.get(requireKey(item, mergeKey)) ?? merged.length;
     const present = merged[index];
     if (isRecord(present)) merged[index] = mergeObject(present, item, itemSchema(schema), depth);
-    else merged.push(withoutDirectives(item, depth));
+    else {
+      merged.push(withoutDirectives(item, depth));
+      enter(merged[index], index);
+    }
   }
   return sameItems(original, orderItems(merged, order ?? items, base, mergeKey));
 }

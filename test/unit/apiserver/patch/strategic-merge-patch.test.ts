@@ -54,6 +54,23 @@ const pods = {
   ],
 };
 
+test('looks at each item a few times, however long the list is', () => {
+  let looks = 0;
+  const counted = (item: JsonObject) =>
+    new Proxy(item, {
+      getOwnPropertyDescriptor: (target, key) => {
+        looks++;
+        return Reflect.getOwnPropertyDescriptor(target, key);
+      },
+    });
+  const names = Array.from({ length: 300 }, (_, index) => `c${index}`);
+  const target = { containers: names.map((name) => counted({ name, image: 'a:1' })) };
+  const patch = { containers: names.toReversed().map((name) => ({ name, image: 'a:2' })) };
+  const { containers } = strategicMergePatch(target, patch, schema);
+  assert.deepEqual(containers, patch.containers);
+  assert.ok(looks < 30 * names.length, `${looks} looks at ${names.length} items`);
+});
+
 test('items are merged by their key, and new ones added', () => {
   const patch = {
     containers: [
