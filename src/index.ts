@@ -154,7 +154,7 @@ export type {
 } from './record/event-recorder.ts';
 
 // One of several replicas works: `new Manager(deps, { leadership: elector })`, controllers added as
-// `freshStart(controller, ...)`, their client behind a `WriteFence` that `elector.mayWrite` guards.
+// `withSyncBarrier(controller, ...)`, their client behind a `WriteFence` that `elector.mayWrite` guards.
 export { LeaderElector, LeadershipLostError } from './leaderelection/leader-elector.ts';
 export type {
   LeaderElectorDeps,
@@ -184,7 +184,7 @@ export type { EndedCall } from './manager/observed-client.ts';
 // `pass.run(signal)` has resolved, `pass.hasConverged` tells whether anything is left to do.
 export { Pass } from './manager/pass.ts';
 export type { PassDeps, PassOptions } from './manager/pass.ts';
-export { freshStart } from './manager/fresh-start.ts';
+export { withSyncBarrier } from './manager/sync-barrier.ts';
 export type { FieldPath } from './manager/changed-paths.ts';
 export type { HotLoop } from './manager/hot-loop/loop-evidence.ts';
 export type { Hold } from './manager/holds.ts';

@@ -8,7 +8,7 @@ import type { LeaderElector } from '../leaderelection/leader-elector.ts';
 import type { Controller } from '../manager/controller.ts';
 import { cachePage } from '../manager/serving/cache-page.ts';
 import { debugPages } from '../manager/serving/debug-pages.ts';
-import { freshStart } from '../manager/fresh-start.ts';
+import { withSyncBarrier } from '../manager/sync-barrier.ts';
 import type { HealthCheck } from '../manager/serving/health-probe.ts';
 import { partOf } from '../manager/leadership.ts';
 import type { Part, PartDeps } from '../manager/leadership.ts';
@@ -190,7 +190,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     debugged.push(controller);
     // Shards are caught up with one by one.
     const isSole = part && !part.sharding;
-    const fresh = isSole ? freshStart(controller, { clock, log, random }) : controller;
+    const fresh = isSole ? withSyncBarrier(controller, { clock, log, random }) : controller;
     manager.add('controllers', metrics ? told(fresh, metrics.manager) : fresh);
   }
   if (pass) manager.add('controllers', endedBy(pass, stopping));

@@ -7,7 +7,7 @@ import type { Clock } from '../util/clock.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
-import { freshStart } from './fresh-start.ts';
+import { withSyncBarrier } from './sync-barrier.ts';
 import { partOf } from './leadership.ts';
 import type { LeaderElectionOptions } from './leadership.ts';
 import { Manager } from './manager.ts';
@@ -117,7 +117,7 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
       'controllers',
       ...controllers.map((controller) =>
         // Shards are caught up with one by one.
-        part && !part.sharding ? freshStart(controller, { clock, log, random }) : controller,
+        part && !part.sharding ? withSyncBarrier(controller, { clock, log, random }) : controller,
       ),
     );
 }

@@ -1,10 +1,10 @@
 import type { ObjectKey } from '../api/object-key.ts';
-import { catchUp } from '../cache/reflector/catch-up.ts';
-import type { CatchUpDeps } from '../cache/reflector/catch-up.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import type { ShardHandler } from '../sharding/shards.ts';
 import { untilAborted } from '../util/abort.ts';
 import type { KeyOwnership } from './key-ownership.ts';
+import { waitUntilCurrent } from './sync-barrier.ts';
+import type { SyncBarrierDeps } from './sync-barrier.ts';
 
 /** That keys are split between processes; `Shards` do it. */
 export interface Sharding {
@@ -32,12 +32,12 @@ export function serveShards(
   sharding: Sharding,
   ownership: KeyOwnership,
   keys: ServedKeys,
-  deps: CatchUpDeps,
+  deps: SyncBarrierDeps,
 ): void {
   sharding.onShard(async (shard, signal) => {
     const caches = Array.from(keys.informers()).flatMap(({ parts }) => parts);
-    const arrived = await Promise.all(caches.map((cache) => catchUp(cache, deps, signal)));
-    if (arrived.includes(false)) return;
+    const current = await Promise.all(caches.map((cache) => waitUntilCurrent(cache, deps, signal)));
+    if (current.includes(false)) return;
     ownership.open(shard);
     keys.requeue(shard);
     await untilAborted(signal);

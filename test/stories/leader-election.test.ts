@@ -41,7 +41,7 @@ describe('given two processes, one of which leads', { timeout: 60_000 }, () => {
         '--leader-elect-lease-duration=2s',
         '--leader-elect-renew-deadline=1700ms',
         '--leader-elect-retry-period=400ms',
-        '--vmodule=fresh-start=2',
+        '--vmodule=sync-barrier=2',
       ],
       { POD_NAME: name, NODE_OPTIONS: `--import=${STOP_MID_SYNC}` },
     );
