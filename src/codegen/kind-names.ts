@@ -26,9 +26,14 @@ const LONGEST_LABEL = 63;
 const LONGEST_DOMAIN = 253;
 
 /**
- * @throws {RangeError} naming what is wrong with the kind or the group, and what would be right
+ * @param plural default: the English plural of the kind
+ * @throws {RangeError} naming what is wrong with a name, and what would be right
  */
-export function kindNames(kind: string, group: string): KindNames {
+export function kindNames(
+  kind: string,
+  group: string,
+  plural: string = pluralOf(kind.toLowerCase()),
+): KindNames {
   if (!/^[A-Z][A-Za-z0-9]*$/.test(kind)) {
     throw new RangeError(
       `KIND must be in PascalCase, letters and digits, as in StaticSite: got ${JSON.stringify(kind)}`,
@@ -38,9 +43,13 @@ export function kindNames(kind: string, group: string): KindNames {
   if (YAML_VALUES.test(singular)) {
     throw new RangeError(`KIND must not be ${kind}: in YAML the word is no text`);
   }
-  const plural = pluralOf(singular);
   if (plural.length > LONGEST_LABEL) {
     throw new RangeError(`KIND is too long: ${plural} may have ${LONGEST_LABEL} characters`);
+  }
+  if (!/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(plural)) {
+    throw new RangeError(
+      `--plural must be in lower case, letters, digits and dashes, as in staticsites: got ${JSON.stringify(plural)}`,
+    );
   }
   const isDomain =
     group.length <= LONGEST_DOMAIN - plural.length - 1 &&
@@ -68,10 +77,11 @@ export function kindNames(kind: string, group: string): KindNames {
   };
 }
 
-/** As Kubernetes guesses it. */
+/** Returns the regular English plural: gateways, policies, proxies, switches, analyses. */
 function pluralOf(singular: string): string {
-  if (singular.endsWith('s')) return `${singular}es`;
-  return singular.endsWith('y') ? `${singular.slice(0, -1)}ies` : `${singular}s`;
+  if (/[^aeiou]y$/.test(singular)) return `${singular.slice(0, -1)}ies`;
+  if (/[sx]is$/.test(singular)) return `${singular.slice(0, -2)}es`;
+  return /(?:s|x|z|ch|sh)$/.test(singular) ? `${singular}es` : `${singular}s`;
 }
 
 /** WebApp with plural webapps → WEB_APPS; NetworkPolicy, networkpolicies → NETWORK_POLICIES. */

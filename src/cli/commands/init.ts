@@ -27,13 +27,14 @@ const TEMPLATE = new URL('examples/06-library/static-site/', packageRoot());
  */
 export async function init(
   operands: readonly string[],
-  { group, dir }: OptionValues<typeof INIT_OPTIONS>,
+  { group, plural, dir }: OptionValues<typeof INIT_OPTIONS>,
   { print }: Pick<World, 'print'>,
 ): Promise<number> {
   const [kind, stray] = operands;
   if (kind === undefined) throw new UsageError('init needs the KIND, as in: init StaticSite');
   if (stray !== undefined) throw new UsageError(`init takes one KIND: what is ${stray} for?`);
-  const files = new Map(project(await template(), { kind, group, dependency: await dependency() }));
+  const wish = { kind, group, plural: plural || undefined, dependency: await dependency() };
+  const files = new Map(project(await template(), wish));
   const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --dir=${dir}`, action);
   const installed = await writing(() => installedIn(join(dir, PACKAGE)));
   if (installed) files.set(PACKAGE, withDependencies(files.get(PACKAGE) ?? '', installed));
@@ -79,12 +80,13 @@ function withDependencies(text: string, installed: Readonly<Record<string, unkno
 interface Wish {
   readonly kind: string;
   readonly group: string;
+  readonly plural: string | undefined;
   readonly dependency: string;
 }
 
-function project(files: ProjectFiles, { kind, group, dependency }: Wish): ProjectFiles {
+function project(files: ProjectFiles, { kind, group, plural, dependency }: Wish): ProjectFiles {
   try {
-    const names: KindNames = kindNames(kind, group);
+    const names: KindNames = kindNames(kind, group, plural);
     return scaffold(files, names, dependency);
   } catch (error) {
     if (error instanceof RangeError) throw new UsageError(error.message);

@@ -231,6 +231,12 @@ export const INIT_OPTIONS = {
     default: 'example.com',
     flagOnly: true,
   }),
+  plural: textOption({
+    group: 'Files',
+    help: 'Plural of the kind, as in URLs and commands. Default: the English plural',
+    default: '',
+    flagOnly: true,
+  }),
   dir: textOption({
     group: 'Files',
     help: 'Folder to write the project to; existing files are not overwritten',

@@ -78,6 +78,7 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   namespaces: ['Upper', 'a,B'],
   only: ['nothing'],
   out: [at('binary'), at('binary/below')],
+  plural: ['Upper', 'a_b', '-x'],
   'tls-cipher-suites': ['TLS_NOTHING'],
   'write-kubeconfig': [at('binary'), at('folder'), at('missing/below')],
 };

@@ -26,8 +26,8 @@ function workbench(context: TestContext) {
   return {
     dir,
     lines,
-    run: (operands: readonly string[], group = 'example.com', into = dir) =>
-      init(operands, { group, dir: into } as Parameters<typeof init>[1], {
+    run: (operands: readonly string[], group = 'example.com', into = dir, plural = '') =>
+      init(operands, { group, plural, dir: into } as Parameters<typeof init>[1], {
         print: (line) => lines.push(line),
       }),
     files: () =>
@@ -75,6 +75,14 @@ test('another kind has its names everywhere, and nothing is left of the example'
   assert.equal(name, 'http-policy-controller');
   assert.equal(dependencies['crd-controller'], `^${manifest().version}`);
   assert.match(lines.at(-1) ?? '', /npm install\n {2}npm test/);
+});
+
+test('a plural that is no English one is given by --plural', async (context) => {
+  const { dir, files, read, run } = workbench(context);
+  assert.equal(await run(['Person'], 'example.com', dir, 'people'), 0);
+  assert.ok(files().includes('crds/people.example.com.yaml'));
+  assert.match(read('crds/people.example.com.yaml'), /plural: people\n/);
+  assert.match(read('src/controller.ts'), /import \{ PEOPLE \} from/);
 });
 
 test('nothing is overwritten: one file in the way, and none is written', async (context) => {

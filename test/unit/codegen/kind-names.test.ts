@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { kindNames } from '../../../src/codegen/kind-names.ts';
+
+test('the plural of a kind is the English one', () => {
+  for (const [kind, plural] of [
+    ['StaticSite', 'staticsites'],
+    ['Gateway', 'gateways'],
+    ['Key', 'keys'],
+    ['Proxy', 'proxies'],
+    ['NetworkPolicy', 'networkpolicies'],
+    ['Index', 'indexes'],
+    ['Switch', 'switches'],
+    ['Mesh', 'meshes'],
+    ['Bus', 'buses'],
+    ['Ingress', 'ingresses'],
+    ['Blitz', 'blitzes'],
+    ['Analysis', 'analyses'],
+    ['Axis', 'axes'],
+    ['HTTPRoute', 'httproutes'],
+  ] as const) {
+    assert.equal(kindNames(kind, 'example.com').plural, plural);
+  }
+});
+
+test('a plural that is given is used, also in the name of the descriptor', () => {
+  const { plural, constant } = kindNames('Person', 'example.com', 'people');
+  assert.deepEqual([plural, constant], ['people', 'PEOPLE']);
+  for (const wrong of ['People', 'a_b', '-x', 'x-', '1st']) {
+    assert.throws(() => kindNames('Person', 'example.com', wrong), {
+      name: 'RangeError',
+      message: /--plural must be in lower case/,
+    });
+  }
+});
