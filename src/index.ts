@@ -71,6 +71,7 @@ export type {
   Client,
   DeleteOptions,
   GetOptions,
+  JsonPatchOperation,
   ListOptions,
   Patch,
   Selection,
@@ -78,7 +79,12 @@ export type {
   WatchStream,
   WriteOptions,
 } from './client/client.ts';
-export type { ClusterConfig } from './client/kube-config/cluster-config.ts';
+export type {
+  ClusterConfig,
+  CredentialSource,
+  Impersonation,
+  PemSource,
+} from './client/kube-config/cluster-config.ts';
 export { connectCluster } from './client/cluster-connection.ts';
 export type { ClusterConnection, ClusterConnectionOptions } from './client/cluster-connection.ts';
 export { isConnectionRefused } from './client/transport/connection-error.ts';
@@ -101,6 +107,7 @@ export { readManifests } from './client/apply/manifest-files.ts';
 export type { ReadManifestsOptions } from './client/apply/manifest-files.ts';
 export { dryRunClient } from './client/dry-run.ts';
 export { retryOnConflict } from './client/retry-on-conflict.ts';
+export type { RetryOnConflictOptions } from './client/retry-on-conflict.ts';
 export { isWriteFenced, WriteFence } from './client/write-fence.ts';
 
 // Caches.
@@ -121,7 +128,9 @@ export type {
 export type { Lister, ListerQuery } from './cache/lister.ts';
 export { listerWatcher } from './cache/reflector/lister-watcher.ts';
 export type { ListerWatcher } from './cache/reflector/lister-watcher.ts';
+export type { Transform } from './cache/reflector/intake.ts';
 export type { Progress } from './cache/reflector/progress.ts';
+export type { ReflectorOptions } from './cache/reflector/reflector-options.ts';
 export type { InformerPart, SharedInformer } from './cache/shared-informer.ts';
 
 // Queue and workers.
@@ -146,6 +155,7 @@ export type { Handler, HandlerContext, WorkerPoolOptions } from './workqueue/wor
 // Events.
 export { EventBroadcaster } from './record/event-broadcaster.ts';
 export type { EventBroadcasterOptions } from './record/event-broadcaster.ts';
+export type { EventCorrelatorOptions } from './record/event-correlator.ts';
 export type {
   EventOptions,
   EventRecorder,
@@ -175,6 +185,8 @@ export type {
   SyncContext,
   SyncHandler,
 } from './manager/controller.ts';
+export { cachePage } from './manager/serving/cache-page.ts';
+export type { CachedResource } from './manager/serving/cache-page.ts';
 export { debugPages } from './manager/serving/debug-pages.ts';
 export type { DebuggedController, DebugPagesDeps } from './manager/serving/debug-pages.ts';
 export { byController, CONTROLLER_INDEX, toController, toItself } from './manager/enqueue.ts';
@@ -209,6 +221,14 @@ export type {
   CertificateSource,
 } from './manager/serving/serving-certificate.ts';
 export type { Setting, Settings } from './manager/serving/settings.ts';
+export { statusPage } from './manager/serving/status-page.ts';
+export type {
+  InformerStatus,
+  ProcessStatus,
+  ShownInformer,
+  StatusPageDeps,
+} from './manager/serving/status-page.ts';
+export type { LeaseSighting } from './manager/lease-sightings.ts';
 export { Manager } from './manager/manager.ts';
 export type { Leadership, ManagerOptions, Stage } from './manager/manager.ts';
 export type { Page, Pages } from './manager/serving/page.ts';
@@ -216,6 +236,7 @@ export { controllerManager, runControllers } from './manager/run-controllers.ts'
 export type {
   ControllerKit,
   ControllerManagerOptions,
+  DebugOptions,
   LeaderElectionOptions,
 } from './manager/run-controllers.ts';
 export { RunHistory } from './manager/history/run-history.ts';
@@ -232,7 +253,7 @@ export type { WithStatus } from './manager/status-writer.ts';
 export { metricsOf } from './metrics/metrics.ts';
 export type { Metrics } from './metrics/metrics.ts';
 export { createRegistry, expose } from './metrics/registry.ts';
-export type { Exposition, Registry } from './metrics/registry.ts';
+export type { Exposition, Registry, RegistryOptions } from './metrics/registry.ts';
 
 // Time, logs and life.
 export type { BackoffPolicy } from './util/backoff.ts';

@@ -23,6 +23,31 @@ import { Registry } from './registry.ts';
 import { RequestHandler } from './request-handler.ts';
 import { RequestLog } from './request-log.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const SERVER_OPTIONS: OptionNames<ApiServerOptions> = {
+  clock: true,
+  random: true,
+  uid: true,
+  log: true,
+  authenticate: true,
+  historySize: true,
+  historyBytes: true,
+  kinds: true,
+  kubelets: true,
+  users: true,
+  token: true,
+  authority: true,
+  bookmarkIntervalMs: true,
+  watchTimeoutMs: true,
+  watchBufferLimit: true,
+};
+
+const LISTEN_OPTIONS: OptionNames<ListenOptions> = {
+  port: true,
+  host: true,
+};
 
 export interface ApiServerOptions extends Partial<WatchLimits> {
   /** @default the machine's clock */
@@ -151,6 +176,7 @@ export class ApiServer {
   #authority: Promise<CertificateAuthority> | undefined;
 
   constructor(options: ApiServerOptions = {}) {
+    checkOptions(options, SERVER_OPTIONS, 'ApiServer');
     const {
       clock = systemClock,
       random = Math.random,
@@ -230,7 +256,9 @@ export class ApiServer {
   }
 
   /** Opens a door to the network: HTTPS with a certificate of this server's own authority. */
-  async listen({ port = 0, host = '127.0.0.1' }: ListenOptions = {}): Promise<Listening> {
+  async listen(options: ListenOptions = {}): Promise<Listening> {
+    checkOptions(options, LISTEN_OPTIONS, 'listen');
+    const { port = 0, host = '127.0.0.1' } = options;
     this.#authority ??= createServerAuthority(this.#clock);
     const authority = await this.#authority;
     const named = /^[\d.]+$|:/.test(host) ? [] : [host];

@@ -2,6 +2,24 @@ import type { Clock } from '../util/clock.ts';
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import type { StoreSnapshot } from './object-store.ts';
 import type { RequestRecord } from './request-log.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const MATCHER: OptionNames<
+  Exclude<RequestMatcher, string | ((request: RequestRecord) => boolean)>
+> = {
+  method: true,
+  verb: true,
+  resource: true,
+  subresource: true,
+  namespace: true,
+  name: true,
+};
+
+const FAULT_OPTIONS: OptionNames<FaultOptions> = {
+  times: true,
+  retryAfterSeconds: true,
+};
 
 /**
  * How a request comes to grief:
@@ -93,6 +111,7 @@ export class Faults {
 
   /** The next matching request fails. */
   failNext(matcher: RequestMatcher, failure: Failure, options: FaultOptions = {}): void {
+    checkOptions(options, FAULT_OPTIONS, 'failNext');
     const { times = 1, retryAfterSeconds } = options;
     this.#failures.push({
       matches: predicate(matcher),
@@ -102,7 +121,9 @@ export class Faults {
   }
 
   /** The next matching request waits `ms` milliseconds on the server's clock before it is served. */
-  delayNext(matcher: RequestMatcher, ms: number, { times = 1 }: FaultOptions = {}): void {
+  delayNext(matcher: RequestMatcher, ms: number, options: FaultOptions = {}): void {
+    checkOptions(options, FAULT_OPTIONS, 'delayNext');
+    const { times = 1 } = options;
     this.#delays.push({ matches: predicate(matcher), what: ms, left: times });
   }
 
@@ -193,6 +214,7 @@ function take<T>(pending: Pending<T>[], request: RequestRecord): T | undefined {
 function predicate(matcher: RequestMatcher): (request: RequestRecord) => boolean {
   if (typeof matcher === 'function') return matcher;
   if (typeof matcher === 'string') return ({ method }) => method === matcher;
+  checkOptions(matcher, MATCHER, 'request matcher');
   const { method, ...wanted } = matcher;
   const properties = Object.entries(wanted);
   return (request) =>

@@ -24,6 +24,36 @@ import type { SharedInformer } from './shared-informer.ts';
 import { TroubleLog } from './reflector/trouble-log.ts';
 import { WaitingLines } from './reflector/waiting-lines.ts';
 import { WatchListSupport } from './reflector/watch-list-support.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const REQUEST_OPTIONS: OptionNames<InformerRequest<KubernetesObject>> = {
+  labelSelector: true,
+  fieldSelector: true,
+  namespace: true,
+  namespaces: true,
+  shard: true,
+  tweakListOptions: true,
+  pageSize: true,
+  metadataOnly: true,
+  transform: true,
+};
+
+const SET_OPTIONS: OptionNames<InformerSetOptions> = {
+  stallMs: true,
+  quietMs: true,
+  listTimeoutMs: true,
+  streamPauseMs: true,
+  streamTimeoutMs: true,
+  pageSize: true,
+  clock: true,
+  log: true,
+  random: true,
+  metrics: true,
+  watchList: true,
+  tweakListOptions: true,
+  freeze: true,
+};
 
 export interface InformerSetOptions extends ReflectorOptions {
   /** @default systemClock */
@@ -70,6 +100,7 @@ export class InformerSet implements Runnable {
   #life: 'new' | { start(informer: Informer): void } | 'stopped' = 'new';
 
   constructor(client: Pick<Client, 'list' | 'watch'>, options: InformerSetOptions = {}) {
+    checkOptions(options, SET_OPTIONS, 'InformerSet');
     const { clock = systemClock, log = silentLogger } = options;
     this.#client = client;
     this.#waiting = new WaitingLines(clock, log);
@@ -110,6 +141,7 @@ export class InformerSet implements Runnable {
     resource: Resource<T>,
     request: Details<T> = {},
   ): SharedInformer<T> {
+    checkOptions(request, REQUEST_OPTIONS, 'InformerSet.for');
     const selections = selectionsOf(resource, request, this.#options.tweakListOptions);
     const parts = selections.map((selection) => this.#informer(resource, selection, request));
     const [first] = parts;
@@ -149,8 +181,9 @@ export class InformerSet implements Runnable {
     }
     const source = listerWatcher(this.#client, resource, selection, { metadataOnly });
     const part = shard ? withinShard(source, shard) : source;
+    const { tweakListOptions: _, ...options } = this.#options;
     const informer = new Informer<T>(resource, part, {
-      ...this.#options,
+      ...options,
       name: describeSelection(resource, selection, request),
       namespace: selection.namespace,
       troubles: this.#troubles,

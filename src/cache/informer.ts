@@ -35,6 +35,28 @@ import { ResyncTimer } from './resync-timer.ts';
 import type { SharedInformer } from './shared-informer.ts';
 import type { TroubleLog } from './reflector/trouble-log.ts';
 import type { WatchListSupport } from './reflector/watch-list-support.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const INFORMER_OPTIONS: OptionNames<InformerOptions<KubernetesObject>> = {
+  stallMs: true,
+  quietMs: true,
+  listTimeoutMs: true,
+  streamPauseMs: true,
+  streamTimeoutMs: true,
+  pageSize: true,
+  name: true,
+  namespace: true,
+  clock: true,
+  log: true,
+  random: true,
+  metrics: true,
+  watchList: true,
+  transform: true,
+  freeze: true,
+  yieldTurn: true,
+  troubles: true,
+};
 
 export type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
 
@@ -114,6 +136,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
   #startedMs = 0;
 
   constructor(resource: Resource<T>, source: ListerWatcher<T>, options: InformerOptions<T> = {}) {
+    checkOptions(options, INFORMER_OPTIONS, 'Informer');
     const { name = groupResourceOf(resource), clock = systemClock, log = silentLogger } = options;
     const { random, watchList, troubles, yieldTurn, transform, freeze = false } = options;
     this.name = name;

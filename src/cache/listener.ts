@@ -6,6 +6,14 @@ import type { Logger } from '../util/logger.ts';
 import { filtered } from './filtered-handler.ts';
 import type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
 import { LineBudget } from './reflector/line-budget.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const HANDLER_OPTIONS: OptionNames<HandlerOptions> = {
+  name: true,
+  filter: true,
+  resyncPeriodMs: true,
+};
 
 /** A shorter resync would keep the daemon busy with itself, in milliseconds. */
 const SHORTEST_RESYNC_MS = 1000;
@@ -39,6 +47,7 @@ export class Listener<T extends KubernetesObject> implements Registration {
   readonly #budget: LineBudget;
 
   constructor(handler: InformerHandler<T>, options: HandlerOptions<T>, deps: ListenerDeps) {
+    checkOptions(options, HANDLER_OPTIONS, 'addHandler');
     this.name = options.name ?? nameOf(handler);
     this.#handler = options.filter ? filtered(handler, options.filter) : handler;
     this.#deps = deps;

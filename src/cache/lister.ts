@@ -4,6 +4,13 @@ import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { NAMESPACE_INDEX } from './indexer.ts';
 import type { Indexer } from './indexer.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+export const LISTER_QUERY: OptionNames<ListerQuery> = {
+  namespace: true,
+  selector: true,
+};
 
 /** Which objects of a cache. */
 export interface ListerQuery {
@@ -49,7 +56,9 @@ export class IndexLister<T extends KubernetesObject> implements Lister<T> {
     return this.#indexer.get(key);
   }
 
-  list({ namespace, selector }: ListerQuery = {}): DeepReadonly<T>[] {
+  list(query: ListerQuery = {}): DeepReadonly<T>[] {
+    checkOptions(query, LISTER_QUERY, 'Lister.list');
+    const { namespace, selector } = query;
     const requirements = requirementsOf(selector);
     const candidates = namespace ? this.#inNamespace(namespace) : [...this.#indexer.values()];
     if (requirements.length === 0) return candidates;

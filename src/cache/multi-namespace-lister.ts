@@ -1,8 +1,9 @@
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { namespaceOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
-import { requirementsOf } from './lister.ts';
+import { LISTER_QUERY, requirementsOf } from './lister.ts';
 import type { Lister, ListerQuery } from './lister.ts';
+import { checkOptions } from '../util/check-options.ts';
 
 /** The caches of several namespaces, read as one. */
 export class MultiNamespaceLister<T extends KubernetesObject> implements Lister<T> {
@@ -24,10 +25,12 @@ export class MultiNamespaceLister<T extends KubernetesObject> implements Lister<
     return namespace === undefined ? undefined : this.#parts.get(namespace)?.get(key);
   }
 
-  list({ namespace, selector }: ListerQuery = {}): DeepReadonly<T>[] {
-    const query = { selector: requirementsOf(selector) };
-    if (namespace) return this.#parts.get(namespace)?.list(query) ?? [];
-    return this.#collect((part) => part.list(query));
+  list(query: ListerQuery = {}): DeepReadonly<T>[] {
+    checkOptions(query, LISTER_QUERY, 'Lister.list');
+    const { namespace, selector } = query;
+    const parsed = { selector: requirementsOf(selector) };
+    if (namespace) return this.#parts.get(namespace)?.list(parsed) ?? [];
+    return this.#collect((part) => part.list(parsed));
   }
 
   hasIndex(name: string): boolean {

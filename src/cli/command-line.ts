@@ -7,7 +7,7 @@ import { normaliseArguments } from './flags/arguments.ts';
 import type { Command, ReadyCommand } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { versionLine } from './commands/version.ts';
-import { didYouMean } from './flags/did-you-mean.ts';
+import { didYouMean } from '../util/did-you-mean.ts';
 import { errorText, isProgrammerError } from './error-text.ts';
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from './exit-codes.ts';
 import { flagForms } from './flags/flag-parser.ts';

@@ -19,6 +19,41 @@ import { TargetReloader } from './target-reloader.ts';
 import type { OpenTarget } from './target-reloader.ts';
 import { DialError } from './transport/connection-error.ts';
 import { measuredLookup } from './transport/measured-lookup.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const CONFIG: OptionNames<ClusterConfig> = {
+  source: true,
+  server: true,
+  ca: true,
+  tlsServerName: true,
+  insecureSkipTlsVerify: true,
+  proxyUrl: true,
+  credentials: true,
+  impersonation: true,
+  namespace: true,
+  namespaceIsAssumed: true,
+};
+
+const OPTIONS: OptionNames<ClusterConnectionOptions> = {
+  clock: true,
+  log: true,
+  metrics: true,
+  readFile: true,
+  headersTimeoutMs: true,
+  pingAfterMs: true,
+  pingTimeoutMs: true,
+  userAgent: true,
+  requestTimeoutMs: true,
+  qps: true,
+  burst: true,
+  onWarning: true,
+  keepManagedFields: true,
+  maxLineBytes: true,
+  lookup: true,
+  around: true,
+  reload: true,
+};
 
 export interface ClusterConnectionOptions
   extends
@@ -60,12 +95,24 @@ export function connectCluster(
   config: ClusterConfig,
   options: ClusterConnectionOptions = {},
 ): ClusterConnection {
+  requireClusterConfig(config);
+  checkOptions(options, OPTIONS, 'connectCluster');
   const { clock = systemClock, log = silentLogger, reload = reloaderOf(config) } = options;
   const open = (current: ClusterConfig) => openTarget(current, options);
   const reloader = new TargetReloader({ clock, log, open, reload }, config);
   const { handler, server, credentials } = reloader.target;
+  const { userAgent, requestTimeoutMs, qps, burst, onWarning } = options;
   const client = new HttpClient({
-    ...options,
+    userAgent,
+    requestTimeoutMs,
+    qps,
+    burst,
+    onWarning,
+    keepManagedFields: options.keepManagedFields,
+    maxLineBytes: options.maxLineBytes,
+    clock: options.clock,
+    log: options.log,
+    metrics: options.metrics,
     handler,
     server,
     credentials,
@@ -78,6 +125,22 @@ export function connectCluster(
     },
     close: () => reloader.close(),
   };
+}
+
+/** Other libraries call other things a configuration; without TypeScript nothing else would say so. */
+function requireClusterConfig(config: Partial<ClusterConfig> | null | undefined): void {
+  if (config instanceof Promise) {
+    throw new TypeError(
+      'connectCluster: expected a ClusterConfig, got a Promise: connectCluster(await loadClusterConfig())',
+    );
+  }
+  if (typeof config?.server !== 'string' || typeof config.credentials?.kind !== 'string') {
+    const got = config?.constructor.name ?? typeof config;
+    throw new TypeError(
+      `connectCluster: expected a ClusterConfig, got ${got}. Read a kubeconfig with: connectCluster(await loadClusterConfig({ kubeconfig: 'FILE' }))`,
+    );
+  }
+  checkOptions(config, CONFIG, 'ClusterConfig');
 }
 
 function openTarget(config: ClusterConfig, options: ClusterConnectionOptions): OpenTarget {

@@ -24,6 +24,78 @@ import { Exchanger } from './exchanger.ts';
 import { malformed, parseJson } from './json.ts';
 import { isRecord } from '../util/values.ts';
 import { watchStream } from './watch-stream.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const HTTP_CLIENT_OPTIONS: OptionNames<HttpClientOptions> = {
+  handler: true,
+  server: true,
+  credentials: true,
+  replaceTarget: true,
+  userAgent: true,
+  requestTimeoutMs: true,
+  qps: true,
+  burst: true,
+  onWarning: true,
+  clock: true,
+  log: true,
+  metrics: true,
+  keepManagedFields: true,
+  maxLineBytes: true,
+};
+
+const WRITE_OPTIONS: OptionNames<WriteOptions> = {
+  signal: true,
+  fieldManager: true,
+  dryRun: true,
+  fieldValidation: true,
+};
+
+const UPDATE_OPTIONS: OptionNames<UpdateOptions> = {
+  ...WRITE_OPTIONS,
+  subresource: true,
+};
+
+const DELETE_OPTIONS: OptionNames<DeleteOptions> = {
+  signal: true,
+  uid: true,
+  resourceVersion: true,
+  propagationPolicy: true,
+  gracePeriodSeconds: true,
+  dryRun: true,
+};
+
+const WATCH_OPTIONS: OptionNames<WatchOptions> = {
+  signal: true,
+  namespace: true,
+  labelSelector: true,
+  fieldSelector: true,
+  shardSelector: true,
+  resourceVersion: true,
+  resourceVersionMatch: true,
+  sendInitialEvents: true,
+  allowWatchBookmarks: true,
+  timeoutSeconds: true,
+  metadataOnly: true,
+};
+
+const LIST_OPTIONS: OptionNames<ListOptions> = {
+  signal: true,
+  namespace: true,
+  labelSelector: true,
+  fieldSelector: true,
+  shardSelector: true,
+  resourceVersion: true,
+  resourceVersionMatch: true,
+  limit: true,
+  continueToken: true,
+  metadataOnly: true,
+};
+
+const GET_OPTIONS: OptionNames<GetOptions> = {
+  signal: true,
+  resourceVersion: true,
+};
 
 export interface HttpClientOptions extends ExchangerOptions, DecoderOptions {
   /** Bound on an event of a watch; as in `WatchStreamOptions`. */
@@ -40,6 +112,8 @@ const PATCH_TYPES: Readonly<Record<Patch['type'], string>> = {
   apply: 'application/apply-patch+yaml',
 };
 
+type UpdateOptions = WriteOptions & { readonly subresource?: string };
+
 /**
  * The `Client` that speaks HTTP through any `HttpHandler`: a transport, or a server in the same
  * process. Answers are asked for uncompressed: on a cluster's network that costs less than gzip.
@@ -51,6 +125,7 @@ export class HttpClient implements Client {
   readonly #maxLineBytes: number | undefined;
 
   constructor(options: HttpClientOptions) {
+    checkOptions(options, HTTP_CLIENT_OPTIONS, 'HttpClient');
     this.#exchanger = new Exchanger(options);
     this.#decoder = new Decoder(options);
     this.#clock = options.clock ?? systemClock;
@@ -60,8 +135,10 @@ export class HttpClient implements Client {
   async get<T extends KubernetesObject>(
     resource: Resource<T>,
     at: ObjectName,
-    { signal, resourceVersion }: GetOptions = {},
+    options: GetOptions = {},
   ): Promise<T> {
+    const { signal, resourceVersion } = options;
+    checkOptions(options, GET_OPTIONS, 'get');
     const path = withQuery(pathOf(resource, at), { resourceVersion });
     return this.#decoder.object(await this.#json({ method: 'GET', path, signal }), { resource });
   }
@@ -70,6 +147,7 @@ export class HttpClient implements Client {
     resource: Resource<T>,
     options: ListOptions = {},
   ): Promise<ObjectList<T>> {
+    checkOptions(options, LIST_OPTIONS, 'list');
     const { signal, namespace, metadataOnly, continueToken, limit, ...query } = options;
     if (namespace) requireNamespace(resource, namespace);
     const path = withQuery(collectionPath(resource, namespace), {
@@ -88,6 +166,7 @@ export class HttpClient implements Client {
     resource: Resource<T>,
     options: WatchOptions = {},
   ): Promise<WatchStream<T>> {
+    checkOptions(options, WATCH_OPTIONS, 'watch');
     const { signal, namespace, metadataOnly, ...query } = options;
     if (namespace) requireNamespace(resource, namespace);
     const path = withQuery(collectionPath(resource, namespace), { watch: true, ...query });
@@ -112,6 +191,7 @@ export class HttpClient implements Client {
     object: Draft<T>,
     options: WriteOptions = {},
   ): Promise<T> {
+    checkOptions(options, WRITE_OPTIONS, 'create');
     requireNamespace(resource, object.metadata.namespace);
     const path = withQuery(
       collectionPath(resource, object.metadata.namespace),
@@ -123,8 +203,9 @@ export class HttpClient implements Client {
   async update<T extends KubernetesObject>(
     resource: Resource<T>,
     object: T,
-    options: WriteOptions & { readonly subresource?: string } = {},
+    options: UpdateOptions = {},
   ): Promise<T> {
+    checkOptions(options, UPDATE_OPTIONS, 'update');
     const at = pathOf(resource, object.metadata, options.subresource);
     const path = withQuery(at, writeQuery(options));
     return this.#write(resource, { method: 'PUT', path, body: object, signal: options.signal });
@@ -134,8 +215,9 @@ export class HttpClient implements Client {
     resource: Resource<T>,
     at: ObjectName,
     patch: Patch,
-    options: WriteOptions & { readonly subresource?: string } = {},
+    options: UpdateOptions = {},
   ): Promise<T> {
+    checkOptions(options, UPDATE_OPTIONS, 'patch');
     if (patch.type === 'apply' && !options.fieldManager) {
       throw new TypeError('patch: fieldManager is required by apply; expected a name, got none');
     }
@@ -153,6 +235,7 @@ export class HttpClient implements Client {
   }
 
   async delete(resource: Resource, at: ObjectName, options: DeleteOptions = {}): Promise<void> {
+    checkOptions(options, DELETE_OPTIONS, 'delete');
     const { signal, uid, resourceVersion, dryRun, ...rest } = options;
     const preconditions =
       uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };

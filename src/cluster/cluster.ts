@@ -12,6 +12,21 @@ import { garbageCollection } from './garbage-collection.ts';
 import { namespaceDeletion } from './namespace-deletion.ts';
 import { deployments } from './workloads/deployment.ts';
 import { replicaSets } from './workloads/replica-set.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const CLUSTER_OPTIONS: OptionNames<ClusterOptions> = {
+  garbageCollection: true,
+  namespaceDeletion: true,
+  workloads: true,
+  kubelet: true,
+};
+
+const KUBELET_OPTIONS: OptionNames<ClusterKubeletOptions> = {
+  nodeName: true,
+  startupMs: true,
+  terminationMs: true,
+};
 
 export interface ClusterOptions {
   /**
@@ -52,7 +67,9 @@ export class Cluster implements Runnable {
   readonly #kubelets = new Map<string, HttpHandler>();
 
   constructor(deps: ControllerDeps, options: ClusterOptions = {}) {
+    checkOptions(options, CLUSTER_OPTIONS, 'Cluster');
     const { kubelet = {} } = options;
+    if (kubelet) checkOptions(kubelet, KUBELET_OPTIONS, 'Cluster: kubelet');
     const log = deps.log.named('cluster');
     const informers = new InformerSet(deps.client, { clock: deps.clock, log });
     const own: ClusterDeps = { ...deps, log, informers };

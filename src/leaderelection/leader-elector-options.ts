@@ -1,5 +1,21 @@
 import type { Lease } from '../api/builtin.ts';
 import type { LeaseLockOptions } from './lease-lock.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const OPTIONS: OptionNames<LeaderElectorOptions> = {
+  namespace: true,
+  name: true,
+  labels: true,
+  identity: true,
+  leaseDurationMs: true,
+  renewDeadlineMs: true,
+  retryPeriodMs: true,
+  jitter: true,
+  releaseOnCancel: true,
+  deferMs: true,
+  healthToleranceMs: true,
+};
 
 export interface LeaderElectorOptions extends LeaseLockOptions {
   /** Identity of this process in the lease: unique among all candidates. */
@@ -59,6 +75,7 @@ export type ElectionTerms = {
  * @throws {RangeError} with the field, the expected value and the actual value
  */
 export function electionTerms(options: LeaderElectorOptions): ElectionTerms {
+  checkOptions(options, OPTIONS, 'leader election');
   const {
     identity,
     leaseDurationMs = 15_000,

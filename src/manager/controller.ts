@@ -33,6 +33,17 @@ import { observedClient } from './observed-client.ts';
 import { RunLog } from './history/run-log.ts';
 import { serveShards } from './serve-shards.ts';
 import type { Sharding } from './serve-shards.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const CONTROLLER_OPTIONS: OptionNames<ControllerOptions> = {
+  name: true,
+  kind: true,
+  sync: true,
+  concurrency: true,
+  syncTimeoutMs: true,
+  maxRetries: true,
+};
 
 export type {
   ControllerDeps,
@@ -77,6 +88,7 @@ export class Controller implements Runnable {
   readonly #informers = new Set<SharedInformer>();
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
+    checkOptions(options, CONTROLLER_OPTIONS, 'Controller');
     const { name, kind, sync, concurrency = 2, syncTimeoutMs, maxRetries } = options;
     const { client, clock, log, random } = deps;
     const { workqueue, reconcile = noReconcileMetrics } = deps.metrics ?? {};

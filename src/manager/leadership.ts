@@ -7,6 +7,24 @@ import type { EventBroadcaster } from '../record/event-broadcaster.ts';
 import { Shards } from '../sharding/shards.ts';
 import type { Leadership } from './manager.ts';
 import type { Sharding } from './serve-shards.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const OPTIONS: OptionNames<LeaderElectionOptions> = {
+  client: true,
+  fence: true,
+  shards: true,
+  namespace: true,
+  name: true,
+  labels: true,
+  identity: true,
+  leaseDurationMs: true,
+  renewDeadlineMs: true,
+  retryPeriodMs: true,
+  jitter: true,
+  releaseOnCancel: true,
+  healthToleranceMs: true,
+};
 
 /** How several replicas get along. */
 export interface LeaderElectionOptions extends Omit<LeaderElectorOptions, 'deferMs'> {
@@ -40,6 +58,7 @@ export interface Part {
 
 /** Leadership by one Lease, or shards by several: what guards the fence. */
 export function partOf(deps: PartDeps, options: LeaderElectionOptions): Part {
+  checkOptions(options, OPTIONS, 'leaderElection');
   const { client, fence, shards = 1, ...terms } = options;
   const { events, flushTimeoutMs, log, ...rest } = deps;
   const electorDeps: LeaderElectorDeps = {

@@ -3,6 +3,13 @@ import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { untilAborted } from '../util/abort.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const OPTIONS: OptionNames<ManagerOptions> = {
+  gracefulShutdownTimeoutMs: true,
+  leadership: true,
+};
 
 /**
  * What the manager runs, in the order it starts; it stops in the reverse order. Servers answer
@@ -61,6 +68,7 @@ export class Manager implements Runnable {
   readonly #runnables = new Map<Stage, Runnable[]>(STAGES.map((stage) => [stage, []]));
 
   constructor(deps: { clock: Clock; log: Logger }, options: ManagerOptions = {}) {
+    checkOptions(options, OPTIONS, 'Manager');
     this.#clock = deps.clock;
     this.#log = deps.log;
     this.#timeoutMs = options.gracefulShutdownTimeoutMs ?? 30_000;

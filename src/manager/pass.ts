@@ -9,6 +9,12 @@ import type { RunReport } from '../workqueue/run-report.ts';
 import type { Controller } from './controller.ts';
 import type { ControllerObserver } from './controller-options.ts';
 import type { EndedCall } from './observed-client.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const PASS_OPTIONS: OptionNames<PassOptions> = {
+  isDryRun: true,
+};
 
 export interface PassDeps {
   readonly clock: Clock;
@@ -45,6 +51,7 @@ export class Pass implements Runnable {
   #isOver = false;
 
   constructor(deps: PassDeps, options: PassOptions) {
+    checkOptions(options, PASS_OPTIONS, 'Pass');
     this.#deps = deps;
     this.#options = options;
   }

@@ -1,18 +1,54 @@
 import { InformerSet } from '../cache/informer-set.ts';
 import type { Client } from '../client/client.ts';
+import { metricsOf } from '../metrics/metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { createRegistry, expose } from '../metrics/registry.ts';
+import type { Exposition } from '../metrics/registry.ts';
 import { EventBroadcaster } from '../record/event-broadcaster.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { Logger } from '../util/logger.ts';
+import type { Runnable } from '../util/runnable.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
 import { withSyncBarrier } from './sync-barrier.ts';
 import { partOf } from './leadership.ts';
 import type { LeaderElectionOptions } from './leadership.ts';
+import { LeaseSightings } from './lease-sightings.ts';
 import { Manager } from './manager.ts';
-import type { RunHistory } from './history/run-history.ts';
+import { RunHistory } from './history/run-history.ts';
+import { isLoopback } from './serving/bind-address.ts';
+import { cachePage } from './serving/cache-page.ts';
+import { debugPages } from './serving/debug-pages.ts';
+import { HttpServer } from './serving/http-server.ts';
+import { statusPage } from './serving/status-page.ts';
+import type { StatusPageDeps } from './serving/status-page.ts';
 import { terminationSignal } from './signals.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const MANAGER_OPTIONS: OptionNames<ControllerManagerOptions> = {
+  client: true,
+  controllers: true,
+  log: true,
+  clock: true,
+  random: true,
+  host: true,
+  resyncPeriodMs: true,
+  gracefulShutdownTimeoutMs: true,
+  leaderElection: true,
+  metrics: true,
+  history: true,
+  debug: true,
+  freeze: true,
+};
+
+const DEBUG_OPTIONS: OptionNames<DebugOptions> = {
+  bindAddress: true,
+  version: true,
+  expose: true,
+  redact: true,
+};
 
 /** What controllers are built from: pass it on to `new Controller`, and take informers from it. */
 export interface ControllerKit extends ControllerDeps {
@@ -23,6 +59,27 @@ export interface ControllerKit extends ControllerDeps {
 }
 
 export type { LeaderElectionOptions } from './leadership.ts';
+
+/** The debug pages of a program: what `crd-controller top` shows. */
+export interface DebugOptions {
+  /** `127.0.0.1:6060`: loopback alone, since the pages show object names and messages of errors. */
+  readonly bindAddress: string;
+  /**
+   * The program's version.
+   * @default 'unknown'
+   */
+  readonly version?: string | undefined;
+  /**
+   * Returns the series of `metrics`: `() => expose(registry)`.
+   * @default those of a registry of its own, if `metrics` is not given; else none are served
+   */
+  readonly expose?: (() => Promise<Exposition>) | undefined;
+  /**
+   * Masks credentials in texts.
+   * @default nothing is masked
+   */
+  readonly redact?: ((text: string) => string) | undefined;
+}
 
 export interface ControllerManagerOptions {
   readonly client: Client;
@@ -56,8 +113,13 @@ export interface ControllerManagerOptions {
   readonly leaderElection?: LeaderElectionOptions | undefined;
   /** @default none are counted */
   readonly metrics?: Metrics | undefined;
-  /** @default none is kept */
+  /** @default none is kept, unless `debug` is set */
   readonly history?: RunHistory | undefined;
+  /**
+   * Serves `/debug/queues`, `/debug/why`, `/debug/status`, `/debug/cache` and `/metrics`.
+   * @default not served
+   */
+  readonly debug?: DebugOptions | undefined;
   /**
    * Freeze what is cached, so that whoever changes a shared object is thrown at. For tests.
    * @default false
@@ -76,8 +138,10 @@ const LONGEST_FLUSH_MS = 5000;
  * that is held before the first key runs. Add servers of your own to what it returns.
  */
 export function controllerManager(options: ControllerManagerOptions): Manager {
+  checkOptions(options, MANAGER_OPTIONS, 'controllerManager');
   const { client, clock = systemClock, log = silentLogger, random = Math.random } = options;
-  const { host, metrics, history, leaderElection, freeze = false, resyncPeriodMs = 0 } = options;
+  const { host, leaderElection, freeze = false, resyncPeriodMs = 0 } = options;
+  const { metrics, history, serveDebug } = debugging(options, clock, log);
   const { gracefulShutdownTimeoutMs = 30_000 } = options;
   const flushTimeoutMs = Math.min(LONGEST_FLUSH_MS, FLUSH_PART * gracefulShutdownTimeoutMs);
   const informers = new InformerSet(client, {
@@ -91,12 +155,9 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
     { client, clock, log: log.named('events') },
     { host, random, flushTimeoutMs, metrics: metrics?.events },
   );
-  const part =
-    leaderElection &&
-    partOf(
-      { clock, log, random, metrics: metrics?.leaderElection, events, flushTimeoutMs },
-      leaderElection,
-    );
+  const leases = new LeaseSightings(clock);
+  const electing = { clock, log, random, metrics: metrics?.leaderElection, onLease: leases.saw };
+  const part = leaderElection && partOf({ ...electing, events, flushTimeoutMs }, leaderElection);
   const controllers = options.controllers({
     client,
     clock,
@@ -110,7 +171,12 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
     resyncPeriodMs,
     drainTimeoutMs: DRAIN_PART * gracefulShutdownTimeoutMs,
   });
+  const election = leaderElection && {
+    identity: leaderElection.identity,
+    leases: () => leases.all,
+  };
   return new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership: part?.leadership })
+    .add('servers', ...serveDebug({ controllers, informers, election }))
     .add('caches', informers)
     .add('events', events)
     .add(
@@ -120,6 +186,52 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
         part && !part.sharding ? withSyncBarrier(controller, { clock, log, random }) : controller,
       ),
     );
+}
+
+interface Debugged {
+  readonly controllers: readonly Controller[];
+  readonly informers: InformerSet;
+  readonly election: StatusPageDeps['election'];
+}
+
+interface Debugging {
+  readonly metrics: Metrics | undefined;
+  readonly history: RunHistory | undefined;
+  readonly serveDebug: (debugged: Debugged) => Runnable[];
+}
+
+/** What the debug pages show is collected from the start, and served once everything is built. */
+function debugging(
+  { debug, ...given }: ControllerManagerOptions,
+  clock: Clock,
+  log: Logger,
+): Debugging {
+  const { metrics, history } = given;
+  if (!debug) return { metrics, history, serveDebug: () => [] };
+  checkOptions(debug, DEBUG_OPTIONS, 'debug');
+  const { bindAddress, version = 'unknown', redact } = debug;
+  if (!isLoopback(bindAddress)) {
+    throw new RangeError(
+      `debug.bindAddress must be on loopback, as in 127.0.0.1:6060: got ${JSON.stringify(bindAddress)}. To serve others, add an HttpServer with a guard to controllerManager`,
+    );
+  }
+  const registry = metrics ? undefined : createRegistry();
+  const exposition = debug.expose ?? (registry && (() => expose(registry)));
+  const kept = history ?? new RunHistory();
+  return {
+    metrics: registry ? metricsOf(registry) : metrics,
+    history: kept,
+    serveDebug: ({ controllers, informers, election }) => {
+      const all = () => informers.informers;
+      const pages = new Map([
+        ...debugPages({ controllers: () => controllers, history: kept, clock, redact }),
+        ...statusPage({ clock, version, informers: all, election, redact }),
+        ...cachePage(all),
+      ]);
+      const routes = { pages, ...(exposition && { metrics: exposition }) };
+      return [new HttpServer({ log }, { name: 'debug', bindAddress, routes })];
+    },
+  };
 }
 
 /**

@@ -1,5 +1,11 @@
 import { getHeapStatistics } from 'node:v8';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const OPTIONS: OptionNames<RegistryOptions> = {
+  processMetrics: true,
+};
 
 export type { Registry };
 
@@ -20,6 +26,7 @@ export interface Exposition {
 
 /** The series of one manager. Nothing is registered globally, so two of them share nothing. */
 export function createRegistry(options: RegistryOptions = {}): Registry {
+  checkOptions(options, OPTIONS, 'createRegistry');
   const { processMetrics = false } = options;
   const registry = new Registry();
   if (processMetrics) collectProcessMetrics(registry);

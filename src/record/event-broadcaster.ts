@@ -20,6 +20,18 @@ import { classifyFailure, EventWriter } from './event-writer.ts';
 import { objectIdentity } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 import { ThrottledLog } from './throttled-log.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const OPTIONS: OptionNames<EventBroadcasterOptions> = {
+  host: true,
+  capacity: true,
+  concurrency: true,
+  flushTimeoutMs: true,
+  correlation: true,
+  metrics: true,
+  random: true,
+};
 
 export interface EventBroadcasterDeps {
   readonly client: Pick<Client, 'create' | 'patch'>;
@@ -103,6 +115,7 @@ export class EventBroadcaster implements Runnable {
   #lostAtStop = 0;
 
   constructor(deps: EventBroadcasterDeps, options: EventBroadcasterOptions = {}) {
+    checkOptions(options, OPTIONS, 'EventBroadcaster');
     const { client, clock, log } = deps;
     const {
       host,

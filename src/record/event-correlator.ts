@@ -4,6 +4,16 @@ import { TokenBucket } from '../util/token-bucket.ts';
 import { eventName } from './event-name.ts';
 import { joinKey, objectIdentity } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const OPTIONS: OptionNames<EventCorrelatorOptions> = {
+  maxSimilar: true,
+  similarIntervalMs: true,
+  burst: true,
+  refillMs: true,
+  cacheSize: true,
+};
 
 export interface EventCorrelatorDeps {
   readonly clock: Clock;
@@ -82,6 +92,7 @@ export class EventCorrelator {
   readonly #known: LruMap<string, true>;
 
   constructor(deps: EventCorrelatorDeps, options: EventCorrelatorOptions = {}) {
+    checkOptions(options, OPTIONS, 'EventBroadcaster: correlation');
     const {
       maxSimilar = 10,
       similarIntervalMs = 600_000,

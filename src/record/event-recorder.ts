@@ -3,6 +3,13 @@ import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { eventName } from './event-name.ts';
 import type { EventSource, InvolvedObject, RecordedEvent } from './recorded-event.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const OPTIONS: OptionNames<EventOptions> = {
+  annotations: true,
+  fieldPath: true,
+};
 
 /** The fields of an object that an event refers to; every object has them. */
 export interface EventSubject {
@@ -101,8 +108,10 @@ function eventOf(
   type: RecordedEvent['type'],
   reason: string,
   message: string,
-  { annotations, fieldPath }: EventOptions,
+  options: EventOptions,
 ): RecordedEvent {
+  const { annotations, fieldPath } = options;
+  checkOptions(options, OPTIONS, 'event');
   const involvedObject = referenceTo(subject, fieldPath);
   const now = timestamp(clock.now());
   const content = {

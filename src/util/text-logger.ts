@@ -2,6 +2,14 @@ import { goQuote } from './go-quote.ts';
 import { lineWriterOf } from './line-writer.ts';
 import type { LogFields, Logger } from './logger.ts';
 import { messageOf } from './values.ts';
+import { checkOptions } from './check-options.ts';
+import type { OptionNames } from './check-options.ts';
+
+const OPTIONS: OptionNames<TextLoggerOptions> = {
+  verbosity: true,
+  write: true,
+  now: true,
+};
 
 export interface TextLoggerOptions {
   /**
@@ -35,6 +43,7 @@ const DEEPEST_CAUSE = 8;
  * It shows what it is given: fields must not hold secrets.
  */
 export function textLogger(options: TextLoggerOptions = {}): Logger {
+  checkOptions(options, OPTIONS, 'textLogger');
   const { verbosity = 0, write = standardError, now = Date.now } = options;
   return new TextLogger({ verbosity, write, now }, 0, '', {});
 }

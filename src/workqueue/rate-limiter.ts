@@ -2,6 +2,26 @@ import { backoffMs, jittered } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { TokenBucket } from '../util/token-bucket.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const BACKOFF: OptionNames<BackoffPolicy> = {
+  initialMs: true,
+  maxMs: true,
+  factor: true,
+  jitter: true,
+};
+
+const FAST_SLOW: OptionNames<FastSlowPolicy> = {
+  fastMs: true,
+  slowMs: true,
+  fastAttempts: true,
+};
+
+const BUCKET: OptionNames<BucketPolicy> = {
+  perSecond: true,
+  burst: true,
+};
 
 /** Decides how long a key that failed has to wait. */
 export interface RateLimiter<K> {
@@ -35,6 +55,7 @@ export function exponentialLimiter<K>(
   random: () => number = Math.random,
 ): RateLimiter<K> {
   const { initialMs, maxMs, jitter = 0 } = policy;
+  checkOptions(policy, BACKOFF, 'exponentialLimiter');
   requirePositive('initialMs', initialMs);
   requirePositive('maxMs', maxMs);
   return perKey((failures) => jittered(backoffMs(policy, failures), jitter, random));
@@ -49,6 +70,7 @@ export interface FastSlowPolicy {
 
 /** A few quick tries for each key, then slow ones. */
 export function fastSlowLimiter<K>(policy: FastSlowPolicy): RateLimiter<K> {
+  checkOptions(policy, FAST_SLOW, 'fastSlowLimiter');
   requirePositive('fastMs', policy.fastMs);
   requirePositive('slowMs', policy.slowMs);
   if (!(policy.fastAttempts >= 0)) {
@@ -69,6 +91,7 @@ export interface BucketPolicy {
  * is none left. It knows nothing of single keys.
  */
 export function bucketLimiter<K>(policy: BucketPolicy, clock: Clock): RateLimiter<K> {
+  checkOptions(policy, BUCKET, 'bucketLimiter');
   const { perSecond, burst } = policy;
   requirePositive('perSecond', perSecond);
   requirePositive('burst', burst);

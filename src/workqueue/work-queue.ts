@@ -12,6 +12,20 @@ import { snapshotOf } from './snapshot.ts';
 import type { WorkQueueSnapshot } from './snapshot.ts';
 import { newWish } from './wish.ts';
 import type { Wish } from './wish.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const QUEUE_OPTIONS: OptionNames<WorkQueueOptions<unknown>> = {
+  tenantOf: true,
+  rateLimiter: true,
+  metrics: true,
+};
+
+const ADD_OPTIONS: OptionNames<AddOptions> = {
+  priority: true,
+  afterMs: true,
+  cause: true,
+};
 
 /** Of keys that nobody waits for: those of the first list and of resyncs. Fresh changes have 0. */
 export const LOW_PRIORITY = -100;
@@ -118,6 +132,7 @@ export class WorkQueue<K> {
   #isShutDown = false;
 
   constructor(deps: WorkQueueDeps, options: WorkQueueOptions<K> = {}) {
+    checkOptions(options, QUEUE_OPTIONS, 'WorkQueue');
     const {
       tenantOf = () => '',
       rateLimiter = exponentialLimiter(),
@@ -143,6 +158,7 @@ export class WorkQueue<K> {
 
   /** @throws {RangeError} if `priority` or `afterMs` is not a finite number */
   add(key: K, options: AddOptions = {}): void {
+    checkOptions(options, ADD_OPTIONS, 'WorkQueue.add');
     const { priority = 0, afterMs = 0, cause } = options;
     requireFinite('priority', priority);
     requireFinite('afterMs', afterMs);

@@ -16,6 +16,19 @@ import { runLife } from './run-life.ts';
 import { logRun, newRun } from './run-report.ts';
 import type { Run, RunEnd, RunReport } from './run-report.ts';
 import type { Taken, WorkQueue } from './work-queue.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const POOL_OPTIONS: OptionNames<WorkerPoolOptions> = {
+  concurrency: true,
+  keyName: true,
+  drainTimeoutMs: true,
+  runTimeoutMs: true,
+  maxRetries: true,
+  isSlow: true,
+  onRun: true,
+  metrics: true,
+};
 
 /** What a handler is given besides its key. */
 export interface HandlerContext extends Run {
@@ -130,6 +143,7 @@ export class WorkerPool<K> implements Runnable {
   readonly #cutOff = new AbortController();
 
   constructor(deps: WorkerPoolDeps<K>, options: WorkerPoolOptions<K> = {}) {
+    checkOptions(options, POOL_OPTIONS, 'WorkerPool');
     const {
       concurrency = 1,
       keyName = 'key',
@@ -232,7 +246,9 @@ export class WorkerPool<K> implements Runnable {
     );
     try {
       const result: unknown = await this.#handler(key, { ...run, signal: life.signal, log });
-      return isOutcome(result) ? result : { kind: 'broken', got: typeof result };
+      return isOutcome(result)
+        ? result
+        : { kind: 'broken', got: result === null ? 'null' : typeof result };
     } catch (error) {
       return { kind: 'failed', error };
     } finally {
@@ -262,7 +278,13 @@ export class WorkerPool<K> implements Runnable {
       case 'broken':
         return {
           result: 'panic',
-          ...this.#retry(taken, new TypeError(`The handler gave no Outcome: ${ending.got}`), log),
+          ...this.#retry(
+            taken,
+            new TypeError(
+              `The handler returned ${ending.got} instead of an Outcome: end it with return done(), requeueAfter(ms) or postpone(ms), or throw to retry with backoff`,
+            ),
+            log,
+          ),
         };
       case 'failed':
         if (this.#cutOff.signal.aborted) {

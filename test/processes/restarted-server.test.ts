@@ -5,26 +5,27 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/api/builtin.ts';
+import { COUNTS } from '../../src/api/generated/count.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
 import { crdController, killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
-import { countCrd } from '../support/world.ts';
+import { countCrd, countDraft } from '../support/world.ts';
 
 /** The API server is killed under a running daemon, and another one is started with its kubeconfig. */
 describe('given a daemon and a server that is killed', { concurrency: 2, timeout: 120_000 }, () => {
   it('it goes on with a server of the same identity', async (context) => {
-    const { kubeconfig, killServer, serve, recovered } = await started(context);
+    const { kubeconfig, killServer, serve, works } = await started(context);
     const before = readFileSync(kubeconfig, 'utf8');
     await killServer();
     await serve();
     assert.equal(readFileSync(kubeconfig, 'utf8'), before, 'the CA, the token and the port');
-    const daemon = await recovered();
+    const daemon = await works();
     assert.doesNotMatch(daemon.stderr, /x509|Unauthorized|Kubeconfig changed/);
   });
 
   it('it goes on with a server that has another CA and another token', async (context) => {
-    const { kubeconfig, killServer, serve, recovered } = await started(context);
+    const { kubeconfig, killServer, serve, works } = await started(context);
     const before = await loadClusterConfig({ kubeconfig });
     await killServer();
     rmSync(`${kubeconfig}.ca-key`);
@@ -32,7 +33,7 @@ describe('given a daemon and a server that is killed', { concurrency: 2, timeout
     const after = await loadClusterConfig({ kubeconfig });
     assert.notDeepEqual(after.ca, before.ca);
     assert.notDeepEqual(after.credentials, before.credentials);
-    const daemon = await recovered();
+    const daemon = await works();
     assert.match(daemon.stderr, /"Kubeconfig changed; reconnecting"/);
   });
 });
@@ -57,24 +58,23 @@ async function started(context: TestContext) {
     await server.printed(/^export KUBECONFIG=\S+$/m);
   };
   await serve();
-  const daemon = start(`--kubeconfig=${kubeconfig}`, '--controllers=count');
-  const install = async () => {
+  const daemon = start(`--kubeconfig=${kubeconfig}`, '--controllers=count', '--vmodule=sync=2');
+  const healthy = /"Count is healthy" .*ready=3 desired=3/g;
+  /** Resolves once the daemon has brought a new Count to health. */
+  const works = async (): Promise<Program> => {
+    const times = [...daemon.output.matchAll(healthy)].length;
     const connection = connectCluster(await loadClusterConfig({ kubeconfig }));
     await connection.client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
+    await connection.client.create(COUNTS, countDraft('default'));
     await connection.close();
+    await daemon.printed(new RegExp(`(${healthy.source}[^]*){${times + 1}}`));
+    return daemon;
   };
-  await install();
-  await daemon.printed(/"Starting workers"/);
+  await works();
   return {
     kubeconfig,
     serve,
-    /** Resolves once every cache of the daemon watches the new server. */
-    recovered: async (): Promise<Program> => {
-      await install();
-      await daemon.printed(/"Recovered" .*resource="counts/);
-      await daemon.printed(/"Recovered" .*resource="pods/);
-      return daemon;
-    },
+    works,
     killServer: async () => {
       server.child.kill('SIGKILL');
       await server.ended();

@@ -271,7 +271,10 @@ describe('given an actor that sets a field back to its default whenever it is ch
     world.start('tier', wants('tier', 'gold', 'tier-manager'));
     const stop = new AbortController();
     const defaulting = (async () => {
-      const stream = await world.client.watch(PODS, { ...AT, signal: stop.signal });
+      const stream = await world.client.watch(PODS, {
+        namespace: AT.namespace,
+        signal: stop.signal,
+      });
       for await (const event of stream) {
         if (event.type !== 'modified' || event.object.metadata.labels?.['tier'] !== 'gold')
           continue;

@@ -44,7 +44,7 @@ async function once(
     watched.saw(await look(address, () => clock.monotonic(), signal));
   } catch (error) {
     warn(
-      `Error: No answer from ${address}: ${messageOf(error)}. Is it what the daemon was given as --debug-bind-address?`,
+      `Error: Cannot show ${address}: ${messageOf(error)}. Set --address to the daemon's --debug-bind-address.`,
     );
     return EXIT_FAILURE;
   }

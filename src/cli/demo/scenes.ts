@@ -1,4 +1,4 @@
-import { didYouMean } from '../flags/did-you-mean.ts';
+import { didYouMean } from '../../util/did-you-mean.ts';
 import { UsageError } from '../exit-codes.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { Scene } from './scene.ts';

@@ -3,7 +3,7 @@ import { parseDocuments } from '../../client/apply/manifest-yaml.ts';
 import type { ManifestDocument } from '../../client/apply/manifest-yaml.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { isRecord } from '../../util/values.ts';
-import { didYouMean } from './did-you-mean.ts';
+import { didYouMean } from '../../util/did-you-mean.ts';
 import { UsageError } from '../exit-codes.ts';
 import { CONFIG_FLAG } from './flag-parser.ts';
 import type { FileSettings, Setting } from './flag-parser.ts';

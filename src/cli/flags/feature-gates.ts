@@ -1,4 +1,4 @@
-import { didYouMean } from './did-you-mean.ts';
+import { didYouMean } from '../../util/did-you-mean.ts';
 import { parseGoBoolean } from './go-boolean.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { Option } from './option.ts';

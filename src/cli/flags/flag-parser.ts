@@ -1,7 +1,7 @@
 import yargs from 'yargs';
 import type { Argv } from 'yargs';
 import type { FlagForm } from './arguments.ts';
-import { didYouMean } from './did-you-mean.ts';
+import { didYouMean } from '../../util/did-you-mean.ts';
 import { UsageError } from '../exit-codes.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { Option, Options, OptionValues } from './option.ts';

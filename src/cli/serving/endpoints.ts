@@ -145,7 +145,8 @@ function server(
     if (!secure) throw new TypeError(`secure must be given: ${bindAddress} is not for everybody`);
     const { reviewer, certificate } = secure;
     const guard = new DelegatedAccess({ client: reviewer, clock, log: log.named('access') });
-    return { guard, tls: { ...serving, certificate } };
+    const { isMetricsSecure: _, ...tls } = { ...serving };
+    return { guard, tls: { ...tls, certificate } };
   }
 }
 

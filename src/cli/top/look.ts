@@ -46,29 +46,39 @@ const TIMEOUT_MS = 5000;
  */
 export async function look(address: string, now: () => number, signal: AbortSignal): Promise<Look> {
   const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-  const [status, queues, metrics] = await Promise.all(
-    ['/debug/status', '/debug/queues', '/metrics'].map((path) => text(address, path, within)),
-  );
+  const get = (path: string, { mayBeMissing = false } = {}) =>
+    text(address, path, within, mayBeMissing);
+  const [status, queues, metrics] = await Promise.all([
+    get('/debug/status'),
+    get('/debug/queues'),
+    // A program may keep none: then what they would show stays empty.
+    get('/metrics', { mayBeMissing: true }),
+  ]);
   return {
     atMs: now(),
     status: page<ProcessStatus>(status, ['informers']),
     queues: page<QueuesPage>(queues, ['controllers', 'slowest', 'hottest']),
-    metrics: new Exposition(metrics ?? ''),
+    metrics: new Exposition(metrics),
   };
 }
 
 /** A page that has `lists`; others are somebody else's. */
-function page<P>(text: string | undefined, lists: readonly (keyof P)[]): P {
+function page<P>(text: string, lists: readonly (keyof P)[]): P {
   try {
-    const parsed: P = JSON.parse(text ?? '');
+    const parsed: P = JSON.parse(text);
     if (lists.every((list) => Array.isArray(parsed[list]))) return parsed;
   } catch {
     // Somebody else's too.
   }
-  throw new Error('what answers there is no crd-controller, or one of another version');
+  throw new Error('it is no crd-controller, or one of another version');
 }
 
-async function text(address: string, path: string, signal: AbortSignal): Promise<string> {
+async function text(
+  address: string,
+  path: string,
+  signal: AbortSignal,
+  mayBeMissing: boolean,
+): Promise<string> {
   let response: Response;
   try {
     response = await fetch(`http://${address}${path}`, { signal });
@@ -77,7 +87,8 @@ async function text(address: string, path: string, signal: AbortSignal): Promise
   }
   if (!response.ok) {
     await response.body?.cancel();
-    throw new Error(`it answered ${response.status} to ${path}: is that its --debug-bind-address?`);
+    if (mayBeMissing && response.status === 404) return '';
+    throw new Error(`it answered ${response.status} to ${path}`);
   }
   return response.text();
 }

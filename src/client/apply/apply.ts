@@ -13,6 +13,20 @@ import type { DiscoveredResource } from '../discovery.ts';
 import { KindFinder } from './kind-finder.ts';
 import type { FoundKind } from './kind-finder.ts';
 import type { Manifest, ManifestObject } from './manifest.ts';
+import { checkOptions } from '../../util/check-options.ts';
+import type { OptionNames } from '../../util/check-options.ts';
+
+const APPLY_OPTIONS: OptionNames<ApplyOptions> = {
+  fieldManager: true,
+  force: true,
+  dryRun: true,
+  fieldValidation: true,
+  namespace: true,
+  enforceNamespace: true,
+  servedTimeoutMs: true,
+  clock: true,
+  signal: true,
+};
 
 export interface ApplyOptions {
   /**
@@ -68,6 +82,7 @@ export async function* applyManifests(
   manifests: readonly Manifest[],
   options: ApplyOptions = {},
 ): AsyncGenerator<ApplyResult, void, undefined> {
+  checkOptions(options, APPLY_OPTIONS, 'applyManifests');
   const batch = new Batch(client, manifests, options);
   for (const manifest of inOrder(manifests)) {
     options.signal?.throwIfAborted();

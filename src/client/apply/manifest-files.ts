@@ -10,6 +10,18 @@ import { downloadManifest } from './manifest-download.ts';
 import type { ManifestProblem, ManifestText } from './manifest.ts';
 import { ManifestError } from './manifest.ts';
 import { textOf, unreadable } from './manifest-text.ts';
+import { checkOptions } from '../../util/check-options.ts';
+import type { OptionNames } from '../../util/check-options.ts';
+
+const READ_OPTIONS: OptionNames<ReadManifestsOptions> = {
+  recursive: true,
+  maxBytes: true,
+  stdin: true,
+  environment: true,
+  clock: true,
+  signal: true,
+  onPassedOver: true,
+};
 
 export interface ReadManifestsOptions {
   /**
@@ -54,6 +66,7 @@ export async function readManifests(
   locations: readonly string[],
   options: ReadManifestsOptions = {},
 ): Promise<ManifestText[]> {
+  checkOptions(options, READ_OPTIONS, 'readManifests');
   const problems: ManifestProblem[] = [];
   const texts: ManifestText[] = [];
   if (locations.filter((location) => location === '-').length > 1) {

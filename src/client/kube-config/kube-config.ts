@@ -8,6 +8,20 @@ import { KubeConfigError } from './kube-config-error.ts';
 import type { KubeConfigFile } from './kube-config-file.ts';
 import { mergeKubeConfigFiles, readKubeConfigFile } from './kube-config-file.ts';
 import { isLoopback, proxyFor } from './proxy-environment.ts';
+import { checkOptions } from '../../util/check-options.ts';
+import type { OptionNames } from '../../util/check-options.ts';
+
+const OPTIONS: OptionNames<ClusterConfigOptions> = {
+  kubeconfig: true,
+  context: true,
+  master: true,
+  as: true,
+  asGroups: true,
+  environment: true,
+  home: true,
+  serviceAccountDirectory: true,
+  onWarning: true,
+};
 
 export interface ClusterConfigOptions {
   /** A kubeconfig file. Without it: $KUBECONFIG, the service account of a Pod, ~/.kube/config. */
@@ -50,6 +64,7 @@ const SERVICE_ACCOUNT_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount
 export async function loadClusterConfig(
   options: ClusterConfigOptions = {},
 ): Promise<ClusterConfig> {
+  checkOptions(options, OPTIONS, 'loadClusterConfig');
   const { environment = process.env, onWarning = () => undefined } = options;
   requireVerification(environment);
   const { config: found, context } = await find(options, environment, onWarning);

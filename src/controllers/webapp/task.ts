@@ -2,6 +2,14 @@ import type { WebApp } from '../../api/generated/web-app.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Client } from '../../client/client.ts';
 import type { Logger } from '../../util/logger.ts';
+import { checkOptions } from '../../util/check-options.ts';
+import type { OptionNames } from '../../util/check-options.ts';
+
+const OPTIONS: OptionNames<TaskErrorOptions> = {
+  cause: true,
+  stalled: true,
+  terminal: true,
+};
 
 /** The hooks of a task, in the order in which a creation and then a deletion run them. */
 export const HOOKS = [
@@ -69,6 +77,7 @@ export class TaskError extends Error {
    * @throws {RangeError} if `reason` is none that a condition may have
    */
   constructor(reason: string, message: string, options: TaskErrorOptions = {}) {
+    checkOptions(options, OPTIONS, 'TaskError');
     const { cause, stalled = false, terminal = false } = options;
     if (!/^[A-Za-z][A-Za-z0-9]{0,254}$/.test(reason)) {
       throw new RangeError(`reason must be a CamelCase word: got "${reason}"`);

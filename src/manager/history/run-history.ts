@@ -7,6 +7,14 @@ import type { Cause } from '../../workqueue/cause.ts';
 import type { Run, RunEnd } from '../../workqueue/run-report.ts';
 import type { Hold } from '../holds.ts';
 import type { EndedCall } from '../observed-client.ts';
+import { checkOptions } from '../../util/check-options.ts';
+import type { OptionNames } from '../../util/check-options.ts';
+
+const OPTIONS: OptionNames<RunHistoryOptions> = {
+  keys: true,
+  runsPerKey: true,
+  bytes: true,
+};
 
 /** One run of a key: why, what it did, what became of it. */
 export interface RunRecord extends Run {
@@ -142,6 +150,7 @@ export class RunHistory {
   readonly #keys = new Map<string, Remembered>();
 
   constructor(options: RunHistoryOptions = {}) {
+    checkOptions(options, OPTIONS, 'RunHistory');
     const { keys = 1000, runsPerKey = 5, bytes = 16_000_000 } = options;
     for (const [field, value] of Object.entries({ keys, runsPerKey, bytes })) {
       if (!Number.isSafeInteger(value) || value < 1) {

@@ -9,6 +9,15 @@ import { jsonPages } from './page.ts';
 import type { Page, Pages } from './page.ts';
 import type { KeyHistory, RunHistory } from '../history/run-history.ts';
 import { hottest, slowest } from '../history/run-ranking.ts';
+import { checkOptions } from '../../util/check-options.ts';
+import type { OptionNames } from '../../util/check-options.ts';
+
+const DEPS: OptionNames<DebugPagesDeps> = {
+  controllers: true,
+  history: true,
+  clock: true,
+  redact: true,
+};
 
 /** As much of a controller as its pages show. */
 export interface DebuggedController {
@@ -45,6 +54,7 @@ const MOST_RANKED = 20;
  *   with their causes, calls and ends.
  */
 export function debugPages(deps: DebugPagesDeps): Pages {
+  checkOptions(deps, DEPS, 'debugPages');
   const { controllers, history, clock, redact } = deps;
   const json = jsonPages(redact);
   return new Map<string, (query: URLSearchParams) => Page>([

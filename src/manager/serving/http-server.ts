@@ -24,6 +24,34 @@ import { foreignOrigin } from './request-origin.ts';
 import type { CertificateSource } from './serving-certificate.ts';
 import type { Settings } from './settings.ts';
 import { LONGEST_SETTING, settingAnswer } from './settings.ts';
+import { checkOptions } from '../../util/check-options.ts';
+import type { OptionNames } from '../../util/check-options.ts';
+
+const SERVER_OPTIONS: OptionNames<HttpServerOptions> = {
+  name: true,
+  bindAddress: true,
+  routes: true,
+  tls: true,
+  guard: true,
+  maxConnections: true,
+  requestTimeoutMs: true,
+};
+
+const ROUTES: OptionNames<HttpServerRoutes> = {
+  livez: true,
+  readyz: true,
+  metrics: true,
+  pages: true,
+  downloads: true,
+  settings: true,
+};
+
+const TLS_OPTIONS: OptionNames<ServerTls> = {
+  certificate: true,
+  minVersion: true,
+  ciphers: true,
+  http2: true,
+};
 
 export interface HttpServerRoutes {
   /** Answered at `/livez` and `/healthz`: the process itself, never what it depends on. */
@@ -117,6 +145,9 @@ export class HttpServer implements Runnable {
   readonly #servedAt: ServedAt;
 
   constructor(deps: { log: Logger }, options: HttpServerOptions) {
+    checkOptions(options, SERVER_OPTIONS, 'HttpServer');
+    checkOptions(options.routes, ROUTES, 'HttpServer: routes');
+    if (options.tls) checkOptions(options.tls, TLS_OPTIONS, 'HttpServer: tls');
     this.name = options.name;
     this.#options = options;
     this.#address = parseBindAddress(options.bindAddress);

@@ -7,6 +7,14 @@ import type { Logger } from '../../util/logger.ts';
 import { messageOf } from '../../util/values.ts';
 import { untilAborted } from '../../util/abort.ts';
 import type { Certificate } from '../../util/x509.ts';
+import { checkOptions } from '../../util/check-options.ts';
+import type { OptionNames } from '../../util/check-options.ts';
+
+const OPTIONS: OptionNames<CertificateFilesOptions> = {
+  certificatePath: true,
+  privateKeyPath: true,
+  rereadMs: true,
+};
 
 /** Where a server has its certificate from. */
 export interface CertificateSource {
@@ -51,6 +59,7 @@ export class CertificateFiles implements CertificateSource {
   #trouble: string | undefined;
 
   constructor(deps: CertificateFilesDeps, options: CertificateFilesOptions) {
+    checkOptions(options, OPTIONS, 'CertificateFiles');
     this.#deps = deps;
     this.#options = options;
   }

@@ -4,6 +4,16 @@ import type { Clock } from '../../util/clock.ts';
 import type { LeaseSighting } from '../lease-sightings.ts';
 import { jsonPages } from './page.ts';
 import type { Pages } from './page.ts';
+import { checkOptions } from '../../util/check-options.ts';
+import type { OptionNames } from '../../util/check-options.ts';
+
+const DEPS: OptionNames<StatusPageDeps> = {
+  clock: true,
+  version: true,
+  informers: true,
+  election: true,
+  redact: true,
+};
 
 /** As much of an informer as its row shows. */
 export type ShownInformer = Pick<InformerPart, 'name' | 'hasSynced' | 'progress'> & {
@@ -54,6 +64,7 @@ export interface InformerStatus {
 
 /** `/debug/status`: what a live view needs besides the queues and the metrics. */
 export function statusPage(deps: StatusPageDeps): Pages {
+  checkOptions(deps, DEPS, 'statusPage');
   const { clock, redact } = deps;
   const json = jsonPages(redact);
   const startedMs = clock.monotonic();

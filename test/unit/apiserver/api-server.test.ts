@@ -4,8 +4,9 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { connect } from 'node:tls';
 import { after, describe, test } from 'node:test';
-import type { ApiServerOptions, Listening } from '../../../src/apiserver/api-server.ts';
-import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { ApiServer, BUILTIN_KINDS, createServerAuthority } from '../../../src/testing.ts';
+import type { ApiServerOptions, Listening, ResourceDefinition } from '../../../src/testing.ts';
 import { CONFIG_MAPS, configMap } from './api-client.ts';
 import type { Json } from './api-client.ts';
 
@@ -194,4 +195,45 @@ describe('the door in the process', () => {
     const request = { method: 'GET', path: '/api/v1/pods', headers: {}, signal } as const;
     await assert.rejects(newServer().handler(request), reason);
   });
+});
+
+test('a kind of the test is served besides the built-in ones, without a CRD', async () => {
+  const widgets: ResourceDefinition = {
+    group: 'example.com',
+    version: 'v1',
+    namespaced: true,
+    plural: 'widgets',
+    singular: 'widget',
+    kind: 'Widget',
+    listKind: 'WidgetList',
+    shortNames: [],
+    categories: [],
+    subresources: {},
+    columns: [],
+  };
+  const server = new ApiServer({ kinds: [...BUILTIN_KINDS, widgets] });
+  const client = new HttpClient({ handler: server.handler, server: 'https://test' });
+  const metadata = { name: 'one', namespace: 'default' };
+  await client.create(widgets, { apiVersion: 'example.com/v1', kind: 'Widget', metadata });
+  const { items } = await client.list(widgets);
+  assert.deepEqual(
+    items.map((item) => item.metadata.name),
+    ['one'],
+  );
+});
+
+test('a server with the authority and token of another one is the same to its clients', async () => {
+  const identity = { authority: await createServerAuthority(), token: 'kept' };
+  const listenings = [];
+  for (let count = 0; count < 2; count++) {
+    const server = new ApiServer(identity);
+    servers.push(server);
+    listenings.push(await server.listen());
+  }
+  const [first, second] = listenings;
+  assert.ok(first && second);
+  const response = await open({ ...second, caPem: first.caPem, token: first.token }, '/version');
+  assert.equal(response.statusCode, 200);
+  response.resume();
+  assert.equal(second.token, 'kept');
 });

@@ -16,6 +16,10 @@ type Step =
   | { readonly do: 'finish'; readonly nth: number }
   | { readonly do: 'advance'; readonly ms: number };
 
+function optionsOf({ priority, afterMs }: Extract<Step, { readonly do: 'add' }>) {
+  return { priority, afterMs };
+}
+
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
@@ -128,7 +132,7 @@ test('whatever happens, no key is lost, doubled, early, late, or held twice', as
       for (const step of steps) {
         switch (step.do) {
           case 'add':
-            queue.add(step.key, step);
+            queue.add(step.key, optionsOf(step));
             model.add(step.key, step.priority, step.afterMs);
             break;
           case 'take':
@@ -250,7 +254,7 @@ test('whenever the shutdown comes, it ends all waits, hands out nothing more, an
         };
         const play = async (steps: readonly Step[]) => {
           for (const step of steps) {
-            if (step.do === 'add') queue.add(step.key, step);
+            if (step.do === 'add') queue.add(step.key, optionsOf(step));
             else if (step.do === 'take') void take();
             else if (step.do === 'advance') await clock.advance(step.ms);
             else for (const key of held.splice(step.nth, 1)) queue.done(key);

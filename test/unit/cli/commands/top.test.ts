@@ -1,7 +1,19 @@
 import assert from 'node:assert/strict';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { PODS } from '../../../../src/api/builtin.ts';
+import { ApiServer } from '../../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../../src/client/http-client.ts';
+import { Controller } from '../../../../src/manager/controller.ts';
+import { runControllers } from '../../../../src/manager/run-controllers.ts';
+import type { ControllerManagerOptions } from '../../../../src/manager/run-controllers.ts';
+import { metricsOf } from '../../../../src/metrics/metrics.ts';
+import { createRegistry } from '../../../../src/metrics/registry.ts';
+import { done } from '../../../../src/workqueue/outcome.ts';
+import { recordingLogger } from '../../../support/recording-logger.ts';
+import { until } from '../../../support/until.ts';
 import { top } from '../../../../src/cli/commands/top.ts';
 import { UsageError } from '../../../../src/cli/exit-codes.ts';
 
@@ -42,7 +54,64 @@ test('a daemon that is not there is told, and is a failure if there is no second
     assert.deepEqual(printed, []);
     assert.match(
       warned.join(),
-      /^Error: No answer from \S+: connection refused\. Is it what the daemon was given as --debug-bind-address\?$/,
+      /^Error: Cannot show \S+: connection refused\. Set --address to the daemon's --debug-bind-address\.$/,
     );
   }
+});
+
+/** A program on the library, with a controller of Pods and its debug pages. */
+function program(options: Partial<ControllerManagerOptions> = {}) {
+  const server = new ApiServer();
+  const client = new HttpClient({ handler: server.handler, server: 'https://test' });
+  const { log, lines } = recordingLogger();
+  const stop = new AbortController();
+  const controllers: ControllerManagerOptions['controllers'] = (kit) => [
+    new Controller(kit, { name: 'labeller', kind: PODS.kind, sync: async () => done() }).for(
+      kit.informers.for(PODS),
+    ),
+  ];
+  const debug = { bindAddress: '127.0.0.1:0', version: 'v1.2.3' };
+  const running = runControllers({ client, log, controllers, debug, ...options }, stop.signal);
+  const address = () =>
+    lines.map(({ fields }) => fields['address']).find((found) => typeof found === 'string');
+  return {
+    running,
+    address: () => until('the pages are served', async () => address()),
+    end: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+test('a program on the library is shown, with metrics of its own or without', async () => {
+  for (const options of [{}, { metrics: metricsOf(createRegistry()) }]) {
+    const { address, end } = program(options);
+    const { code, printed, warned } = run(await address());
+    assert.equal(await code, 0, warned.join());
+    assert.match(printed.join('\n'), /v1\.2\.3/);
+    assert.match(printed.join('\n'), /labeller/);
+    assert.match(printed.join('\n'), /pods/);
+    await end();
+  }
+});
+
+test('the debug pages of a program are for its own machine', async () => {
+  for (const bindAddress of [':6060', '0.0.0.0:6060', 'example.com:6060']) {
+    await assert.rejects(program({ debug: { bindAddress } }).running, {
+      name: 'RangeError',
+      message: /debug\.bindAddress must be on loopback/,
+    });
+  }
+});
+
+test('a server that has no such pages is named once, with what to set', async (context) => {
+  const server = createHttpServer((_, response) => response.writeHead(404).end());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  context.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const { code, warned } = run(`127.0.0.1:${port}`);
+  assert.equal(await code, 1);
+  assert.equal(warned.join().match(/--debug-bind-address/g)?.length, 1);
+  assert.match(warned.join(), /it answered 404 to \/debug\/(status|queues)/);
 });

@@ -1,4 +1,4 @@
-import { editDistance } from '../../util/edit-distance.ts';
+import { editDistance } from './edit-distance.ts';
 
 /** Words that are further away than this are other words. */
 const MOST_TYPOS = 2;
