@@ -1,7 +1,7 @@
 import type { Draft, KubernetesObject, ObjectList, WatchEvent } from '../api/object.ts';
 import type { ObjectName } from '../api/object-key.ts';
 import type { Resource } from '../api/resource.ts';
-import type { Pulse } from '../util/http.ts';
+import type { ConnectionActivity } from '../util/http.ts';
 
 /**
  * The Kubernetes API as the rest of the house sees it. Every call rejects with an `ApiError` when
@@ -124,7 +124,7 @@ export interface WatchStream<T extends KubernetesObject> extends AsyncIterable<W
    * Of the connection that carries the watch, if it is asked for signs of life while it is silent:
    * one that does not answer ends the watch. Absent: only what the watch says shows that it lives.
    */
-  readonly pulse?: Pulse | undefined;
+  readonly activity?: ConnectionActivity | undefined;
 }
 
 export interface WriteOptions extends CallOptions {

@@ -166,7 +166,7 @@ function openTarget(config: ClusterConfig, options: ClusterConnectionOptions): O
   const retired = new AbortController();
   const handler: HttpHandler = async (request) => {
     retired.signal.throwIfAborted();
-    if (!request.endless) return transport.handle(request);
+    if (!request.longRunning) return transport.handle(request);
     const signals = request.signal ? [request.signal, retired.signal] : [retired.signal];
     return transport.handle({ ...request, signal: AbortSignal.any(signals) });
   };

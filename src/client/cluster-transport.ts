@@ -18,7 +18,7 @@ export function clusterTransport({ clock, ...options }: ClusterTransportOptions)
   return {
     server: ordinary.server,
     handle: async (request) =>
-      (request.endless ? await lane.send(request) : undefined) ?? ordinary.handle(request),
+      (request.longRunning ? await lane.send(request) : undefined) ?? ordinary.handle(request),
     async retire() {
       lane.retire();
       await ordinary.retire();

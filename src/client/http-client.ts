@@ -171,13 +171,13 @@ export class HttpClient implements Client {
     if (namespace) requireNamespace(resource, namespace);
     const path = withQuery(collectionPath(resource, namespace), { watch: true, ...query });
     const accept = metadataOnly ? metadataType('PartialObjectMetadata') : JSON_TYPE;
-    const call = { ...httpCall({ method: 'GET', path, accept, signal }), endless: true };
-    const { body, pulse } = await this.#exchanger.open(call);
+    const call = { ...httpCall({ method: 'GET', path, accept, signal }), longRunning: true };
+    const { body, activity } = await this.#exchanger.open(call);
     const expected: Expected<T> = { resource, metadataOnly };
     return watchStream({
       ...expected,
       body,
-      pulse,
+      activity,
       signal,
       decoder: this.#decoder,
       clock: this.#clock,

@@ -1,7 +1,7 @@
 import { ApiError } from '../api/api-error.ts';
 import type { KubernetesObject, WatchEvent } from '../api/object.ts';
 import type { Clock } from '../util/clock.ts';
-import type { Pulse } from '../util/http.ts';
+import type { ConnectionActivity } from '../util/http.ts';
 import type { WatchStream } from './client.ts';
 import { unreachable } from './transport/connection-error.ts';
 import type { Decoder, Expected } from './decoder.ts';
@@ -11,7 +11,7 @@ import { isRecord } from '../util/values.ts';
 export interface WatchStreamOptions<T extends KubernetesObject> extends Expected<T> {
   readonly body: AsyncIterable<Uint8Array>;
   /** Of the connection under it. */
-  readonly pulse?: Pulse | undefined;
+  readonly activity?: ConnectionActivity | undefined;
   readonly decoder: Decoder;
   readonly clock: Pick<Clock, 'monotonic'>;
   /** What messages call the watch: `GET https://…`. */
@@ -58,7 +58,7 @@ export function watchStream<T extends KubernetesObject>(
   }
 
   return {
-    pulse: options.pulse,
+    activity: options.activity,
     get lastByteMs() {
       return lastByteMs;
     },

@@ -1,24 +1,24 @@
 /**
- * Time as a dependency. Every unit that waits or reads the time takes a `Clock`; production passes
- * `systemClock`, tests and simulations a `FakeClock`.
+ * Time as a dependency. Code that waits or reads the time takes a `Clock`: `systemClock` in production,
+ * a `FakeClock` in tests and simulations.
  */
 export interface Clock {
   /** Wall-clock time in milliseconds since the Unix epoch. May jump; never use it to measure. */
   now(): number;
 
-  /** Milliseconds from an arbitrary origin, never decreasing. Use it for durations and deadlines. */
+  /** Milliseconds since an arbitrary origin. Never decreases. Use it for durations and deadlines. */
   monotonic(): number;
 
   /**
-   * Calls `callback` once after at least `ms` milliseconds (0 and below: as soon as possible).
-   * Waits beyond the platform's 2^31-1 ms limit are exact. The returned function cancels;
-   * cancelling twice, or after the call, does nothing.
+   * Calls `callback` once after at least `ms` milliseconds, or as soon as possible if `ms` is not
+   * positive. `ms` may exceed the limit of `setTimeout`, 2^31-1 ms. Returns a function that cancels the
+   * timer. It has no effect after the call or when it is called again.
    */
   after(ms: number, callback: () => void): () => void;
 
   /**
-   * Resolves after `ms` milliseconds or as soon as `signal` aborts, whichever is first. It never
-   * rejects: a loop looks at its signal, and an abort is not an error.
+   * Resolves after `ms` milliseconds, or when `signal` aborts. Never rejects: an abort is not an error,
+   * and loops check their signal.
    */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
@@ -26,7 +26,7 @@ export interface Clock {
 /** `setTimeout` turns a longer delay into 1 ms. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** The machine's own clock. Its timers keep the process alive. */
+/** The clock of the machine. Its timers keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -34,7 +34,7 @@ export const systemClock: Clock = {
   sleep: (ms, signal) => sleepOn(systemClock, ms, signal),
 };
 
-/** `Clock.sleep` in terms of `Clock.after`, for every implementation. */
+/** Implements `Clock.sleep` with `Clock.after`. */
 export function sleepOn(
   clock: Pick<Clock, 'after'>,
   ms: number,
@@ -70,37 +70,37 @@ function afterTimeout(ms: number, callback: () => void): () => void {
 
 export interface ClockJumpsOptions {
   /**
-   * Between two looks at the clock, in milliseconds: a jump is noticed so late at most.
+   * Time between two checks, in milliseconds: the maximum delay until a jump is detected.
    * @default 1000
    */
-  readonly everyMs?: number;
+  readonly checkIntervalMs?: number;
   /**
-   * How far the wall clock may go astray between two looks without that being a jump, in
-   * milliseconds. Slewing moves it by a thousandth.
+   * Difference to the monotonic clock that does not count as a jump, in milliseconds. Slewing, which
+   * changes the speed of the wall clock by up to 0.1 %, must stay below it between two checks.
    * @default 250
    */
   readonly toleranceMs?: number;
 }
 
 /**
- * Calls `onJump` whenever the wall clock jumps against the monotonic one: somebody set it, time
- * synchronization stepped it, or the machine slept. Timers do not notice such jumps; whoever waits for
- * an instant of the calendar has to look again. Resolves when `signal` aborts.
+ * Calls `onJump` when the wall clock jumps relative to the monotonic clock: the clock was set, time
+ * synchronisation stepped it, or the machine was suspended. Timers are not affected by such jumps, so code
+ * that waits for a point in calendar time must check it again. Resolves when `signal` aborts.
  *
- * @param onJump is given the jump in milliseconds, negative when the clock went back
+ * @param onJump receives the size of the jump in milliseconds, which is negative if the clock went back
  */
 export async function watchClockJumps(
   clock: Clock,
   onJump: (byMs: number) => void,
   signal: AbortSignal,
-  { everyMs = 1000, toleranceMs = 250 }: ClockJumpsOptions = {},
+  { checkIntervalMs = 1000, toleranceMs = 250 }: ClockJumpsOptions = {},
 ): Promise<void> {
   const offset = () => clock.now() - clock.monotonic();
   let before = offset();
   while (!signal.aborted) {
-    await clock.sleep(everyMs, signal);
+    await clock.sleep(checkIntervalMs, signal);
     const byMs = offset() - before;
-    // What stays within bounds adds up, lest a clock walks away in small steps.
+    // `before` keeps its value, so that small differences add up to a jump.
     if (Math.abs(byMs) <= toleranceMs) continue;
     before += byMs;
     if (!signal.aborted) onJump(byMs);

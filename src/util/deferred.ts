@@ -1,4 +1,4 @@
-/** A promise together with its resolvers: the slot in which one waiter sleeps. */
+/** A promise with its resolvers. */
 export class Deferred<T = void> {
   readonly promise: Promise<T>;
   #settled = false;

@@ -1,6 +1,6 @@
 /**
- * Writes ASN.1 values in DER (X.690), as far as certificates need them. Every function returns one
- * complete element: tag, length, content.
+ * Encoders for the ASN.1 types of certificates, in DER (X.690). Each function returns one complete
+ * element: tag, length, content.
  */
 
 const TAG = {
@@ -20,17 +20,17 @@ export function derSequence(...members: readonly Uint8Array[]): Buffer {
   return element(TAG.sequence, Buffer.concat(members));
 }
 
-/** A SET OF one member: with more, DER would demand an order. */
+/** Encodes a SET OF with one member. More members would have to be sorted. */
 export function derSetOfOne(member: Uint8Array): Buffer {
   return element(TAG.set, member);
 }
 
-/** A member under the explicit context tag `[number]`. */
+/** Encodes a member with the explicit context tag `[number]`. */
 export function derExplicit(number: number, member: Uint8Array): Buffer {
   return element(0xa0 | number, member);
 }
 
-/** Bare content under the implicit, primitive context tag `[number]`. */
+/** Encodes content with the implicit, primitive context tag `[number]`. */
 export function derImplicit(number: number, content: Uint8Array): Buffer {
   return element(0x80 | number, content);
 }
@@ -39,7 +39,7 @@ export function derBoolean(value: boolean): Buffer {
   return element(TAG.boolean, Buffer.of(value ? 0xff : 0));
 }
 
-/** The non-negative integer whose big-endian bytes are `magnitude`. */
+/** Encodes the non-negative integer with the big-endian bytes `magnitude`. */
 export function derInteger(magnitude: Uint8Array): Buffer {
   const first = magnitude.findIndex((byte) => byte !== 0);
   const digits = first === -1 ? Buffer.of(0) : magnitude.subarray(first);
@@ -47,7 +47,7 @@ export function derInteger(magnitude: Uint8Array): Buffer {
   return element(TAG.integer, signed);
 }
 
-/** @param unusedBits how many of the last byte's low bits do not count */
+/** @param unusedBits number of low bits of the last byte that are not part of the value */
 export function derBitString(bytes: Uint8Array, unusedBits: number = 0): Buffer {
   return element(TAG.bitString, Buffer.concat([Buffer.of(unusedBits), bytes]));
 }
@@ -60,7 +60,7 @@ export function derUtf8String(text: string): Buffer {
   return element(TAG.utf8String, Buffer.from(text, 'utf8'));
 }
 
-/** @param dotted `2.5.29.17` */
+/** @param dotted the identifier in dot notation: `2.5.29.17` */
 export function derObjectIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   return element(
@@ -69,7 +69,7 @@ export function derObjectIdentifier(dotted: string): Buffer {
   );
 }
 
-/** Whole seconds, UTC; in the form RFC 5280 prescribes for the year. */
+/** Encodes a UTC time in whole seconds as UTCTime or GeneralizedTime, depending on the year (RFC 5280). */
 export function derTime(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replaceAll(/[-:T]|\.\d+/g, '');
   const year = Number(digits.slice(0, 4));
@@ -78,7 +78,7 @@ export function derTime(ms: number): Buffer {
     : element(TAG.generalizedTime, Buffer.from(digits, 'ascii'));
 }
 
-/** Seven bits a byte, high ones first; every byte but the last is marked. */
+/** Splits a number into groups of 7 bits, most significant first. The high bit marks all but the last. */
 function base128(value: number): number[] {
   const bytes = [value & 0x7f];
   for (let rest = Math.floor(value / 128); rest > 0; rest = Math.floor(rest / 128)) {

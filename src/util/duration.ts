@@ -1,7 +1,4 @@
-/**
- * A duration as Go prints it and people in Kubernetes read it: `5ms`, `1.28s`, `5m0s`, `26h0m0s`.
- * Rounded to a microsecond.
- */
+/** Formats a duration as Go does, rounded to a microsecond: `5ms`, `1.28s`, `5m0s`, `26h0m0s`. */
 export function formatDuration(ms: number): string {
   const sign = ms < 0 ? '-' : '';
   const micros = Math.round(Math.abs(ms) * 1000);
@@ -15,7 +12,7 @@ export function formatDuration(ms: number): string {
   return minutes > 0 ? `${sign}${minutes}m${seconds}` : `${sign}${seconds}`;
 }
 
-/** The same, rounded to a second: `0s`, `2s`, `5m0s`. */
+/** Formats a duration as Go does, rounded to a second: `0s`, `2s`, `5m0s`. */
 export function formatSeconds(ms: number): string {
   return formatDuration(1000 * Math.round(ms / 1000));
 }

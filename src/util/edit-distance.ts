@@ -1,6 +1,6 @@
 /**
- * How many letters must be put in, left out, exchanged or swapped with their neighbour to make `b`
- * of `a`. Anything above `most` is `most + 1`: a word that is too far away is not looked at to its end.
+ * Returns the number of insertions, deletions, substitutions and swaps of adjacent letters between `a` and
+ * `b` (optimal string alignment distance). Stops early and returns `most + 1` if it exceeds `most`.
  */
 export function editDistance(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1;

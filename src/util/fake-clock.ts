@@ -8,9 +8,9 @@ interface Timer {
 }
 
 /**
- * A clock moved by hand. Timers fire in order of their due time, and in order of registration when
- * due together; between two timers, everything that became runnable runs to its end, so a chain of
- * sleeps behaves as it would in real time.
+ * A clock with virtual time, which only `advance` moves. Timers fire in the order of their due times, then
+ * of registration. Between two timers all pending callbacks run, so a chain of sleeps behaves as in real
+ * time.
  */
 export class FakeClock implements Clock {
   #elapsedMs = 0;
@@ -46,13 +46,13 @@ export class FakeClock implements Clock {
     return this.#timers.size;
   }
 
-  /** Milliseconds until the next timer is due, or undefined when there is none. */
+  /** Milliseconds until the next timer is due, or undefined if there is none. */
   get untilNext(): number | undefined {
     const next = this.#next();
     return next && next.dueMs - this.#elapsedMs;
   }
 
-  /** Moves both clocks forward by `ms`, firing what falls due on the way. */
+  /** Advances wall clock and monotonic clock by `ms` and fires the timers that become due. */
   async advance(ms: number): Promise<void> {
     const targetMs = this.#elapsedMs + ms;
     await settle();
@@ -65,7 +65,7 @@ export class FakeClock implements Clock {
     this.#elapsedMs = targetMs;
   }
 
-  /** Steps the wall clock alone by `ms`, as NTP or an administrator would; timers do not notice. */
+  /** Moves only the wall clock by `ms`, as NTP or an administrator would. Timers are not affected. */
   jump(ms: number): void {
     this.#wallOffsetMs += ms;
   }
@@ -86,9 +86,8 @@ export class FakeClock implements Clock {
 }
 
 /**
- * Lets every promise reaction and `setImmediate` callback that is ready run, including those they
- * make ready in turn, in at most `turns` turns of the event loop. What waits for the operating
- * system is not waited for.
+ * Runs all ready promise reactions and `setImmediate` callbacks, and those that become ready meanwhile, in
+ * at most `turns` turns of the event loop. Does not wait for I/O.
  */
 export async function settle(turns: number = 100): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {

@@ -1,7 +1,7 @@
-/** What Go's `strconv.IsPrint` lets through: letters, marks, numbers, punctuation, symbols, space. */
+/** Characters that Go's `strconv.IsPrint` accepts: letters, marks, numbers, punctuation, symbols, space. */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
-/** Strings made of these alone are the common case and need no look at each character. */
+/** Characters without escapes. Most strings consist of these only. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 const SPECIAL = /[^ !#-[\]-~]/gu;
 
@@ -17,7 +17,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\v', '\\v'],
 ]);
 
-/** `text` as Go's `strconv.Quote` gives it: a double-quoted literal on one line. */
+/** Quotes `text` as Go's `strconv.Quote` does: a double-quoted literal on one line. */
 export function goQuote(text: string): string {
   const quoted = PLAIN.test(text)
     ? text
@@ -25,11 +25,11 @@ export function goQuote(text: string): string {
   return `"${quoted}"`;
 }
 
-/** `character` itself if it can be printed, else its `\x`, `\u` or `\U` escape. */
+/** Returns `character` if it is printable, otherwise its `\x`, `\u` or `\U` escape. */
 export function escapeUnprintable(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x20 || code === 0x7f) return `\\x${hex(code, 2)}`;
-  // A surrogate without its partner is no character; Go shows such a rune as U+FFFD, escaped.
+  // Go shows an unpaired surrogate as the replacement character U+FFFD.
   if (code >= 0xd800 && code <= 0xdfff) return '\\ufffd';
   if (PRINTABLE.test(character)) return character;
   return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`;

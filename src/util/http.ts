@@ -1,33 +1,33 @@
 /**
- * One HTTP exchange as plain data. This is the seam between a client and whatever answers it: a
- * function of this type sends over TLS, another calls a server in the same process.
+ * An HTTP request as plain data. `HttpHandler` is the interface between a client and its transport: one
+ * implementation sends requests over TLS, another calls a server in the same process.
  */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Absolute path with its query: `/api/v1/pods?limit=500`. */
+  /** Absolute path with query: `/api/v1/pods?limit=500`. */
   readonly path: string;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Aborting ends the exchange, also while the answer's body is being read. */
+  /** Ends the exchange when it aborts, also while the response body is read. */
   readonly signal?: AbortSignal;
   /**
-   * The answer goes on without end and may be silent for long. A transport carries it where it can
-   * tell silence from death, if it knows such a place.
+   * Marks a request whose response has no end, such as a watch, and may be idle for a long time. Transports
+   * use a connection with health checks for it if they can.
    * @default false
    */
-  readonly endless?: boolean;
+  readonly longRunning?: boolean;
   /**
-   * Called in the moment the request would go out, which may be long after it was made: it may have
-   * waited for a connection. What it throws is what the sender gets, and nothing is sent. Handlers
-   * that answer by themselves need not call it: there, no time passes in between.
+   * Called immediately before the request is sent, which can be long after the call because requests wait
+   * for connections. If it throws, nothing is sent and the request fails with its error. Handlers in the
+   * same process need not call it, since they do not wait.
    */
   readonly beforeSend?: () => void;
 }
 
-/** Of a connection that is asked for a sign of life when it is silent. */
-export interface Pulse {
-  /** `Clock.monotonic()` at the last sign of life. */
+/** The activity of a connection that has health checks. */
+export interface ConnectionActivity {
+  /** `Clock.monotonic()` at the last received byte or answered ping. */
   readonly lastMs: number;
 }
 
@@ -36,13 +36,13 @@ export interface HttpResponse {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * The body as it arrives. It can be iterated once; leaving the iteration early closes the
-   * exchange. Aborting the request's signal makes it throw the signal's reason.
+   * The body as a stream that can be iterated once. Leaving the iteration early ends the exchange. If the
+   * request's signal aborts, the iteration throws its reason.
    */
   readonly body: AsyncIterable<Uint8Array>;
-  /** Of the connection under the body; absent where nobody asks for signs of life. */
-  readonly pulse?: Pulse;
+  /** The activity of the connection. Absent if the connection has no health checks. */
+  readonly activity?: ConnectionActivity;
 }
 
-/** Resolves once the answer's headers are there; rejects if there was no answer. */
+/** Resolves when the response headers have arrived. Rejects if there is no response. */
 export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>;

@@ -1,5 +1,5 @@
 /**
- * A binary min-heap whose entries can be found, moved and removed by key.
+ * A binary min-heap with access to its entries by key.
  *
  * | operation         | cost     |
  * | ----------------- | -------- |
@@ -12,7 +12,7 @@ export class IndexedHeap<K, V> {
   /** Position of each key in `#entries`. */
   readonly #positions = new Map<K, number>();
 
-  /** @param less a strict weak order; entries that compare equal leave in no particular order */
+  /** @param less a strict weak order; equal entries are returned in any order */
   constructor(less: (a: V, b: V) => boolean) {
     this.#less = less;
   }
@@ -30,12 +30,12 @@ export class IndexedHeap<K, V> {
     return position === undefined ? undefined : this.#entries[position]?.[1];
   }
 
-  /** The smallest entry, left in place. */
+  /** Returns the smallest entry without removing it. */
   peek(): readonly [key: K, value: V] | undefined {
     return this.#entries[0];
   }
 
-  /** Inserts `key`, or gives it a new value and place. */
+  /** Inserts or updates the entry of `key`. */
   set(key: K, value: V): void {
     const entry: [K, V] = [key, value];
     const position = this.#positions.get(key) ?? this.#entries.length;
@@ -43,7 +43,7 @@ export class IndexedHeap<K, V> {
     this.#sink(this.#rise(position));
   }
 
-  /** Removes `key`; returns whether it was there. */
+  /** Removes `key`. Returns whether it was present. */
   delete(key: K): boolean {
     const position = this.#positions.get(key);
     if (position === undefined) return false;

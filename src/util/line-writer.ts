@@ -5,7 +5,7 @@ import { hasErrorCode, messageOf } from './values.ts';
 /** Lines that were lost because they could not be written. */
 export interface DroppedLines {
   readonly lines: number;
-  /** Why the last of them could not be written: `ENOSPC: no space left on device, write`. */
+  /** Error of the last of them: `ENOSPC: no space left on device, write`. */
   readonly reason: string;
 }
 
@@ -14,18 +14,18 @@ export type DropNotice = (dropped: DroppedLines) => string;
 
 export interface LineWriterOptions {
   /**
-   * Waits before a descriptor that would block is tried again.
-   * @default the machine's clock, with timers that do not keep the process alive
+   * Clock for retries of a descriptor that would block.
+   * @default the clock of the machine, with timers that do not keep the process alive
    */
   readonly clock?: Pick<Clock, 'monotonic' | 'after'>;
   /**
-   * Bound on the bytes that wait for a descriptor that would block.
+   * Maximum number of bytes that wait for a descriptor that would block.
    * @default 1048576 (1 MiB)
    */
   readonly maxWaitingBytes?: number;
 }
 
-/** The machine's clock, with timers that do not keep the process alive. */
+/** The clock of the machine, with timers that do not keep the process alive. */
 export const unrefClock: Pick<Clock, 'monotonic' | 'after'> = {
   monotonic: () => performance.now(),
   after: (ms, callback) => {
@@ -36,16 +36,16 @@ export const unrefClock: Pick<Clock, 'monotonic' | 'after'> = {
 
 const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** Pause before a full pipe is tried again, in milliseconds. */
+/** Delay before the next attempt to write to a full pipe, in milliseconds. */
 const RETRY_MS = 20;
 
-/** How long the end of the process waits for the reader of a full pipe, in milliseconds. */
+/** Maximum time that `flush` waits for the reader of a full pipe, in milliseconds. */
 const FLUSH_TIMEOUT_MS = 200;
 
-/** Pause between two attempts of `flush`, in milliseconds. */
+/** Delay between two attempts of `flush`, in milliseconds. */
 const FLUSH_RETRY_MS = 5;
 
-/** Never notified: waiting for it is a pause of the thread. */
+/** Never notified: `Atomics.wait` on it blocks the thread for the timeout. */
 const PAUSE = new Int32Array(new SharedArrayBuffer(4));
 
 const LINE_BREAK = Buffer.from('\n');
@@ -53,20 +53,20 @@ const LINE_BREAK = Buffer.from('\n');
 /** A line, or the notice of lines that were dropped before it. */
 interface Entry {
   readonly bytes: Buffer;
-  /** Number of dropped lines that it reports: 0 for a line. */
+  /** Number of dropped lines that the notice reports, 0 for a line. */
   readonly reports: number;
-  /** Number of bytes that were written already. */
+  /** Number of bytes that are written. */
   written: number;
 }
 
 /**
- * Writes lines to a file descriptor, in order, and never throws: a full disk, a closed pipe or a slow
- * reader must not end or delay the process that logs.
+ * Writes lines to a file descriptor, in order. Never throws, so that a full disk, a closed pipe or a slow
+ * reader does not stop or delay the process.
  *
- * A line is written before `write` returns, unless the descriptor is non-blocking and full: Node.js
- * makes pipes of standard output and standard error non-blocking. Then up to `maxWaitingBytes` wait
- * for the reader. Lines that cannot be written are dropped and counted. The first line that can be
- * written again follows a notice of how many were dropped and why.
+ * A line is written before `write` returns, unless the descriptor is non-blocking and full. Node.js makes
+ * pipes of standard output and standard error non-blocking. In this case up to `maxWaitingBytes` wait for
+ * the reader. Lines that cannot be written are dropped and counted. A notice with their number and the
+ * reason precedes the next line that is written.
  */
 export class LineWriter {
   readonly #fd: number;
@@ -74,7 +74,7 @@ export class LineWriter {
   readonly #maxWaitingBytes: number;
   readonly #waiting: Entry[] = [];
   #waitingBytes = 0;
-  /** Part of a line was written and its rest dropped: a line break comes first. */
+  /** Part of a line was written and the rest dropped: the next entry starts with a line break. */
   #isMidLine = false;
   #dropped = 0;
   #unreported = 0;
@@ -88,12 +88,12 @@ export class LineWriter {
     this.#maxWaitingBytes = options.maxWaitingBytes ?? MAX_WAITING_BYTES;
   }
 
-  /** Number of lines that were dropped so far. */
+  /** Number of lines dropped so far. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Writes `line`, which ends with a line break. `notice` reports lines that were dropped before. */
+  /** Writes `line`, which ends with a line break. `notice` formats the report of lines dropped before it. */
   write(line: string, notice: DropNotice = plainNotice): void {
     this.#notice = notice;
     const bytes = Buffer.from(line);
@@ -106,7 +106,7 @@ export class LineWriter {
     this.#send();
   }
 
-  /** Reports dropped lines and waits up to 200 ms for a full pipe: for the end of the process. */
+  /** Reports dropped lines and waits up to 200 ms for a full pipe. Called at the end of the process. */
   flush(): void {
     const deadlineMs = this.#clock.monotonic() + FLUSH_TIMEOUT_MS;
     this.#report();
@@ -135,7 +135,7 @@ export class LineWriter {
     this.#waitingBytes += bytes.length;
   }
 
-  /** Writes what waits, until nothing is left or the descriptor would block. */
+  /** Writes waiting entries until none is left or the descriptor would block. */
   #send(): void {
     for (let entry = this.#waiting[0]; entry; entry = this.#waiting[0]) {
       try {
@@ -184,13 +184,10 @@ export class LineWriter {
   }
 }
 
-/** Writers by descriptor: those of a process must not write into each other's lines. */
+/** Writers by descriptor. Two writers of one descriptor could interrupt each other's lines. */
 const writers = new Map<number, LineWriter>();
 
-/**
- * The one writer of `fd`, which is standard output (1) or standard error (2). The end of the process
- * flushes it.
- */
+/** Returns the writer of standard output (1) or standard error (2), which is flushed when the process exits. */
 export function lineWriterOf(fd: 1 | 2): LineWriter {
   let writer = writers.get(fd);
   if (!writer) {

@@ -1,34 +1,34 @@
-/** Data of one log line. Keys are lowerCamelCase; a later key of the same name wins. */
+/** Fields of a log line. Keys are lowerCamelCase. The last field of a name is used. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * The logger of the house: constant messages, data in fields, verbosity as in Kubernetes.
+ * The logger interface of this project, modelled on logr: constant messages, data in fields, and the
+ * verbosity levels of Kubernetes.
  *
- * The shape is logr's, so that people who know `-v=4` know what they get. Rules for callers:
- * messages begin with a capital and have no period; an error is logged or thrown, never both; a
- * Kubernetes object appears as `kind: key` (`{ count: 'default/web' }`), never whole.
+ * Conventions: a message starts with a capital letter and has no period. An error is either logged or
+ * thrown. A Kubernetes object is logged as `kind: key` (`{ count: 'default/web' }`), never as a whole.
  */
 export interface Logger {
-  /** A line that is shown if this logger's verbosity is enabled. */
+  /** Logs a line if the verbosity level of this logger is enabled. */
   info(message: string, fields?: LogFields): void;
 
-  /** A line that is always shown. `error` may be anything that was thrown, or undefined. */
+  /** Logs a line at every verbosity. `error` is any thrown value, or undefined. */
   error(error: unknown, message: string, fields?: LogFields): void;
 
-  /** True if `info` would be shown; guard costly fields with it. */
+  /** Whether `info` logs. Check it before you compute expensive fields. */
   readonly enabled: boolean;
 
-  /** The same logger at verbosity `level` (0 always shown, 2 the recommended default, 4 debug). */
+  /** Returns this logger with verbosity `level`: 0 is always logged, 2 is the usual level, 4 is debug. */
   v(level: number): Logger;
 
-  /** A logger whose every line carries `fields`. */
+  /** Returns a logger that adds `fields` to every line. */
   with(fields: LogFields): Logger;
 
-  /** A logger whose name is extended by `name`, shown as `logger="parent.name"`. */
+  /** Returns a logger with `name` appended to its name, logged as `logger="parent.name"`. */
   named(name: string): Logger;
 }
 
-/** Says nothing. */
+/** A logger that discards all lines. */
 export const silentLogger: Logger = {
   info: () => undefined,
   error: () => undefined,

@@ -5,7 +5,7 @@ interface Entry<V> {
   readonly usedAt: number;
 }
 
-/** A map that holds at most so many entries: a new one puts out the one unused for longest. */
+/** A map with at most `capacity` entries. A new entry replaces the least recently used one. */
 export class LruMap<K, V> {
   readonly #capacity: number;
   readonly #entries = new IndexedHeap<K, Entry<V>>((a, b) => a.usedAt < b.usedAt);
@@ -22,7 +22,7 @@ export class LruMap<K, V> {
     return this.#entries.size;
   }
 
-  /** The value of `key`, which counts as used now. */
+  /** Returns the value of `key` and marks it as used. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
     if (entry) this.set(key, entry.value);

@@ -1,6 +1,6 @@
 /**
- * Results by what they were made from, for texts of which there are few as a rule. It is bounded, as
- * clients choose the texts: when it is full it forgets them all, and results are made again.
+ * A cache of results by their input text, for inputs with few distinct values. Clients choose the texts, so
+ * it is bounded: when it is full, it is cleared and results are computed again.
  */
 export class Memo<V> {
   readonly #capacity: number;
@@ -12,7 +12,7 @@ export class Memo<V> {
     this.#make = make;
   }
 
-  /** What `make` returned for `text`, now or before. */
+  /** Returns the result of `make` for `text`, from the cache if it is there. */
   get(text: string): V {
     let result = this.#results.get(text);
     if (!result) {
@@ -23,7 +23,7 @@ export class Memo<V> {
     return result.value;
   }
 
-  /** Whether `get` has nothing to make. */
+  /** Whether the result for `text` is cached. */
   has(text: string): boolean {
     return this.#results.has(text);
   }

@@ -1,49 +1,46 @@
 /**
- * Something that lives for a while. `run` is the only verb of life: it begins the work, resolves
- * when `signal` aborts and everything it began has ended, and rejects on a fault it cannot handle.
- * Constructors do no work. A Runnable is run once.
+ * A component with a lifecycle. `run` is its only lifecycle method: it starts the work, resolves when
+ * `signal` aborts and all work has ended, and rejects on an error that it cannot handle. Constructors
+ * do no work. `run` is called once.
  */
 export interface Runnable {
-  /** What log lines and errors call it. */
+  /** The name in log lines and errors. */
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
 }
 
 /**
- * Runs every task under one signal and waits until all have ended. The first task to reject aborts
- * the others, and its reason is what `runAll` rejects with; what the others reject with afterwards
- * is a consequence and is dropped. A task that resolves early leaves its siblings alone.
+ * Runs all tasks with one signal and waits until they have ended. The first task that rejects aborts
+ * the others, and `runAll` rejects with its reason. Later rejections are consequences and are dropped.
+ * A task that resolves early does not affect the others.
  */
 export async function runAll(
   tasks: Iterable<(signal: AbortSignal) => Promise<void>>,
   signal: AbortSignal,
 ): Promise<void> {
-  const siblings = new AbortController();
-  const abort = () => siblings.abort(signal.reason);
+  const group = new AbortController();
+  const abort = () => group.abort(signal.reason);
   if (signal.aborted) abort();
   signal.addEventListener('abort', abort, { once: true });
-  let fault: { readonly cause: unknown } | undefined;
+  let failure: { readonly cause: unknown } | undefined;
   try {
     await Promise.all(
       Array.from(tasks, async (task) => {
         try {
-          await task(siblings.signal);
+          await task(group.signal);
         } catch (cause) {
-          fault ??= { cause };
-          siblings.abort(cause);
+          failure ??= { cause };
+          group.abort(cause);
         }
       }),
     );
   } finally {
     signal.removeEventListener('abort', abort);
   }
-  if (fault) throw fault.cause;
+  if (failure) throw failure.cause;
 }
 
-/**
- * A reason to stop that leaves nothing to finish: whoever is aborted with it drops what it does, and
- * nobody waits for it longer than that takes.
- */
+/** An abort reason that demands an immediate stop: components drop their work instead of finishing it. */
 export class AbruptStop extends Error {
   override readonly name: string = 'AbruptStop';
 }

@@ -3,11 +3,11 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from
 import type { Server, Socket } from 'node:net';
 
 export interface ConnectionLimits {
-  /** Open connections, those in the TLS handshake included. */
+  /** Maximum number of open connections, including those in the TLS handshake. */
   readonly maxConnections: number;
-  /** How long an HTTP/2 connection may take for its first request, in milliseconds. */
+  /** Timeout for the first request of an HTTP/2 connection, in milliseconds. */
   readonly firstRequestMs: number;
-  /** How long an HTTP/2 connection may stay open without a request under way, in milliseconds. */
+  /** Timeout of an HTTP/2 connection without requests in flight, in milliseconds. */
   readonly idleMs: number;
 }
 
@@ -15,17 +15,17 @@ interface Connection {
   readonly socket: Socket;
   /** Address and port of the client. */
   readonly peer: string;
-  /** Requests that are not answered yet. */
+  /** Number of requests in flight. */
   requests: number;
 }
 
 /**
- * The open connections of an HTTP server, which it bounds. A new connection is always accepted: at the
- * limit, it takes the place of the connection that has been idle longest, or, if all have requests
- * under way, of the one that has been in use longest. Otherwise, clients that open connections and
- * send nothing would lock out everybody else, health probes included.
+ * Tracks and limits the open connections of an HTTP server. A new connection is always accepted: at the
+ * limit it replaces the connection that has been idle longest. If all connections have requests in flight,
+ * it replaces the one that has been in use longest. Otherwise, clients that open connections and send
+ * nothing would block all others, including health probes.
  *
- * HTTP/1.1 connections get their timeouts from the server's own options.
+ * Timeouts of HTTP/1.1 connections are options of the server.
  */
 export class ServerConnections {
   readonly #limits: ConnectionLimits;
@@ -53,13 +53,13 @@ export class ServerConnections {
     return this.#open.size;
   }
 
-  /** Breaks all connections. */
+  /** Closes all connections immediately. */
   destroy(): void {
     for (const { socket } of this.#open) socket.destroy();
   }
 
   #add(socket: Socket): void {
-    // Otherwise, the body of an HTTP/1.1 answer would wait up to 40 ms until its headers are acknowledged.
+    // Otherwise, the body of an HTTP/1.1 response waits up to 40 ms until its headers are acknowledged.
     socket.setNoDelay(true);
     if (this.#open.size >= this.#limits.maxConnections) this.#evict();
     const connection = { socket, peer: peerOf(socket), requests: 0 };
@@ -107,23 +107,23 @@ export class ServerConnections {
     session.setTimeout(firstRequestMs);
     session.once('stream', () => session.setTimeout(idleMs));
     session.on('timeout', () => {
-      // Requests under way may be silent for as long as they like.
+      // Requests in flight, such as watches, have no idle timeout.
       if (connection?.requests === 0) session.close();
     });
   }
 }
 
 /**
- * Takes the bytes of a TLS connection through its stream. Otherwise, Node.js hands them directly to its
- * HTTP parser, also after it has paused the connection because a client sends requests faster than
- * it reads answers: OpenSSL still holds bytes that have arrived. The parser then fails with
- * HPE_PAUSED, and the requests that follow are lost.
+ * Reads a TLS connection through its stream. Otherwise, Node.js passes the bytes directly to its HTTP
+ * parser, even after it has paused the connection because a client sends requests faster than it reads
+ * responses: OpenSSL still buffers bytes. The parser then fails with HPE_PAUSED, and the requests that
+ * follow are lost.
  */
 function readInJavaScript(socket: Socket): void {
   socket.on('data', () => undefined);
 }
 
-/** A socket and the TLS socket above it have the same. */
+/** Returns address and port of the client, which are equal for a socket and the TLS socket on top of it. */
 function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

@@ -13,34 +13,34 @@ const OPTIONS: OptionNames<TextLoggerOptions> = {
 
 export interface TextLoggerOptions {
   /**
-   * Lines of this verbosity and below are shown: 2 shows changes to objects, 4 decisions.
+   * Highest verbosity level that is logged: 2 logs changes to objects, 4 decisions.
    * @default 0
    */
   readonly verbosity?: number;
   /**
-   * Takes one line, without its line break.
-   * @default standard error; lines that cannot be written there are dropped
+   * Writes one line, which has no line break.
+   * @default writes to standard error; lines that cannot be written are dropped
    */
   readonly write?: (line: string) => void;
   /**
-   * Milliseconds since the Unix epoch.
+   * Returns the time in milliseconds since the Unix epoch.
    * @default Date.now
    */
   readonly now?: () => number;
 }
 
-/** Characters of a field: what a line shows of an object is its author's. */
+/** Maximum length of a field. Authors of objects control the length of some fields. */
 const LONGEST_FIELD = 4096;
 
-/** Causes below this depth are not shown: a chain may be a circle. */
+/** Maximum number of causes of an error. A chain of causes can be circular. */
 const DEEPEST_CAUSE = 8;
 
 /**
- * A logger for programs that have none: one line of text each, in the manner of klog.
+ * Creates a logger that writes lines of text in the style of klog.
  *
  *     I 2026-05-30T07:57:55.721Z "Updated Deployment" controller="foo" foo="default/web"
  *
- * It shows what it is given: fields must not hold secrets.
+ * Fields are written unmodified and must not contain secrets.
  */
 export function textLogger(options: TextLoggerOptions = {}): Logger {
   checkOptions(options, OPTIONS, 'textLogger');
@@ -111,12 +111,12 @@ function fieldText(value: unknown): string {
   try {
     return cut(JSON.stringify(value) ?? goQuote(String(value)));
   } catch (error) {
-    // A cycle, or a BigInt: a line about something must not be what fails.
-    return goQuote(`cannot be shown: ${messageOf(error)}`);
+    // The value has a cycle or a BigInt, or its `toJSON` throws. Logging must not fail.
+    return goQuote(`not serialisable: ${messageOf(error)}`);
   }
 }
 
-/** With its causes, which libraries wrap; with its stack, if the program itself is wrong. */
+/** Returns the messages of an error and its causes, with the stack of errors that programming mistakes cause. */
 function errorText(error: Error, depth: number): string {
   const isBug =
     error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;

@@ -29,29 +29,29 @@ import {
 export interface CertificateAuthorityOptions {
   readonly commonName: string;
   /**
-   * Tells the time from which certificates are valid.
-   * @default the machine's clock
+   * Source of the time from which certificates are valid.
+   * @default the clock of the machine
    */
   readonly clock?: Pick<Clock, 'now'>;
   /**
-   * How long the authority and its certificates are valid, in milliseconds.
+   * Validity of the authority and its certificates, in milliseconds.
    * @default 365 days
    */
   readonly validityMs?: number;
   /**
-   * Source of serial numbers: `size` unpredictable bytes.
+   * Source of serial numbers: returns `size` unpredictable bytes.
    * @default node:crypto
    */
   readonly random?: (size: number) => Uint8Array;
 }
 
 export interface CertificateRequest {
-  /** A user's name, where the certificate is a client's. */
+  /** In a client certificate, the name of the user. */
   readonly commonName: string;
-  /** A user's groups, where the certificate is a client's. */
+  /** In a client certificate, the groups of the user. */
   readonly organizations?: readonly string[];
   readonly dnsNames?: readonly string[];
-  /** IPv4 or IPv6. */
+  /** IPv4 or IPv6 addresses. */
   readonly ipAddresses?: readonly string[];
   readonly usages: 'server' | 'client';
 }
@@ -62,13 +62,13 @@ export interface Certificate {
   readonly privateKeyPem: string;
 }
 
-/** Its certificate is what clients trust. Its key must not leave the machine of the server. */
+/** A certificate authority. Clients trust its certificate. Its key must not leave the server. */
 export interface CertificateAuthority extends Certificate {
-  /** A new key and its certificate, signed by the authority. */
+  /** Creates a key and a certificate signed by the authority. */
   issue(request: CertificateRequest): Promise<Certificate>;
 }
 
-/** Certificates are valid from a while before they are made: peers' clocks differ. */
+/** Certificates are valid from 1 h before their creation, because clocks differ. */
 const BACKDATED_MS = 60 * 60 * 1000;
 const YEAR_MS = 365 * 24 * 60 * 60 * 1000;
 
@@ -86,15 +86,15 @@ const OID = {
   client: '1.3.6.1.5.5.7.3.2',
 } as const;
 
-/** Bits of KeyUsage, the first one highest, with the number of bits that remain unused. */
+/** KeyUsage values: a bit string with its number of unused bits. */
 const DIGITAL_SIGNATURE = derBitString(Buffer.of(0x80), 7);
 const SIGN_CERTIFICATES_AND_CRLS = derBitString(Buffer.of(0x06), 1);
 
 const SIGNATURE_ALGORITHM = derSequence(derObjectIdentifier(OID.ecdsaWithSha256));
 
 /**
- * Creates a certificate authority with a new key, which is written nowhere. Keys are EC P-256,
- * signatures ECDSA with SHA-256, certificates X.509 v3 as RFC 5280 wants them.
+ * Creates a certificate authority with a new key, which is not written to disk. Keys are EC P-256,
+ * signatures are ECDSA with SHA-256, certificates are X.509 v3 as in RFC 5280.
  */
 export async function createCertificateAuthority(
   options: CertificateAuthorityOptions,
@@ -112,10 +112,10 @@ export async function createCertificateAuthority(
 }
 
 /**
- * Returns the authority that `createCertificateAuthority` made with the same `commonName`. What it
- * issues is not valid for longer than itself.
+ * Loads an authority that `createCertificateAuthority` created with the same `commonName`. Its certificates
+ * expire no later than the authority itself.
  *
- * @throws {RangeError} if it is another one's certificate, or not the key of this certificate
+ * @throws {RangeError} if the certificate belongs to another authority, or the key to another certificate
  */
 export function loadCertificateAuthority(
   { certificatePem, privateKeyPem }: Certificate,
@@ -125,10 +125,14 @@ export function loadCertificateAuthority(
   const privateKey = createPrivateKey(privateKeyPem);
   const own = new X509Certificate(certificatePem);
   if (!own.ca || own.subject !== `CN=${commonName}`) {
-    throw new RangeError(`Not the certificate of the authority ${commonName}: ${own.subject}`);
+    throw new RangeError(
+      `The certificate belongs to ${own.subject}, not to the authority CN=${commonName}`,
+    );
   }
   if (!own.checkPrivateKey(privateKey)) {
-    throw new RangeError(`Not the private key of the authority ${commonName}`);
+    throw new RangeError(
+      `The private key does not match the certificate of the authority CN=${commonName}`,
+    );
   }
   const certify = certifier(privateKey, options);
   const keyId = keyIdentifier(createPublicKey(privateKey));
@@ -165,7 +169,7 @@ interface Certified {
   readonly notAfter: number;
 }
 
-/** Signs certificates with the authority's key; PEM. */
+/** Returns a function that signs certificates with the authority's key and encodes them as PEM. */
 function certifier(
   privateKey: KeyObject,
   { commonName, clock = systemClock, random = randomBytes }: CertificateAuthorityOptions,
@@ -198,7 +202,7 @@ function newKeyPair(): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> 
   return promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
 }
 
-/** 127 bits, at least one of them set: positive, and at most 20 bytes long. */
+/** Returns a positive serial number of 127 bits, within the limit of 20 bytes. */
 function serialNumber(random: (size: number) => Uint8Array): Uint8Array {
   const bytes = Buffer.from(random(16));
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
@@ -227,7 +231,7 @@ function subjectAltNames({ dnsNames = [], ipAddresses = [] }: CertificateRequest
 function addressBytes(address: string): Buffer {
   if (isIP(address) === 0) throw new TypeError(`Not an IP address: ${JSON.stringify(address)}`);
   if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
-  // The URL parser brings every spelling of IPv6 to groups of hexadecimal digits.
+  // The URL parser normalises all notations of IPv6 to groups of hexadecimal digits.
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const before = groups(head);
   const after = groups(tail ?? '');
@@ -243,12 +247,12 @@ function extension(oid: string, value: Uint8Array): Buffer {
   return derSequence(derObjectIdentifier(oid), derOctetString(value));
 }
 
-/** An extension that a verifier must understand or refuse the certificate. */
+/** Encodes a critical extension: verifiers that do not support it reject the certificate. */
 function criticalExtension(oid: string, value: Uint8Array): Buffer {
   return derSequence(derObjectIdentifier(oid), derBoolean(true), derOctetString(value));
 }
 
-/** SHA-1 over the public point, the customary way to name a key; it protects nothing. */
+/** Returns the key identifier of RFC 5280: SHA-1 of the public point. It has no security function. */
 function keyIdentifier(publicKey: KeyObject): Buffer {
   const point = publicKey.export({ type: 'spki', format: 'der' }).subarray(-65);
   return createHash('sha1').update(point).digest();

@@ -154,9 +154,9 @@ describe('given a leader in the middle of a sync', () => {
     return world.end();
   });
 
-  const note = ({ method, path, body, signal, endless }: HttpRequest) => {
+  const note = ({ method, path, body, signal, longRunning }: HttpRequest) => {
     const info = requestInfo(method, parseTarget(path));
-    if (endless) {
+    if (longRunning) {
       signal?.addEventListener('abort', () => seen.push('a watch ends'), { once: true });
     } else if (info && method !== 'GET') {
       const [, holder = ''] = /"holderIdentity":"([^"]*)"/.exec(String(body)) ?? [];

@@ -241,7 +241,7 @@ describe(
         },
         {
           around: (handler) => async (request) => {
-            if (request.endless) watches.push(request.path);
+            if (request.longRunning) watches.push(request.path);
             const response = await handler(request);
             statuses.push(response.status);
             return response;

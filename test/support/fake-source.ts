@@ -11,7 +11,7 @@ import type {
 import type { WatchStream } from '../../src/client/client.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { Deferred } from '../../src/util/deferred.ts';
-import type { Pulse } from '../../src/util/http.ts';
+import type { ConnectionActivity } from '../../src/util/http.ts';
 
 /** A kind of our own, so that tests need no generated type. */
 export interface Thing extends KubernetesObject {
@@ -69,7 +69,7 @@ export class FakeSource implements ListerWatcher<Thing> {
    */
   deaf = false;
   /** Of the connections that carry watches from now on. */
-  pulse: Pulse | undefined;
+  activity: ConnectionActivity | undefined;
   readonly #clock: Clock;
   #objects = new Map<ObjectKey, Thing>();
   #resourceVersion: number;
@@ -223,7 +223,7 @@ export class FakeSource implements ListerWatcher<Thing> {
     const stream = new FakeStream(this.#clock, request.signal, Number(from), (ended) =>
       this.#streams.delete(ended),
     );
-    stream.pulse = this.pulse;
+    stream.activity = this.activity;
     if (request.sendInitialEvents || from === '' || from === '0') {
       for (const object of this.#objects.values()) stream.push({ type: 'added', object });
       if (request.sendInitialEvents && this.watchListMode === 'on') {
@@ -270,7 +270,7 @@ export class FakeSource implements ListerWatcher<Thing> {
 
 class FakeStream implements WatchStream<Thing> {
   lastByteMs: number;
-  pulse: Pulse | undefined;
+  activity: ConnectionActivity | undefined;
   readonly #clock: Clock;
   readonly #onEnd: (stream: FakeStream) => void;
   readonly #from: number;

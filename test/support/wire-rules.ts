@@ -74,7 +74,7 @@ export class WireRules {
     let tokens = burst;
     let countedMs = clock.monotonic();
     return (request) => {
-      if (!request.endless) {
+      if (!request.longRunning) {
         const nowMs = clock.monotonic();
         tokens = Math.min(burst, tokens + ((nowMs - countedMs) / 1000) * qps) - 1;
         countedMs = nowMs;

@@ -26,7 +26,7 @@ export async function readLog(call: Call): Promise<Answer> {
     path: query.size > 0 ? `${path}?${query.toString()}` : path,
     headers: {},
     ...(request.signal && { signal: request.signal }),
-    endless: query.has('follow'),
+    longRunning: query.has('follow'),
   });
   if (response.status < 200 || response.status > 206) throw await complaint(response, name);
   return { kind: 'text', body: response.body };

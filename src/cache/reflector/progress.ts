@@ -43,7 +43,7 @@ export interface Progress {
   readonly deaf: boolean;
 }
 
-type SignsOfLife = Pick<WatchStream<never>, 'lastByteMs' | 'pulse'>;
+type SignsOfLife = Pick<WatchStream<never>, 'lastByteMs' | 'activity'>;
 
 /** The clock itself, moved by the reflector that owns it. */
 export class ProgressClock implements Progress {
@@ -91,7 +91,7 @@ export class ProgressClock implements Progress {
   }
 
   get lastPulseMs(): number | undefined {
-    return latest(this.#lastPulseMs, this.#stream?.pulse?.lastMs);
+    return latest(this.#lastPulseMs, this.#stream?.activity?.lastMs);
   }
 
   get lastError(): unknown {

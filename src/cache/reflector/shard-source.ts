@@ -46,8 +46,8 @@ class ShardStream<T extends KubernetesObject> implements WatchStream<T> {
     return this.#stream.lastByteMs;
   }
 
-  get pulse(): WatchStream<T>['pulse'] {
-    return this.#stream.pulse;
+  get activity(): WatchStream<T>['activity'] {
+    return this.#stream.activity;
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<WatchEvent<T>> {

@@ -2,7 +2,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { KubernetesObject, WatchEvent } from '../../api/object.ts';
 import type { WatchStream } from '../../client/client.ts';
 import type { Clock } from '../../util/clock.ts';
-import type { Pulse } from '../../util/http.ts';
+import type { ConnectionActivity } from '../../util/http.ts';
 import type { ListerWatcher, WatchRequest } from './lister-watcher.ts';
 import type { ReflectorLimits } from './reflector-options.ts';
 import { Watchdog } from './watchdog.ts';
@@ -16,7 +16,7 @@ export interface WatchConnectionOptions extends Pick<ReflectorLimits, 'stallMs' 
 /**
  * One open watch, read event by event. A watch on which no byte has arrived for `stallMs` is given
  * up, also while its answer is still awaited: a peer that vanished without a word looks exactly like
- * a quiet resource. If the connection shows by its pulse that it lives, the watch may be silent for
+ * a quiet resource. If its connection is active, the watch may be silent for
  * `quietMs`; but not once it has sent bookmarks, which then are due.
  */
 export class WatchConnection<T extends KubernetesObject> {
@@ -59,8 +59,8 @@ export class WatchConnection<T extends KubernetesObject> {
   }
 
   /** Of the connection that carries the watch. */
-  get pulse(): Pulse | undefined {
-    return this.#stream.pulse;
+  get activity(): ConnectionActivity | undefined {
+    return this.#stream.activity;
   }
 
   /** True once the connection was given up because nothing arrived. */
@@ -103,7 +103,7 @@ async function* oneByOne<E>(events: AsyncIterable<E>): AsyncGenerator<readonly E
   for await (const event of events) yield [event];
 }
 
-type SignsOfLife = Pick<WatchStream<never>, 'lastByteMs' | 'pulse'>;
+type SignsOfLife = Pick<WatchStream<never>, 'lastByteMs' | 'activity'>;
 
 /** What a connection hangs on: the owner's signal, its own abort, and the watchdog. */
 class Lifeline {
@@ -150,10 +150,10 @@ class Lifeline {
     this.#bookmarksDue = true;
   }
 
-  /** A pulse is the watch's own sign of life for a limited time after the last byte. */
+  /** The activity of the connection counts as activity of the watch for a limited time after the last byte. */
   get #lastLifeMs(): number {
     const lastByteMs = Math.max(this.openedMs, this.#stream?.lastByteMs ?? 0);
-    const pulseMs = this.#bookmarksDue ? 0 : (this.#stream?.pulse?.lastMs ?? 0);
+    const pulseMs = this.#bookmarksDue ? 0 : (this.#stream?.activity?.lastMs ?? 0);
     return Math.max(lastByteMs, Math.min(pulseMs, lastByteMs + this.#pulseCountsMs));
   }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
-import type { Pulse } from '../../util/http.ts';
+import type { ConnectionActivity } from '../../util/http.ts';
 import { PingTimeoutError } from './connection-error.ts';
 
 /** How the silence of a connection is told from its death. */
@@ -28,7 +28,7 @@ const OVERSLEPT_MS = 1000;
  * A process that was stopped, or a machine that slept, finds its timers overdue and the answers
  * still unread: then it asks again.
  */
-export class Heartbeat implements Pulse {
+export class Heartbeat implements ConnectionActivity {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly #limits: HeartbeatLimits;
   readonly #ping: () => void;

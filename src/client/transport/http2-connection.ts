@@ -113,7 +113,7 @@ export class Http2Connection {
           http2Body(stream, () => this.#heartbeat.beat()),
           signal,
         ),
-        pulse: this.#heartbeat,
+        activity: this.#heartbeat,
       };
     } catch (error) {
       throw this.#explained(error, signal);

@@ -14,7 +14,7 @@ import { COUNTS } from '../../../src/api/generated/count.ts';
 import { aCount, aPodOf } from '../../support/objects.ts';
 
 describe('an object key', () => {
-  it('is read back as it was made', () => {
+  it('is parsed into the namespace and name that it was created from', () => {
     assert.deepEqual(splitKey(objectKey('default', 'web')), { namespace: 'default', name: 'web' });
     assert.deepEqual(splitKey(objectKey(undefined, 'node-1')), { name: 'node-1' });
     assert.throws(() => splitKey('a/b/c'), /Unexpected key format: "a\/b\/c"/);
@@ -22,7 +22,7 @@ describe('an object key', () => {
 });
 
 describe('a resourceVersion', () => {
-  it('is ordered as a decimal number of any length', () => {
+  it('is compared as a decimal number of any length', () => {
     assert.ok(compareResourceVersions('9', '10') < 0);
     assert.ok(compareResourceVersions('18446744073709551616', '18446744073709551615') > 0);
     assert.equal(compareResourceVersions('7', '7'), 0);
@@ -46,7 +46,7 @@ describe('a resourceVersion', () => {
 });
 
 describe('the equality of JSON', () => {
-  it('agrees with serialisation in which members are sorted', () => {
+  it('agrees with a comparison of JSON texts with sorted members', () => {
     const sorted = (value: unknown): unknown => {
       if (Array.isArray(value)) return ['list', ...value.map(sorted)];
       if (!value || typeof value !== 'object') return value;
@@ -61,7 +61,7 @@ describe('the equality of JSON', () => {
     );
   });
 
-  it('takes undefined members for absent, and depth for granted', () => {
+  it('ignores undefined members and supports any depth', () => {
     assert.equal(equalJson({ a: 1, b: undefined }, { a: 1 }), true);
     assert.equal(equalJson({ a: undefined }, { b: undefined }), true);
     const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`) as unknown;
@@ -69,7 +69,7 @@ describe('the equality of JSON', () => {
     assert.equal(equalJson(deep, deeper), false);
   });
 
-  it('does not confuse lists, objects and nothing', () => {
+  it('distinguishes lists, objects and absent values', () => {
     assert.equal(equalJson([], {}), false);
     assert.equal(equalJson(null, {}), false);
     assert.equal(equalJson({ a: null }, {}), false);
@@ -78,7 +78,7 @@ describe('the equality of JSON', () => {
 });
 
 describe('ownership', () => {
-  it('is by uid, not by name', () => {
+  it('depends on the uid, not on the name', () => {
     const count = aCount();
     const successor = aCount();
     assert.equal(isControlledBy(aPodOf(count, 0), count), true);
@@ -88,14 +88,14 @@ describe('ownership', () => {
 });
 
 describe('an API error', () => {
-  it('takes its kind from the reason, and from the HTTP status without one', () => {
+  it('has the kind of its reason, or of its HTTP status if there is no reason', () => {
     assert.equal(ApiError.fromStatus({ reason: 'AlreadyExists', code: 409 }).kind, 'alreadyExists');
     assert.equal(ApiError.fromStatus({ code: 409 }).kind, 'conflict');
     assert.equal(ApiError.fromStatus({}, 502).kind, 'internal');
     assert.equal(ApiError.fromStatus({ reason: 'Surprise' }, 418).kind, 'unknown');
   });
 
-  it('knows an expired resourceVersion and one from the future', () => {
+  it('recognises expired and too large resourceVersions', () => {
     assert.equal(isExpired(ApiError.fromStatus({ reason: 'Expired', code: 410 })), true);
     assert.equal(isExpired(ApiError.fromStatus({ code: 410 })), true);
     const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
@@ -110,7 +110,7 @@ describe('an API error', () => {
     assert.equal(isTooLargeResourceVersion(ApiError.fromStatus({ code: 504 })), false);
   });
 
-  it('carries how long the server asks to wait', () => {
+  it('contains the retry delay of the server', () => {
     const status = { code: 429, details: { retryAfterSeconds: 3 } };
     assert.equal(ApiError.fromStatus(status).retryAfterMs, 3000);
   });
@@ -119,7 +119,7 @@ describe('an API error', () => {
 describe('a condition', () => {
   const ready = { type: 'Ready', reason: 'R', message: 'm' } as const;
 
-  it('keeps its transition time as long as its status stays', () => {
+  it('keeps its transition time while its status is unchanged', () => {
     const first = setCondition([], { ...ready, status: 'False' }, 0);
     const second = setCondition(first, { ...ready, status: 'False', message: 'n' }, 5000);
     const third = setCondition(second, { ...ready, status: 'True' }, 9000);
@@ -130,7 +130,7 @@ describe('a condition', () => {
     assert.equal(second[0]?.message, 'n');
   });
 
-  it('is replaced in place, among others', () => {
+  it('is replaced in place', () => {
     const others = setCondition(
       setCondition([], { ...ready, status: 'True' }, 0),
       { ...ready, type: 'B', status: 'True' },
@@ -145,7 +145,7 @@ describe('a condition', () => {
 });
 
 describe('a label value', () => {
-  it('is the name if it fits, and otherwise fits, is valid, and tells names apart', () => {
+  it('is the name if it is short enough, otherwise a valid and distinct shortened form', () => {
     assert.equal(labelValue('test-count'), 'test-count');
     const name = fc.stringMatching(/^[a-z0-9]([-a-z0-9.]{60,250}[a-z0-9])$/);
     fc.assert(
@@ -160,7 +160,7 @@ describe('a label value', () => {
 });
 
 describe('the path of a resource', () => {
-  it('follows group, scope and namespace', () => {
+  it('depends on group, scope and namespace', () => {
     assert.equal(collectionPath(PODS), '/api/v1/pods');
     assert.equal(collectionPath(PODS, 'dev'), '/api/v1/namespaces/dev/pods');
     assert.equal(objectPath(NODES, { name: 'a' }), '/api/v1/nodes/a');

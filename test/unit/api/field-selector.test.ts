@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { matchesFields, parseFieldSelector } from '../../../src/api/field-selector.ts';
 
 describe('a field selector', () => {
-  it('splits at commas and unescapes values', () => {
+  it('is split at commas, with unescaped values', () => {
     assert.deepEqual(parseFieldSelector(String.raw`a.b=x\,y\=z\\,c!=d,e==`), [
       { field: 'a.b', operator: '=', value: String.raw`x,y=z` + '\\' },
       { field: 'c', operator: '!=', value: 'd' },
@@ -14,12 +14,12 @@ describe('a field selector', () => {
   });
 
   for (const bad of ['novalue', String.raw`a=\x`, 'a=b=c']) {
-    it(`refuses ${bad}`, () => {
+    it(`rejects ${bad}`, () => {
       assert.throws(() => parseFieldSelector(bad), SyntaxError);
     });
   }
 
-  it('takes every value that was escaped', () => {
+  it('accepts every escaped value', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 20 }), (value) => {
         const escaped = value.replaceAll(/[\\,=]/g, String.raw`\$&`);

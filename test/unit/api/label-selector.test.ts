@@ -53,12 +53,12 @@ describe('a label selector', () => {
     'app,,tier',
     '(',
   ]) {
-    it(`refuses "${bad}"`, () => {
+    it(`rejects "${bad}"`, () => {
       assert.throws(() => parseLabelSelector(bad), SyntaxError);
     });
   }
 
-  it('in its object form means the same as in its URL form', () => {
+  it('selects the same objects in its object form and its URL form', () => {
     const word = fc.stringMatching(/^[a-z]([a-z0-9.]{0,5}[a-z0-9])?$/);
     const labels = fc.dictionary(word, word, { maxKeys: 4 });
     const expression = fc.record({
@@ -96,7 +96,7 @@ describe('a label selector', () => {
     );
   });
 
-  it('never loops or crashes, whatever it is given', () => {
+  it('is parsed or rejected with a SyntaxError for any text', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 60 }), (text) => {
         try {

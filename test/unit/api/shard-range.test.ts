@@ -16,7 +16,7 @@ function metadata(uid: string, namespace = 'default'): ObjectMeta {
 }
 
 describe('a shard of objects', () => {
-  it('is asked for as a half-open range of 64-bit hashes', () => {
+  it('is requested as a half-open range of 64-bit hashes', () => {
     const ranges = [0, 1, 2].map((index) => formatShardRange({ index, count: 3 }));
     assert.deepEqual(ranges, [
       "shardRange(object.metadata.uid, '0x0000000000000000', '0x5555555600000000')",
@@ -29,7 +29,7 @@ describe('a shard of objects', () => {
     );
   });
 
-  it('goes by the published values of FNV-1a', () => {
+  it('uses FNV-1a with its published test values', () => {
     // Of '' cbf29ce484222325, of 'a' af63dc4c8601ec8c, of 'foobar' 85944171f73967e8.
     const shardOf = (uid: string) =>
       Array.from({ length: 256 }, (_, index) => index).filter((index) =>
@@ -38,7 +38,7 @@ describe('a shard of objects', () => {
     assert.deepEqual(['', 'a', 'foobar'].map(shardOf), [[0xcb], [0xaf], [0x85]]);
   });
 
-  it('is the same as one reckoned with 64-bit integers, for any text', () => {
+  it('has the same hash as a calculation with 64-bit integers, for any text', () => {
     const reckoned = (text: string) => {
       let hash = 0xcbf29ce484222325n;
       for (const byte of new TextEncoder().encode(text)) {
@@ -53,7 +53,7 @@ describe('a shard of objects', () => {
     );
   });
 
-  it('has each object in exactly one of them', () => {
+  it('contains each object exactly once', () => {
     fc.assert(
       fc.property(
         fc.uuid(),
@@ -68,7 +68,7 @@ describe('a shard of objects', () => {
     );
   });
 
-  it('that there cannot be is refused', () => {
+  it('is rejected if its index or count is out of range', () => {
     for (const [index, count, message] of [
       [0, 0, 'shard.count must be an integer from 1 to 65536: got 0'],
       [0, 65_537, 'shard.count must be an integer from 1 to 65536: got 65537'],

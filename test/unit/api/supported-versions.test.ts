@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { KUBERNETES_VERSIONS } from '../../../hack/envtest/binaries.ts';
 import { NEWEST_MINOR, OLDEST_MINOR, skewOf } from '../../../src/api/supported-versions.ts';
 
-test('what counts as tested is what tests run against', () => {
+test('the supported versions are the versions of the control planes in tests', () => {
   const minors = KUBERNETES_VERSIONS.map((version) => Number(version.split('.')[1]));
   assert.deepEqual(
     [Math.max(...minors), Math.min(...minors), new Set(minors).size],
@@ -11,7 +11,7 @@ test('what counts as tested is what tests run against', () => {
   );
 });
 
-test('a server is of a version that is tested, older, newer, or nobody knows', () => {
+test('classifies a server version as supported, older, newer or unknown', () => {
   const skew = (minor: string, major = '1') => skewOf({ major, minor });
   assert.deepEqual(
     [skew(`${OLDEST_MINOR - 1}`), skew(`${OLDEST_MINOR}`), skew(`${NEWEST_MINOR}+`)],

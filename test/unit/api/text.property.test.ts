@@ -91,7 +91,7 @@ describe('a label selector', () => {
   };
 
   // upstream: 55
-  it('is read as it was written, with any white space between its parts', () => {
+  it('is parsed with any white space between its parts', () => {
     const space = fc.constantFrom('', '', ' ', '\t', ' \r\n ');
     fc.assert(
       fc.property(
@@ -113,7 +113,7 @@ describe('a label selector', () => {
   });
 
   // upstream: 55
-  it('compares whole numbers exactly, as far as 64 bits go', () => {
+  it('compares integers exactly within 64 bits', () => {
     fc.assert(
       fc.property(int64, fc.bigInt({ min: -2n, max: 2n }), (bound, step) => {
         const number = bound + step;
@@ -129,7 +129,7 @@ describe('a label selector', () => {
     assert.equal(tried(parseLabelSelector, 'n>9223372036854775808'), undefined);
   });
 
-  it('is refused with a SyntaxError and nothing else, whatever it is made of', () => {
+  it('is parsed or rejected with a SyntaxError for any tokens', () => {
     const pieces = texts(
       'a|in|notin|=|==|!|<|>|(|)|,| |/|.|-|7|\\|\0|\n|\u00a0|é|😀|\ud800|__proto__'.split('|'),
     );
@@ -164,13 +164,13 @@ describe('a label selector', () => {
     }
   });
 
-  it('knows the white space of the grammar alone', () => {
+  it('accepts only the white space of the grammar', () => {
     for (const space of ['\u00a0', '\u2028', '\ufeff', '\v', '\f']) {
       assert.equal(tried(parseLabelSelector, `a${space}=${space}b`), undefined);
     }
   });
 
-  it('is read in a time that grows with its length and not faster', () => {
+  it('is parsed in linear time', () => {
     const hostile = ['a', 'a ', '(', '!', ' ', 'a,', 'a.', 'a./', '\\'];
     const long = hostile.flatMap((piece) => {
       const run = piece.repeat(LONG);
@@ -194,7 +194,7 @@ describe('a field selector', () => {
     { noNullPrototype: true },
   );
 
-  it('is read as it was written', () => {
+  it('is parsed into its requirements', () => {
     fc.assert(
       fc.property(fc.array(requirement, { maxLength: 4 }), fc.boolean(), (requirements, twice) => {
         const text = requirements.map(({ field, operator, value }) => {
@@ -206,7 +206,7 @@ describe('a field selector', () => {
     );
   });
 
-  it('is refused with a SyntaxError exactly if a value has a stray sign in it', () => {
+  it('is rejected with a SyntaxError if and only if a value has an unescaped special character', () => {
     const isStray = (text: string): boolean => {
       for (let at = 0; at < text.length; at++) {
         if (text[at] === '=') return true;
@@ -223,7 +223,7 @@ describe('a field selector', () => {
     );
   });
 
-  it('is refused with a SyntaxError and nothing else, whatever it is made of', () => {
+  it('is parsed or rejected with a SyntaxError for any tokens', () => {
     fc.assert(
       fc.property(
         texts(['\\', '=', '==', '!', 'a', ',', '.', '\0', '\n', 'é', '\ud800']),
@@ -234,7 +234,7 @@ describe('a field selector', () => {
     );
   });
 
-  it('is read in a time that grows with its length and not faster', () => {
+  it('is parsed in linear time', () => {
     const hostile = ['a', '\\', '\\\\', '=', '!', ',', 'a=', '\\,', '\\=', 'a=\\,', '!='];
     const ms = spentMs(() => {
       for (const piece of hostile) {
@@ -252,7 +252,7 @@ describe('an object key', () => {
   const name = fc.string({ minLength: 1, maxLength: 12 }).filter((text) => !text.includes('/'));
 
   // upstream: 54
-  it('is read back as namespace and name', () => {
+  it('is parsed into namespace and name', () => {
     fc.assert(
       fc.property(fc.option(name, { nil: undefined }), name, (namespace, of) => {
         const made = objectKey(namespace, of);
@@ -265,7 +265,7 @@ describe('an object key', () => {
   });
 
   // upstream: 54
-  it('has at most one slash, and any such text is a key', () => {
+  it('is any text with at most one slash', () => {
     fc.assert(
       fc.property(texts(['a', 'b', '/', '.', '\0', '\\']), (text) => {
         const parts = text.split('/');
@@ -279,7 +279,7 @@ describe('an object key', () => {
   });
 
   // upstream: 54
-  it('is of these forms', () => {
+  it('has these forms', () => {
     assert.deepEqual(splitKey('foo'), { name: 'foo' });
     assert.deepEqual(splitKey('ns/foo'), { namespace: 'ns', name: 'foo' });
     assert.deepEqual(splitKey(''), { name: '' });
@@ -292,7 +292,7 @@ describe('an object key', () => {
 });
 
 describe('a resourceVersion', () => {
-  it('has an order with others of its form, and a SyntaxError otherwise', () => {
+  it('is compared with others of its form, and causes a SyntaxError otherwise', () => {
     const decimal = /^[1-9][0-9]*$/;
     const version = fc.oneof(
       fc.bigInt({ min: 1n, max: 2n ** 70n }).map(String),
@@ -310,7 +310,7 @@ describe('a resourceVersion', () => {
 });
 
 describe('a Status from the network', () => {
-  it('is an error whatever its members are, and can be asked what it means', () => {
+  it('is converted to an ApiError for any members', () => {
     const details = fc.record(
       {
         causes: fc.oneof(
@@ -348,7 +348,7 @@ describe('a Status from the network', () => {
     );
   });
 
-  it('keeps what is as it should be, beside what is not', () => {
+  it('keeps valid members beside invalid ones', () => {
     const causes = [null, { reason: 'ResourceVersionTooLarge', field: 7 }, 'x'];
     const error = ApiError.fromStatus({
       reason: 'Timeout',

@@ -34,7 +34,7 @@ test('the kubelet of the node is asked, and what it says is passed on', async ()
   );
   await api.get(`${PODS}/p/log?follow=true&timestamps=0&tailLines=3&container=app&limitBytes=9`);
   assert.deepEqual(
-    asked.map(({ path, endless }) => [path, endless]),
+    asked.map(({ path, longRunning }) => [path, longRunning]),
     [
       ['/containerLogs/default/p/app', false],
       ['/containerLogs/default/p/app?follow=true&limitBytes=9&tailLines=3', true],

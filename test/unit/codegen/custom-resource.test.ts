@@ -28,7 +28,7 @@ const definition = {
   },
 };
 
-test('each served version counts, the stored one first', () => {
+test('returns each served version, the stored one first', () => {
   const widget = { group: 'example.com', plural: 'widgets', kind: 'Widget', namespaced: true };
   const stored = { type: 'object', description: 'stored' };
   assert.deepEqual(parseCustomResources(JSON.stringify(definition)), [
@@ -37,7 +37,7 @@ test('each served version counts, the stored one first', () => {
   ]);
 });
 
-test('where the stored version is not served, the first one that is comes first', () => {
+test('returns the first served version first if the stored one is not served', () => {
   const versions = definition.spec.versions.map((version) => ({
     ...version,
     served: version.name === 'v1beta1',
@@ -47,7 +47,7 @@ test('where the stored version is not served, the first one that is comes first'
   assert.deepEqual([main?.version, main?.isMain, more], ['v1beta1', true, []]);
 });
 
-test('definitions in a list, as kubectl prints them, are found', () => {
+test('finds definitions in lists, as kubectl prints them', () => {
   const list = { apiVersion: 'v1', kind: 'List', items: [definition, { kind: 'Pod' }, null] };
   assert.equal(parseCustomResources(JSON.stringify(list)).length, 2);
 });
@@ -57,7 +57,7 @@ test('a cluster-scoped kind is not namespaced', () => {
   assert.equal(parseCustomResources(JSON.stringify(cluster))[0]?.namespaced, false);
 });
 
-test('documents of other kinds and empty ones are passed over', () => {
+test('skips empty documents and other kinds', () => {
   const text = `---\napiVersion: v1\nkind: Namespace\n---\n---\n${JSON.stringify(definition)}\n`;
   assert.deepEqual(
     parseCustomResources(text).map(({ kind }) => kind),
@@ -65,7 +65,7 @@ test('documents of other kinds and empty ones are passed over', () => {
   );
 });
 
-test('what is no definition of today is refused with its place', () => {
+test('rejects invalid definitions with the path of the problem', () => {
   const refusals: [Record<string, unknown>, RegExp][] = [
     [{ apiVersion: 'apiextensions.k8s.io/v1beta1' }, /apiVersion must be apiextensions.k8s.io\/v1/],
     [{ spec: undefined }, /^spec: expected a mapping/],
@@ -88,11 +88,11 @@ test('what is no definition of today is refused with its place', () => {
   }
 });
 
-test('text that is not YAML is a syntax error', () => {
+test('rejects invalid YAML with a SyntaxError', () => {
   assert.throws(() => parseCustomResources('kind: [CustomResourceDefinition'), SyntaxError);
 });
 
-test('a schema of the wrong shape is refused where it is wrong', () => {
+test('rejects an invalid schema with the path of the problem', () => {
   const refusals: [unknown, RegExp][] = [
     [[], /^Widget: expected a mapping, found \[\]/],
     [{ properties: { a: { type: 1 } } }, /^Widget.a: type must be a string, found 1/],
@@ -109,7 +109,7 @@ test('a schema of the wrong shape is refused where it is wrong', () => {
   }
 });
 
-test('a schema that nests without end is refused before the stack is', () => {
+test('rejects a schema that is nested too deeply', () => {
   let schema: object = { type: 'string' };
   for (let depth = 0; depth < 100_000; depth++) schema = { type: 'array', items: schema };
   assert.throws(() => asSchema(schema, 'Deep'), /nested deeper than 64 levels$/);

@@ -34,7 +34,7 @@ function withSpec(spec: Schema): string {
 
 // The gate compiles, lints and formats wild.generated.ts like any other file: that it passes there
 // is the better half of this test. `node --test --test-update-snapshots` writes it anew.
-test('a wild definition becomes a module that a person could have written', (context) => {
+test('generates a readable module from a definition with many schema features', (context) => {
   const [resource] = parseCustomResources(
     readFileSync(join(import.meta.dirname, 'wild.yaml'), 'utf8'),
   );
@@ -43,7 +43,7 @@ test('a wild definition becomes a module that a person could have written', (con
   });
 });
 
-test('a long description is wrapped at the width of the page and keeps its own lines', () => {
+test('wraps long descriptions and keeps their line breaks', () => {
   const text = withSpec({
     type: 'object',
     description: `${'word '.repeat(40)}\n\nSecond paragraph.`,
@@ -57,20 +57,20 @@ test('a long description is wrapped at the width of the page and keeps its own l
   assert.deepEqual(comment.slice(-3), [' *', ' * Second paragraph.', ' */']);
 });
 
-test('two properties that ask for one name get two', () => {
+test('gives two properties with the same type name different names', () => {
   const part = { type: 'object', properties: { x: { type: 'string' } } };
   const text = withSpec({ type: 'object', properties: { 'a-b': part, aB: part } });
   assert.match(text, /'a-b'\?: WidgetSpecAB;\n {2}aB\?: WidgetSpecAB2;/);
   assert.match(text, /interface WidgetSpecAB \{[^}]*\}\n\nexport interface WidgetSpecAB2 \{/);
 });
 
-test('a kind that is called like something imported stays apart from it', () => {
+test('renames a kind with the name of an imported type', () => {
   const text = generate({ ...widget, kind: 'Resource', plural: 'resources' });
   assert.match(text, /export interface Resource2 extends KubernetesObject \{/);
   assert.match(text, /export const RESOURCES: Resource<Resource2> = \{/);
 });
 
-test('a literal cannot leave its quotes', () => {
+test('escapes quotes in literals', () => {
   const text = withSpec({
     type: 'object',
     properties: { "'; evil()": { type: 'string', enum: [`\\'"\n`, '\\'] } },
@@ -78,7 +78,7 @@ test('a literal cannot leave its quotes', () => {
   assert.match(text, /"'; evil\(\)"\?: '\\\\\\'"\\n' \| '\\\\';/);
 });
 
-test('an enumeration of what no literal can hold is unknown', () => {
+test('types an enumeration of objects as unknown', () => {
   const text = withSpec({
     type: 'object',
     properties: { a: { enum: [{}, 'b'] }, b: { enum: [] } },
@@ -86,7 +86,7 @@ test('an enumeration of what no literal can hold is unknown', () => {
   assert.match(text, /a\?: unknown;\n {2}b\?: unknown;/);
 });
 
-test('nothing a definition says can leave its comment, its name or its quotes', () => {
+test('definitions cannot inject code through comments, names or literals', () => {
   const evil = '*/ evil(); /* \' " ` ${evil()} \u2028 \n */ evil();';
   const text = generateTypes(
     {
@@ -115,7 +115,7 @@ test('nothing a definition says can leave its comment, its name or its quotes', 
   assert.match(code, /__proto__\?: number;/);
 });
 
-test('a kind whose name means something in TypeScript is declared by another', () => {
+test('renames a kind with the name of a TypeScript type', () => {
   for (const [kind, name] of [
     ['string', 'String'],
     ['class', 'Class'],
@@ -131,7 +131,7 @@ test('a kind whose name means something in TypeScript is declared by another', (
   }
 });
 
-test('forms that a type cannot tell apart are one interface', () => {
+test('generates one interface for alternatives that types cannot distinguish', () => {
   const properties = { a: { type: 'string' }, b: { type: 'string' } };
   for (const branches of [
     { oneOf: [{ required: ['a'] }] },
@@ -147,7 +147,7 @@ test('forms that a type cannot tell apart are one interface', () => {
   }
 });
 
-test('an enumeration in pieces is one', () => {
+test('joins the enumerations of anyOf branches', () => {
   const text = withSpec({
     type: 'object',
     properties: { a: { type: 'string', anyOf: [{ enum: ['x'] }, { enum: ['y', 'x'] }] } },
@@ -155,7 +155,7 @@ test('an enumeration in pieces is one', () => {
   assert.match(text, /a\?: 'x' \| 'y';/);
 });
 
-test('names of constants and files follow the words of the kind', () => {
+test('derives names of constants and files from the words of the kind', () => {
   const names = [
     ['WebApp', 'webapps', 'WEB_APPS', 'web-app'],
     ['At', 'ats', 'ATS', 'at'],

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { atMetrics } from '../../../src/metrics/at-metrics.ts';
 import { createRegistry, expose } from '../../../src/metrics/registry.ts';
 
-test('what is due, missed and started counts from zero on, delays are seconds', async () => {
+test('counts due, missed and started Ats from zero on, with delays in seconds', async () => {
   const registry = createRegistry();
   const metrics = atMetrics(registry);
   const lines = async () => (await expose(registry)).text.split('\n');

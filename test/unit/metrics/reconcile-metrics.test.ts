@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { managerMetrics, reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
 import { createRegistry, expose } from '../../../src/metrics/registry.ts';
 
-test('what holds runs back is counted by controller, from zero on', async () => {
+test('counts postponed syncs and hot loops by controller, from zero on', async () => {
   const registry = createRegistry();
   const metrics = reconcileMetrics(registry);
   const holds = metrics.holds('count');
@@ -24,7 +24,7 @@ test('what holds runs back is counted by controller, from zero on', async () => 
   assert.deepEqual((await lines()).toSorted(), both(1, 1, 3));
 });
 
-test('a controller that runs is 1, and 0 when it no longer does', async () => {
+test('reports 1 for a running controller and 0 for a stopped one', async () => {
   const registry = createRegistry();
   const metrics = managerMetrics(registry);
   metrics.running('count', true);

@@ -19,7 +19,7 @@ async function samples(registry: ReturnType<typeof createRegistry>): Promise<str
   return text.split('\n').filter((line) => line && !line.startsWith('#'));
 }
 
-test('series exist from zero on, named as kubectl names a resource in full', async () => {
+test('exposes all series from zero on, with full resource names as in kubectl', async () => {
   const registry = createRegistry();
   const metrics = reflectorMetrics(registry);
   metrics.informer(things, empty);
@@ -40,7 +40,7 @@ test('series exist from zero on, named as kubectl names a resource in full', asy
   }
 });
 
-test('what happens is counted and measured in seconds', async () => {
+test('counts lists, watches and errors, with durations in seconds', async () => {
   const registry = createRegistry();
   const informer = reflectorMetrics(registry).informer(pods, empty);
   informer.listed(1500, 22_000);
@@ -71,7 +71,7 @@ test('what happens is counted and measured in seconds', async () => {
   }
 });
 
-test('of the reflectors of several namespaces the one behind tells how far the resource has come', async () => {
+test('reports the lowest resourceVersion of the reflectors of several namespaces', async () => {
   const registry = createRegistry();
   const metrics = reflectorMetrics(registry);
   for (const [namespace, reached] of Object.entries({ a: '12', b: '7', c: '9' })) {
@@ -83,7 +83,7 @@ test('of the reflectors of several namespaces the one behind tells how far the r
   assert.ok(lines.includes('crd_controller_cache_objects{resource="pods.v1"} 6'));
 });
 
-test('an informer is asked for its state at each scrape', async () => {
+test('reads the state of informers at each scrape', async () => {
   const registry = createRegistry();
   const metrics = reflectorMetrics(registry);
   const state = {

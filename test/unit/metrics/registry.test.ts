@@ -14,7 +14,7 @@ test('the process metrics are exposed if they are asked for, in the text format'
   assert.match(text, /^nodejs_version_info\{/m);
 });
 
-test('two registries share nothing', () => {
+test('two registries are independent', () => {
   createRegistry({ processMetrics: true });
   assert.doesNotThrow(() => createRegistry({ processMetrics: true }));
 });
@@ -27,7 +27,7 @@ test('the heap limit is exposed beside the heap in use', async () => {
   assert.ok(sample('nodejs_heap_size_used_bytes') < sample('crd_controller_heap_limit_bytes'));
 });
 
-test('the build says what runs: version, commit if it is known, Node.js', async () => {
+test('the build metric has labels for version, commit and Node.js version', async () => {
   const known = createRegistry();
   buildMetrics(known, { version: '1.2.3', revision: 'abc' });
   assert.ok(
@@ -40,7 +40,7 @@ test('the build says what runs: version, commit if it is known, Node.js', async 
   assert.match((await expose(unknown)).text, /revision="unknown"/);
 });
 
-test('counts the log lines that were dropped so far', async () => {
+test('counts dropped log lines', async () => {
   const registry = createRegistry();
   let dropped = 0;
   logMetrics(registry, () => dropped);

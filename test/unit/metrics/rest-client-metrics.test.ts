@@ -13,7 +13,7 @@ function has(lines: readonly string[], line: string): void {
   assert.ok(lines.includes(line), `${line} is not in\n${lines.join('\n')}`);
 }
 
-test('exchanges are counted and measured under the names of client-go', async () => {
+test('counts and measures HTTP exchanges in the metrics of client-go', async () => {
   const lines = await linesOf((metrics) => {
     metrics.exchanged({
       verb: 'GET',
@@ -41,7 +41,7 @@ test('exchanges are counted and measured under the names of client-go', async ()
   has(lines, 'rest_client_dns_resolution_duration_seconds_bucket{le="0.1",host="h"} 1');
 });
 
-test('exec plugins are counted, and their time to live is endless until one expires', async () => {
+test('counts calls of exec plugins and reports an infinite time to live without an expiry', async () => {
   const endless = await linesOf((metrics) =>
     metrics.execPluginCalled({ code: 3, status: 'plugin_execution_error' }),
   );

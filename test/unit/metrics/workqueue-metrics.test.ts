@@ -35,12 +35,12 @@ const ALL = [
   'longest_running_processor_seconds',
 ];
 
-test('all series of a queue are there from the start, at zero', async () => {
+test('exposes all series of a queue from zero on', async () => {
   const { value } = newQueue();
   for (const series of ALL) assert.equal(await value(series), 0, series);
 });
 
-test('the life of keys shows in the metrics', async () => {
+test('measures keys while they wait and while they are in flight', async () => {
   const { clock, queue, value } = newQueue();
   queue.add('a');
   queue.add('a');
@@ -68,7 +68,7 @@ test('the life of keys shows in the metrics', async () => {
   assert.equal(await value('longest_running_processor_seconds'), 0);
 });
 
-test('a delayed key is a retry at once, and an addition when it becomes ready', async () => {
+test('counts a delayed key as a retry at once and as an addition when it becomes ready', async () => {
   const { clock, queue, value } = newQueue();
   queue.add('a', { afterMs: 100 });
   assert.equal(await value('retries_total'), 1);
@@ -79,7 +79,7 @@ test('a delayed key is a retry at once, and an addition when it becomes ready', 
   assert.equal(await value('depth'), 1);
 });
 
-test('after shutdown the depth is zero', async () => {
+test('reports a depth of zero after shutdown', async () => {
   const { queue, value } = newQueue();
   queue.add('a');
   queue.shutDown();

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { Backoff, backoffMs } from '../../../src/util/backoff.ts';
 
 describe('an exponential backoff', () => {
-  it('climbs to its cap and starts anew after a reset', () => {
+  it('grows to its maximum and restarts after a reset', () => {
     const backoff = new Backoff({ initialMs: 10, maxMs: 100 });
     const climb = () => [1, 2, 3, 4, 5, 6].map(() => backoff.next());
     assert.deepEqual(climb(), [10, 20, 40, 80, 100, 100]);
@@ -12,7 +12,7 @@ describe('an exponential backoff', () => {
     assert.deepEqual(climb().slice(0, 2), [10, 20]);
   });
 
-  it('spreads a delay over [d, d + jitter * d) without feeding it back', () => {
+  it('adds jitter in [d, d + jitter * d) without changing the next delay', () => {
     const policy = { initialMs: 800, maxMs: 30_000, jitter: 1 };
     let random = 0;
     const backoff = new Backoff(policy, () => random);

@@ -6,7 +6,7 @@ import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 const DAY_MS = 86_400_000;
 
 describe('the system clock', () => {
-  it('waits longer than a timer of the platform can', async (context) => {
+  it('supports delays beyond the limit of setTimeout', async (context) => {
     context.mock.timers.enable({ apis: ['setTimeout'] });
     let elapsed = 0;
     context.mock.method(performance, 'now', () => elapsed);
@@ -22,7 +22,7 @@ describe('the system clock', () => {
     assert.equal(fired.mock.callCount(), 1);
   });
 
-  it('wakes a sleeper at once when its signal aborts, and lets go of the signal', async () => {
+  it('ends a sleep when its signal aborts and removes its listener', async () => {
     const stop = new AbortController();
     const sleep = systemClock.sleep(DAY_MS, stop.signal);
     stop.abort();
@@ -32,7 +32,7 @@ describe('the system clock', () => {
 });
 
 describe('the fake clock', () => {
-  it('fires what falls due in order, with the time of each', async () => {
+  it('fires timers in the order of their due times, at these times', async () => {
     const clock = new FakeClock(1000);
     const fired: [string, number][] = [];
     for (const [name, ms] of [
@@ -53,7 +53,7 @@ describe('the fake clock', () => {
     assert.equal(clock.untilNext, 1);
   });
 
-  it('lets a chain of sleeps run as it would in real time', async () => {
+  it('runs a chain of sleeps as in real time', async () => {
     const clock = new FakeClock(0);
     const woken: number[] = [];
     const chain = (async () => {
@@ -67,7 +67,7 @@ describe('the fake clock', () => {
     assert.deepEqual(woken, [10, 20, 30, 40, 50]);
   });
 
-  it('forgets a cancelled timer and an aborted sleep', async () => {
+  it('drops cancelled timers and aborted sleeps', async () => {
     const clock = new FakeClock();
     clock.after(10, () => assert.fail('cancelled'))();
     const stop = new AbortController();
@@ -77,7 +77,7 @@ describe('the fake clock', () => {
     assert.equal(clock.pending, 0);
   });
 
-  it('jumps the wall clock without firing timers', async () => {
+  it('moves only the wall clock on a jump, without firing timers', async () => {
     const clock = new FakeClock(0);
     clock.after(10, () => assert.fail('too early'));
     clock.jump(DAY_MS);
@@ -86,7 +86,7 @@ describe('the fake clock', () => {
   });
 });
 
-test('a jump of the wall clock is noticed within a second, in both directions, once', async () => {
+test('detects a jump of the wall clock once within a second, in both directions', async () => {
   const clock = new FakeClock();
   const jumps: number[] = [];
   const stop = new AbortController();
@@ -102,7 +102,7 @@ test('a jump of the wall clock is noticed within a second, in both directions, o
   assert.equal(clock.pending, 0);
 });
 
-test('small steps are tolerated until they add up', async () => {
+test('detects small steps of the wall clock when they add up to a jump', async () => {
   const clock = new FakeClock();
   const jumps: number[] = [];
   const stop = new AbortController();

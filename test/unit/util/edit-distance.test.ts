@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { editDistance } from '../../../src/util/edit-distance.ts';
 
-test('a letter put in, left out, exchanged, or swapped with its neighbour counts one', () => {
+test('counts an insertion, deletion, substitution or swap of adjacent letters as one', () => {
   for (const [a, b, distance] of [
     ['pod', 'pod', 0],
     ['pod', 'pods', 1],
@@ -16,7 +16,7 @@ test('a letter put in, left out, exchanged, or swapped with its neighbour counts
   }
 });
 
-test('what is too far away is one more than the most, whether length or letters tell', () => {
+test('returns one more than the maximum if the distance exceeds it', () => {
   assert.equal(editDistance('a', 'abcdef', 2), 3);
   assert.equal(editDistance('abcdef', 'uvwxyz', 2), 3);
   assert.equal(editDistance('kitten', 'sitting', 2), 3);

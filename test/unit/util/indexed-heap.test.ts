@@ -10,7 +10,7 @@ const operation = fc.oneof(
   fc.record({ kind: fc.constant('pop' as const) }),
 );
 
-it('an indexed heap behaves as a map that knows its smallest value', () => {
+it('an indexed heap behaves like a map that returns its smallest value', () => {
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 200 }), (operations) => {
       const heap = new IndexedHeap<number, number>((a, b) => a < b);

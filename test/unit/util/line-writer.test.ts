@@ -53,7 +53,7 @@ function pipe(context: TestContext, maxWaitingBytes?: number) {
 const LONG = `${'x'.repeat(100_000)}\n`;
 
 describe('a full disk', () => {
-  test('costs the lines and nothing else', (context) => {
+  test('drops the lines without an error', (context) => {
     const fd = openSync('/dev/full', 'w');
     context.after(() => closeSync(fd));
     const writer = new LineWriter(fd);
@@ -63,8 +63,8 @@ describe('a full disk', () => {
   });
 });
 
-describe('a reader who has gone', () => {
-  test('costs the lines until there is one again, who is told how many they were', (context) => {
+describe('a reader that closed the pipe', () => {
+  test('drops lines until a reader opens the pipe, and reports how many', (context) => {
     const { writer, read, closeReader, openReader } = pipe(context);
     writer.write('first\n', notice);
     assert.equal(read(), 'first\n');
@@ -79,7 +79,7 @@ describe('a reader who has gone', () => {
     assert.equal(writer.dropped, 2);
   });
 
-  test('leaves no part of a line before the next one', (context) => {
+  test('separates the rest of a partly written line from the next line', (context) => {
     const { writer, read, closeReader, openReader } = pipe(context);
     writer.write(LONG, notice);
     closeReader();
@@ -91,8 +91,8 @@ describe('a reader who has gone', () => {
   });
 });
 
-describe('a reader who is slow', () => {
-  test('gets every line, in order, and the writer does not wait for it', async (context) => {
+describe('a slow reader', () => {
+  test('receives every line in order without blocking the writer', async (context) => {
     const { writer, clock, read } = pipe(context);
     writer.write(LONG, notice);
     writer.write('second\n', notice);
@@ -104,7 +104,7 @@ describe('a reader who is slow', () => {
     assert.equal(writer.dropped, 0);
   });
 
-  test('loses lines beyond the bound, and is told how many as soon as it reads', async (context) => {
+  test('loses lines beyond the limit and receives their number when it reads', async (context) => {
     const { writer, clock, read } = pipe(context, 250_000);
     for (let line = 0; line < 5; line++) writer.write(LONG, notice);
     assert.equal(writer.dropped, 3);

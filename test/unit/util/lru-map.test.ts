@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LruMap } from '../../../src/util/lru-map.ts';
 
-test('the entry unused for longest makes room for a new one', () => {
+test('replaces the least recently used entry', () => {
   const map = new LruMap<string, number>(2);
   map.set('a', 1);
   map.set('b', 2);
@@ -14,7 +14,7 @@ test('the entry unused for longest makes room for a new one', () => {
   assert.equal(map.get('c'), 3);
 });
 
-test('setting an entry anew replaces its value and makes it the latest', () => {
+test('updates an existing entry and marks it as most recently used', () => {
   const map = new LruMap<string, number>(2);
   map.set('a', 1);
   map.set('b', 2);
@@ -24,13 +24,13 @@ test('setting an entry anew replaces its value and makes it the latest', () => {
   assert.equal(map.get('b'), undefined);
 });
 
-test('asking for what is not there changes nothing', () => {
+test('does not change on a read of a missing key', () => {
   const map = new LruMap<string, number>(1);
   map.set('a', 1);
   assert.equal(map.get('b'), undefined);
   assert.equal(map.get('a'), 1);
 });
 
-test('a capacity below one is refused', () => {
+test('rejects a capacity below one', () => {
   assert.throws(() => new LruMap(0), /capacity.*got 0/);
 });

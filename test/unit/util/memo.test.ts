@@ -12,7 +12,7 @@ describe('a memo', () => {
     return { memo, made };
   };
 
-  it('makes a result once, also one that is undefined', () => {
+  it('computes a result once, also if it is undefined', () => {
     const { memo, made } = memoOf(10);
     assert.equal(memo.has('a'), false);
     assert.equal(memo.get('a'), memo.get('a'));
@@ -22,7 +22,7 @@ describe('a memo', () => {
     assert.deepEqual(made, ['a', '']);
   });
 
-  it('forgets all when one more would be too many, and not before', () => {
+  it('is cleared when it is full and a new result is added', () => {
     const { memo, made } = memoOf(2);
     for (const text of ['a', 'b', 'a', 'b']) memo.get(text);
     assert.deepEqual(made, ['a', 'b']);
@@ -33,7 +33,7 @@ describe('a memo', () => {
     );
   });
 
-  it('remembers nothing of what could not be made', () => {
+  it('does not cache a failure', () => {
     const memo = new Memo(2, () => {
       throw new Error('no');
     });

@@ -15,7 +15,7 @@ function world(options?: RateLimitedLogOptions) {
   return { clock, log, report, lines: () => lines.splice(0) };
 }
 
-test('writes the first report of a cause at once, and the others of a window as one line', async () => {
+test('writes the first report of a cause at once and the other reports of a window as one line', async () => {
   const { clock, report, lines } = world();
   assert.equal(report('down', 'a'), true);
   assert.deepEqual(lines(), ['down: 1 of 1, a +0']);
@@ -30,7 +30,7 @@ test('writes the first report of a cause at once, and the others of a window as 
   assert.deepEqual(lines(), ['down: 1 of 42, z +0']);
 });
 
-test('forgets a cause that was not reported for a window, and needs no timer for it', async () => {
+test('drops a cause that was not reported for a window, without a timer', async () => {
   const { clock, report, lines } = world();
   report('down');
   assert.equal(clock.pending, 0);
@@ -39,13 +39,13 @@ test('forgets a cause that was not reported for a window, and needs no timer for
   assert.deepEqual(lines(), ['down: 1 of 1, a +0', 'down: 1 of 1, a +0']);
 });
 
-test('never holds back one cause for another', () => {
+test('does not suppress a cause because of another one', () => {
   const { report, lines } = world();
   for (let at = 0; at < 5; at++) report(`cause ${at}`);
   assert.equal(lines().length, 5);
 });
 
-test('gathers the reports of a moment into the first line', async () => {
+test('collects the reports within gatherMs in the first line', async () => {
   const { clock, report, lines } = world({ gatherMs: 1000 });
   assert.equal(report('down', 'a'), true);
   await clock.advance(999);
@@ -56,7 +56,7 @@ test('gathers the reports of a moment into the first line', async () => {
   assert.equal(report('down', 'c'), false);
 });
 
-test('writes a burst of first reports by themselves', async () => {
+test('writes the first reports up to the burst at once', async () => {
   const { clock, report, lines } = world({ burst: 3 });
   for (let at = 0; at < 5; at++) report('down');
   assert.equal(lines().length, 3);
@@ -64,7 +64,7 @@ test('writes a burst of first reports by themselves', async () => {
   assert.deepEqual(lines(), ['down: 2 of 5, a +0']);
 });
 
-test('a cause that ended is written at once when it comes back', async () => {
+test('writes a cause at once if it occurs again after its end', async () => {
   const { clock, log, report, lines } = world();
   report('down');
   report('down');
@@ -74,7 +74,7 @@ test('a cause that ended is written at once when it comes back', async () => {
   assert.deepEqual(lines(), ['down: 1 of 1, a +0', 'down: 1 of 1, a +0']);
 });
 
-test('a window can be shortened', async () => {
+test('shortens the window of a cause', async () => {
   const { clock, log, report, lines } = world({ windowMs: 300_000 });
   report('down');
   await clock.advance(10_000);
@@ -87,7 +87,7 @@ test('a window can be shortened', async () => {
   assert.deepEqual(lines(), ['down: 1 of 2, a +0']);
 });
 
-test('flush writes what is held back', () => {
+test('writes suppressed reports on flush', () => {
   const { clock, log, report, lines } = world();
   for (let at = 0; at < 3; at++) report('down');
   lines();
@@ -98,7 +98,7 @@ test('flush writes what is held back', () => {
   assert.equal(clock.pending, 0);
 });
 
-test('causes without number are bounded, and what is held back of one is written', () => {
+test('limits the number of causes and writes the suppressed reports of a dropped cause', () => {
   const { report, lines } = world();
   report('first');
   report('first');
@@ -106,7 +106,7 @@ test('causes without number are bounded, and what is held back of one is written
   assert.ok(lines().includes('first: 1 of 2, a +0'));
 });
 
-test('the fields of a line name the subjects, and say how many more there are', () => {
+test('returns fields with the subjects and the number of further subjects', () => {
   assert.deepEqual(subjectFields('keys', { subjects: ['a', 'b'], moreSubjects: 0 }), {
     keys: 'a, b',
   });

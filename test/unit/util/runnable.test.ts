@@ -5,15 +5,15 @@ import { runAll } from '../../../src/util/runnable.ts';
 const untilAborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 
-describe('running tasks under one signal', () => {
-  it('resolves when all have ended after an abort', async () => {
+describe('runAll', () => {
+  it('resolves after an abort when all tasks have ended', async () => {
     const stop = new AbortController();
     const all = runAll([untilAborted, untilAborted], stop.signal);
     stop.abort();
     await all;
   });
 
-  it('stops the siblings of a task that fails, waits for them, and rejects with the first reason', async () => {
+  it('aborts the other tasks when one fails, waits for them, and rejects with the first error', async () => {
     let ended = false;
     const slow = async (signal: AbortSignal) => {
       await untilAborted(signal);
@@ -25,7 +25,7 @@ describe('running tasks under one signal', () => {
     assert.equal(ended, true);
   });
 
-  it('leaves the others alone when a task just ends', async () => {
+  it('does not abort the other tasks when one resolves', async () => {
     const stop = new AbortController();
     let others = true;
     const all = runAll(
@@ -41,7 +41,7 @@ describe('running tasks under one signal', () => {
     await all;
   });
 
-  it('turns a task that throws before its first await into a rejection', async () => {
+  it('rejects if a task throws synchronously', async () => {
     const broken = () => {
       throw new Error('sync');
     };

@@ -12,7 +12,7 @@ function logger(verbosity?: number) {
   return { log, lines };
 }
 
-test('a line has its time, its message, its names and its fields, in quotes where text is', () => {
+test('writes time, message, logger name and fields, with text in quotes', () => {
   const { log, lines } = logger();
   log
     .named('cache')
@@ -26,7 +26,7 @@ test('a line has its time, its message, its names and its fields, in quotes wher
   ]);
 });
 
-test('what is more verbose than asked for is not shown; errors always are', () => {
+test('omits info lines above the verbosity and writes all errors', () => {
   const { log, lines } = logger(2);
   log.v(2).info('two');
   log.v(3).info('three');
@@ -38,7 +38,7 @@ test('what is more verbose than asked for is not shown; errors always are', () =
   );
 });
 
-test('an error shows its causes, and a bug where it is', () => {
+test('writes the causes of an error and the stack of a programming mistake', () => {
   const { log, lines } = logger();
   log.error(new Error('outer', { cause: new Error('inner') }), 'Failed');
   log.error(new TypeError('a bug'), 'Failed');
@@ -48,12 +48,12 @@ test('an error shows its causes, and a bug where it is', () => {
   assert.match(lines[2] ?? '', /err="just text"$/);
 });
 
-test('no field makes a line endless or fail', () => {
+test('limits the length of fields and never throws', () => {
   const { log, lines } = logger();
   const circle: unknown[] = [];
   circle.push(circle);
   const ring = new Error('ring');
   ring.cause = ring;
   log.error(ring, 'Failed', { circle, long: 'x'.repeat(1e6), big: 1n, none: null });
-  assert.match(lines[0] ?? '', /circle="cannot be shown: .*" long="x{4096}…" big=.* none=null$/);
+  assert.match(lines[0] ?? '', /circle="not serialisable: .*" long="x{4096}…" big=.* none=null$/);
 });

@@ -11,7 +11,7 @@ import { createCertificateAuthority, loadCertificateAuthority } from '../../../s
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-test('the authority signs itself, and signs what it issues', async () => {
+test('the authority signs its own certificate and those it issues', async () => {
   const authority = await createCertificateAuthority({ commonName: 'test-ca' });
   const ca = new X509Certificate(authority.certificatePem);
   assert.equal(ca.subject, 'CN=test-ca');
@@ -26,7 +26,7 @@ test('the authority signs itself, and signs what it issues', async () => {
   assert.ok(!leaf.verify(leaf.publicKey));
 });
 
-test('a certificate names user, groups, hosts and addresses', async () => {
+test('a certificate contains user, groups, DNS names and IP addresses', async () => {
   const authority = await createCertificateAuthority({ commonName: 'test-ca' });
   const { certificatePem } = await authority.issue({
     commonName: 'käthe',
@@ -45,7 +45,7 @@ test('a certificate names user, groups, hosts and addresses', async () => {
   assert.deepEqual(certificate.keyUsage, ['1.3.6.1.5.5.7.3.2']);
 });
 
-test('validity follows the clock, in either form of time, and is backdated an hour', async () => {
+test('validity starts one hour before the time of the clock, as UTCTime or GeneralizedTime', async () => {
   for (const start of [Date.UTC(2026, 4, 6, 7, 8, 9), Date.UTC(2050, 0, 2)]) {
     const clock = new FakeClock(start);
     const authority = await createCertificateAuthority({
@@ -59,7 +59,7 @@ test('validity follows the clock, in either form of time, and is backdated an ho
   }
 });
 
-test('a serial number is positive whatever its random bytes', async () => {
+test('serial numbers are positive for any random bytes', async () => {
   for (const byte of [0x00, 0xff]) {
     const authority = await createCertificateAuthority({
       commonName: 'test-ca',
@@ -71,7 +71,7 @@ test('a serial number is positive whatever its random bytes', async () => {
   }
 });
 
-test('an address that is none is refused', async () => {
+test('rejects an invalid IP address', async () => {
   const authority = await createCertificateAuthority({ commonName: 'test-ca' });
   await assert.rejects(
     authority.issue({ commonName: 'x', ipAddresses: ['localhost'], usages: 'server' }),
@@ -123,7 +123,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-test('an authority that is loaded again signs what its certificate vouches for', async () => {
+test('a loaded authority issues certificates that its own certificate verifies', async () => {
   const start = Date.UTC(2026, 0, 1);
   const clock = new FakeClock(start);
   const options = { commonName: 'test-ca', clock, validityMs: 10 * DAY_MS };

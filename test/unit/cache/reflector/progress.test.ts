@@ -46,10 +46,10 @@ test('a phase lasts since it was entered, whatever its reason becomes', async ()
 test('the life of a connection counts as a sign of the server, but not as a byte', async () => {
   const clock = new FakeClock();
   const progress = new ProgressClock(clock, 100);
-  const pulse = { lastMs: 0 };
+  const activity = { lastMs: 0 };
   await clock.advance(40);
-  progress.listenTo({ lastByteMs: 10, pulse });
-  pulse.lastMs = 30;
+  progress.listenTo({ lastByteMs: 10, activity });
+  activity.lastMs = 30;
   assert.deepEqual(
     [progress.lastByteMs, progress.lastPulseMs, progress.silentMs, progress.deaf],
     [10, 30, 10, false],

@@ -40,12 +40,12 @@ test('a watch whose connection is dead goes on at once where it was, and is coun
 test('a quiet watch on a connection that lives is left alone for five minutes', async () => {
   const world = reflectorWorld('on');
   const { clock, source, reflector } = world;
-  const pulse = { lastMs: 0 };
-  source.pulse = pulse;
+  const activity = { lastMs: 0 };
+  source.activity = activity;
   await world.start();
   for (let second = 0; second < 299; second++) {
     await clock.advance(1000);
-    pulse.lastMs = clock.monotonic();
+    activity.lastMs = clock.monotonic();
   }
   assert.equal(source.watches.length, 1);
   assert.equal(reflector.progress.silentMs, 0);
@@ -59,13 +59,13 @@ test('a quiet watch on a connection that lives is left alone for five minutes', 
 test('a watch that has sent bookmarks is not silent for longer than ninety seconds', async () => {
   const world = reflectorWorld('on');
   const { clock, source } = world;
-  const pulse = { lastMs: 0 };
-  source.pulse = pulse;
+  const activity = { lastMs: 0 };
+  source.activity = activity;
   await world.start();
   const pass = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
       await clock.advance(1000);
-      pulse.lastMs = clock.monotonic();
+      activity.lastMs = clock.monotonic();
     }
   };
   await pass(60);

@@ -105,13 +105,13 @@ describe('a reflector of a server that lost its history', () => {
 
   it('lists again after it has heard nothing for three minutes, as a suspended process', async () => {
     const world = reflectorWorld();
-    const pulse = { lastMs: Infinity };
-    world.source.pulse = pulse;
+    const activity = { lastMs: Infinity };
+    world.source.activity = activity;
     world.source.put('a');
     await world.start();
     await world.clock.advance(190_000);
     // The timers that would have noticed were suspended too.
-    pulse.lastMs = 0;
+    activity.lastMs = 0;
     world.source.restore(3, [old]);
     world.source.skip(100);
     await world.clock.advance(2000);

@@ -108,7 +108,7 @@ const endings: Ending[] = [
     requests: 2,
     befall: async ({ clock, source }) => {
       source.endWatches();
-      source.pulse = { lastMs: Infinity };
+      source.activity = { lastMs: Infinity };
       await clock.advance(299_000);
       source.endWatches();
     },

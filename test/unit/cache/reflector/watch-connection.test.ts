@@ -5,16 +5,16 @@ import type { WatchEvent } from '../../../../src/api/object.ts';
 import type { ListerWatcher } from '../../../../src/cache/reflector/lister-watcher.ts';
 import { WatchConnection } from '../../../../src/cache/reflector/watch-connection.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
-import type { Pulse } from '../../../../src/util/http.ts';
+import type { ConnectionActivity } from '../../../../src/util/http.ts';
 import { untilAborted } from '../../../../src/util/abort.ts';
 import { FakeSource, thing, unreachable } from '../../../support/fake-source.ts';
 import type { Thing } from '../../../support/fake-source.ts';
 
-/** @param pulse of the connections under the watches */
-function world(pulse?: Pulse) {
+/** @param activity of the connections under the watches */
+function world(activity?: ConnectionActivity) {
   const clock = new FakeClock();
   const source = new FakeSource(clock);
-  source.pulse = pulse;
+  source.activity = activity;
   const owner = new AbortController();
   const open = () =>
     WatchConnection.open(
@@ -66,10 +66,10 @@ test('the silence is measured from the last byte, to the millisecond', async () 
 
 // upstream: 34n
 test('a connection that shows life carries a silent watch for longer, but not for ever', async () => {
-  const pulse = { lastMs: 0 };
-  const { clock, source, open } = world(pulse);
+  const activity = { lastMs: 0 };
+  const { clock, source, open } = world(activity);
   const connection = await open();
-  for (; clock.monotonic() < 4900; pulse.lastMs = clock.monotonic()) await clock.advance(100);
+  for (; clock.monotonic() < 4900; activity.lastMs = clock.monotonic()) await clock.advance(100);
   assert.equal(connection.stalled, false);
   await clock.advance(99);
   assert.equal(connection.stalled, false);
@@ -80,11 +80,11 @@ test('a connection that shows life carries a silent watch for longer, but not fo
 
 // upstream: 34n
 test('a connection that shows no life any more is no excuse for silence', async () => {
-  const pulse = { lastMs: 0 };
-  const { clock, open } = world(pulse);
+  const activity = { lastMs: 0 };
+  const { clock, open } = world(activity);
   const connection = await open();
   await clock.advance(700);
-  pulse.lastMs = 700;
+  activity.lastMs = 700;
   await clock.advance(999);
   assert.equal(connection.stalled, false);
   await clock.advance(1);
@@ -92,15 +92,15 @@ test('a connection that shows no life any more is no excuse for silence', async 
 });
 
 // upstream: 34n
-test('where bookmarks come, the next is waited for no longer than without a pulse', async () => {
-  const pulse = { lastMs: 0 };
-  const { clock, source, open } = world(pulse);
+test('where bookmarks come, the next is waited for no longer than without a activity', async () => {
+  const activity = { lastMs: 0 };
+  const { clock, source, open } = world(activity);
   const connection = await open();
   await clock.advance(500);
   source.bookmark();
   await connection.next();
   connection.expectBookmarks();
-  for (; clock.monotonic() < 1499; pulse.lastMs = clock.monotonic()) await clock.advance(1);
+  for (; clock.monotonic() < 1499; activity.lastMs = clock.monotonic()) await clock.advance(1);
   assert.equal(connection.stalled, false);
   await clock.advance(1);
   assert.equal(connection.stalled, true);

@@ -154,14 +154,14 @@ test('a healthy watch may be quiet for as long as it likes: its connection answe
   });
   const clock = new FakeClock();
   const lane = laneTo(t, server, { clock });
-  const { chunks, pulse } = await watch(lane);
+  const { chunks, activity } = await watch(lane);
   assert.equal(await text(chunks), 'begun');
-  const startMs = pulse?.lastMs;
+  const startMs = activity?.lastMs;
   assert.ok(startMs !== undefined);
   await pass(clock, 200);
   assert.equal(server.opened(), 1);
   assert.ok(server.pings() >= 8, `${server.pings()} pings`);
-  assert.ok(clock.monotonic() - pulse!.lastMs <= 21_000, 'the pulse is seen');
+  assert.ok(clock.monotonic() - activity!.lastMs <= 21_000, 'the activity is seen');
   streams[0]!.write('more');
   assert.equal(await text(chunks), 'more');
   streams[0]!.end();
@@ -340,9 +340,9 @@ test('where HTTP/2 is not spoken, watches take the ordinary way, and it is told 
     method: 'GET',
     path: '/watch',
     headers: {},
-    endless: true,
+    longRunning: true,
   });
-  assert.equal(response.pulse, undefined);
+  assert.equal(response.activity, undefined);
   const chunks: Uint8Array[] = [];
   for await (const chunk of response.body) chunks.push(chunk);
   assert.equal(Buffer.concat(chunks).toString(), 'HTTP/1.1 /watch');
