@@ -34,6 +34,7 @@ import {
 } from './mutants/faults.ts';
 import { sampleOf } from './mutants/sample.ts';
 import { testsOf } from './mutants/tests-of.ts';
+import type { Kind } from './mutants/tests-of.ts';
 import type { Verdict } from './mutants/trial.ts';
 import { CannotCheck, complaints, copyTree, Trial } from './mutants/trial.ts';
 
@@ -41,6 +42,8 @@ import { CannotCheck, complaints, copyTree, Trial } from './mutants/trial.ts';
 const LANES = 2;
 /** Of a sample so many times as many faults are compiled, since the compiler refuses most of them. */
 const OVERSAMPLE = 4;
+
+const UNIT: readonly Kind[] = ['direct', 'unit'];
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -154,10 +157,8 @@ async function plant(faults: readonly Fault[]): Promise<Outcome> {
   const survivors: Fault[] = [];
   const work = async (tree: string) => {
     for (let fault = pending.shift(); fault; fault = pending.shift()) {
-      const groups = testsOf(
-        fault.file,
-        options.unit ? ['unit'] : ['unit', 'simulation', 'stories'],
-      );
+      const kinds = options.unit ? UNIT : ([...UNIT, 'simulation', 'stories'] as const);
+      const groups = testsOf(fault.file, kinds);
       const verdict = await trial.verdictOn(fault, tree, groups);
       report(fault, verdict);
       if (verdict.kind === 'killed') killed.push(fault);

@@ -34,11 +34,11 @@ const TESTS = globSync('test/{unit,simulation,stories}/**/*.test.ts', { cwd: ROO
   }),
 );
 
-export type Kind = 'unit' | 'simulation' | 'stories';
+export type Kind = 'direct' | 'unit' | 'simulation' | 'stories';
 
 /**
- * Groups of test files that reach a file below `src/`: unit tests of its folder and those that import
- * it directly, then simulations, then stories. Within a group, the nearest first.
+ * Groups of test files that reach a file below `src/`: unit tests that import it directly, other unit
+ * tests of its folder, simulations, stories. Within a group, the nearest first.
  */
 export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
   const source = `src/${file}`;
@@ -55,13 +55,14 @@ export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
       .sort((a, b) => mirrors(a.file) - mirrors(b.file) || a.distance - b.distance)
       .map((test) => test.file);
   const isIn: Record<Kind, (test: string, distance: number) => boolean> = {
-    unit: (test, distance) => test.startsWith(folder) || isNear(test, distance),
+    direct: (test, distance) => isUnit(test) && distance <= 1,
+    unit: (test, distance) => test.startsWith(folder) && distance > 1,
     simulation: (test) => test.startsWith('test/simulation/'),
     stories: (test) => test.startsWith('test/stories/'),
   };
   return kinds.map((kind) => group(isIn[kind])).filter((files) => files.length > 0);
 }
 
-function isNear(test: string, distance: number): boolean {
-  return test.startsWith('test/unit/') && distance <= 1;
+function isUnit(test: string): boolean {
+  return test.startsWith('test/unit/');
 }

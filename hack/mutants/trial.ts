@@ -132,13 +132,17 @@ export class Trial {
   }
 
   async #measure(files: readonly string[], tree: string): Promise<number> {
-    const startedMs = performance.now();
-    const verdict = await this.#run(tree, files, LONGEST_TIMEOUT_MS);
-    if (verdict.kind !== 'survived') {
-      const why = verdict.kind === 'killed' ? verdict.by : verdict.output;
-      throw new CannotCheck(`Tests fail without a fault: ${files.join(' ')}: ${why}`);
+    let why = '';
+    // Tests in real time may fail on a busy machine.
+    for (let tries = 0; tries < 3; tries++) {
+      const startedMs = performance.now();
+      const verdict = await this.#run(tree, files, LONGEST_TIMEOUT_MS);
+      if (verdict.kind === 'survived') {
+        return Math.max(LEAST_TIMEOUT_MS, PATIENCE * (performance.now() - startedMs));
+      }
+      why = verdict.kind === 'killed' ? verdict.by : verdict.output;
     }
-    return Math.max(LEAST_TIMEOUT_MS, PATIENCE * (performance.now() - startedMs));
+    throw new CannotCheck(`Tests fail without a fault: ${files.join(' ')}: ${why}`);
   }
 
   /** Runs test files in one process, until the first test fails. */

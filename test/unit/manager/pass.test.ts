@@ -206,7 +206,10 @@ describe('a pass over Counts, by a controller that', () => {
   });
   afterEach(() => world.end());
 
-  const passWith = async (sync: SyncHandler): Promise<boolean> => {
+  const passWith = async (
+    sync: SyncHandler,
+    options: { readonly syncTimeoutMs?: number } = {},
+  ): Promise<boolean> => {
     const { log } = recordingLogger(world.lines);
     const pass = new Pass({ clock: world.time, log }, { isDryRun: false });
     world.startControllers((kit) => [
@@ -215,6 +218,7 @@ describe('a pass over Counts, by a controller that', () => {
         {
           name: 'count',
           kind: 'Count',
+          ...options,
           sync: (key, context) => {
             runs++;
             return sync(key, context);
@@ -261,6 +265,24 @@ describe('a pass over Counts, by a controller that', () => {
       ),
       /^1$/,
     );
+  });
+
+  it('succeeds only after ten failures, is not waited for', async () => {
+    const sync: SyncHandler = async () => {
+      if (runs <= 10) throw new Error('not yet');
+      return done();
+    };
+    assert.equal(await passWith(sync), false);
+  });
+
+  it('is cut off by its time limit, gives it another try', async () => {
+    const sync: SyncHandler = async (_, { signal }) => {
+      if (runs === 1) await world.time.sleep(3_600_000, signal);
+      signal.throwIfAborted();
+      return done();
+    };
+    assert.equal(await passWith(sync, { syncTimeoutMs: 5000 }), true);
+    assert.equal(runs, 2);
   });
 
   it('says that a retry would not help, takes that for an answer', async () => {

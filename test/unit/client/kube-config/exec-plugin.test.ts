@@ -93,6 +93,23 @@ test('a credential is replaced half a minute before it expires', async (t) => {
   assert.equal((await credentials.headers())['authorization'], 'Bearer token 2');
 });
 
+test('a credential that lives for less than a minute is replaced at half its life', async (t) => {
+  const clock = new FakeClock();
+  const expiry = new Date(clock.now() + 20_000).toISOString();
+  const { source, runs } = await plugin(
+    t,
+    `print({ token: 'token ' + run, expirationTimestamp: '${expiry}' })`,
+  );
+  const credentials = open(source, { clock });
+  await credentials.headers();
+  await clock.advance(9_999);
+  await credentials.headers();
+  assert.equal(await runs(), 1);
+  await clock.advance(1);
+  await credentials.headers();
+  assert.equal(await runs(), 2);
+});
+
 test('a credential that cannot be replaced serves until it expires; complaints are not logged', async (t) => {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();

@@ -36,12 +36,9 @@ const context = {
 };
 
 function tasks(ran: string[], ...names: string[]): Task[] {
-  return names.map((name) => ({
-    name,
-    ...Object.fromEntries(
-      HOOKS.map((hook) => [hook, async () => void ran.push(`${name} ${hook}`)]),
-    ),
-  }));
+  const hooksOf = (name: string) =>
+    HOOKS.map((hook) => [hook, async () => void ran.push(`${name} ${hook}`)] as const);
+  return names.map((name) => Object.assign({ name }, Object.fromEntries(hooksOf(name))));
 }
 
 describe('A pipeline', () => {

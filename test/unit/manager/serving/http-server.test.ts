@@ -107,6 +107,7 @@ describe('the HTTP server of probes and metrics', () => {
     const bad = { name: 'bad', check: () => 'secret', detail };
     await serving({ livez: [fine], readyz: [bad] }, async (get) => {
       assert.deepEqual(await get('/livez'), [200, 'ok']);
+      assert.deepEqual(await get('/healthz'), [200, 'ok']);
       assert.deepEqual(await get('/livez?verbose'), [
         200,
         '[+]ping ok\n[+]fine ok\n    pods: watching for 3s\nlivez check passed\n',

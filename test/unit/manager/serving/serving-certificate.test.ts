@@ -96,6 +96,9 @@ describe('a certificate in files', () => {
     put(third);
     await look();
     assert.deepEqual([renewed, messages()], [[third], ['Serving a new certificate']]);
+    rmSync(join(folder, 'data'));
+    await look();
+    assert.deepEqual(messages(), [useless], 'trouble that comes back is logged again');
     stop.abort();
     await watching;
   });
