@@ -24,7 +24,7 @@ test('quotes keep what is between them, and join with what is around them', () =
 test('a backslash keeps the next character, in double quotes only those that need it', () => {
   assert.deepEqual(words('echo a\\ b \\"'), ['echo', 'a b', '"']);
   assert.deepEqual(words('echo "a\\"b" "c\\d" "\\$x"'), ['echo', 'a"b', 'c\\d', '$x']);
-  assert.deepEqual(words(`echo 'a\\b'`), ['echo', 'a\\b']);
+  assert.deepEqual(words(`echo 'a\\b' '\\$x'`), ['echo', 'a\\b', '\\$x']);
 });
 
 test('nothing is expanded', () => {

@@ -10,6 +10,8 @@ test('an instant is read in its zone, and its fraction is never early', () => {
   assert.equal(parseSchedule('2019-04-12T14:00:00+02:00'), noon);
   assert.equal(parseSchedule('2019-04-12T06:30:00-05:30'), noon);
   assert.equal(parseSchedule('2019-04-12T12:00:00.0001Z'), noon + 1);
+  assert.equal(parseSchedule('2019-04-12T12:00:00.5Z'), noon + 500);
+  assert.equal(parseSchedule('2019-04-12T12:00:00.1230Z'), noon + 123);
   assert.equal(parseSchedule('2019-04-12T11:59:60Z'), noon, 'a leap second');
   assert.equal(parseSchedule('0001-01-01T00:00:00Z'), Date.parse('0001-01-01T00:00:00Z'));
 });

@@ -281,6 +281,21 @@ describe('A run for an At', () => {
     });
   }
 
+  it('follows its Pod in the cache, without a request', async () => {
+    const { bench, run, catchUp, pod } = await setUp();
+    await run();
+    await bench.client.patch(PODS, POD, {
+      type: 'merge',
+      body: { metadata: { finalizers: null } },
+    });
+    await catchUp();
+    assert.ok(await pod());
+    bench.reads.length = 0;
+    bench.writes.length = 0;
+    await run();
+    assert.deepEqual([...bench.reads, ...bench.writes], []);
+  });
+
   it('fails if its Pod is gone or replaced before it ended', async () => {
     const { bench, run, catchUp, condition, live } = await setUp();
     await run();

@@ -39,7 +39,7 @@ describe('the plan for the Pods of a Count', () => {
 
   it('deletes owned Pods whose names it would not have given', () => {
     const count = aCount({ spec: { count: 1 } });
-    const names = ['test-count-01', 'test-count-x', 'other-0', 'test-count-1e0'];
+    const names = ['test-count-01', 'test-count-x', 'other-0', 'test-count-1e0', 'next-count-0'];
     const strangers = names.map((name) => aPodOf(count, 0, { name }));
     const plan = planOf(count, [aPodOf(count, 0), ...strangers]);
     assert.deepEqual(plan.delete.toSorted(), names.toSorted());

@@ -330,6 +330,7 @@ describe('A run for a Count', () => {
       'patch counts/status',
     ]);
     const told = await bench.get(COUNTS, 'test-count');
+    assert.equal(told.status?.observedGeneration, told.metadata.generation);
     const stalled = told.status?.conditions?.find(({ type }) => type === 'Stalled');
     assert.equal(stalled?.reason, 'InvalidSpec');
     // What was known of its Pods stays.
@@ -396,7 +397,9 @@ describe('A run for a Count', () => {
 
   it('ends with the daemon, whichever request it waits for, and reports no failure', async () => {
     for (let request = 0, isLast = false; !isLast; request++) {
-      const { bench, run } = await Bench.with({ count: 1 }).then(expose);
+      const { bench, count, run } = await Bench.with({ count: 1 }).then(expose);
+      // The cache does not have it yet: the run reads it.
+      await bench.create(PODS, podDraft('test-count-0', count));
       bench.stopAt(request);
       const ended = run().then(
         () => true,

@@ -1,0 +1,421 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { DEPLOYMENTS, NAMESPACES, PODS, REPLICA_SETS, SERVICES } from '../../../src/api/builtin.ts';
+import type { Deployment, Pod, ReplicaSet } from '../../../src/api/builtin.ts';
+import type { Draft } from '../../../src/api/object.ts';
+import { controllerOf } from '../../../src/api/metadata.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { Cluster } from '../../../src/cluster/cluster.ts';
+import { REVISION } from '../../../src/cluster/workloads/revision.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { silentLogger } from '../../../src/util/logger.ts';
+
+const NAMESPACE = 'shop';
+const LABELS = { app: 'web' };
+
+interface Sent {
+  readonly what: string;
+  readonly body: {
+    readonly preconditions?: unknown;
+    readonly metadata?: { readonly uid?: string };
+  };
+}
+
+/** The controllers of a cluster, without nodes: Pods become ready when a test says so. */
+class Bench {
+  readonly clock = new FakeClock();
+  readonly server = new ApiServer({ clock: this.clock });
+  readonly client = new HttpClient({
+    handler: this.server.handler,
+    server: 'https://test',
+    clock: this.clock,
+  });
+  /** Writes of the controllers. */
+  readonly sent: Sent[] = [];
+  readonly #stop = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  async start(): Promise<void> {
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
+    await this.client.create(NAMESPACES, namespace);
+    const client = new HttpClient({
+      handler: (request) => {
+        if (request.method !== 'GET') {
+          const [path = ''] = request.path.split('?');
+          const what = `${request.method} ${path.split('/').slice(-2).join('/')}`;
+          this.sent.push({ what, body: JSON.parse(String(request.body ?? '{}')) as Sent['body'] });
+        }
+        return this.server.handler(request);
+      },
+      server: 'https://test',
+      clock: this.clock,
+    });
+    const cluster = new Cluster(
+      { client, clock: this.clock, log: silentLogger },
+      { kubelet: false },
+    );
+    this.#running = cluster.run(this.#stop.signal);
+    await this.clock.advance(1000);
+  }
+
+  async end(): Promise<void> {
+    this.#stop.abort();
+    await this.clock.advance(1000);
+    await this.#running;
+  }
+
+  async pods(): Promise<Pod[]> {
+    return (await this.client.list(PODS, { namespace: NAMESPACE })).items;
+  }
+
+  async sets(): Promise<ReplicaSet[]> {
+    return (await this.client.list(REPLICA_SETS, { namespace: NAMESPACE })).items;
+  }
+
+  async setStatus(pod: Pod, status: object): Promise<void> {
+    const options = { subresource: 'status' };
+    await this.client.patch(PODS, pod.metadata, { type: 'merge', body: { status } }, options);
+  }
+
+  /** Makes all Pods ready that are not, and lets the controllers do what follows. */
+  async ready(): Promise<void> {
+    const lastTransitionTime = new Date(this.clock.now()).toISOString().replace(/\.\d+/, '');
+    for (const pod of await this.pods()) {
+      if (pod.status?.conditions?.some(({ type }) => type === 'Ready')) continue;
+      const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime }];
+      await this.setStatus(pod, { phase: 'Running', conditions });
+    }
+    await this.clock.advance(100);
+  }
+}
+
+function template(image = 'nginx:1') {
+  return { metadata: { labels: LABELS }, spec: { containers: [{ name: 'app', image }] } };
+}
+
+function setDraft(spec: object = {}): Draft<ReplicaSet> {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: { name: 'web', namespace: NAMESPACE },
+    spec: { replicas: 2, selector: { matchLabels: LABELS }, template: template(), ...spec },
+  };
+}
+
+const AT = { namespace: NAMESPACE, name: 'web' };
+
+describe('A ReplicaSet', () => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = new Bench();
+    await bench.start();
+  });
+  afterEach(() => bench.end());
+
+  const scale = async (replicas: number) => {
+    await bench.client.patch(REPLICA_SETS, AT, { type: 'merge', body: { spec: { replicas } } });
+    await bench.clock.advance(100);
+  };
+
+  it('has as many Pods as replicas, of its template, that it controls', async () => {
+    const set = await bench.client.create(REPLICA_SETS, setDraft());
+    await bench.clock.advance(100);
+    const pods = await bench.pods();
+    assert.equal(pods.length, 2);
+    for (const pod of pods) {
+      assert.equal(controllerOf(pod)?.uid, set.metadata.uid);
+      assert.deepEqual(pod.metadata.labels, LABELS);
+      assert.ok(pod.metadata.name.startsWith('web-'));
+      assert.equal(pod.spec?.containers[0]?.image, 'nginx:1');
+    }
+  });
+
+  it('counts its Pods: all, labelled, ready, and available after minReadySeconds', async () => {
+    await bench.client.create(REPLICA_SETS, setDraft({ minReadySeconds: 10 }));
+    await bench.clock.advance(100);
+    const status = async () => (await bench.client.get(REPLICA_SETS, AT)).status;
+    assert.deepEqual(await status(), {
+      replicas: 2,
+      fullyLabeledReplicas: 2,
+      observedGeneration: 1,
+    });
+    await bench.ready();
+    assert.equal((await status())?.readyReplicas, 2);
+    assert.equal((await status())?.availableReplicas, undefined);
+    await bench.clock.advance(11_000);
+    assert.equal((await status())?.availableReplicas, 2);
+  });
+
+  it('replaces Pods that have finished or are being deleted, and leaves Pods of others alone', async () => {
+    const stray: Draft<Pod> = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'stray', namespace: NAMESPACE, labels: LABELS },
+      spec: { containers: [{ name: 'app', image: 'x' }] },
+    };
+    await bench.client.create(PODS, stray);
+    await bench.client.create(REPLICA_SETS, setDraft({ replicas: 1 }));
+    await bench.clock.advance(100);
+    const own = async () => (await bench.pods()).filter((pod) => controllerOf(pod));
+    const [first] = await own();
+    await bench.setStatus(first!, { phase: 'Failed' });
+    await bench.clock.advance(100);
+    assert.equal((await own()).length, 2);
+    await scale(0);
+    const left = await bench.pods();
+    assert.ok(left.some(({ metadata }) => metadata.name === 'stray'));
+    assert.deepEqual(
+      left.filter((pod) => controllerOf(pod)).map((pod) => pod.status?.phase),
+      ['Failed'],
+    );
+  });
+
+  it('deletes the Pods it can best do without, by uid', async () => {
+    await bench.client.create(REPLICA_SETS, setDraft({ replicas: 3 }));
+    await bench.clock.advance(100);
+    const [unready, ...others] = await bench.pods();
+    for (const pod of others) {
+      await bench.setStatus(pod, {
+        phase: 'Running',
+        conditions: [{ type: 'Ready', status: 'True' }],
+      });
+    }
+    await bench.clock.advance(100);
+    bench.sent.length = 0;
+    await scale(2);
+    const deletions = bench.sent.filter(({ what }) => what.startsWith('DELETE'));
+    assert.deepEqual(
+      deletions.map(({ body }) => body.preconditions),
+      [{ uid: unready?.metadata.uid }],
+    );
+    assert.equal((await bench.client.get(REPLICA_SETS, AT)).status?.replicas, 2);
+  });
+
+  it('that is being deleted makes no more Pods', async () => {
+    const draft = setDraft();
+    const metadata = { ...draft.metadata, finalizers: ['test/keep'] };
+    await bench.client.create(REPLICA_SETS, { ...draft, metadata });
+    await bench.clock.advance(100);
+    await bench.client.delete(REPLICA_SETS, AT);
+    const [pod] = await bench.pods();
+    await bench.client.delete(PODS, pod!.metadata);
+    await bench.clock.advance(1000);
+    assert.equal((await bench.pods()).length, 1);
+  });
+});
+
+describe('A Deployment', () => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = new Bench();
+    await bench.start();
+  });
+  afterEach(() => bench.end());
+
+  const draft = (spec: object = {}): Draft<Deployment> => ({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: NAMESPACE, annotations: { team: 'a' } },
+    spec: { replicas: 2, selector: { matchLabels: LABELS }, template: template(), ...spec },
+  });
+  const create = async (spec: object = {}) => {
+    const created = await bench.client.create(DEPLOYMENTS, draft(spec));
+    await bench.clock.advance(100);
+    return created;
+  };
+  const change = async (spec: object) => {
+    await bench.client.patch(DEPLOYMENTS, AT, { type: 'merge', body: { spec } });
+    await bench.clock.advance(100);
+  };
+  const live = () => bench.client.get(DEPLOYMENTS, AT);
+  const condition = async (type: string) =>
+    (await live()).status?.conditions?.find((one) => one.type === type);
+  /** Makes Pods ready until nothing changes any more. */
+  const settle = async () => {
+    for (let round = 0; round < 10; round++) await bench.ready();
+  };
+  const images = async () =>
+    (await bench.pods()).map((pod) => pod.spec?.containers[0]?.image ?? '').toSorted();
+
+  it('has a ReplicaSet of its template with a hash and a revision, that it controls', async () => {
+    const deployment = await create();
+    const [set, ...others] = await bench.sets();
+    assert.deepEqual(others, []);
+    assert.equal(controllerOf(set!)?.uid, deployment.metadata.uid);
+    const hash = set?.metadata.labels?.['pod-template-hash'];
+    assert.equal(set?.metadata.name, `web-${hash}`);
+    assert.deepEqual(set.metadata.annotations, { team: 'a', [REVISION]: '1' });
+    assert.deepEqual(set.spec?.selector.matchLabels, { ...LABELS, 'pod-template-hash': hash });
+    assert.equal((await live()).metadata.annotations?.[REVISION], '1');
+    assert.equal((await live()).metadata.generation, 1);
+  });
+
+  it('reports the rollout: progressing, available, complete', async () => {
+    await create();
+    assert.equal((await condition('Progressing'))?.reason, 'ReplicaSetUpdated');
+    assert.equal((await condition('Available'))?.status, 'False');
+    assert.equal((await live()).status?.unavailableReplicas, 2);
+    await settle();
+    const { status } = await live();
+    assert.equal(status?.observedGeneration, 1);
+    assert.equal(status.replicas, 2);
+    assert.equal(status.updatedReplicas, 2);
+    assert.equal(status.readyReplicas, 2);
+    assert.equal(status.availableReplicas, 2);
+    assert.equal(status.unavailableReplicas, undefined);
+    assert.equal((await condition('Progressing'))?.reason, 'NewReplicaSetAvailable');
+    assert.equal((await condition('Available'))?.status, 'True');
+  });
+
+  it('replaces its Pods step by step when its template changes, and keeps the old set', async () => {
+    await create({ replicas: 4, strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } });
+    await settle();
+    await change({ template: template('nginx:2') });
+    assert.deepEqual(await images(), ['nginx:1', 'nginx:1', 'nginx:1', 'nginx:1', 'nginx:2']);
+    await settle();
+    assert.deepEqual(await images(), ['nginx:2', 'nginx:2', 'nginx:2', 'nginx:2']);
+    const sets = await bench.sets();
+    assert.deepEqual(
+      sets
+        .map(({ spec, metadata }) => `${metadata.annotations?.[REVISION]}: ${spec?.replicas}`)
+        .toSorted(),
+      ['1: 0', '2: 4'],
+    );
+    assert.equal((await live()).metadata.annotations?.[REVISION], '2');
+  });
+
+  it('takes the old set again, with a new revision, when it goes back', async () => {
+    await create();
+    await settle();
+    await change({ template: template('nginx:2') });
+    await settle();
+    await change({ template: template() });
+    await settle();
+    assert.deepEqual(await images(), ['nginx:1', 'nginx:1']);
+    const sets = await bench.sets();
+    assert.deepEqual(
+      sets.map(({ metadata }) => metadata.annotations?.[REVISION] ?? '').toSorted(),
+      ['2', '3'],
+    );
+    assert.equal((await live()).metadata.annotations?.[REVISION], '3');
+  });
+
+  it('that recreates has no new Pod before the last old one is gone', async () => {
+    await create({ strategy: { type: 'Recreate' } });
+    await settle();
+    for (const { metadata } of await bench.pods()) {
+      const body = { metadata: { finalizers: ['test/keep'] } };
+      await bench.client.patch(PODS, metadata, { type: 'merge', body });
+    }
+    await change({ template: template('nginx:2') });
+    await bench.clock.advance(5000);
+    assert.deepEqual(await images(), ['nginx:1', 'nginx:1']);
+    for (const { metadata } of await bench.pods()) {
+      await bench.client.patch(PODS, metadata, {
+        type: 'merge',
+        body: { metadata: { finalizers: null } },
+      });
+    }
+    await bench.clock.advance(1000);
+    assert.deepEqual(await images(), ['nginx:2', 'nginx:2']);
+  });
+
+  it('that is paused rolls nothing out, follows its replicas, and says so', async () => {
+    await create();
+    await settle();
+    await change({ paused: true, replicas: 3, template: template('nginx:2') });
+    await settle();
+    assert.deepEqual(await images(), ['nginx:1', 'nginx:1', 'nginx:1']);
+    assert.equal((await condition('Progressing'))?.reason, 'DeploymentPaused');
+    await change({ paused: false });
+    await settle();
+    assert.deepEqual(await images(), ['nginx:2', 'nginx:2', 'nginx:2']);
+  });
+
+  it('is late once its deadline has passed without progress, and no longer when it moves', async () => {
+    await create({ progressDeadlineSeconds: 30 });
+    await bench.clock.advance(29_000);
+    assert.equal((await condition('Progressing'))?.status, 'True');
+    await bench.clock.advance(5000);
+    assert.equal((await condition('Progressing'))?.reason, 'ProgressDeadlineExceeded');
+    assert.equal((await condition('Progressing'))?.status, 'False');
+    await settle();
+    assert.equal((await condition('Progressing'))?.reason, 'NewReplicaSetAvailable');
+  });
+
+  it('keeps as many old sets as its limit, and deletes the oldest by uid', async () => {
+    await create({ revisionHistoryLimit: 1 });
+    await settle();
+    const [first] = await bench.sets();
+    for (const image of ['nginx:2', 'nginx:3']) {
+      await change({ template: template(image) });
+      await settle();
+    }
+    const sets = await bench.sets();
+    assert.deepEqual(
+      sets.map(({ metadata }) => metadata.annotations?.[REVISION] ?? '').toSorted(),
+      ['2', '3'],
+    );
+    const deletion = bench.sent.find(
+      ({ what }) => what === `DELETE replicasets/${first?.metadata.name}`,
+    );
+    const { uid } = (deletion?.body.preconditions ?? {}) as { uid?: string };
+    assert.equal(uid, first?.metadata.uid);
+  });
+
+  it('makes another set if the name is taken by one of another owner', async () => {
+    const deployment = await create();
+    const [set] = await bench.sets();
+    await bench.client.delete(DEPLOYMENTS, deployment.metadata, { propagationPolicy: 'Orphan' });
+    await bench.clock.advance(5000);
+    assert.equal(controllerOf(await bench.client.get(REPLICA_SETS, set!.metadata))?.uid, undefined);
+    const next = await create();
+    await bench.clock.advance(5000);
+    const owned = (await bench.sets()).filter(
+      (one) => controllerOf(one)?.uid === next.metadata.uid,
+    );
+    assert.equal(owned.length, 1);
+    assert.notEqual(owned[0]?.metadata.name, set?.metadata.name);
+    assert.equal((await live()).status?.collisionCount, 1);
+  });
+});
+
+describe('A namespace that is deleted', () => {
+  it('loses all it contains, by uid, and then goes', async () => {
+    const bench = new Bench();
+    await bench.start();
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      spec: { containers: [{ name: 'a', image: 'a' }] },
+    };
+    const names = { namespace: NAMESPACE };
+    const held = await bench.client.create(PODS, {
+      ...pod,
+      metadata: { ...names, name: 'held', finalizers: ['test/keep'] },
+    });
+    const service = await bench.client.create(SERVICES, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { ...names, name: 'web' },
+      spec: { ports: [{ port: 80 }] },
+    });
+    await bench.client.create(PODS, { ...pod, metadata: { namespace: 'default', name: 'other' } });
+    await bench.client.delete(NAMESPACES, { name: NAMESPACE });
+    await bench.clock.advance(2000);
+    const deleted = bench.sent
+      .filter(({ what }) => what.startsWith('DELETE'))
+      .map(({ body }) => (body.preconditions as { uid: string }).uid);
+    assert.deepEqual(deleted.toSorted(), [held.metadata.uid, service.metadata.uid].toSorted());
+    const left = await bench.client.get(NAMESPACES, { name: NAMESPACE });
+    assert.deepEqual(left.spec?.finalizers, ['kubernetes']);
+    const body = { metadata: { finalizers: null } };
+    await bench.client.patch(PODS, held.metadata, { type: 'merge', body });
+    await bench.clock.advance(2000);
+    const all = await bench.client.list(NAMESPACES);
+    assert.ok(!all.items.some(({ metadata }) => metadata.name === NAMESPACE));
+    assert.equal((await bench.client.list(PODS)).items.length, 1);
+    await bench.end();
+  });
+});
