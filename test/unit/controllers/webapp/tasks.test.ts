@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { isApiError } from '../../../../src/api/api-error.ts';
+import { DEPLOYMENTS, NAMESPACES, SERVICES } from '../../../../src/api/builtin.ts';
+import type { Deployment, Service } from '../../../../src/api/builtin.ts';
+import { WEB_APPS } from '../../../../src/api/generated/web-app.ts';
+import type { WebApp } from '../../../../src/api/generated/web-app.ts';
+import {
+  buildDeployment,
+  buildService,
+  COMPONENT,
+} from '../../../../src/controllers/webapp/children.ts';
+import { standardTasks } from '../../../../src/controllers/webapp/controller.ts';
+import { TaskError } from '../../../../src/controllers/webapp/task.ts';
+import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
+
+const AT = { namespace: NAMESPACE, name: 'web' };
+
+async function setUp(spec: Partial<WebApp['spec']> = {}) {
+  const bench = await SyncBench.with(WEB_APPS);
+  const deployments = bench.cache<Deployment>();
+  const services = bench.cache<Service>();
+  const webapp = await bench.create(WEB_APPS, {
+    apiVersion: 'jiajunhuang.com/v1',
+    kind: 'WebApp',
+    metadata: { ...AT },
+    spec: { version: '1.25', replicas: 2, ...spec },
+  });
+  const tasks = standardTasks({ deployments: deployments.lister, services: services.lister });
+  const [deployment, service, rollout] = tasks;
+  if (!deployment || !service || !rollout) throw new Error('three tasks');
+  const context = { ...bench.context, webapp };
+  return { bench, webapp, deployments, services, deployment, service, rollout, context };
+}
+
+describe('The task of a Deployment or a Service', () => {
+  for (const kind of ['deployment', 'service'] as const) {
+    const resource = kind === 'deployment' ? DEPLOYMENTS : SERVICES;
+
+    it(`creates the ${kind} that is not there, and is done when it is as wanted`, async () => {
+      const world = await setUp();
+      const { bench, webapp, context } = world;
+      assert.equal(await world[kind].create?.(context), undefined);
+      const [creation] = bench.writes;
+      assert.equal(creation?.what, `create ${resource.plural}`);
+      assert.equal(creation?.fieldManager, COMPONENT);
+      const owners = creation?.body.metadata?.['ownerReferences'] as { uid: string }[];
+      assert.equal(owners[0]?.uid, webapp.metadata.uid);
+      world.deployments.show(...(await bench.list(DEPLOYMENTS)));
+      world.services.show(...(await bench.list(SERVICES)));
+      bench.writes.length = 0;
+      assert.equal(await world[kind].create?.(context), undefined);
+      assert.deepEqual(bench.writes, []);
+    });
+
+    it(`does not touch the ${kind} of another owner, and stalls`, async () => {
+      const world = await setUp();
+      const { bench, webapp, context } = world;
+      const metadata = { ...webapp.metadata, uid: 'uid-of-another', name: 'other' };
+      const other = { ...webapp, metadata };
+      if (kind === 'deployment') {
+        const foreign = {
+          ...buildDeployment(other),
+          metadata: { ...buildDeployment(other).metadata, name: 'web' },
+        };
+        await bench.create(DEPLOYMENTS, foreign);
+      } else {
+        const foreign = {
+          ...buildService(other),
+          metadata: { ...buildService(other).metadata, name: 'web' },
+        };
+        await bench.create(SERVICES, foreign);
+      }
+      await assert.rejects(
+        async () => world[kind].create?.(context),
+        (error) => {
+          assert.ok(error instanceof TaskError);
+          assert.equal(error.reason, 'ErrResourceExists');
+          assert.equal(error.stalled, true);
+          assert.equal(error.terminal, false);
+          return true;
+        },
+      );
+      assert.deepEqual(
+        bench.writes.map(({ what }) => what),
+        [`create ${resource.plural}`],
+      );
+    });
+
+    it(`waits while the ${kind} is being deleted`, async () => {
+      const world = await setUp();
+      const { bench, webapp, context } = world;
+      const deletionTimestamp = '2026-01-01T00:00:00Z';
+      if (kind === 'deployment') {
+        const own = await bench.create(DEPLOYMENTS, buildDeployment(webapp));
+        world.deployments.show({ ...own, metadata: { ...own.metadata, deletionTimestamp } });
+      } else {
+        const own = await bench.create(SERVICES, buildService(webapp));
+        world.services.show({ ...own, metadata: { ...own.metadata, deletionTimestamp } });
+      }
+      const wait = await world[kind].create?.(context);
+      assert.match(wait?.message ?? '', /is being deleted/);
+      const again = await world[kind].delete?.(context);
+      assert.match(again?.message ?? '', /is being deleted/);
+      assert.deepEqual(bench.writes, []);
+    });
+
+    it(`fails as stalled if the server rejects the ${kind}, and passes other failures on`, async () => {
+      const world = await setUp();
+      world.bench.server.faults.failNext('POST', 422);
+      await assert.rejects(
+        async () => world[kind].create?.(world.context),
+        (error) => {
+          assert.ok(error instanceof TaskError);
+          assert.match(error.reason, /^(Deployment|Service)Refused$/);
+          assert.equal(error.stalled, true);
+          return true;
+        },
+      );
+      world.bench.server.faults.failNext('POST', 403);
+      await assert.rejects(
+        async () => world[kind].create?.(world.context),
+        (error) => isApiError(error, 'forbidden'),
+      );
+    });
+
+    it(`waits if the namespace of the ${kind} is being deleted`, async () => {
+      const world = await setUp();
+      await world.bench.client.delete(NAMESPACES, { name: NAMESPACE });
+      const wait = await world[kind].create?.(world.context);
+      assert.match(wait?.message ?? '', /namespace/);
+    });
+
+    it(`deletes its own ${kind} by uid, and is done when that is gone`, async () => {
+      const world = await setUp();
+      const { bench, context } = world;
+      await world.deployment.create?.(context);
+      await world.service.create?.(context);
+      world.deployments.show(...(await bench.list(DEPLOYMENTS)));
+      world.services.show(...(await bench.list(SERVICES)));
+      const own =
+        kind === 'deployment'
+          ? await bench.get(DEPLOYMENTS, 'web')
+          : await bench.get(SERVICES, 'web');
+      bench.writes.length = 0;
+      const wait = await world[kind].delete?.(context);
+      assert.match(wait?.message ?? '', /is being deleted/);
+      assert.deepEqual(bench.writes[0]?.body.preconditions, { uid: own.metadata.uid });
+      // Gone, which the cache does not show yet.
+      assert.match((await world[kind].delete?.(context))?.message ?? '', /is being deleted/);
+      for (const cache of [world.deployments, world.services]) cache.hide({ ...own } as never);
+      assert.equal(await world[kind].delete?.(context), undefined);
+    });
+
+    it(`leaves the ${kind} of another owner where it is on a deletion`, async () => {
+      const world = await setUp();
+      const { bench, webapp, context } = world;
+      const metadata = { ...webapp.metadata, uid: 'uid-of-another' };
+      const other = { ...webapp, metadata };
+      world.deployments.show(await bench.create(DEPLOYMENTS, buildDeployment(other)));
+      world.services.show(await bench.create(SERVICES, buildService(other)));
+      assert.equal(await world[kind].delete?.(context), undefined);
+      assert.deepEqual(bench.writes, []);
+    });
+  }
+});
+
+describe('The task of the rollout', () => {
+  const statusOf = (updated: number, available: number, more: object = {}) => ({
+    observedGeneration: 1,
+    replicas: updated,
+    updatedReplicas: updated,
+    availableReplicas: available,
+    ...more,
+  });
+
+  async function rolledOut(status: object, spec: object = {}) {
+    const world = await setUp();
+    const own = await world.bench.create(DEPLOYMENTS, buildDeployment(world.webapp));
+    world.deployments.show({ ...own, spec: { ...own.spec!, ...spec }, status });
+    return () => world.rollout.postCreate?.(world.context);
+  }
+
+  it('waits for a Deployment that the cache does not have, or not as wanted', async () => {
+    const { rollout, context } = await setUp();
+    assert.match((await rollout.postCreate?.(context))?.message ?? '', /about to be rolled out/);
+    const step = await rolledOut(statusOf(3, 3), { replicas: 3 });
+    assert.match((await step())?.message ?? '', /about to be rolled out/);
+  });
+
+  it('waits until all replicas are updated and available, and says how many are', async () => {
+    const waiting = async (status: object) => (await (await rolledOut(status))())?.message;
+    assert.equal(await waiting(statusOf(2, 1)), '1 of 2 replicas are available');
+    assert.equal(await waiting(statusOf(1, 2)), '1 of 2 replicas are updated');
+    assert.equal(await waiting(statusOf(1, 1)), '1 of 2 replicas are available');
+    assert.equal(await waiting(statusOf(2, 2)), undefined);
+    // Its controller has not seen the last change.
+    assert.equal(
+      await waiting(statusOf(2, 2, { observedGeneration: 0 })),
+      '0 of 2 replicas are updated',
+    );
+  });
+
+  it('fails for good once the Deployment is late, unless it is complete', async () => {
+    const conditions = [
+      { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' },
+    ];
+    const late = await rolledOut(statusOf(2, 1, { conditions }));
+    await assert.rejects(
+      async () => late(),
+      (error) => {
+        assert.ok(error instanceof TaskError);
+        assert.equal(error.reason, 'ProgressDeadlineExceeded');
+        assert.equal(error.terminal, true);
+        return true;
+      },
+    );
+    const complete = await rolledOut(statusOf(2, 2, { conditions }));
+    assert.equal(await complete(), undefined);
+  });
+});
