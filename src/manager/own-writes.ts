@@ -18,9 +18,14 @@ export interface Cache {
 export interface CachePart {
   /** `Clock.monotonic()` when the last quorum read began that it was replaced by. */
   readonly quorumReadMs: number;
+  /** Replaces it by a quorum read, soon. */
+  relist(): void;
   hasReached(resourceVersion: string): boolean;
   readonly lister: Cache['lister'];
 }
+
+/** A stalled watch is re-established sooner; after so long, in milliseconds, a write is not just late. */
+const OVERDUE_MS = 5 * 60_000;
 
 /** A write that its cache has not shown yet. */
 type Write = {
@@ -40,12 +45,14 @@ type Write = {
  * Only what a cache shows is tracked: what is read live, as in namespaces that have no cache, needs
  * no such care. The technique is KEP-5647's. A write that a server lost with its history, as one that
  * was restored from a backup has, is not waited for: a quorum read that began after the answer shows
- * the write, or it is lost.
+ * the write, or it is lost. If no such read comes by itself, it is asked for.
  */
 export class OwnWrites {
   readonly #caches = new Map<string, Cache>();
   readonly #pending = new Map<ObjectKey, Write[]>();
   readonly #clock: Pick<Clock, 'monotonic'>;
+  /** When a cache was last asked for a quorum read. */
+  readonly #relistedMs = new Map<CachePart, number>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -61,6 +68,7 @@ export class OwnWrites {
     const left = this.#pending.get(key)?.filter((write) => !isVisible(write)) ?? [];
     if (left.length > 0) this.#pending.set(key, left);
     else this.#pending.delete(key);
+    for (const { cache, answeredMs } of left) this.#relistIfOverdue(cache, answeredMs);
     return left.length === 0;
   }
 
@@ -78,6 +86,14 @@ export class OwnWrites {
       const uid = options?.uid ?? cache.lister.get(child)?.metadata.uid;
       if (uid) this.#enter(key, { kind: 'deleted', cache, answeredMs, at: child, uid });
     }
+  }
+
+  #relistIfOverdue(cache: CachePart, answeredMs: number): void {
+    const nowMs = this.#clock.monotonic();
+    const sinceMs = Math.max(answeredMs, this.#relistedMs.get(cache) ?? answeredMs);
+    if (nowMs - sinceMs < OVERDUE_MS) return;
+    this.#relistedMs.set(cache, nowMs);
+    cache.relist();
   }
 
   #enter(key: ObjectKey, write: Write): void {

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { PODS } from '../../src/api/builtin.ts';
+import { Deferred } from '../../src/util/deferred.ts';
+import type { RequestRecord } from '../../src/apiserver/request-log.ts';
 import { CONFIG_MAPS } from '../support/config-maps.ts';
 import { Replicas } from '../support/replicas.ts';
 import { Simulation } from '../support/simulation.ts';
@@ -88,21 +90,44 @@ describe('given a daemon whose API server is restored from a backup', () => {
     await assertSeesOn();
   });
 
-  it('its syncs do not wait for what it has written and the server has lost', async () => {
-    const snapshot = world.server.faults.snapshot();
-    const { revision } = world.server;
-    // The caches do not see what the sync writes: the restore comes before.
-    world.server.faults.afterRequest(({ info }) => {
-      if (info?.verb !== 'create' || info.resource !== 'pods') return;
-      if (world.server.revision > revision) world.server.faults.restore(snapshot);
+  for (const { absentMs, withinMs } of [
+    { absentMs: 0, withinMs: 310_000 },
+    { absentMs: 3000, withinMs: 30_000 },
+  ]) {
+    it(`absent for ${absentMs} ms: syncs wait at most ${withinMs} ms for a deletion that the server has lost`, async () => {
+      const snapshot = world.server.faults.snapshot();
+      // The caches do not see the deletion: the restore comes before, and the Pod is there again.
+      const isDeletion = ({ info }: RequestRecord) =>
+        info?.verb === 'delete' && info.resource === 'pods';
+      let isOut = false;
+      world.server.faults.beforeRequest((request) => {
+        if (isDeletion(request) && !isOut) {
+          isOut = true;
+          world.server.faults.dropWatches();
+        }
+        return isOut && request.method === 'GET' ? 'reset' : undefined;
+      });
+      const restored = new Deferred();
+      world.server.faults.afterRequest((request) => {
+        if (!isDeletion(request)) return;
+        world.server.faults.clear();
+        world.server.faults.restore(snapshot);
+        if (absentMs > 0) world.server.faults.beforeRequest(() => 'reset');
+        restored.resolve();
+      });
+      await world.patchCount({ count: 2 });
+      await restored.promise;
+      await world.pass(absentMs);
+      world.server.faults.clear();
+      await world.pass(NOTICED_MS);
+      assert.equal((await world.count()).spec.count, 3, 'the server was restored');
+      await world.patchCount({ count: 2 });
+      await world.until('2 Pods', async () => (await world.pods()).length === 2, {
+        withinMs,
+        stepMs: 1000,
+      });
     });
-    await world.patchCount({ count: 4 });
-    await world.pass(NOTICED_MS);
-    world.server.faults.clear();
-    await world.patchCount({ count: 2 });
-    await world.untilReady(2);
-    await assertSeesOn();
-  });
+  }
 
   it('it starts from nothing on a server that was wiped', async () => {
     await writeElsewhere(world, 200);

@@ -18,10 +18,14 @@ class CacheOf {
   readonly resource = PODS;
   reached = 0;
   quorumReadMs = -Infinity;
+  relists = 0;
   readonly objects = new Map<ObjectKey, KubernetesObject>();
   readonly lister = { get: (at: ObjectKey) => this.objects.get(at) };
   hasReached(resourceVersion: string): boolean {
     return this.reached >= Number(resourceVersion);
+  }
+  relist(): void {
+    this.relists++;
   }
   within(namespace?: string): this | undefined {
     return namespace === 'default' ? this : undefined;
@@ -120,6 +124,23 @@ describe('the ledger of own writes', () => {
     cache.reached = 9;
     assert.equal(writes.visible(key), false);
     await clock.advance(1);
+    cache.quorumReadMs = clock.monotonic();
+    assert.equal(writes.visible(key), true);
+  });
+
+  it('asks for a quorum read if a write is not visible after five minutes, and not again for as long', async () => {
+    cache.objects.set(child, pod);
+    await client.delete(PODS, pod.metadata, { uid: pod.metadata.uid });
+    for (const [ms, relists] of [
+      [299_999, 0],
+      [1, 1],
+      [299_999, 1],
+      [1, 2],
+    ] as const) {
+      await clock.advance(ms);
+      assert.equal(writes.visible(key), false);
+      assert.equal(cache.relists, relists);
+    }
     cache.quorumReadMs = clock.monotonic();
     assert.equal(writes.visible(key), true);
   });
