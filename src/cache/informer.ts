@@ -325,7 +325,7 @@ function stateOf<T extends KubernetesObject>(
       const { missing, silentMs } = progress();
       return missing ? 0 : silentMs;
     },
-    get toldAtMs() {
+    get lastProgressMs() {
       const { lastEventMs, lastBookmarkMs, lastListMs } = progress();
       const times = [lastEventMs, lastBookmarkMs, lastListMs].filter((ms) => ms !== undefined);
       return times.length === 0

@@ -108,7 +108,7 @@ export class Controller implements Runnable {
       clock,
       log: this.#deps.log,
       keyName: this.#keyName,
-      metrics: reconcile.holds(name),
+      metrics: reconcile.postponed(name),
       recorder: deps.events?.recorder(`${kind.toLowerCase()}-controller`),
     });
     this.queue = new WorkQueue<ObjectKey>(

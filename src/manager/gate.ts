@@ -2,7 +2,7 @@ import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
-import type { HoldMetrics } from '../metrics/reconcile-metrics.ts';
+import type { PostponeMetrics } from '../metrics/reconcile-metrics.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
@@ -31,7 +31,7 @@ export interface GateDeps {
   readonly log: Logger;
   /** What a key is called in log lines. */
   readonly keyName: string;
-  readonly metrics: HoldMetrics;
+  readonly metrics: PostponeMetrics;
   /** @default only the log is told of hot loops */
   readonly recorder?: EventRecorder | undefined;
 }

@@ -1,42 +1,42 @@
 import { Counter, Histogram } from 'prom-client';
 import type { Registry } from './registry.ts';
 
-/** Whether commands start when they should: at their time, or when their At is created if that is later. */
+/** Counts Ats, and the delay of their commands after the scheduled time or the creation, whichever is later. */
 export interface AtMetrics {
-  /** The time of an At has come, and it has not started yet. */
+  /** An At became due. */
   due(): void;
-  /** An At has not started for so long after its time that somebody should know. */
+  /** An At has not started within a minute after it became due. */
   missed(): void;
-  /** A command started `lateMs` milliseconds after its time. */
+  /** A command started `lateMs` milliseconds after it was due. */
   started(lateMs: number): void;
 }
 
-/** Counts nothing. */
+/** Records nothing. */
 export const noAtMetrics: AtMetrics = {
   due: () => undefined,
   missed: () => undefined,
   started: () => undefined,
 };
 
-/** Seconds: the times in a Pod are whole ones, and who comes an hour late may as well come a day late. */
+/** Seconds, from 1 s, the resolution of times in a Pod, to one day. */
 const DELAY_BUCKETS = [1, 2, 5, 10, 30, 60, 300, 900, 3600, 86_400];
 
-/** How punctual Ats are. Call it once for a registry. */
+/** Registers the metrics of Ats. Called once per registry. */
 export function atMetrics(registry: Registry): AtMetrics {
   const registers = [registry];
   const due = new Counter({
     name: 'crd_controller_at_due_total',
-    help: 'Ats whose time has come before they had started',
+    help: 'Number of Ats that became due',
     registers,
   });
   const missed = new Counter({
     name: 'crd_controller_at_missed_total',
-    help: 'Ats that had not started a minute after they could have',
+    help: 'Number of Ats that had not started one minute after they were due',
     registers,
   });
   const delay = new Histogram({
     name: 'crd_controller_at_start_delay_seconds',
-    help: 'Time from when an At was due, and there, until its Pod was created',
+    help: 'Time in seconds from when an At was due, or created if later, until its Pod was created',
     buckets: DELAY_BUCKETS,
     registers,
   });

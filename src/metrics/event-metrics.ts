@@ -1,24 +1,24 @@
 import { Counter } from 'prom-client';
 import type { Registry } from './registry.ts';
 
-/** Why an event did not reach the server. */
+/** Reason for which an event was not written. */
 export type EventDropReason =
-  /** There were too many of one type about its object. */
+  /** Too many events of one type on its object. */
   | 'spam'
-  /** As many different events as the buffer holds were waiting. */
+  /** The buffer was full. */
   | 'buffer_full'
-  /** The server refused it, or it cannot be sent. */
+  /** The server rejected it, or it could not be sent as a request. */
   | 'rejected'
-  /** Every attempt failed. */
+  /** All attempts failed. */
   | 'retries_exhausted'
-  /** The daemon stopped first. */
+  /** The process stopped first. */
   | 'shutdown';
 
 export interface EventMetrics {
   dropped(reason: EventDropReason, events?: number): void;
 }
 
-/** Counts nothing. */
+/** Records nothing. */
 export const noEventMetrics: EventMetrics = { dropped: () => undefined };
 
 const REASONS: readonly EventDropReason[] = [
@@ -29,11 +29,11 @@ const REASONS: readonly EventDropReason[] = [
   'shutdown',
 ];
 
-/** What became of events that nobody will see. Call it once for a registry. */
+/** Registers the metric of dropped events. Called once per registry. */
 export function eventMetrics(registry: Registry): EventMetrics {
   const dropped = new Counter({
     name: 'crd_controller_events_dropped_total',
-    help: 'Events that did not reach the API server',
+    help: 'Number of events that were not written to the API server, by reason',
     labelNames: ['reason'],
     registers: [registry],
   });

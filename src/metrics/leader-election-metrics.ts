@@ -1,31 +1,31 @@
 import { Counter, Gauge } from 'prom-client';
 import type { Registry } from './registry.ts';
 
-/** What becomes of one lease, by the name of its lock. */
+/** Records the state of leases by the name of their lock. */
 export interface LeaderElectionMetrics {
-  /** Whether this process leads. */
+  /** This process became or is no longer the leader. */
   leading(lock: string, leads: boolean): void;
-  /** A renewal did not succeed at once, by an update without a read. */
+  /** A renewal was not a single update: it had to read the lease first. */
   slowPath(lock: string): void;
 }
 
-/** Counts nothing. */
+/** Records nothing. */
 export const noLeaderElectionMetrics: LeaderElectionMetrics = {
   leading: () => undefined,
   slowPath: () => undefined,
 };
 
-/** Who leads, and how easily. Call it once for a registry. */
+/** Registers the leader election metrics of client-go. Called once per registry. */
 export function leaderElectionMetrics(registry: Registry): LeaderElectionMetrics {
   const master = new Gauge({
     name: 'leader_election_master_status',
-    help: 'Whether this process leads: 0 is a standby, 1 the leader',
+    help: '1 if this process is the leader, 0 if it is a standby',
     labelNames: ['name'],
     registers: [registry],
   });
   const slowPaths = new Counter({
     name: 'leader_election_slowpath_total',
-    help: 'Renewals of the lease that took more than one update',
+    help: 'Number of lease renewals that took more than a single update',
     labelNames: ['name'],
     registers: [registry],
   });

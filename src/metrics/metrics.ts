@@ -14,7 +14,7 @@ import type { RestClientMetrics } from './rest-client-metrics.ts';
 import { workqueueMetrics } from './workqueue-metrics.ts';
 import type { WorkqueueMetrics } from './workqueue-metrics.ts';
 
-/** Every metric of the house, by the folder that counts it. */
+/** All metrics by the component that records them. */
 export interface Metrics {
   readonly restClient: RestClientMetrics;
   readonly reflector: ReflectorMetrics;
@@ -26,7 +26,7 @@ export interface Metrics {
   readonly at: AtMetrics;
 }
 
-/** Registers all of them. Call it once for a registry. */
+/** Registers all metrics. Called once per registry. */
 export function metricsOf(registry: Registry): Metrics {
   return {
     restClient: restClientMetrics(registry),

@@ -1,46 +1,46 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from './registry.ts';
 
-/** How one run of a handler ended. */
+/** The result of a sync. */
 export type ReconcileResult =
   | 'done'
   | 'requeueAfter'
-  /** It threw, and is retried. */
+  /** The handler threw. The key is retried. */
   | 'error'
-  /** It threw a `TerminalError`, and is not. */
+  /** The handler threw a `TerminalError`. The key is not retried. */
   | 'terminalError'
-  /** It did not keep to its contract: what a panic is in Go. Retried as an error is. */
+  /** The handler violated its contract, which corresponds to a panic in Go. The key is retried. */
   | 'panic'
-  /** The daemon stopped before it ended. */
+  /** The sync was aborted because the process stopped. */
   | 'cutOff';
 
 export interface ControllerMetrics {
   started(): void;
   finished(result: ReconcileResult, ms: number): void;
-  /** A run took longer than runs may. */
+  /** A sync exceeded its timeout. */
   timedOut(): void;
-  /** A key was given up: it failed more often than it may be retried. */
+  /** A key was dropped after the maximum number of retries. */
   dropped(): void;
 }
 
-/** What keeps keys from running at once. */
-export interface HoldMetrics {
-  /** A run was postponed because a cache lags behind the key's own writes. */
+/** Records postponed syncs. */
+export interface PostponeMetrics {
+  /** A sync was postponed because a cache does not contain the key's own writes yet. */
   stale(): void;
-  /** A hot loop was found. */
+  /** A hot loop was detected. */
   hotLoop(): void;
-  /** A run was postponed because its key is in a hot loop. */
+  /** A sync was postponed because its key is in a hot loop. */
   damped(): void;
 }
 
 export interface ReconcileMetrics {
-  /** The series of the controller `name`, which has `concurrency` slots, from zero on. */
+  /** Creates the series of the controller `name`, which has `concurrency` workers, with value zero. */
   controller(name: string, concurrency: number): ControllerMetrics;
-  /** The series of the controller `name` about runs that were held back, from zero on. */
-  holds(name: string): HoldMetrics;
+  /** Creates the series of postponed syncs of the controller `name`, with value zero. */
+  postponed(name: string): PostponeMetrics;
 }
 
-/** Counts nothing. */
+/** Records nothing. */
 export const noReconcileMetrics: ReconcileMetrics = {
   controller: () => ({
     started: () => undefined,
@@ -48,19 +48,16 @@ export const noReconcileMetrics: ReconcileMetrics = {
     timedOut: () => undefined,
     dropped: () => undefined,
   }),
-  holds: () => ({ stale: () => undefined, hotLoop: () => undefined, damped: () => undefined }),
+  postponed: () => ({ stale: () => undefined, hotLoop: () => undefined, damped: () => undefined }),
 };
 
-/** Seconds; controller-runtime's. */
+/** The buckets of controller-runtime, in seconds. */
 const DURATION_BUCKETS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1,
   1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 ];
 
-/**
- * controller-runtime's reconcile metrics, by its names, and our own about runs that were held back.
- * Call it once for a registry.
- */
+/** Registers controller-runtime's reconcile metrics and our metrics of postponed syncs. Called once per registry. */
 export function reconcileMetrics(registry: Registry): ReconcileMetrics {
   const labelNames = ['controller'] as const;
   const registers = [registry];
@@ -71,41 +68,50 @@ export function reconcileMetrics(registry: Registry): ReconcileMetrics {
 
   const total = new Counter({
     name: 'controller_runtime_reconcile_total',
-    help: 'Runs of the handler, by how they ended',
+    help: 'Number of reconciliations by result',
     labelNames: ['controller', 'result'],
     registers,
   });
-  const errors = counter('reconcile_errors_total', 'Runs that ended in an error of any kind');
+  const errors = counter('reconcile_errors_total', 'Number of reconciliations that failed');
   const terminalErrors = counter(
     'terminal_reconcile_errors_total',
-    'Runs that ended in an error which is not retried',
+    'Number of reconciliations that failed with an error that is not retried',
   );
-  const panics = counter('reconcile_panics_total', 'Runs in which the handler broke its contract');
-  const timeouts = counter('reconcile_timeouts_total', 'Runs that took longer than runs may');
+  const panics = counter(
+    'reconcile_panics_total',
+    'Number of reconciliations in which the handler violated its contract',
+  );
+  const timeouts = counter(
+    'reconcile_timeouts_total',
+    'Number of reconciliations that exceeded their timeout',
+  );
   const time = new Histogram({
     name: 'controller_runtime_reconcile_time_seconds',
-    help: 'Duration of a run',
+    help: 'Duration of a reconciliation in seconds',
     labelNames,
     registers,
     buckets: DURATION_BUCKETS,
   });
-  const slots = gauge('max_concurrent_reconciles', 'Runs that may be under way at once');
-  const active = gauge('active_workers', 'Runs under way');
+  const slots = gauge('max_concurrent_reconciles', 'Maximum number of concurrent reconciliations');
+  const active = gauge('active_workers', 'Number of reconciliations in progress');
 
   const ours = (name: string, help: string) =>
     new Counter({ name: `crd_controller_${name}`, help, labelNames, registers });
   const staleRequeues = ours(
     'stale_requeues_total',
-    "Runs postponed because a cache lagged behind the key's own writes",
+    "Number of reconciliations postponed because a cache did not contain the key's own writes yet",
   );
-  const hotLoops = ours('hot_loops_total', 'Hot loops found: keys that kept waking themselves');
+  const hotLoops = ours(
+    'hot_loops_total',
+    'Number of hot loops detected: keys that their own writes enqueue again and again',
+  );
   const dampedRuns = ours(
     'hot_loop_damped_runs_total',
-    'Runs postponed because their key was in a hot loop',
+    'Number of reconciliations postponed because their key was in a hot loop',
   );
   const dropped = ours(
     'dropped_keys_total',
-    'Keys given up because they failed more often than they may be retried',
+    'Number of keys dropped after the maximum number of retries',
   );
 
   return {
@@ -149,7 +155,7 @@ export function reconcileMetrics(registry: Registry): ReconcileMetrics {
         dropped: () => dropped.inc(labels),
       };
     },
-    holds: (controller) => {
+    postponed: (controller) => {
       const labels = { controller };
       for (const series of [staleRequeues, hotLoops, dampedRuns]) series.inc(labels, 0);
       return {
@@ -161,20 +167,20 @@ export function reconcileMetrics(registry: Registry): ReconcileMetrics {
   };
 }
 
-/** What a manager tells of those that it runs. */
+/** Records which controllers run. */
 export interface ManagerMetrics {
-  /** The controller runs, or no longer does. */
+  /** The controller was started or stopped. */
   running(controller: string, runs: boolean): void;
 }
 
-/** The name that component-base has for the programs of a control plane. */
+/** The value of the label `manager`, which component-base defines. */
 const MANAGER = 'crd-controller';
 
-/** Which controllers run in this process: on a standby none do. Call it once for a registry. */
+/** Registers the metric of running controllers, which is 0 on a standby. Called once per registry. */
 export function managerMetrics(registry: Registry): ManagerMetrics {
   const running = new Gauge({
     name: 'running_managed_controllers',
-    help: 'Whether a controller runs in this process: 1 does, 0 does not',
+    help: '1 if the controller runs in this process, otherwise 0',
     labelNames: ['name', 'manager'],
     registers: [registry],
   });

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from './registry.ts';
 
-/** Which informer a series is about. Values come from configuration, never from objects. */
+/** Labels of an informer. Their values come from configuration, never from objects. */
 export interface InformerLabels {
   readonly name: string;
   readonly group: string;
@@ -9,50 +9,50 @@ export interface InformerLabels {
   readonly resource: string;
 }
 
-/** What is asked of an informer at each scrape. */
+/** State of an informer, which is read at each scrape. */
 export interface InformerState {
-  /** Deltas that wait to be processed. */
+  /** Number of deltas in the queue. */
   readonly queued: number;
-  /** Objects in the store. */
+  /** Number of objects in the store. */
   readonly objects: number;
-  /** How far the store has come. */
+  /** The latest resourceVersion in the store. */
   readonly storeResourceVersion: string;
-  /** How far the reflector has come. */
+  /** The latest resourceVersion of the reflector. */
   readonly reflectorResourceVersion: string;
-  /** For how long nothing has been heard from the server, in milliseconds. */
+  /** Time since the last activity of the server, in milliseconds. */
   readonly silentMs: number;
   /**
-   * When the server last told how far it has come, by a list, an event or a bookmark: milliseconds
-   * since the epoch; undefined before the first.
+   * Time of the last list, event or bookmark, in milliseconds since the epoch. Undefined before the first
+   * one.
    */
-  readonly toldAtMs: number | undefined;
+  readonly lastProgressMs: number | undefined;
 }
 
-/** What an informer and its reflector tell as it happens. */
+/** Records the activity of an informer and its reflector. */
 export interface InformerMetrics {
-  /** The whole state was fetched, by a list or a stream, in `ms` milliseconds. */
+  /** All objects were fetched by a list or a streaming list, in `ms` milliseconds. */
   listed(ms: number, items: number): void;
   watchStarted(): void;
-  /** A watch ended after `ms` milliseconds; `short`: within a second and without an event. */
+  /** A watch ended after `ms` milliseconds. `short` means within a second and without an event. */
   watchEnded(ms: number, events: number, short: boolean): void;
-  /** A watch was given up because nothing arrived, or its connection answered no ping. */
+  /** A watch was ended because nothing arrived or its connection did not answer a ping. */
   watchStalled(): void;
-  /** The server was found to have lost its history, as after a restore of etcd. */
+  /** The server lost its history, for example by a restore of etcd. */
   historyLost(): void;
-  /** A run of deltas was processed, handlers included, in `ms` milliseconds. */
+  /** A batch of deltas was processed by store and handlers in `ms` milliseconds. */
   processed(ms: number): void;
-  /** A handler threw, or broke its contract. */
+  /** An event handler threw or violated its contract. */
   handlerFailed(): void;
-  /** An object could not be used: malformed, or refused by the transform or an index function. */
+  /** An object was not cached: it was malformed, or a transform or index function failed. */
   objectRefused(): void;
 }
 
 export interface ReflectorMetrics {
-  /** The series of one informer, from zero on; `state` replaces that of an earlier one so named. */
+  /** Creates the series of an informer with value zero. `state` replaces an earlier one of the same name. */
   informer(labels: InformerLabels, state: InformerState): InformerMetrics;
 }
 
-/** Counts nothing. */
+/** Records nothing. */
 export const noInformerMetrics: InformerMetrics = {
   listed: () => undefined,
   watchStarted: () => undefined,
@@ -64,18 +64,18 @@ export const noInformerMetrics: InformerMetrics = {
   objectRefused: () => undefined,
 };
 
-/** Counts nothing. */
+/** Records nothing. */
 export const noReflectorMetrics: ReflectorMetrics = { informer: () => noInformerMetrics };
 
-/** Seconds; a list answers in milliseconds from a watch cache and in minutes from a sick etcd. */
+/** Seconds. A list takes milliseconds from a watch cache and minutes from an overloaded etcd. */
 const LIST_SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
-/** Seconds; a healthy watch lives for five to ten minutes. */
+/** Seconds. A healthy watch lasts for five to ten minutes. */
 const WATCH_SECONDS = [1, 5, 15, 60, 120, 300, 360, 420, 480, 540, 600, 1200];
 const COUNTS = [0, 1, 10, 100, 1000, 10_000, 100_000];
-/** Seconds, from ten microseconds to ten seconds. */
+/** Seconds, from 10 µs to 10 s. */
 const PROCESSING_SECONDS = [1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10];
 
-/** client-go's reflector and informer metrics, by its names, and ours. Call it once for a registry. */
+/** Registers client-go's reflector and informer metrics and ours. Called once per registry. */
 export function reflectorMetrics(registry: Registry): ReflectorMetrics {
   const informers = new Map<string, { labels: InformerLabels; state: InformerState }>();
   const registers = [registry];
@@ -100,67 +100,67 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
       },
     });
 
-  const lists = counter('reflector_lists_total', 'Times the whole state was fetched');
+  const lists = counter('reflector_lists_total', 'Number of lists');
   const listDuration = histogram(
     'reflector_list_duration_seconds',
-    'Time it took to fetch the whole state',
+    'Duration of a list in seconds',
     LIST_SECONDS,
   );
-  const listItems = histogram('reflector_items_per_list', 'Objects in the whole state', COUNTS);
-  const watches = counter('reflector_watches_total', 'Watches begun');
+  const listItems = histogram('reflector_items_per_list', 'Number of objects in a list', COUNTS);
+  const watches = counter('reflector_watches_total', 'Number of watches');
   const shortWatches = counter(
     'reflector_short_watches_total',
-    'Watches that ended within a second, without an event',
+    'Number of watches that ended within a second and without an event',
   );
   const watchDuration = histogram(
     'reflector_watch_duration_seconds',
-    'Time a watch stood',
+    'Duration of a watch in seconds',
     WATCH_SECONDS,
   );
-  const watchItems = histogram('reflector_items_per_watch', 'Events of a watch', COUNTS);
+  const watchItems = histogram('reflector_items_per_watch', 'Number of events of a watch', COUNTS);
   const stalls = counter(
     'crd_controller_watch_stalls_total',
-    'Watches given up because nothing arrived, or their connection answered no ping',
+    'Number of watches that were ended because nothing arrived or their connection did not answer a ping',
   );
   const historyLosses = counter(
     'crd_controller_history_losses_total',
-    'Times the server was found to have lost its history, as after a restore of etcd',
+    'Number of times the server lost its history, for example by a restore of etcd',
   );
   const handlerErrors = counter(
     'crd_controller_informer_handler_errors_total',
-    'Event handlers that threw or broke their contract',
+    'Number of calls in which an event handler threw or violated its contract',
   );
   const refusals = counter(
     'crd_controller_informer_refused_objects_total',
-    'Objects that could not be cached or indexed as they came',
+    'Number of objects that could not be cached or indexed',
   );
   const processing = new Histogram({
     name: 'informer_processing_latency_seconds',
-    help: 'Time to process a run of deltas, event handlers included',
+    help: 'Time in seconds to process a batch of deltas, including event handlers',
     labelNames: informerLabels,
     registers,
     buckets: PROCESSING_SECONDS,
   });
-  gauge('informer_queued_items', 'Deltas that wait to be processed', (state) => state.queued);
+  gauge('informer_queued_items', 'Number of deltas in the queue', (state) => state.queued);
   gauge(
     'crd_controller_informer_age_seconds',
-    'Time since the last sign of life of the server: a byte, a list, or the answer to a ping',
+    'Time in seconds since the last activity of the server: a received byte, a list, or the answer to a ping',
     (state) => state.silentMs / 1000,
   );
   gauge(
     'crd_controller_informer_last_event_or_bookmark_timestamp_seconds',
-    'When the server last told how far it has come: by a list, an event or a bookmark',
-    (state) => (state.toldAtMs === undefined ? undefined : state.toldAtMs / 1000),
+    'Time of the last list, event or bookmark, in seconds since the epoch',
+    (state) => (state.lastProgressMs === undefined ? undefined : state.lastProgressMs / 1000),
   );
   gauge(
     'informer_store_resource_version',
-    'The last 15 digits of the resourceVersion that the store has reached',
+    'Last 15 digits of the latest resourceVersion in the store',
     (state) => lastDigits(state.storeResourceVersion),
   );
   registry.registerMetric(
     new Gauge({
       name: 'reflector_last_resource_version',
-      help: 'The last 15 digits of the resourceVersion that the reflector has reached; of several reflectors of a resource, the one behind the others',
+      help: 'Last 15 digits of the latest resourceVersion of the reflector; the lowest one if a resource has several reflectors',
       labelNames: reflectorLabels,
       registers: [],
       collect() {
@@ -177,7 +177,7 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
   registry.registerMetric(
     new Gauge({
       name: 'crd_controller_cache_objects',
-      help: 'Objects in the caches of a resource',
+      help: 'Number of objects in the caches of a resource',
       labelNames: ['resource'] as const,
       registers: [],
       collect() {
@@ -227,12 +227,12 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
   };
 }
 
-/** `counts.v1.demo.mark8s.io`: what kubectl calls a resource in full. */
+/** Returns the full name of a resource in kubectl: `counts.v1.demo.mark8s.io`. */
 function reflectorName({ group, version, resource }: InformerLabels): string {
   return [resource, version, ...(group ? [group] : [])].join('.');
 }
 
-/** A sample is a double; 15 digits are exact in one, and growth still shows. */
+/** A sample is a double, which is exact up to 15 digits. */
 function lastDigits(resourceVersion: string): number {
   return /^[0-9]+$/.test(resourceVersion) ? Number(resourceVersion.slice(-15)) : 0;
 }

@@ -11,20 +11,20 @@ export type { Registry };
 
 export interface RegistryOptions {
   /**
-   * Also collect the process's and Node's own metrics (`process_*`, `nodejs_*`, and the limit of the
-   * heap). They observe the whole process, so one registry of a process should.
+   * Also collect metrics of the process (`process_*`, `nodejs_*`, and the heap limit). Use it for one
+   * registry per process.
    * @default false
    */
   readonly processMetrics?: boolean;
 }
 
-/** What a scrape is answered with. */
+/** The response to a scrape. */
 export interface Exposition {
   readonly contentType: string;
   readonly text: string;
 }
 
-/** The series of one manager. Nothing is registered globally, so two of them share nothing. */
+/** Creates a registry. Registries are independent: nothing is registered globally. */
 export function createRegistry(options: RegistryOptions = {}): Registry {
   checkOptions(options, OPTIONS, 'createRegistry');
   const { processMetrics = false } = options;
@@ -33,51 +33,48 @@ export function createRegistry(options: RegistryOptions = {}): Registry {
   return registry;
 }
 
-/** All series as they are now, in Prometheus' text format. */
+/** Returns the current values of all series in the text format of Prometheus. */
 export async function expose(registry: Registry): Promise<Exposition> {
   return { contentType: registry.contentType, text: await registry.metrics() };
 }
 
-/**
- * The process's and Node's own metrics (`process_*`, `nodejs_*`), and how much heap there may be: used
- * heap says little without it. They observe the whole process. Call it once for a registry.
- */
+/** Used heap means little without its limit, which the default metrics do not contain. */
 function collectProcessMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry });
   const limit = new Gauge({
     name: 'crd_controller_heap_limit_bytes',
-    help: 'Heap beyond which Node.js ends the process',
+    help: 'Heap size in bytes at which Node.js aborts the process',
     registers: [registry],
   });
   limit.set(getHeapStatistics().heap_size_limit);
 }
 
-/** What was built from what. */
+/** The version of this program. */
 export interface Build {
   readonly version: string;
   /**
-   * Commit that was built.
+   * The commit it was built from.
    * @default unknown
    */
   readonly revision?: string | undefined;
 }
 
-/** Always 1; its labels say what runs here. Call it once for a registry. */
+/** Registers the build info metric, which is always 1. Called once per registry. */
 export function buildMetrics(registry: Registry, { version, revision = 'unknown' }: Build): void {
   new Gauge({
     name: 'crd_controller_build_info',
-    help: 'Always 1; the labels are version and commit of this program, and the version of Node.js',
+    help: 'Always 1; labels: version and commit of this program, version of Node.js',
     labelNames: ['version', 'revision', 'node_version'],
     registers: [registry],
   }).set({ version, revision, node_version: process.version }, 1);
 }
 
-/** Counts log lines that could not be written; `dropped` returns their number so far. Call it once for a registry. */
+/** Registers the metric of dropped log lines. `dropped` returns their number so far. Called once per registry. */
 export function logMetrics(registry: Registry, dropped: () => number): void {
   let counted = 0;
   const counter = new Counter({
     name: 'crd_controller_log_lines_dropped_total',
-    help: 'Log lines that were dropped because they could not be written: the disk is full, or the reader is gone or too slow',
+    help: 'Number of log lines that were dropped because the disk was full, or the reader was gone or too slow',
     registers: [registry],
     collect: () => {
       const total = dropped();

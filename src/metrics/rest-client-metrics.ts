@@ -1,30 +1,30 @@
 import type { Registry } from 'prom-client';
 import { Counter, Gauge, Histogram } from 'prom-client';
 
-/** What a client tells of its calls. Every member may be called at any rate. */
+/** Records the requests of a client. */
 export interface RestClientMetrics {
-  /** One HTTP exchange has ended: answered, or (code `<error>`) not. */
+  /** An HTTP exchange ended, with a response or with the code `<error>`. */
   exchanged(exchange: RestExchange): void;
-  /** An exchange is about to be repeated, because of the answer `code`. */
+  /** A request is retried because of the response `code`. */
   retried(retry: { readonly code: string; readonly verb: string; readonly host: string }): void;
-  /** A request has waited for the client-side rate limiter. */
+  /** A request was delayed by the client-side rate limiter. */
   throttled(wait: { readonly verb: string; readonly host: string; readonly seconds: number }): void;
-  /** A name was looked up for a new connection, be it in vain. */
+  /** A name was resolved for a new connection, or the resolution failed. */
   resolved(lookup: { readonly host: string; readonly seconds: number }): void;
-  /** An exec credential plugin has run. */
+  /** An exec credential plugin was called. */
   execPluginCalled(call: { readonly code: number; readonly status: ExecPluginStatus }): void;
-  /** Until when exec credentials hold, in milliseconds since the Unix epoch. */
+  /** Exec credentials were received that expire at this time, in milliseconds since the Unix epoch. */
   execPluginExpiry(expiresAtMs: number): void;
 }
 
 export interface RestExchange {
   readonly verb: string;
   readonly host: string;
-  /** HTTP status, or `<error>` if there was no answer. */
+  /** HTTP status, or `<error>` if there was no response. */
   readonly code: string;
   readonly seconds: number;
   readonly requestBytes: number;
-  /** Absent where the body is a stream, or there was no answer. */
+  /** Absent if the body is a stream or there was no response. */
   readonly responseBytes?: number;
 }
 
@@ -34,7 +34,7 @@ export type ExecPluginStatus =
 const SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 const BYTES = [64, 256, 512, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216];
 
-/** client-go's `rest_client_*` series. Labels are verbs, hosts and codes: never a path. */
+/** Registers client-go's `rest_client_*` metrics. Labels never contain paths. Called once per registry. */
 export function restClientMetrics(registry: Registry): RestClientMetrics {
   const registers = [registry];
   const requests = new Counter({
@@ -110,7 +110,7 @@ export function restClientMetrics(registry: Registry): RestClientMetrics {
   };
 }
 
-/** For a client that is not measured. */
+/** Records nothing. */
 export const noRestClientMetrics: RestClientMetrics = {
   exchanged: () => undefined,
   retried: () => undefined,

@@ -1,45 +1,45 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from './registry.ts';
 
-/** What is asked of a queue at each scrape. */
+/** State of a queue, which is read at each scrape. */
 export interface QueueState {
-  /** Keys that are ready. */
+  /** Number of keys that are ready. */
   readonly length: number;
-  /** For how long each key in flight has been so, in milliseconds. */
+  /** Returns the time that each key has been in flight, in milliseconds. */
   inFlightMs(): readonly number[];
 }
 
-/** What a queue tells as it happens. */
+/** Records the activity of a queue. */
 export interface QueueMetrics {
   /** A key became ready. */
   added(): void;
   /** A key was added with a delay. */
   retried(): void;
-  /** A key was handed out `ms` milliseconds after it became ready. */
-  handedOut(ms: number): void;
-  /** A key was given back `ms` milliseconds after it was handed out. */
+  /** A worker took a key `ms` milliseconds after it became ready. */
+  taken(ms: number): void;
+  /** A worker finished a key `ms` milliseconds after it took it. */
   finished(ms: number): void;
 }
 
 export interface WorkqueueMetrics {
-  /** The series of the queue `name`, from zero on; `state` replaces that of an earlier queue so named. */
+  /** Creates the series of the queue `name` with value zero. `state` replaces an earlier one of the same name. */
   queue(name: string, state: QueueState): QueueMetrics;
 }
 
-/** Counts nothing. */
+/** Records nothing. */
 export const noWorkqueueMetrics: WorkqueueMetrics = {
   queue: () => ({
     added: () => undefined,
     retried: () => undefined,
-    handedOut: () => undefined,
+    taken: () => undefined,
     finished: () => undefined,
   }),
 };
 
-/** Seconds, from a microsecond to a quarter of an hour. */
+/** Seconds, from 1 µs to 1000 s. */
 const DURATION_BUCKETS = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1000];
 
-/** client-go's work queue metrics, by its names. Call it once for a registry. */
+/** Registers client-go's work queue metrics. Called once per registry. */
 export function workqueueMetrics(registry: Registry): WorkqueueMetrics {
   const states = new Map<string, QueueState>();
   const labelNames = ['name', 'controller'] as const;
@@ -55,40 +55,44 @@ export function workqueueMetrics(registry: Registry): WorkqueueMetrics {
         for (const [queue, state] of states) this.set(labels(queue), value(state));
       },
     });
-  gauge('workqueue_depth', 'Keys that are ready to be processed', (state) => state.length);
+  gauge(
+    'workqueue_depth',
+    'Number of keys that are ready to be processed',
+    (state) => state.length,
+  );
   gauge(
     'workqueue_unfinished_work_seconds',
-    'Sum of the ages of the keys in flight; a value that keeps growing means a stuck worker',
+    'Sum of the times in seconds that keys have been in flight; a growing value indicates stuck workers',
     (state) => state.inFlightMs().reduce((sum, ms) => sum + ms, 0) / 1000,
   );
   gauge(
     'workqueue_longest_running_processor_seconds',
-    'Age of the key that has been in flight for longest',
+    'Longest time in seconds that a key has been in flight',
     (state) => Math.max(0, ...state.inFlightMs()) / 1000,
   );
 
   const adds = new Counter({
     name: 'workqueue_adds_total',
-    help: 'Times a key became ready',
+    help: 'Number of times a key became ready',
     labelNames,
     registers,
   });
   const retries = new Counter({
     name: 'workqueue_retries_total',
-    help: 'Times a key was added with a delay',
+    help: 'Number of times a key was added with a delay',
     labelNames,
     registers,
   });
   const waits = new Histogram({
     name: 'workqueue_queue_duration_seconds',
-    help: 'Time a key was ready before it was handed out',
+    help: 'Time in seconds from when a key became ready until a worker took it',
     labelNames,
     registers,
     buckets: DURATION_BUCKETS,
   });
   const runs = new Histogram({
     name: 'workqueue_work_duration_seconds',
-    help: 'Time a key was in flight',
+    help: 'Time in seconds that a key was in flight',
     labelNames,
     registers,
     buckets: DURATION_BUCKETS,
@@ -104,14 +108,14 @@ export function workqueueMetrics(registry: Registry): WorkqueueMetrics {
       return {
         added: () => adds.inc(labels(name)),
         retried: () => retries.inc(labels(name)),
-        handedOut: (ms) => waits.observe(labels(name), ms / 1000),
+        taken: (ms) => waits.observe(labels(name), ms / 1000),
         finished: (ms) => runs.observe(labels(name), ms / 1000),
       };
     },
   };
 }
 
-/** controller-runtime gives a queue its controller's name, and dashboards ask for either label. */
+/** In controller-runtime a queue has the name of its controller. Dashboards use either label. */
 function labels(queue: string): { name: string; controller: string } {
   return { name: queue, controller: queue };
 }

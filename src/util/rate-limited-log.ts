@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** What happened for one cause since its previous line. */
+/** Reports of one cause since its previous line. */
 export interface Occurrences {
   /** Number of reports since the previous line. */
   readonly times: number;
@@ -8,9 +8,9 @@ export interface Occurrences {
   readonly total: number;
   /** Milliseconds since the cause was first reported. */
   readonly forMs: number;
-  /** Subjects of the reports since the previous line, each once, the first ten of them. */
+  /** The first ten distinct subjects of the reports since the previous line. */
   readonly subjects: readonly string[];
-  /** Number of subjects beyond those. */
+  /** Number of further subjects. */
   readonly moreSubjects: number;
 }
 
@@ -24,13 +24,13 @@ export interface RateLimitedLogOptions {
    */
   readonly windowMs?: number;
   /**
-   * Delay of the first line of a cause, in milliseconds, for reports that others will make at the same
-   * time. Zero writes it at once.
+   * Delay of the first line of a cause, in milliseconds, to collect reports of the same moment. Zero
+   * writes it at once.
    * @default 0
    */
   readonly gatherMs?: number;
   /**
-   * Number of first lines of a window that are written at once.
+   * Number of lines in a window that are written at once.
    * @default 1
    */
   readonly burst?: number;
@@ -38,11 +38,11 @@ export interface RateLimitedLogOptions {
 
 const WINDOW_MS = 60_000;
 
-/** Causes that are remembered; with more in one window, the oldest is written and forgotten. */
+/** Maximum number of causes. Another one replaces the oldest, whose suppressed reports are written. */
 const MAX_CAUSES = 1000;
 
 const MAX_SUBJECTS = 10;
-/** Bound on the subjects that are counted apart. */
+/** Maximum number of distinct subjects that are counted. */
 const MAX_COUNTED_SUBJECTS = 10_000;
 
 interface Cause {
@@ -57,12 +57,11 @@ interface Cause {
 }
 
 /**
- * Limits log lines by their cause: one failure that concerns a thousand objects is one line at once,
- * and then one line a window with the number of occurrences and the objects, for as long as it lasts.
- * Different causes never suppress each other.
+ * Limits log lines by their cause. A failure of a thousand objects is one line at once, then one line per
+ * window with the number of occurrences and the objects. Causes do not suppress each other.
  *
- * The caller decides what a cause is, and writes the line. A timer runs only while reports are held
- * back; `flush` ends it.
+ * The caller defines the cause and writes the line. A timer runs only while reports are suppressed. `flush`
+ * stops it.
  */
 export class RateLimitedLog {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
@@ -80,15 +79,15 @@ export class RateLimitedLog {
   }
 
   /**
-   * Reports that `cause` occurred, on `subject`. `write` is called at once or when the window ends;
-   * of the reports of a window, the latest one's.
+   * Reports that `cause` occurred on `subject`. Calls `write` at once, or that of the latest report when
+   * the window ends.
    *
-   * @returns false if the report is held back because the cause has had its lines
+   * @returns false if the report is suppressed until the window ends
    */
   report(cause: string, subject: string, write: WriteLine): boolean {
     const nowMs = this.#clock.monotonic();
     const known = this.#known(cause, nowMs);
-    const state = known ?? this.#begin(cause, nowMs);
+    const state = known ?? this.#start(cause, nowMs);
     state.total++;
     state.held++;
     state.write = write;
@@ -103,8 +102,8 @@ export class RateLimitedLog {
   }
 
   /**
-   * Forgets `cause`, whose next report is written like a first one. A first line that waits for other
-   * reports is written now; other reports that are held back are dropped.
+   * Removes `cause`, so that its next report counts as the first. Writes a delayed first line now and drops
+   * other suppressed reports.
    */
   end(cause: string): void {
     const state = this.#causes.get(cause);
@@ -114,7 +113,7 @@ export class RateLimitedLog {
     if (this.#timer) this.#wakeAtNextEnd();
   }
 
-  /** Lets the window of `cause` end `windowMs` after its last line, if it would last longer. */
+  /** Shortens the window of `cause` to `windowMs` after its last line. */
   shorten(cause: string, windowMs: number): void {
     const state = this.#causes.get(cause);
     if (!state || state.written === 0) return;
@@ -122,7 +121,7 @@ export class RateLimitedLog {
     if (state.held > 0) this.#wakeAt(state.endMs);
   }
 
-  /** Writes what is held back and forgets every cause. */
+  /** Writes the suppressed reports and removes all causes. */
   flush(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -131,14 +130,14 @@ export class RateLimitedLog {
     this.#causes.clear();
   }
 
-  /** The cause, unless it has not been reported for a window. */
+  /** Returns the cause if it was reported within the last window. */
   #known(cause: string, nowMs: number): Cause | undefined {
     const state = this.#causes.get(cause);
     if (!state || state.endMs > nowMs) return state;
     return this.#endWindow(cause, state, nowMs) ? state : undefined;
   }
 
-  #begin(cause: string, nowMs: number): Cause {
+  #start(cause: string, nowMs: number): Cause {
     const [oldest] = this.#causes;
     if (oldest && this.#causes.size >= MAX_CAUSES) {
       this.#write(oldest[1], nowMs);
@@ -158,7 +157,7 @@ export class RateLimitedLog {
     return state;
   }
 
-  /** @returns false if nothing was reported in the window, and the cause is forgotten */
+  /** @returns false if there was no report in the window and the cause was removed */
   #endWindow(cause: string, state: Cause, nowMs: number): boolean {
     if (state.held === 0) {
       this.#causes.delete(cause);
@@ -187,7 +186,7 @@ export class RateLimitedLog {
     write?.(occurrences);
   }
 
-  /** There is one timer, for the first window to end of those that hold something back. */
+  /** Sets the single timer, which fires at the earliest end of a window with suppressed reports. */
   #wakeAt(dueMs: number): void {
     if (this.#timer && this.#timer.dueMs <= dueMs) return;
     this.#timer?.cancel();
@@ -214,7 +213,7 @@ export class RateLimitedLog {
   }
 }
 
-/** Fields of a line about several subjects: `subjects`, and how many `more` there are. */
+/** Returns the fields of a line with several subjects: their list, and the number of further ones as `more`. */
 export function subjectFields(
   name: string,
   { subjects, moreSubjects }: Pick<Occurrences, 'subjects' | 'moreSubjects'>,

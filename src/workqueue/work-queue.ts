@@ -223,7 +223,7 @@ export class WorkQueue<K> {
     const queuedMs = now - wish.readyAtMs;
     this.#wishes.delete(wish.key);
     this.#processing.set(wish.key, now);
-    this.#metrics.handedOut(queuedMs);
+    this.#metrics.taken(queuedMs);
     const { priority, causes, omittedCauses, sinceMs, readyAtMs } = wish;
     const delayedMs = readyAtMs - sinceMs;
     return { key: wish.key, causes, omittedCauses, priority, delayedMs, queuedMs };

@@ -6,8 +6,8 @@ import { createRegistry, expose } from '../../../src/metrics/registry.ts';
 test('counts postponed syncs and hot loops by controller, from zero on', async () => {
   const registry = createRegistry();
   const metrics = reconcileMetrics(registry);
-  const holds = metrics.holds('count');
-  metrics.holds('foo');
+  const postponed = metrics.postponed('count');
+  metrics.postponed('foo');
   const lines = async () =>
     (await expose(registry)).text.split('\n').filter((line) => line.startsWith('crd_controller_'));
   const series = (stale: number, loops: number, damped: number, controller: string) => [
@@ -18,9 +18,9 @@ test('counts postponed syncs and hot loops by controller, from zero on', async (
   const both = (...counts: [number, number, number]) =>
     [...series(...counts, 'count'), ...series(0, 0, 0, 'foo')].toSorted();
   assert.deepEqual((await lines()).toSorted(), both(0, 0, 0));
-  holds.stale();
-  holds.hotLoop();
-  for (let at = 0; at < 3; at++) holds.damped();
+  postponed.stale();
+  postponed.hotLoop();
+  for (let at = 0; at < 3; at++) postponed.damped();
   assert.deepEqual((await lines()).toSorted(), both(1, 1, 3));
 });
 

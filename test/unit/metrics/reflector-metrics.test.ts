@@ -11,7 +11,7 @@ const empty = {
   storeResourceVersion: '',
   reflectorResourceVersion: '',
   silentMs: 0,
-  toldAtMs: undefined,
+  lastProgressMs: undefined,
 };
 
 async function samples(registry: ReturnType<typeof createRegistry>): Promise<string[]> {
@@ -92,7 +92,7 @@ test('reads the state of informers at each scrape', async () => {
     storeResourceVersion: '1234567890123456789',
     reflectorResourceVersion: 'not-a-number',
     silentMs: 1500,
-    toldAtMs: 1_790_000_000_250,
+    lastProgressMs: 1_790_000_000_250,
   };
   metrics.informer(pods, state);
   metrics.informer({ ...pods, name: 'pods in demo' }, { ...empty, objects: 2 });
@@ -100,9 +100,13 @@ test('reads the state of informers at each scrape', async () => {
   let lines = await samples(registry);
   assert.ok(lines.includes(`informer_queued_items{${labels}} 3`));
   assert.ok(lines.includes(`crd_controller_informer_age_seconds{${labels}} 1.5`));
-  const told = 'crd_controller_informer_last_event_or_bookmark_timestamp_seconds';
-  assert.ok(lines.includes(`${told}{${labels}} 1790000000.25`));
-  assert.equal(lines.filter((line) => line.startsWith(told)).length, 1, 'the other heard nothing');
+  const timestamp = 'crd_controller_informer_last_event_or_bookmark_timestamp_seconds';
+  assert.ok(lines.includes(`${timestamp}{${labels}} 1790000000.25`));
+  assert.equal(
+    lines.filter((line) => line.startsWith(timestamp)).length,
+    1,
+    'the other informer has no value',
+  );
   assert.ok(lines.includes(`informer_store_resource_version{${labels}} 567890123456789`));
   assert.ok(lines.includes('crd_controller_cache_objects{resource="pods.v1"} 9'));
   state.queued = 4;

@@ -34,10 +34,10 @@ test('a quantile is estimated from what a histogram of ours has seen since', asy
     });
   const before = await buckets();
   assert.equal(quantile(before, 0.5), undefined);
-  for (let at = 0; at < 100; at++) queue.handedOut(0.5);
+  for (let at = 0; at < 100; at++) queue.taken(0.5);
   const middle = await buckets();
   assert.ok((quantile(middle, 0.99) ?? 1) <= 0.001);
-  for (let at = 0; at < 10; at++) queue.handedOut(5000);
+  for (let at = 0; at < 10; at++) queue.taken(5000);
   const since = observedSince(middle, await buckets());
   assert.equal(quantile(since, 0.5), 5.5, 'half way between one second and ten');
   assert.deepEqual(observedSince(await buckets(), middle), middle, 'a counter that began anew');
