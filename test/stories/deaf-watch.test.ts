@@ -97,7 +97,7 @@ describe('given a network that harms the connection of a watch', () => {
     await world.pass(120_000);
     assert.equal(world.informer.progress.deaf, true);
     assert.equal(world.informer.hasSynced, true, 'it never goes back');
-    assert.match(world.informer.progress.reason ?? '', /Cannot reach/);
+    assert.match(String(world.informer.progress.lastError), /Cannot reach/);
     proxy.open();
     await world.until('told', 61_000, () => world.isUpToDate());
     assert.deepEqual(world.told.toSorted(), DIFFERENCES);
