@@ -111,7 +111,11 @@ export type { RetryOnConflictOptions } from './client/retry-on-conflict.ts';
 export { isWriteFenced, WriteFence } from './client/write-fence.ts';
 
 // Caches.
-export type { HandlerOptions, InformerHandler, Registration } from './cache/handler.ts';
+export type {
+  EventHandlerOptions,
+  EventHandler,
+  HandlerRegistration,
+} from './cache/event-handler.ts';
 export type { IndexFunction, IndexFunctions } from './cache/indexer.ts';
 export { Informer } from './cache/informer.ts';
 export type { InformerOptions } from './cache/informer.ts';
@@ -126,16 +130,16 @@ export type {
   TweakListOptions,
 } from './cache/list-options.ts';
 export type { Lister, ListerQuery } from './cache/lister.ts';
-export { listerWatcher } from './cache/reflector/lister-watcher.ts';
-export type { ListerWatcher } from './cache/reflector/lister-watcher.ts';
-export type { Transform } from './cache/reflector/intake.ts';
-export type { Progress } from './cache/reflector/progress.ts';
-export type { ReflectorOptions } from './cache/reflector/reflector-options.ts';
-export type { InformerPart, SharedInformer } from './cache/shared-informer.ts';
+export { listerWatcher } from './cache/lister-watcher.ts';
+export type { ListerWatcher } from './cache/lister-watcher.ts';
+export type { Transform } from './cache/transform.ts';
+export type { Progress } from './cache/progress.ts';
+export type { ReflectorOptions } from './cache/reflector-options.ts';
+export type { InformerView, SharedInformer } from './cache/shared-informer.ts';
 
 // Queue and workers.
-export { formatCause } from './workqueue/cause.ts';
-export type { Cause } from './workqueue/cause.ts';
+export { formatCause } from './workqueue/queue-item.ts';
+export type { Cause } from './workqueue/queue-item.ts';
 export { done, postpone, requeueAfter, TerminalError } from './workqueue/outcome.ts';
 export type { Outcome } from './workqueue/outcome.ts';
 export {
@@ -147,10 +151,10 @@ export {
 } from './workqueue/rate-limiter.ts';
 export type { BucketPolicy, FastSlowPolicy, RateLimiter } from './workqueue/rate-limiter.ts';
 export { LOW_PRIORITY, WorkQueue } from './workqueue/work-queue.ts';
-export type { AddOptions, Taken, WorkQueueOptions } from './workqueue/work-queue.ts';
+export type { AddOptions, TakenItem, WorkQueueOptions } from './workqueue/work-queue.ts';
 export { WorkerPool } from './workqueue/worker-pool.ts';
-export type { Run, RunEnd, RunReport } from './workqueue/run-report.ts';
-export type { Handler, HandlerContext, WorkerPoolOptions } from './workqueue/worker-pool.ts';
+export type { SyncRun, SyncResult, SyncReport } from './workqueue/sync-report.ts';
+export type { KeyHandler, KeyHandlerContext, WorkerPoolOptions } from './workqueue/worker-pool.ts';
 
 // Events.
 export { EventBroadcaster } from './record/event-broadcaster.ts';

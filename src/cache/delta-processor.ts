@@ -4,7 +4,7 @@ import type { ObjectKey } from '../api/object-key.ts';
 import { isOlderResourceVersion } from '../api/resource-version.ts';
 import type { Delta, Turn } from './delta-queue.ts';
 import type { Indexer } from './indexer.ts';
-import type { Listener } from './listener.ts';
+import type { Listener } from './event-handler.ts';
 
 /** What an informer's queue holds: deltas, and handlers that came while it ran. */
 export type Entry<T extends KubernetesObject> =

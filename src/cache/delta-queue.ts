@@ -53,7 +53,7 @@ export interface DeltaQueueOptions {
    */
   readonly yieldTurn?: () => Promise<void>;
   /** Told how long it took to process each run of entries without a pause, in milliseconds. */
-  readonly onRun?: (ms: number) => void;
+  readonly onBatch?: (ms: number) => void;
 }
 
 /**
@@ -87,7 +87,7 @@ export class DeltaQueue<D> implements Turn {
   readonly #highWater: number;
   readonly #sliceMs: number;
   readonly #yieldTurn: () => Promise<void>;
-  readonly #onRun: ((ms: number) => void) | undefined;
+  readonly #onBatch: ((ms: number) => void) | undefined;
   #entries: (D | undefined)[] = [];
   /** Position of the oldest entry in `#entries`; those before it are gone. */
   #head = 0;
@@ -106,7 +106,7 @@ export class DeltaQueue<D> implements Turn {
     this.#sliceMs = options.sliceMs ?? 10;
     this.#yieldTurn =
       options.yieldTurn ?? (() => new Promise((resolve) => void setImmediate(resolve)));
-    this.#onRun = options.onRun;
+    this.#onBatch = options.onBatch;
     this.#sliceStartMs = clock.monotonic();
     this.#runStartMs = this.#sliceStartMs;
   }
@@ -184,7 +184,7 @@ export class DeltaQueue<D> implements Turn {
   }
 
   #endRun(): void {
-    if (this.#pieces > 0) this.#onRun?.(this.#clock.monotonic() - this.#runStartMs);
+    if (this.#pieces > 0) this.#onBatch?.(this.#clock.monotonic() - this.#runStartMs);
   }
 
   #take(): D {

@@ -1,7 +1,6 @@
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { compareResourceVersions } from '../api/resource-version.ts';
-import { Filing } from './filing.ts';
 
 /**
  * The values under which an object is found in an index; synchronous, and a function of the object
@@ -25,7 +24,7 @@ export function namespaceIndex(object: DeepReadonly<KubernetesObject>): readonly
 
 interface Index<T extends KubernetesObject> {
   valuesOf(object: DeepReadonly<T>): readonly string[];
-  filing: Filing;
+  filing: InvertedIndex;
 }
 
 /**
@@ -132,7 +131,7 @@ export class Indexer<T extends KubernetesObject> {
       if (valuesOf.constructor.name === 'AsyncFunction') {
         throw new TypeError(`Index function ${name} is async; an index is computed synchronously`);
       }
-      const index: Index<T> = { valuesOf, filing: new Filing() };
+      const index: Index<T> = { valuesOf, filing: new InvertedIndex() };
       index.filing = this.#filingOf(name, index, this.#objects);
       return [name, index] as const;
     });
@@ -203,8 +202,8 @@ export class Indexer<T extends KubernetesObject> {
     name: string,
     index: Index<T>,
     objects: ReadonlyMap<ObjectKey, DeepReadonly<T>>,
-  ): Filing {
-    const filing = new Filing();
+  ): InvertedIndex {
+    const filing = new InvertedIndex();
     for (const [key, object] of objects) {
       filing.file(key, this.#valuesOf(name, index, key, object));
     }
@@ -242,4 +241,54 @@ function isStrings(values: unknown): values is readonly string[] {
 function describe(value: unknown): string {
   if (value instanceof Promise) return 'a promise';
   return Array.isArray(value) ? 'a list with other things' : typeof value;
+}
+
+/**
+ * Which keys are filed under which values: one index's content. A value that no key has left is
+ * forgotten. What a key is filed under is remembered here, so that removing it never depends on
+ * an index function giving the same answer twice.
+ */
+export class InvertedIndex {
+  readonly #keys = new Map<string, Set<ObjectKey>>();
+  readonly #values = new Map<ObjectKey, readonly string[]>();
+
+  /** Files `key` under `values` and under no others. */
+  file(key: ObjectKey, values: readonly string[]): void {
+    const before = this.#values.get(key);
+    if (before !== undefined) {
+      if (sameStrings(before, values)) return;
+      for (const value of before) if (!values.includes(value)) this.#remove(value, key);
+    }
+    if (values.length === 0) {
+      this.#values.delete(key);
+      return;
+    }
+    this.#values.set(key, values);
+    for (const value of values) {
+      const keys = this.#keys.get(value);
+      if (keys) keys.add(key);
+      else this.#keys.set(value, new Set([key]));
+    }
+  }
+
+  keysUnder(value: string): Iterable<ObjectKey> {
+    return this.#keys.get(value) ?? [];
+  }
+
+  /** Values under which at least one key is filed. */
+  values(): Iterable<string> {
+    return this.#keys.keys();
+  }
+
+  #remove(value: string, key: ObjectKey): void {
+    const keys = this.#keys.get(value);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#keys.delete(value);
+  }
+}
+
+function sameStrings(a: readonly string[], b: readonly string[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return false;
+  return true;
 }

@@ -16,16 +16,16 @@ import type {
   PartialObjectMetadata,
   TweakListOptions,
 } from './list-options.ts';
-import { listerWatcher } from './reflector/lister-watcher.ts';
+import { listerWatcher, withinShard } from './lister-watcher.ts';
 import { MultiNamespaceInformer } from './multi-namespace-informer.ts';
-import type { ReflectorOptions } from './reflector/reflector-options.ts';
-import { withinShard } from './reflector/shard-source.ts';
+import type { ReflectorOptions } from './reflector-options.ts';
 import type { SharedInformer } from './shared-informer.ts';
-import { TroubleLog } from './reflector/trouble-log.ts';
-import { WaitingLines } from './reflector/waiting-lines.ts';
-import { WatchListSupport } from './reflector/watch-list-support.ts';
+import { FailureLog } from './failure-log.ts';
+import { WatchListSupport } from './reflector-watch.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
+import { messageOf } from '../util/values.ts';
+import type { Progress } from './progress.ts';
 
 const REQUEST_OPTIONS: OptionNames<InformerRequest<KubernetesObject>> = {
   labelSelector: true,
@@ -91,8 +91,8 @@ export interface InformerSetOptions extends ReflectorOptions {
 export class InformerSet implements Runnable {
   readonly name = 'informers';
   readonly #client: Pick<Client, 'list' | 'watch'>;
-  readonly #waiting: WaitingLines;
-  readonly #troubles: TroubleLog;
+  readonly #waiting: CacheSyncLog;
+  readonly #troubles: FailureLog;
   readonly #options: InformerSetOptions & { readonly watchList: WatchListSupport };
   readonly #informers = new Map<string, Informer>();
   readonly #transforms = new Map<string, unknown>();
@@ -103,8 +103,8 @@ export class InformerSet implements Runnable {
     checkOptions(options, SET_OPTIONS, 'InformerSet');
     const { clock = systemClock, log = silentLogger } = options;
     this.#client = client;
-    this.#waiting = new WaitingLines(clock, log);
-    this.#troubles = new TroubleLog(clock, log, true);
+    this.#waiting = new CacheSyncLog(clock, log);
+    this.#troubles = new FailureLog(clock, log, true);
     this.#options = { ...options, watchList: options.watchList ?? new WatchListSupport(clock) };
   }
 
@@ -237,3 +237,104 @@ export class InformerSet implements Runnable {
 type Details<T extends KubernetesObject> = Omit<InformerRequest<T>, 'metadataOnly'> & {
   readonly metadataOnly?: boolean;
 };
+
+/** As much of an informer as it takes to say what it waits for. */
+export interface Awaited {
+  readonly name: string;
+  readonly hasSynced: boolean;
+  readonly progress: Pick<Progress, 'phase' | 'missing' | 'lastError' | 'lastErrorLoggedMs'>;
+}
+
+/** First pause between two rounds of lines, in milliseconds; it doubles. */
+const FIRST_PAUSE_MS = 10_000;
+const LONGEST_PAUSE_MS = 5 * 60_000;
+
+/** So many caches are named in a line. */
+const MOST_NAMES = 10;
+
+interface Waiting {
+  readonly cache: Awaited;
+  readonly sinceMs: number;
+}
+
+/** Caches that wait for the same reason. */
+interface Group {
+  readonly names: string[];
+  /** Since when the first of them waits. */
+  readonly sinceMs: number;
+  readonly why: { readonly lastError?: string; readonly phase?: string };
+}
+
+/**
+ * Says now and then which caches are not there yet, for how long and why: in one line those that
+ * wait for the same reason, as all do while a server is down.
+ *
+ * Reflectors tell of their failures too, when they begin and every few minutes. What one has said
+ * lately is not said again: a round leaves out whoever told of its error since the middle of the
+ * pause before, and resources that the server does not have.
+ */
+export class CacheSyncLog {
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #waiting = new Set<Waiting>();
+  #pauseMs = 0;
+  #dueMs = Infinity;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, log: Logger) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** `cache` is waited for from now on. */
+  add(cache: Awaited): void {
+    const sinceMs = this.#clock.monotonic();
+    this.#waiting.add({ cache, sinceMs });
+    if (this.#dueMs <= sinceMs + FIRST_PAUSE_MS) return;
+    this.#arm(FIRST_PAUSE_MS);
+  }
+
+  stop(): void {
+    this.#cancel?.();
+    this.#dueMs = Infinity;
+    this.#waiting.clear();
+  }
+
+  #arm(pauseMs: number): void {
+    this.#cancel?.();
+    this.#pauseMs = pauseMs;
+    this.#dueMs = this.#clock.monotonic() + pauseMs;
+    this.#cancel = this.#clock.after(pauseMs, this.#round);
+  }
+
+  readonly #round = (): void => {
+    const latelyMs = this.#clock.monotonic() - this.#pauseMs / 2;
+    const reasons = new Map<string, Group>();
+    for (const waiting of this.#waiting) {
+      const { name, hasSynced, progress } = waiting.cache;
+      if (hasSynced) this.#waiting.delete(waiting);
+      if (hasSynced || progress.missing) continue;
+      const { lastError, lastErrorLoggedMs = -Infinity, phase } = progress;
+      if (lastErrorLoggedMs > latelyMs) continue;
+      const why = lastError === undefined ? { phase } : { lastError: messageOf(lastError) };
+      const reason = why.lastError ?? phase;
+      const group = reasons.get(reason) ?? { why, sinceMs: waiting.sinceMs, names: [] };
+      reasons.set(reason, group);
+      group.names.push(name);
+    }
+    for (const group of reasons.values()) this.#tell(group);
+    if (this.#waiting.size > 0) this.#arm(Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS));
+    else this.stop();
+  };
+
+  /** They are in the order in which they came: the first has waited for longest. */
+  #tell({ names, sinceMs, why }: Group): void {
+    const more = names.length - MOST_NAMES;
+    this.#log.info('Waiting for caches', {
+      caches: names.slice(0, MOST_NAMES).join(', '),
+      ...(more > 0 ? { more } : {}),
+      forSeconds: Math.round((this.#clock.monotonic() - sinceMs) / 1000),
+      ...why,
+    });
+  }
+}

@@ -18,23 +18,22 @@ import { DeltaProcessor } from './delta-processor.ts';
 import type { Entry } from './delta-processor.ts';
 import { DeltaQueue } from './delta-queue.ts';
 import type { Turn } from './delta-queue.ts';
-import type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
+import type { EventHandlerOptions, EventHandler, HandlerRegistration } from './event-handler.ts';
 import { Indexer, NAMESPACE_INDEX, namespaceIndex } from './indexer.ts';
 import type { IndexFunctions } from './indexer.ts';
-import { Intake } from './reflector/intake.ts';
-import type { Transform } from './reflector/intake.ts';
-import { LineBudget } from './reflector/line-budget.ts';
-import { Listener } from './listener.ts';
+import { TransformingSink } from './transform.ts';
+import type { Transform } from './transform.ts';
+import { LineBudget } from './line-budget.ts';
+import { Listener, ResyncTimer } from './event-handler.ts';
 import { IndexLister } from './lister.ts';
 import type { Lister } from './lister.ts';
-import type { ListerWatcher } from './reflector/lister-watcher.ts';
-import type { Progress } from './reflector/progress.ts';
-import { Reflector } from './reflector/reflector.ts';
-import type { ReflectorOptions } from './reflector/reflector-options.ts';
-import { ResyncTimer } from './resync-timer.ts';
+import type { ListerWatcher } from './lister-watcher.ts';
+import type { Progress } from './progress.ts';
+import { Reflector } from './reflector.ts';
+import type { ReflectorOptions } from './reflector-options.ts';
 import type { SharedInformer } from './shared-informer.ts';
-import type { TroubleLog } from './reflector/trouble-log.ts';
-import type { WatchListSupport } from './reflector/watch-list-support.ts';
+import type { FailureLog } from './failure-log.ts';
+import type { WatchListSupport } from './reflector-watch.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 
@@ -58,7 +57,7 @@ const INFORMER_OPTIONS: OptionNames<InformerOptions<KubernetesObject>> = {
   troubles: true,
 };
 
-export type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
+export type { EventHandlerOptions, EventHandler, HandlerRegistration } from './event-handler.ts';
 
 export interface InformerOptions<T extends KubernetesObject> extends ReflectorOptions {
   /**
@@ -84,7 +83,7 @@ export interface InformerOptions<T extends KubernetesObject> extends ReflectorOp
   /** Shared by the informers of one server. */
   readonly watchList?: WatchListSupport;
   /** The same: failures of one cause are one log line then. */
-  readonly troubles?: TroubleLog;
+  readonly troubles?: FailureLog;
   /** Run once on each object before anyone sees it. It must bear seeing its own result. */
   readonly transform?: Transform<T>;
   /**
@@ -156,7 +155,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     );
     this.lister = new IndexLister(this.#indexer);
     this.#queue = new DeltaQueue(clock, {
-      onRun: (ms) => this.#metrics.processed(ms),
+      onBatch: (ms) => this.#metrics.processed(ms),
       ...(yieldTurn ? { yieldTurn } : {}),
     });
     this.#metrics = (options.metrics ?? noReflectorMetrics).informer(
@@ -173,7 +172,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
         );
       },
     });
-    const sink = new Intake({
+    const sink = new TransformingSink({
       queue: this.#queue,
       indexer: this.#indexer,
       clock,
@@ -233,7 +232,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     this.#indexer.addIndexers(indexers);
   }
 
-  addHandler(handler: InformerHandler<T>, options: HandlerOptions<T> = {}): Registration {
+  addHandler(handler: EventHandler<T>, options: EventHandlerOptions<T> = {}): HandlerRegistration {
     if (this.#life === 'stopped') {
       throw new Error(`Informer ${this.name} has stopped and takes no more handlers`);
     }
@@ -320,10 +319,10 @@ function stateOf<T extends KubernetesObject>(
     get reflectorResourceVersion() {
       return progress().resourceVersion;
     },
-    get silentMs() {
+    get inactiveMs() {
       // That the server has no such resource is a word of the server's too.
-      const { missing, silentMs } = progress();
-      return missing ? 0 : silentMs;
+      const { missing, inactiveMs } = progress();
+      return missing ? 0 : inactiveMs;
     },
     get lastProgressMs() {
       const { lastEventMs, lastBookmarkMs, lastListMs } = progress();

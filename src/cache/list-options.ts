@@ -7,7 +7,7 @@ import { requireShardRange } from '../api/shard-range.ts';
 import type { ShardRange } from '../api/shard-range.ts';
 import type { Selection } from '../client/client.ts';
 import { messageOf } from '../util/values.ts';
-import type { Transform } from './reflector/intake.ts';
+import type { Transform } from './transform.ts';
 
 /** What a list or watch asks for, as far as it is not the reflector's to say. */
 export type Selectors = Pick<Selection, 'labelSelector' | 'fieldSelector'>;

@@ -6,6 +6,7 @@ import { NAMESPACE_INDEX } from './indexer.ts';
 import type { Indexer } from './indexer.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
+import { namespaceOf } from '../api/object-key.ts';
 
 export const LISTER_QUERY: OptionNames<ListerQuery> = {
   namespace: true,
@@ -88,4 +89,49 @@ export class IndexLister<T extends KubernetesObject> implements Lister<T> {
 /** @throws {SyntaxError} if the selector does not parse */
 export function requirementsOf(selector: ListerQuery['selector'] = []): readonly Requirement[] {
   return typeof selector === 'string' ? parseLabelSelector(selector) : selector;
+}
+
+/** The caches of several namespaces, read as one. */
+export class MultiNamespaceLister<T extends KubernetesObject> implements Lister<T> {
+  readonly #parts: ReadonlyMap<string, Lister<T>>;
+
+  /** @param parts by namespace */
+  constructor(parts: ReadonlyMap<string, Lister<T>>) {
+    this.#parts = parts;
+  }
+
+  get size(): number {
+    let size = 0;
+    for (const part of this.#parts.values()) size += part.size;
+    return size;
+  }
+
+  get(key: ObjectKey): DeepReadonly<T> | undefined {
+    const namespace = namespaceOf(key);
+    return namespace === undefined ? undefined : this.#parts.get(namespace)?.get(key);
+  }
+
+  list(query: ListerQuery = {}): DeepReadonly<T>[] {
+    checkOptions(query, LISTER_QUERY, 'Lister.list');
+    const { namespace, selector } = query;
+    const parsed = { selector: requirementsOf(selector) };
+    if (namespace) return this.#parts.get(namespace)?.list(parsed) ?? [];
+    return this.#collect((part) => part.list(parsed));
+  }
+
+  hasIndex(name: string): boolean {
+    return [...this.#parts.values()].every((part) => part.hasIndex(name));
+  }
+
+  byIndex(name: string, value: string): DeepReadonly<T>[] {
+    return this.#collect((part) => part.byIndex(name, value));
+  }
+
+  indexKeys(name: string, value: string): ObjectKey[] {
+    return this.#collect((part) => part.indexKeys(name, value)).sort();
+  }
+
+  #collect<E>(from: (part: Lister<T>) => readonly E[]): E[] {
+    return [...this.#parts.values()].flatMap(from);
+  }
 }

@@ -1,11 +1,11 @@
 import type { KubernetesObject } from '../api/object.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
-import type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
+import type { EventHandlerOptions, EventHandler, HandlerRegistration } from './event-handler.ts';
 import type { IndexFunctions } from './indexer.ts';
 import type { Lister } from './lister.ts';
-import { MultiNamespaceLister } from './multi-namespace-lister.ts';
-import type { InformerPart, SharedInformer } from './shared-informer.ts';
+import { MultiNamespaceLister } from './lister.ts';
+import type { InformerView, SharedInformer } from './shared-informer.ts';
 
 /**
  * The informers of several namespaces as one, for those who may list and watch in each of them but
@@ -18,10 +18,10 @@ export class MultiNamespaceInformer<T extends KubernetesObject> implements Share
   readonly name: string;
   readonly resource: Resource<T>;
   readonly lister: Lister<T>;
-  readonly #parts: ReadonlyMap<string, InformerPart<T>>;
+  readonly #parts: ReadonlyMap<string, InformerView<T>>;
 
   /** @param parts by namespace */
-  constructor(resource: Resource<T>, parts: ReadonlyMap<string, InformerPart<T>>) {
+  constructor(resource: Resource<T>, parts: ReadonlyMap<string, InformerView<T>>) {
     this.name = `${groupResourceOf(resource)} in ${[...parts.keys()].join(', ')}`;
     this.resource = resource;
     this.lister = new MultiNamespaceLister(
@@ -38,11 +38,11 @@ export class MultiNamespaceInformer<T extends KubernetesObject> implements Share
     return allOf(this.parts);
   }
 
-  get parts(): readonly InformerPart<T>[] {
+  get parts(): readonly InformerView<T>[] {
     return [...this.#parts.values()];
   }
 
-  within(namespace: string | undefined): InformerPart<T> | undefined {
+  within(namespace: string | undefined): InformerView<T> | undefined {
     return namespace === undefined ? undefined : this.#parts.get(namespace);
   }
 
@@ -55,7 +55,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject> implements Share
     for (const part of this.parts) part.addIndexers(indexers);
   }
 
-  addHandler(handler: InformerHandler<T>, options?: HandlerOptions<T>): Registration {
+  addHandler(handler: EventHandler<T>, options?: EventHandlerOptions<T>): HandlerRegistration {
     const seats = this.parts.map((part) => part.addHandler(handler, options));
     return {
       get hasSynced() {

@@ -1,10 +1,10 @@
 import type { KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
-import type { HandlerOptions, InformerHandler, Registration } from './handler.ts';
+import type { EventHandlerOptions, EventHandler, HandlerRegistration } from './event-handler.ts';
 import type { IndexFunctions } from './indexer.ts';
 import type { Lister } from './lister.ts';
-import type { ListerWatcher } from './reflector/lister-watcher.ts';
-import type { Progress } from './reflector/progress.ts';
+import type { ListerWatcher } from './lister-watcher.ts';
+import type { Progress } from './progress.ts';
 
 /**
  * What handlers, listers and controllers know of an informer, wherever its objects come from: one
@@ -24,10 +24,10 @@ export interface SharedInformer<T extends KubernetesObject = KubernetesObject> {
    * What it consists of: itself, or an informer for each namespace. How far each has come is its
    * own: where one watch lags, the others do not.
    */
-  readonly parts: readonly InformerPart<T>[];
+  readonly parts: readonly InformerView<T>[];
 
   /** The part that mirrors what is in `namespace`, if one does; absent: what is in none. */
-  within(namespace: string | undefined): InformerPart<T> | undefined;
+  within(namespace: string | undefined): InformerView<T> | undefined;
 
   /**
    * Adds indexes, before the start or after; objects that are there already are filed at once.
@@ -42,11 +42,11 @@ export interface SharedInformer<T extends KubernetesObject = KubernetesObject> {
    * @throws {TypeError} if one of its methods is async
    * @throws {Error} if the informer has stopped
    */
-  addHandler(handler: InformerHandler<T>, options?: HandlerOptions<T>): Registration;
+  addHandler(handler: EventHandler<T>, options?: EventHandlerOptions<T>): HandlerRegistration;
 }
 
 /** One list and watch, and how far it has come. */
-export interface InformerPart<
+export interface InformerView<
   T extends KubernetesObject = KubernetesObject,
 > extends SharedInformer<T> {
   /** Where its objects come from. */

@@ -1,6 +1,6 @@
 import { InformerSet } from '../cache/informer-set.ts';
 import type { TweakListOptions } from '../cache/list-options.ts';
-import { WatchListSupport } from '../cache/reflector/watch-list-support.ts';
+import { WatchListSupport } from '../cache/reflector-watch.ts';
 import type { Client } from '../client/client.ts';
 import { serverVersion } from '../client/discovery.ts';
 import { CONTROLLERS } from '../controllers/registry.ts';

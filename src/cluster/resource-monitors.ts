@@ -3,9 +3,9 @@ import type { CustomResourceDefinition } from '../api/builtin.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
-import type { InformerHandler, Registration } from '../cache/informer.ts';
+import type { EventHandler, HandlerRegistration } from '../cache/informer.ts';
 import { Informer } from '../cache/informer.ts';
-import { listerWatcher } from '../cache/reflector/lister-watcher.ts';
+import { listerWatcher } from '../cache/lister-watcher.ts';
 import { discover } from '../client/discovery.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { untilAborted } from '../util/abort.ts';
@@ -20,7 +20,7 @@ const DISCOVERY_RETRY_MS = 1000;
 
 interface Monitor {
   readonly resource: Resource;
-  readonly registration: Registration;
+  readonly registration: HandlerRegistration;
   readonly stop: AbortController;
   readonly ended: Promise<void>;
 }
@@ -32,13 +32,13 @@ interface Monitor {
 export class ResourceMonitors implements Runnable {
   readonly name = 'resource-monitors';
   readonly #deps: ClusterDeps;
-  readonly #handlerFor: (resource: Resource) => InformerHandler<KubernetesObject>;
+  readonly #handlerFor: (resource: Resource) => EventHandler<KubernetesObject>;
   readonly #monitors = new Map<string, Monitor>();
   #onFault: (cause: unknown) => void = () => undefined;
 
   constructor(
     deps: ClusterDeps,
-    handlerFor: (resource: Resource) => InformerHandler<KubernetesObject>,
+    handlerFor: (resource: Resource) => EventHandler<KubernetesObject>,
   ) {
     this.#deps = deps;
     this.#handlerFor = handlerFor;

@@ -5,9 +5,9 @@ import type { WorkqueueMetrics } from '../metrics/workqueue-metrics.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
-import type { Cause } from '../workqueue/cause.ts';
+import type { Cause } from '../workqueue/queue-item.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
-import type { RunReport } from '../workqueue/run-report.ts';
+import type { SyncReport } from '../workqueue/sync-report.ts';
 import type { Controller } from './controller.ts';
 import type { KeySink } from './enqueue.ts';
 import type { EndedCall } from './observed-client.ts';
@@ -85,7 +85,7 @@ export interface ControllerObserver {
   /** A call made by a run of `key` has ended. */
   called(key: ObjectKey, call: EndedCall): void;
   /** A run has ended, or a key was put off; whatever comes next for it is in the queue already. */
-  ended(report: RunReport<ObjectKey>): void;
+  ended(report: SyncReport<ObjectKey>): void;
 }
 
 export interface ControllerMetrics {

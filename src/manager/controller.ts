@@ -3,7 +3,7 @@ import { splitKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { isApiError, isCausedByInvalid } from '../api/api-error.ts';
 import type { Resource } from '../api/resource.ts';
-import type { Registration } from '../cache/handler.ts';
+import type { HandlerRegistration } from '../cache/event-handler.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import { settledBeforeAbort } from '../util/abort.ts';
@@ -16,7 +16,7 @@ import { exponentialLimiter } from '../workqueue/rate-limiter.ts';
 import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import { LOW_PRIORITY, WorkQueue } from '../workqueue/work-queue.ts';
 import { WorkerPool } from '../workqueue/worker-pool.ts';
-import type { HandlerContext } from '../workqueue/worker-pool.ts';
+import type { KeyHandlerContext } from '../workqueue/worker-pool.ts';
 import type {
   ControllerDeps,
   ControllerObserver,
@@ -77,7 +77,7 @@ export class Controller implements Runnable {
   readonly #gate: Gate;
   readonly #runs: RunLog;
   readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
-  readonly #registrations: Registration[] = [];
+  readonly #registrations: HandlerRegistration[] = [];
   readonly #feeds: Feed[] = [];
   readonly #ownership: KeyOwnership | undefined;
   readonly #observer: ControllerObserver | undefined;
@@ -121,10 +121,10 @@ export class Controller implements Runnable {
         concurrency,
         keyName: this.#keyName,
         drainTimeoutMs: deps.drainTimeoutMs,
-        runTimeoutMs: syncTimeoutMs,
+        syncTimeoutMs,
         maxRetries,
         isSlow: isCausedByInvalid,
-        onRun: (report, runLog) => {
+        onSyncEnd: (report, runLog) => {
           this.#runs.finished(report, runLog);
           this.#observer?.ended(report);
         },
@@ -242,7 +242,7 @@ export class Controller implements Runnable {
     },
   };
 
-  readonly #sync = async (key: ObjectKey, context: HandlerContext): Promise<Outcome> => {
+  readonly #sync = async (key: ObjectKey, context: KeyHandlerContext): Promise<Outcome> => {
     if (!this.#ownership) return this.#run(key, context);
     const leave = this.#ownership.enter(key);
     // It was queued while its shard was held here. Whoever holds it now has queued it, too.
@@ -254,7 +254,7 @@ export class Controller implements Runnable {
     }
   };
 
-  async #run(key: ObjectKey, context: HandlerContext): Promise<Outcome> {
+  async #run(key: ObjectKey, context: KeyHandlerContext): Promise<Outcome> {
     const { signal, log, causes } = context;
     const held = await this.#gate.hold(key, signal);
     if (held) {

@@ -4,7 +4,7 @@ import type { ObjectKey } from '../api/object-key.ts';
 import { controllerOf } from '../api/metadata.ts';
 import type { Resource } from '../api/resource.ts';
 import type { IndexFunctions } from '../cache/indexer.ts';
-import type { InformerHandler } from '../cache/handler.ts';
+import type { EventHandler } from '../cache/event-handler.ts';
 import { LOW_PRIORITY } from '../workqueue/work-queue.ts';
 import { changedPaths, formatPath } from './changed-paths.ts';
 
@@ -57,7 +57,7 @@ export function enqueue<T extends KubernetesObject>(
     isChild = () => false,
     onChange = () => undefined,
   }: EnqueueOptions = {},
-): InformerHandler<T> {
+): EventHandler<T> {
   const keysOf = (object: DeepReadonly<T>) => allKeys(toKeys, object);
   const addAll = (
     keys: readonly ObjectKey[],

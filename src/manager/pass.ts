@@ -1,11 +1,11 @@
 import type { ObjectKey } from '../api/object-key.ts';
-import type { InformerPart } from '../cache/shared-informer.ts';
+import type { InformerView } from '../cache/shared-informer.ts';
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { SLOW_KEY_BACKOFF } from '../workqueue/rate-limiter.ts';
-import type { RunReport } from '../workqueue/run-report.ts';
+import type { SyncReport } from '../workqueue/sync-report.ts';
 import type { Controller } from './controller.ts';
 import type { ControllerObserver } from './controller-options.ts';
 import type { EndedCall } from './observed-client.ts';
@@ -115,7 +115,7 @@ interface KeyPass {
 }
 
 interface Unavailable {
-  readonly part: InformerPart;
+  readonly part: InformerView;
   readonly isMissing: boolean;
 }
 
@@ -149,7 +149,7 @@ class ControllerPass implements ControllerObserver {
     this.#pass(key).writes++;
   }
 
-  ended({ key, result, postponed, attempt, requeueAfterMs }: RunReport<ObjectKey>): void {
+  ended({ key, result, postponed, attempt, requeueAfterMs }: SyncReport<ObjectKey>): void {
     const pass = this.#pass(key);
     const mustLook = pass.writes > 0 && !this.#isDryRun;
     pass.writes = 0;

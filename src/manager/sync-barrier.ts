@@ -3,7 +3,7 @@ import type { DeepReadonly, KubernetesObject, ObjectList } from '../api/object.t
 import { keyOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { compareResourceVersions, isOlderResourceVersion } from '../api/resource-version.ts';
-import type { InformerPart } from '../cache/shared-informer.ts';
+import type { InformerView } from '../cache/shared-informer.ts';
 import { Backoff } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
@@ -13,7 +13,7 @@ import type { Controller } from './controller.ts';
 
 /** The part of an informer that the barrier reads. */
 export interface BarrierCache extends Pick<
-  InformerPart,
+  InformerView,
   | 'name'
   | 'source'
   | 'hasSynced'
@@ -22,7 +22,7 @@ export interface BarrierCache extends Pick<
   | 'quorumReadMs'
   | 'relist'
 > {
-  readonly lister: Pick<InformerPart['lister'], 'size' | 'get' | 'list'>;
+  readonly lister: Pick<InformerView['lister'], 'size' | 'get' | 'list'>;
 }
 
 export interface SyncBarrierDeps {

@@ -20,7 +20,7 @@ export interface InformerState {
   /** The latest resourceVersion of the reflector. */
   readonly reflectorResourceVersion: string;
   /** Time since the last activity of the server, in milliseconds. */
-  readonly silentMs: number;
+  readonly inactiveMs: number;
   /**
    * Time of the last list, event or bookmark, in milliseconds since the epoch. Undefined before the first
    * one.
@@ -145,7 +145,7 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
   gauge(
     'crd_controller_informer_age_seconds',
     'Time in seconds since the last activity of the server: a received byte, a list, or the answer to a ping',
-    (state) => state.silentMs / 1000,
+    (state) => state.inactiveMs / 1000,
   );
   gauge(
     'crd_controller_informer_last_event_or_bookmark_timestamp_seconds',

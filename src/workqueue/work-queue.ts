@@ -2,16 +2,12 @@ import type { QueueMetrics, WorkqueueMetrics } from '../metrics/workqueue-metric
 import { noWorkqueueMetrics } from '../metrics/workqueue-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
-import { addCauses } from './cause.ts';
-import type { Cause } from './cause.ts';
+import { addCauses, newQueueItem, snapshotOf } from './queue-item.ts';
+import type { Cause, QueueItem, WorkQueueSnapshot } from './queue-item.ts';
 import { DelayedKeys } from './delayed-keys.ts';
 import { exponentialLimiter } from './rate-limiter.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import { ReadyKeys } from './ready-keys.ts';
-import { snapshotOf } from './snapshot.ts';
-import type { WorkQueueSnapshot } from './snapshot.ts';
-import { newWish } from './wish.ts';
-import type { Wish } from './wish.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 
@@ -75,7 +71,7 @@ export interface RateLimitedOptions extends Omit<AddOptions, 'afterMs'> {
 }
 
 /** A key in flight: its holder, and nobody else, has it until `done`. */
-export interface Taken<K> {
+export interface TakenItem<K> {
   readonly key: K;
   /** Why it runs: the causes of all additions since it was last handed out, first ones first. */
   readonly causes: readonly Cause[];
@@ -119,7 +115,7 @@ export class WorkQueue<K> {
   readonly #metrics: QueueMetrics;
 
   /** Every key that shall run, whatever its state. */
-  readonly #wishes = new Map<K, Wish<K>>();
+  readonly #wishes = new Map<K, QueueItem<K>>();
   /** The keys of the wishes that are `delayed`. */
   readonly #delayed: DelayedKeys<K>;
   /** The keys of the wishes that are `ready`. */
@@ -127,7 +123,7 @@ export class WorkQueue<K> {
   /** The keys in flight, and since when. */
   readonly #processing = new Map<K, number>();
   /** Takers that wait, first come first served; empty whenever a key is ready. */
-  readonly #takers = new Set<Deferred<Taken<K> | undefined>>();
+  readonly #takers = new Set<Deferred<TakenItem<K> | undefined>>();
   #idle: Deferred | undefined;
   #isShutDown = false;
 
@@ -197,11 +193,11 @@ export class WorkQueue<K> {
    * The next key, as soon as there is one; undefined once the queue is shut down or `signal` aborts.
    * A key that was given must be given back by `done`, whatever happened meanwhile.
    */
-  async take(signal?: AbortSignal): Promise<Taken<K> | undefined> {
+  async take(signal?: AbortSignal): Promise<TakenItem<K> | undefined> {
     if (signal?.aborted) return undefined;
     const taken = this.tryTake();
     if (taken || this.#isShutDown) return taken;
-    const taker = new Deferred<Taken<K> | undefined>();
+    const taker = new Deferred<TakenItem<K> | undefined>();
     this.#takers.add(taker);
     const leave = () => {
       if (this.#takers.delete(taker)) taker.resolve(undefined);
@@ -215,7 +211,7 @@ export class WorkQueue<K> {
   }
 
   /** The next key if there is one right now. */
-  tryTake(): Taken<K> | undefined {
+  tryTake(): TakenItem<K> | undefined {
     const key = this.#ready.next();
     const wish = key === undefined ? undefined : this.#wishes.get(key);
     if (!wish) return undefined;
@@ -281,7 +277,7 @@ export class WorkQueue<K> {
   #merge(key: K, readyAtMs: number, priority: number, cause: AddOptions['cause'], now: number) {
     let wish = this.#wishes.get(key);
     if (!wish) {
-      wish = newWish(key, this.#tenantOf(key), priority, now);
+      wish = newQueueItem(key, this.#tenantOf(key), priority, now);
       this.#wishes.set(key, wish);
     }
     if (cause !== undefined) addCauses(wish, cause);
@@ -309,13 +305,13 @@ export class WorkQueue<K> {
     this.#handOut();
   }
 
-  #makeReady(wish: Wish<K>): void {
+  #makeReady(wish: QueueItem<K>): void {
     this.#metrics.added();
     if (this.#processing.has(wish.key)) wish.state = 'held';
     else this.#line(wish);
   }
 
-  #line(wish: Wish<K>): void {
+  #line(wish: QueueItem<K>): void {
     wish.state = 'ready';
     this.#ready.add(wish.key, wish.priority, wish.tenant);
   }

@@ -8,14 +8,13 @@ import { formatDuration } from '../util/duration.ts';
 import type { LogFields, Logger } from '../util/logger.ts';
 import { RateLimitedLog, subjectFields } from '../util/rate-limited-log.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { errorCause } from './error-cause.ts';
+import { errorCause } from './sync-error-log.ts';
 import { TerminalError } from './outcome.ts';
 import type { Outcome } from './outcome.ts';
 import { SLOW_KEY_BACKOFF } from './rate-limiter.ts';
-import { runLife } from './run-life.ts';
-import { logRun, newRun } from './run-report.ts';
-import type { Run, RunEnd, RunReport } from './run-report.ts';
-import type { Taken, WorkQueue } from './work-queue.ts';
+import { logSync, newSyncRun } from './sync-report.ts';
+import type { SyncRun, SyncResult, SyncReport } from './sync-report.ts';
+import type { TakenItem, WorkQueue } from './work-queue.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 
@@ -23,15 +22,15 @@ const POOL_OPTIONS: OptionNames<WorkerPoolOptions> = {
   concurrency: true,
   keyName: true,
   drainTimeoutMs: true,
-  runTimeoutMs: true,
+  syncTimeoutMs: true,
   maxRetries: true,
   isSlow: true,
-  onRun: true,
+  onSyncEnd: true,
   metrics: true,
 };
 
 /** What a handler is given besides its key. */
-export interface HandlerContext extends Run {
+export interface KeyHandlerContext extends SyncRun {
   /**
    * Aborts when the daemon can wait for this run no longer. It does not abort at the beginning of a
    * shutdown: until the grace is over, the run may finish what it does.
@@ -45,13 +44,13 @@ export interface HandlerContext extends Run {
  * Deals with one key. Returns what is planned for it, or throws to be called again with backoff; a
  * `TerminalError` says that this would not help.
  */
-export type Handler<K> = (key: K, context: HandlerContext) => Promise<Outcome>;
+export type KeyHandler<K> = (key: K, context: KeyHandlerContext) => Promise<Outcome>;
 
 export interface WorkerPoolDeps<K> {
   /** The controller it works for. */
   readonly name: string;
   readonly queue: WorkQueue<K>;
-  readonly handler: Handler<K>;
+  readonly handler: KeyHandler<K>;
   readonly clock: Clock;
   readonly log: Logger;
   /**
@@ -81,7 +80,7 @@ export interface WorkerPoolOptions<K = unknown> {
    * Milliseconds a run may take before its signal aborts.
    * @default for ever
    */
-  readonly runTimeoutMs?: number | undefined;
+  readonly syncTimeoutMs?: number | undefined;
   /**
    * How often a key that fails is tried again before it is given up: logged, counted, and not run
    * again until it is added anew. A level-triggered system has no use for that, unless others look
@@ -97,9 +96,9 @@ export interface WorkerPoolOptions<K = unknown> {
   readonly isSlow?: ((error: unknown) => boolean) | undefined;
   /**
    * Told of each run once it has ended and been settled.
-   * @default `logRun`
+   * @default `logSync`
    */
-  readonly onRun?: ((report: RunReport<K>, log: Logger) => void) | undefined;
+  readonly onSyncEnd?: ((report: SyncReport<K>, log: Logger) => void) | undefined;
   /** @default none */
   readonly metrics?: ReconcileMetrics | undefined;
 }
@@ -126,16 +125,16 @@ type Ending =
 export class WorkerPool<K> implements Runnable {
   readonly name: string;
   readonly #queue: WorkQueue<K>;
-  readonly #handler: Handler<K>;
+  readonly #handler: KeyHandler<K>;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #concurrency: number;
   readonly #keyName: string;
   readonly #drainTimeoutMs: number;
-  readonly #runTimeoutMs: number | undefined;
+  readonly #syncTimeoutMs: number | undefined;
   readonly #maxRetries: number;
   readonly #isSlow: (error: unknown) => boolean;
-  readonly #onRun: (report: RunReport<K>, log: Logger) => void;
+  readonly #onSyncEnd: (report: SyncReport<K>, log: Logger) => void;
   readonly #random: () => number;
   readonly #metrics: ControllerMetrics;
   readonly #errors: RateLimitedLog;
@@ -148,10 +147,10 @@ export class WorkerPool<K> implements Runnable {
       concurrency = 1,
       keyName = 'key',
       drainTimeoutMs = 30_000,
-      runTimeoutMs,
+      syncTimeoutMs,
       maxRetries = Number.POSITIVE_INFINITY,
       isSlow = () => false,
-      onRun = logRun,
+      onSyncEnd = logSync,
       metrics = noReconcileMetrics,
     } = options;
     if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
@@ -160,8 +159,8 @@ export class WorkerPool<K> implements Runnable {
     if (!(drainTimeoutMs >= 0)) {
       throw new RangeError(`drainTimeoutMs must not be negative: got ${drainTimeoutMs}`);
     }
-    if (runTimeoutMs !== undefined && !(runTimeoutMs > 0)) {
-      throw new RangeError(`runTimeoutMs must be a positive number: got ${runTimeoutMs}`);
+    if (syncTimeoutMs !== undefined && !(syncTimeoutMs > 0)) {
+      throw new RangeError(`syncTimeoutMs must be a positive number: got ${syncTimeoutMs}`);
     }
     if (!(maxRetries >= 0)) {
       throw new RangeError(`maxRetries must not be negative: got ${maxRetries}`);
@@ -174,10 +173,10 @@ export class WorkerPool<K> implements Runnable {
     this.#concurrency = concurrency;
     this.#keyName = keyName;
     this.#drainTimeoutMs = drainTimeoutMs;
-    this.#runTimeoutMs = runTimeoutMs;
+    this.#syncTimeoutMs = syncTimeoutMs;
     this.#maxRetries = maxRetries;
     this.#isSlow = isSlow;
-    this.#onRun = onRun;
+    this.#onSyncEnd = onSyncEnd;
     this.#random = deps.random ?? Math.random;
     this.#metrics = metrics.controller(deps.name, concurrency);
     this.#errors = new RateLimitedLog(deps.clock);
@@ -226,9 +225,9 @@ export class WorkerPool<K> implements Runnable {
     this.#errors.flush();
   }
 
-  async #work(taken: Taken<K>): Promise<void> {
+  async #work(taken: TakenItem<K>): Promise<void> {
     const { key } = taken;
-    const run = newRun(taken, this.#queue.retries(key), this.#random);
+    const run = newSyncRun(taken, this.#queue.retries(key), this.#random);
     const log = this.#log.with({ [this.#keyName]: key, reconcileID: run.reconcileID });
     const startedMs = this.#clock.monotonic();
     this.#metrics.started();
@@ -237,11 +236,11 @@ export class WorkerPool<K> implements Runnable {
     const tookMs = this.#clock.monotonic() - startedMs;
     this.#metrics.finished(settled.result, tookMs);
     this.#queue.done(key);
-    this.#onRun({ key, ...run, ...settled, tookMs }, log);
+    this.#onSyncEnd({ key, ...run, ...settled, tookMs }, log);
   }
 
-  async #handle(key: K, run: Run, log: Logger): Promise<Ending> {
-    const life = runLife(this.#clock, this.#cutOff.signal, this.#runTimeoutMs, () =>
+  async #handle(key: K, run: SyncRun, log: Logger): Promise<Ending> {
+    const life = runLife(this.#clock, this.#cutOff.signal, this.#syncTimeoutMs, () =>
       this.#metrics.timedOut(),
     );
     try {
@@ -257,7 +256,7 @@ export class WorkerPool<K> implements Runnable {
   }
 
   /** What becomes of the key; nothing else calls `forget`, or adds a key that has run. */
-  #settle(taken: Taken<K>, ending: Ending, log: Logger): Omit<RunEnd, 'tookMs'> {
+  #settle(taken: TakenItem<K>, ending: Ending, log: Logger): Omit<SyncResult, 'tookMs'> {
     const { key, priority, causes } = taken;
     switch (ending.kind) {
       case 'done':
@@ -301,10 +300,10 @@ export class WorkerPool<K> implements Runnable {
   }
 
   #retry(
-    { key, priority }: Taken<K>,
+    { key, priority }: TakenItem<K>,
     error: unknown,
     log: Logger,
-  ): Pick<RunEnd, 'error' | 'reason' | 'requeueAfterMs'> {
+  ): Pick<SyncResult, 'error' | 'reason' | 'requeueAfterMs'> {
     const attempt = this.#queue.retries(key) + 1;
     if (attempt > this.#maxRetries) {
       this.#queue.forget(key);
@@ -372,4 +371,41 @@ function isOutcome(result: unknown): result is Outcome {
   if (result.kind === 'done') return true;
   const isLater = result.kind === 'requeueAfter' || result.kind === 'postponed';
   return isLater && 'ms' in result && Number.isFinite(result.ms);
+}
+
+/** How long one run may go on. */
+export interface RunLife {
+  /** Aborts when it is over. */
+  readonly signal: AbortSignal;
+  /** The run has ended: frees what its life took. */
+  end(): void;
+}
+
+/**
+ * A life until `cutOff` aborts or, if there is a timeout, until that.
+ *
+ * @param onTimeout called before the signal aborts
+ */
+export function runLife(
+  clock: Clock,
+  cutOff: AbortSignal,
+  timeoutMs: number | undefined,
+  onTimeout: () => void,
+): RunLife {
+  if (timeoutMs === undefined) return { signal: cutOff, end: () => undefined };
+  const life = new AbortController();
+  const hurry = () => life.abort(cutOff.reason);
+  if (cutOff.aborted) hurry();
+  cutOff.addEventListener('abort', hurry, { once: true });
+  const cancel = clock.after(timeoutMs, () => {
+    onTimeout();
+    life.abort(new Error(`The run took longer than ${formatDuration(timeoutMs)}`));
+  });
+  return {
+    signal: life.signal,
+    end: () => {
+      cancel();
+      cutOff.removeEventListener('abort', hurry);
+    },
+  };
 }

@@ -17,7 +17,7 @@ import { workqueueMetrics } from '../../src/metrics/workqueue-metrics.ts';
 import { EventBroadcaster } from '../../src/record/event-broadcaster.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';
 import { runAll } from '../../src/util/runnable.ts';
-import { formatCause } from '../../src/workqueue/cause.ts';
+import { formatCause } from '../../src/workqueue/queue-item.ts';
 import { done } from '../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { Simulation } from '../support/simulation.ts';

@@ -9,7 +9,7 @@ import { formatHold } from '../../src/manager/holds.ts';
 import { formatCall } from '../../src/manager/history/run-history.ts';
 import type { KeyHistory } from '../../src/manager/history/run-history.ts';
 import type { ProcessStatus } from '../../src/manager/serving/status-page.ts';
-import { formatCause } from '../../src/workqueue/cause.ts';
+import { formatCause } from '../../src/workqueue/queue-item.ts';
 import { ScrapedWorld } from '../support/scraped-world.ts';
 import { Simulation } from '../support/simulation.ts';
 

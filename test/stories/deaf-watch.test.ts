@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { ReflectorOptions } from '../../src/cache/reflector/reflector-options.ts';
+import type { ReflectorOptions } from '../../src/cache/reflector-options.ts';
 import { DeafWorld } from '../support/chaos/deaf-world.ts';
 import {
   answer,
@@ -93,15 +93,15 @@ describe('given a network that harms the connection of a watch', () => {
     proxy.shut();
     await changeThings(world);
     await world.pass(120_000);
-    assert.equal(world.informer.progress.deaf, false, 'an interruption is no deafness');
+    assert.equal(world.informer.progress.isStale, false, 'an interruption is no deafness');
     await world.pass(120_000);
-    assert.equal(world.informer.progress.deaf, true);
+    assert.equal(world.informer.progress.isStale, true);
     assert.equal(world.informer.hasSynced, true, 'it never goes back');
     assert.match(String(world.informer.progress.lastError), /Cannot reach/);
     proxy.open();
     await world.until('told', 61_000, () => world.isUpToDate());
     assert.deepEqual(world.told.toSorted(), DIFFERENCES);
-    assert.equal(world.informer.progress.deaf, false);
+    assert.equal(world.informer.progress.isStale, false);
   });
 
   it('that is well: a quiet watch keeps its connection', async () => {

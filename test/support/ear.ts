@@ -1,7 +1,7 @@
 import type { DeepReadonly, KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { Informer } from '../../src/cache/informer.ts';
-import { listerWatcher } from '../../src/cache/reflector/lister-watcher.ts';
+import { listerWatcher } from '../../src/cache/lister-watcher.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import type { ClusterConfig } from '../../src/client/kube-config/cluster-config.ts';
 import { runOver } from './background.ts';

@@ -7,7 +7,7 @@ import type {
   ListerWatcher,
   ListRequest,
   WatchRequest,
-} from '../../src/cache/reflector/lister-watcher.ts';
+} from '../../src/cache/lister-watcher.ts';
 import type { WatchStream } from '../../src/client/client.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { Deferred } from '../../src/util/deferred.ts';

@@ -31,7 +31,7 @@ export function readiness(
       check: () =>
         failing(
           'no word from the server for too long',
-          ({ hasSynced, progress }) => hasSynced && progress.deaf,
+          ({ hasSynced, progress }) => hasSynced && progress.isStale,
         ),
       detail: () => informers().map((informer) => stateOf(informer, clock.monotonic())),
     },
@@ -53,7 +53,7 @@ function stateOf({ name, hasSynced, progress }: Watched, nowMs: number): string 
     hasSynced ? 'synced' : 'not synced',
     progress.lastByteMs === undefined
       ? 'never heard from'
-      : `heard from ${formatSeconds(progress.silentMs)} ago`,
+      : `heard from ${formatSeconds(progress.inactiveMs)} ago`,
     ...(lastErrorMs === undefined
       ? []
       : [

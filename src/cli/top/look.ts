@@ -1,5 +1,5 @@
 import type { ProcessStatus } from '../../manager/serving/status-page.ts';
-import type { Cause } from '../../workqueue/cause.ts';
+import type { Cause } from '../../workqueue/queue-item.ts';
 import { hasErrorCode, messageOf } from '../../util/values.ts';
 import { Exposition } from './exposition.ts';
 

@@ -1,5 +1,5 @@
-import { formatCause } from '../../workqueue/cause.ts';
-import type { Cause } from '../../workqueue/cause.ts';
+import { formatCause } from '../../workqueue/queue-item.ts';
+import type { Cause } from '../../workqueue/queue-item.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { cutLine, grid, paint } from './grid.ts';
 import type { Cell, Column, Span, Style } from './grid.ts';
@@ -147,13 +147,13 @@ function informers({ status }: DaemonView): Section {
     rows: status.informers
       .toSorted((a, b) => rank(a) - rank(b))
       .map((informer) => {
-        const { name, state, stateForMs, hasSynced, silentMs, objects, error = '' } = informer;
+        const { name, state, stateForMs, hasSynced, inactiveMs, objects, error = '' } = informer;
         return [
           name,
           styled(hasSynced ? state : `${state}, not synced`, styleOf(informer)),
           roughly(stateForMs),
           String(objects),
-          `${roughly(silentMs)} ago`,
+          `${roughly(inactiveMs)} ago`,
           styled(error, 'alarm'),
         ];
       }),
@@ -163,7 +163,7 @@ function informers({ status }: DaemonView): Section {
 }
 
 function styleOf({ state, hasSynced, error }: InformerStatus): Style {
-  if (state === 'deaf') return 'alarm';
+  if (state === 'stale') return 'alarm';
   return state === 'missing' || !hasSynced || error !== undefined ? 'warning' : 'plain';
 }
 

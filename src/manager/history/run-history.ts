@@ -3,8 +3,8 @@ import type { ObjectKey } from '../../api/object-key.ts';
 import { groupResourceOf } from '../../api/resource.ts';
 import type { ReconcileResult } from '../../metrics/reconcile-metrics.ts';
 import { messageOf } from '../../util/values.ts';
-import type { Cause } from '../../workqueue/cause.ts';
-import type { Run, RunEnd } from '../../workqueue/run-report.ts';
+import type { Cause } from '../../workqueue/queue-item.ts';
+import type { SyncRun, SyncResult } from '../../workqueue/sync-report.ts';
 import type { Hold } from '../holds.ts';
 import type { EndedCall } from '../observed-client.ts';
 import { checkOptions } from '../../util/check-options.ts';
@@ -17,7 +17,7 @@ const OPTIONS: OptionNames<RunHistoryOptions> = {
 };
 
 /** One run of a key: why, what it did, what became of it. */
-export interface RunRecord extends Run {
+export interface RunRecord extends SyncRun {
   readonly controller: string;
   readonly key: ObjectKey;
   /** RFC 3339, by the wall clock. */
@@ -45,7 +45,7 @@ export interface CallRecord {
   readonly ms: number;
 }
 
-export interface RunEndRecord extends Omit<RunEnd, 'error'> {
+export interface RunEndRecord extends Omit<SyncResult, 'error'> {
   /** Message of the error it ended with. */
   readonly error?: string;
 }
@@ -97,7 +97,13 @@ export class RunRecorder {
    * @param held what held the key back before
    * @param nowMs by the wall clock
    */
-  constructor(controller: string, key: ObjectKey, run: Run, held: readonly Hold[], nowMs: number) {
+  constructor(
+    controller: string,
+    key: ObjectKey,
+    run: SyncRun,
+    held: readonly Hold[],
+    nowMs: number,
+  ) {
     const { reconcileID, omittedCauses, attempt, delayedMs, queuedMs } = run;
     this.#record = {
       controller,
@@ -129,7 +135,7 @@ export class RunRecorder {
     else this.#record = { ...this.#record, omittedCalls: this.#record.omittedCalls + 1 };
   }
 
-  ended({ result, tookMs, requeueAfterMs, reason, error }: RunEnd): void {
+  ended({ result, tookMs, requeueAfterMs, reason, error }: SyncResult): void {
     const message = error === undefined ? {} : { error: cut(messageOf(error)) };
     const end = { result, tookMs, requeueAfterMs, reason, ...message };
     this.#record = { ...this.#record, end };

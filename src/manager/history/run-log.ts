@@ -1,8 +1,8 @@
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
-import { logRun } from '../../workqueue/run-report.ts';
-import type { Run, RunReport } from '../../workqueue/run-report.ts';
+import { logSync } from '../../workqueue/sync-report.ts';
+import type { SyncRun, SyncReport } from '../../workqueue/sync-report.ts';
 import { formatHold, Holds } from '../holds.ts';
 import { formatCall, RunRecorder } from './run-history.ts';
 import type { RunHistory } from './run-history.ts';
@@ -42,7 +42,7 @@ export class RunLog {
   }
 
   /** A run of `key` begins, which until its end has the key for itself. */
-  begin(key: ObjectKey, run: Run): RunRecorder | undefined {
+  begin(key: ObjectKey, run: SyncRun): RunRecorder | undefined {
     const held = this.#holds.take(key);
     if (!this.isDetailed) return undefined;
     const { controller, clock, history } = this.#deps;
@@ -58,17 +58,17 @@ export class RunLog {
   }
 
   /** A run has ended, or a key was put off before it began. */
-  finished(report: RunReport<ObjectKey>, log: Logger): void {
+  finished(report: SyncReport<ObjectKey>, log: Logger): void {
     const recorder = this.#recorders.get(report.key);
     if (!recorder) {
-      logRun(report, log);
+      logSync(report, log);
       return;
     }
     this.#recorders.delete(report.key);
     recorder.ended(report);
     this.#deps.history?.ended(recorder);
     const { held, calls, omittedCalls } = recorder.record;
-    logRun(report, log, {
+    logSync(report, log, {
       ...(held.length > 0 && { held: held.map(formatHold) }),
       calls: calls.map(formatCall),
       ...(omittedCalls > 0 && { omittedCalls }),

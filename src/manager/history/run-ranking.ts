@@ -1,5 +1,5 @@
 import type { ObjectKey } from '../../api/object-key.ts';
-import type { Cause } from '../../workqueue/cause.ts';
+import type { Cause } from '../../workqueue/queue-item.ts';
 import type { KeyHistory, RunEndRecord } from './run-history.ts';
 
 /** A run that took long. */

@@ -1,4 +1,4 @@
-import type { InformerPart } from '../../cache/shared-informer.ts';
+import type { InformerView } from '../../cache/shared-informer.ts';
 import { failureReason } from '../../client/transport/connection-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { LeaseSighting } from '../lease-sightings.ts';
@@ -16,7 +16,7 @@ const DEPS: OptionNames<StatusPageDeps> = {
 };
 
 /** As much of an informer as its row shows. */
-export type ShownInformer = Pick<InformerPart, 'name' | 'hasSynced' | 'progress'> & {
+export type ShownInformer = Pick<InformerView, 'name' | 'hasSynced' | 'progress'> & {
   readonly lister: { readonly size: number };
 };
 
@@ -51,12 +51,12 @@ export interface ProcessStatus {
 
 export interface InformerStatus {
   readonly name: string;
-  /** `missing`: the server does not have the resource. `deaf`: no sign of life for too long. */
-  readonly state: 'missing' | 'deaf' | InformerPart['progress']['phase'];
+  /** `missing`: the server does not have the resource. `stale`: no activity of the server for too long. */
+  readonly state: 'missing' | 'stale' | InformerView['progress']['phase'];
   readonly stateForMs: number;
   readonly hasSynced: boolean;
   /** Since the last sign of life of the server. */
-  readonly silentMs: number;
+  readonly inactiveMs: number;
   readonly objects: number;
   /** Why the last call failed, until one succeeds: `connection refused`. */
   readonly error?: string;
@@ -89,13 +89,13 @@ function informerStatus(
   { name, hasSynced, progress, lister }: ShownInformer,
   nowMs: number,
 ): InformerStatus {
-  const { phase, sinceMs, missing, deaf, silentMs, lastError, lastErrorMs } = progress;
+  const { phase, sinceMs, missing, isStale, inactiveMs, lastError, lastErrorMs } = progress;
   return {
     name,
-    state: missing ? 'missing' : deaf ? 'deaf' : phase,
+    state: missing ? 'missing' : isStale ? 'stale' : phase,
     stateForMs: nowMs - sinceMs,
     hasSynced,
-    silentMs,
+    inactiveMs,
     objects: lister.size,
     ...(lastErrorMs !== undefined && { error: failureReason(lastError) }),
   };

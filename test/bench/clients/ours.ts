@@ -4,7 +4,7 @@
  */
 import type { Resource } from '../../../src/api/resource.ts';
 import { Informer } from '../../../src/cache/informer.ts';
-import { listerWatcher } from '../../../src/cache/reflector/lister-watcher.ts';
+import { listerWatcher } from '../../../src/cache/lister-watcher.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { undiciTransport } from '../../../src/client/transport/transport.ts';
 import { reflectorMetrics } from '../../../src/metrics/reflector-metrics.ts';

@@ -1,6 +1,6 @@
 /** Our informer, as a daemon has it. */
 import { Informer } from '../../../src/cache/informer.ts';
-import { listerWatcher } from '../../../src/cache/reflector/lister-watcher.ts';
+import { listerWatcher } from '../../../src/cache/lister-watcher.ts';
 import { connectCluster } from '../../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../../src/client/kube-config/kube-config.ts';
 import { CONFIG_MAPS } from '../../support/config-maps.ts';

@@ -5,8 +5,8 @@ import type { DeepReadonly, KubernetesObject } from '../../../src/api/object.ts'
 import { keyOf } from '../../../src/api/object-key.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { Informer } from '../../../src/cache/informer.ts';
-import { listerWatcher } from '../../../src/cache/reflector/lister-watcher.ts';
-import type { ReflectorOptions } from '../../../src/cache/reflector/reflector-options.ts';
+import { listerWatcher } from '../../../src/cache/lister-watcher.ts';
+import type { ReflectorOptions } from '../../../src/cache/reflector-options.ts';
 import { temporaryKubeconfig } from '../../../src/cli/kubeconfig-file.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { connectCluster } from '../../../src/client/cluster-connection.ts';

@@ -4,7 +4,7 @@ import { keyOf } from '../../../src/api/object-key.ts';
 import { DeltaProcessor } from '../../../src/cache/delta-processor.ts';
 import type { Entry, HistoryLoss } from '../../../src/cache/delta-processor.ts';
 import { Indexer } from '../../../src/cache/indexer.ts';
-import { Listener } from '../../../src/cache/listener.ts';
+import { Listener } from '../../../src/cache/event-handler.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { thing } from '../../support/fake-source.ts';

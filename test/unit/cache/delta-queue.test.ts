@@ -135,7 +135,7 @@ test('a slice ends when its time is used up', async () => {
   const slices: number[] = [];
   const queue = new DeltaQueue<number>(Object.assign(new FakeClock(), { monotonic: () => nowMs }), {
     sliceMs: 10,
-    onRun: (ms) => slices.push(ms),
+    onBatch: (ms) => slices.push(ms),
   });
   for (let entry = 0; entry < 40; entry++) void queue.push(entry);
   const stop = new AbortController();

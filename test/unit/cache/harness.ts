@@ -1,11 +1,8 @@
 import type { Delta } from '../../../src/cache/delta-queue.ts';
 import { Informer } from '../../../src/cache/informer.ts';
-import type { InformerHandler, InformerOptions } from '../../../src/cache/informer.ts';
-import { Reflector } from '../../../src/cache/reflector/reflector.ts';
-import type {
-  ReflectorDeps,
-  ReflectorOptions,
-} from '../../../src/cache/reflector/reflector-options.ts';
+import type { EventHandler, InformerOptions } from '../../../src/cache/informer.ts';
+import { Reflector } from '../../../src/cache/reflector.ts';
+import type { ReflectorDeps, ReflectorOptions } from '../../../src/cache/reflector-options.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { FakeSource, THINGS } from '../../support/fake-source.ts';
 import type { Thing, WatchListMode } from '../../support/fake-source.ts';
@@ -91,9 +88,9 @@ export function informerWorld(
 }
 
 /** A handler that writes down what it is told: `+a=1` (`!` initial), `~a=1→2`, `-a` (`?` guessed). */
-export function notebook(): { notes: string[]; handler: InformerHandler<Thing> } {
+export function notebook(): { notes: string[]; handler: EventHandler<Thing> } {
   const notes: string[] = [];
-  const handler: InformerHandler<Thing> = {
+  const handler: EventHandler<Thing> = {
     onAdd: (object, initial) => {
       notes.push(`+${object.metadata.name}=${object.spec.value}${initial ? '!' : ''}`);
     },

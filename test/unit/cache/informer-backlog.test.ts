@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InformerHandler, InformerOptions } from '../../../src/cache/informer.ts';
+import type { EventHandler, InformerOptions } from '../../../src/cache/informer.ts';
 import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
 import type { InformerState, ReflectorMetrics } from '../../../src/metrics/reflector-metrics.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
@@ -19,7 +19,7 @@ const many = (name: string) => Array.from({ length: COUNT }, (_, at) => thing(`$
  * the fillers are not, and whatever comes waits in the queue until `release`.
  */
 async function heldUp(
-  more: InformerHandler<Thing> = {},
+  more: EventHandler<Thing> = {},
   resyncPeriodMs = 0,
   options: InformerOptions<Thing> = {},
 ) {
@@ -212,7 +212,7 @@ for (const [what, begin] of [
   ],
 ] as const satisfies readonly [
   string,
-  (world: InformerWorld, handler: InformerHandler<Thing>) => void | Promise<void>,
+  (world: InformerWorld, handler: EventHandler<Thing>) => void | Promise<void>,
 ][]) {
   test(`a stop in the midst of ${what} leaves the rest untold`, async () => {
     let gate: Deferred | undefined;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { keyOf } from '../../../src/api/object-key.ts';
-import type { Registration } from '../../../src/cache/informer.ts';
+import type { HandlerRegistration } from '../../../src/cache/informer.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { expired, thing } from '../../support/fake-source.ts';
 import type { FakeSource } from '../../support/fake-source.ts';
@@ -105,7 +105,7 @@ test('every handler is told exactly what follows from the history, whenever it c
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), async (history) => {
       const { source, clock, informer, start, stop } = informerWorld();
       const model = new Model();
-      const books: { readonly notes: string[]; readonly registration: Registration }[] = [];
+      const books: { readonly notes: string[]; readonly registration: HandlerRegistration }[] = [];
       const join = () => {
         const { notes, handler } = notebook();
         books.push({ notes, registration: informer.addHandler(handler) });

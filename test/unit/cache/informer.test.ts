@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { keyOf } from '../../../src/api/object-key.ts';
 import type { ObjectKey } from '../../../src/api/object-key.ts';
 import { Informer } from '../../../src/cache/informer.ts';
-import type { InformerHandler, Registration } from '../../../src/cache/informer.ts';
+import type { EventHandler, HandlerRegistration } from '../../../src/cache/informer.ts';
 import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import {
@@ -292,7 +292,7 @@ test('a handler added by another while it is told misses nothing and hears nothi
   world.source.put('a', 1);
   world.source.put('b', 1);
   const { notes, handler } = notebook();
-  let added: Registration | undefined;
+  let added: HandlerRegistration | undefined;
   world.informer.addHandler({
     onAdd: () => {
       added ??= world.informer.addHandler(handler);
@@ -422,7 +422,7 @@ test('a handler that throws at each of a thousand objects writes ten lines, then
 
 test('an async handler is refused by name when it is added', () => {
   const { informer } = informerWorld();
-  const handler: InformerHandler<Thing> = Object.assign({}, { onUpdate: async () => undefined });
+  const handler: EventHandler<Thing> = Object.assign({}, { onUpdate: async () => undefined });
   assert.throws(
     () => informer.addHandler(handler, { name: 'eager' }),
     /TypeError: Handler eager: onUpdate is async/,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ResyncTimer } from '../../../src/cache/resync-timer.ts';
-import type { Resyncing } from '../../../src/cache/resync-timer.ts';
+import { ResyncTimer } from '../../../src/cache/event-handler.ts';
+import type { Resyncing } from '../../../src/cache/event-handler.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 
 const SECOND = 1000;

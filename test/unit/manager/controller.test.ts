@@ -18,7 +18,7 @@ import type { ShardHandler } from '../../../src/sharding/shards.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { runAll } from '../../../src/util/runnable.ts';
-import { formatCause } from '../../../src/workqueue/cause.ts';
+import { formatCause } from '../../../src/workqueue/queue-item.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 

@@ -9,7 +9,7 @@ import type { Resource } from '../../../src/api/resource.ts';
 import { compareResourceVersions } from '../../../src/api/resource-version.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { InformerSet } from '../../../src/cache/informer-set.ts';
-import { listerWatcher } from '../../../src/cache/reflector/lister-watcher.ts';
+import { listerWatcher } from '../../../src/cache/lister-watcher.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { waitUntilCurrent, withSyncBarrier } from '../../../src/manager/sync-barrier.ts';
 import type { BarrierCache } from '../../../src/manager/sync-barrier.ts';

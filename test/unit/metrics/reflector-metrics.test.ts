@@ -10,7 +10,7 @@ const empty = {
   objects: 0,
   storeResourceVersion: '',
   reflectorResourceVersion: '',
-  silentMs: 0,
+  inactiveMs: 0,
   lastProgressMs: undefined,
 };
 
@@ -91,7 +91,7 @@ test('reads the state of informers at each scrape', async () => {
     objects: 7,
     storeResourceVersion: '1234567890123456789',
     reflectorResourceVersion: 'not-a-number',
-    silentMs: 1500,
+    inactiveMs: 1500,
     lastProgressMs: 1_790_000_000_250,
   };
   metrics.informer(pods, state);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addCauses, formatCause, MAX_CAUSES } from '../../../src/workqueue/cause.ts';
-import type { Causes } from '../../../src/workqueue/cause.ts';
+import { addCauses, formatCause, MAX_CAUSES } from '../../../src/workqueue/queue-item.ts';
+import type { Causes } from '../../../src/workqueue/queue-item.ts';
 
 const none = (): Causes => ({ causes: [], omittedCauses: 0 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { errorCause } from '../../../src/workqueue/error-cause.ts';
+import { errorCause } from '../../../src/workqueue/sync-error-log.ts';
 
 /** Whether the errors of two keys have one cause. */
 function isOne(form: (name: string, namespace: string, number: number) => unknown): boolean {

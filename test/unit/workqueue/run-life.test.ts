@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
-import { runLife } from '../../../src/workqueue/run-life.ts';
+import { runLife } from '../../../src/workqueue/worker-pool.ts';
 
 function newLife(timeoutMs?: number) {
   const clock = new FakeClock();

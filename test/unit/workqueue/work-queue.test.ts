@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { LOW_PRIORITY, WorkQueue } from '../../../src/workqueue/work-queue.ts';
 import type { WorkQueueOptions } from '../../../src/workqueue/work-queue.ts';
-import { MAX_CAUSES } from '../../../src/workqueue/cause.ts';
+import { MAX_CAUSES } from '../../../src/workqueue/queue-item.ts';
 
 function newQueue(options: WorkQueueOptions<string> = {}) {
   const clock = new FakeClock();

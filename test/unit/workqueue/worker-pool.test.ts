@@ -6,16 +6,16 @@ import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
 import { AbruptStop } from '../../../src/util/runnable.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
-import { formatCause } from '../../../src/workqueue/cause.ts';
+import { formatCause } from '../../../src/workqueue/queue-item.ts';
 import { done, postpone, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
 import type { Outcome } from '../../../src/workqueue/outcome.ts';
 import { LOW_PRIORITY, WorkQueue } from '../../../src/workqueue/work-queue.ts';
 import { WorkerPool } from '../../../src/workqueue/worker-pool.ts';
-import type { Handler, WorkerPoolOptions } from '../../../src/workqueue/worker-pool.ts';
+import type { KeyHandler, WorkerPoolOptions } from '../../../src/workqueue/worker-pool.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
 /** A pool that runs; `stop` ends it. */
-function startPool(handler: Handler<string>, options: WorkerPoolOptions<string> = {}) {
+function startPool(handler: KeyHandler<string>, options: WorkerPoolOptions<string> = {}) {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
   const queue = new WorkQueue<string>({ name: 'count', clock });
@@ -231,7 +231,7 @@ test('a handler that throws at once, or returns no outcome, is an error of its k
     () => new Promise((_resolve, reject) => reject()),
   ];
   const handler = () => (bad.shift() ?? (async () => done()))();
-  const pool = startPool(handler as Handler<string>);
+  const pool = startPool(handler as KeyHandler<string>);
   pool.queue.add('bad');
   await pool.clock.advance(1000);
   pool.queue.add('good');
@@ -470,7 +470,7 @@ test('a listener is told of each run, its error included, when all about it is s
   const told: unknown[] = [];
   const failure = new Error('quota exceeded');
   const pool = startPool(() => Promise.reject(failure), {
-    onRun: ({ key, result, error, requeueAfterMs }) => {
+    onSyncEnd: ({ key, result, error, requeueAfterMs }) => {
       told.push({ key, result, error, requeueAfterMs, retries: pool.queue.retries('a') });
     },
   });
@@ -491,7 +491,7 @@ test('a run that takes longer than runs may is told to stop, counted, and retrie
       if (signal.aborted) throw signal.reason;
       return done();
     },
-    { runTimeoutMs: 2000 },
+    { syncTimeoutMs: 2000 },
   );
   pool.queue.add('quick');
   await pool.clock.advance(1999);
@@ -511,7 +511,7 @@ test('a run that takes longer than runs may is told to stop, counted, and retrie
 });
 
 test('options that make no sense are refused, and named', () => {
-  assert.throws(() => startPool(async () => done(), { runTimeoutMs: 0 }), /runTimeoutMs.*got 0/);
+  assert.throws(() => startPool(async () => done(), { syncTimeoutMs: 0 }), /syncTimeoutMs.*got 0/);
   assert.throws(() => startPool(async () => done(), { concurrency: 0 }), /concurrency.*got 0/);
   assert.throws(
     () => startPool(async () => done(), { drainTimeoutMs: Number.NaN }),
@@ -555,7 +555,7 @@ test('an abrupt stop leaves runs no grace', async () => {
   const { log } = recordingLogger();
   const queue = new WorkQueue<string>({ name: 'count', clock });
   const seen: unknown[] = [];
-  const handler: Handler<string> = (_key, { signal }) =>
+  const handler: KeyHandler<string> = (_key, { signal }) =>
     new Promise((resolve) => {
       signal.addEventListener('abort', () => {
         seen.push(signal.reason);
@@ -586,7 +586,7 @@ test('a key that fails more often than it may be retried is given up until it is
     {
       maxRetries: 5,
       metrics: reconcileMetrics(registry),
-      onRun: ({ requeueAfterMs, reason }) => ends.push(reason ?? requeueAfterMs),
+      onSyncEnd: ({ requeueAfterMs, reason }) => ends.push(reason ?? requeueAfterMs),
     },
   );
   const dropped = async () =>
@@ -617,7 +617,7 @@ test('a limit of retries that is none is refused', () => {
 
 describe('failures of many keys', () => {
   const refused = 'connection refused';
-  const quiet = (keys: readonly string[], handler: Handler<string>) => {
+  const quiet = (keys: readonly string[], handler: KeyHandler<string>) => {
     const pool = startPool(handler, { concurrency: keys.length });
     for (const key of keys) pool.queue.add(key);
     return pool;

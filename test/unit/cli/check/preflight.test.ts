@@ -142,10 +142,10 @@ describe('a look at all that the controllers need', () => {
     };
     const conditions = (...conditions: object[]) => ({ status: { conditions } });
     for (const type of ['Established', 'NamesAccepted']) {
-      const no = { type, status: 'False', reason: 'Taken', message: 'by others' };
+      const no = { type, status: 'False', reason: 'TakenItem', message: 'by others' };
       assert.deepEqual(await refused((crd) => ({ ...crd, ...conditions(no) })), [
         'failed',
-        `it is not served: ${type} is False, Taken: by others`,
+        `it is not served: ${type} is False, TakenItem: by others`,
         1,
       ]);
     }

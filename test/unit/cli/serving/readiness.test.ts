@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../../../src/api/api-error.ts';
-import { ProgressClock } from '../../../../src/cache/reflector/progress.ts';
+import { ProgressClock } from '../../../../src/cache/progress.ts';
 import { unreachable } from '../../../../src/client/transport/connection-error.ts';
 import { readiness } from '../../../../src/cli/serving/readiness.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';

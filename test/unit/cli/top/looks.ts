@@ -24,7 +24,7 @@ export function lookOf({ atMs = 0, upMs = 60_000, status, queues, metrics = [] }
           state: 'watching',
           stateForMs: 60_000,
           hasSynced: true,
-          silentMs: 1000,
+          inactiveMs: 1000,
           objects: 3,
         },
       ],

@@ -27,7 +27,7 @@ const FULL: Told = {
         state: 'watching' as const,
         stateForMs: 3_723_000,
         hasSynced: true,
-        silentMs: 500,
+        inactiveMs: 500,
         objects: 10 ** at,
       })),
       {
@@ -35,7 +35,7 @@ const FULL: Told = {
         state: 'missing',
         stateForMs: 5000,
         hasSynced: false,
-        silentMs: 90_061_000,
+        inactiveMs: 90_061_000,
         objects: 0,
         error: 'notFound',
       },

@@ -9,10 +9,10 @@ import {
   RunHistory,
   RunRecorder,
 } from '../../../../src/manager/history/run-history.ts';
-import type { Run, RunEnd } from '../../../../src/workqueue/run-report.ts';
+import type { SyncRun, SyncResult } from '../../../../src/workqueue/sync-report.ts';
 
 const KEY = objectKey('default', 'web');
-const RUN: Run = {
+const RUN: SyncRun = {
   reconcileID: '0badcafe',
   causes: [{ text: 'Count added', times: 2 }],
   omittedCauses: 0,
@@ -75,7 +75,7 @@ describe('the history of runs', () => {
     history = new RunHistory({ keys: 3, runsPerKey: 2 });
   });
 
-  function run(controller: string, name: string, end: RunEnd | undefined, id = '1'): void {
+  function run(controller: string, name: string, end: SyncResult | undefined, id = '1'): void {
     const recorder = new RunRecorder(
       controller,
       objectKey('ns', name),

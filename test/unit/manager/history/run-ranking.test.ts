@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import { RunHistory, RunRecorder } from '../../../../src/manager/history/run-history.ts';
 import { hottest, slowest } from '../../../../src/manager/history/run-ranking.ts';
-import type { RunEnd } from '../../../../src/workqueue/run-report.ts';
+import type { SyncResult } from '../../../../src/workqueue/sync-report.ts';
 
 /** A history of runs, given as times of their beginning and how long they took, by key. */
 function historyOf(runs: Record<string, readonly (readonly [atMs: number, tookMs?: number])[]>) {
@@ -21,7 +21,7 @@ function historyOf(runs: Record<string, readonly (readonly [atMs: number, tookMs
       const recorder = new RunRecorder('count', objectKey('ns', name), run, [], atMs);
       history.began(recorder);
       if (tookMs === undefined) continue;
-      const end: RunEnd = { result: 'done', tookMs };
+      const end: SyncResult = { result: 'done', tookMs };
       recorder.ended(end);
       history.ended(recorder);
     }

@@ -8,8 +8,8 @@ import type { HotLoop } from '../../../../src/manager/hot-loop/loop-evidence.ts'
 import type { Pages } from '../../../../src/manager/serving/page.ts';
 import { RunHistory, RunRecorder } from '../../../../src/manager/history/run-history.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
-import { formatCause } from '../../../../src/workqueue/cause.ts';
-import type { Cause } from '../../../../src/workqueue/cause.ts';
+import { formatCause } from '../../../../src/workqueue/queue-item.ts';
+import type { Cause } from '../../../../src/workqueue/queue-item.ts';
 import { WorkQueue } from '../../../../src/workqueue/work-queue.ts';
 
 const ADDED: Cause = { text: 'Count added', times: 1 };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { ApiError } from '../../../../src/api/api-error.ts';
 import type { Lease } from '../../../../src/api/builtin.ts';
-import { ProgressClock } from '../../../../src/cache/reflector/progress.ts';
+import { ProgressClock } from '../../../../src/cache/progress.ts';
 import { LeaseSightings } from '../../../../src/manager/lease-sightings.ts';
 import { statusPage } from '../../../../src/manager/serving/status-page.ts';
 import type { ShownInformer, StatusPageDeps } from '../../../../src/manager/serving/status-page.ts';
@@ -48,14 +48,14 @@ describe('the page for a live view', () => {
           state: 'watching',
           stateForMs: 2500,
           hasSynced: true,
-          silentMs: 2500,
+          inactiveMs: 2500,
           objects: 7,
         },
       ],
     });
   });
 
-  it('tells which informers are deaf, fail, or wait for a resource that is not there', async () => {
+  it('tells which informers are stale, fail, or wait for a resource that is not there', async () => {
     const counts = new ProgressClock(clock, 60_000);
     const foos = new ProgressClock(clock, 60_000);
     foos.failed(new ApiError({ kind: 'forbidden', message: 'secret', code: 403 }));
@@ -77,7 +77,7 @@ describe('the page for a live view', () => {
       ['idle', 'forbidden'],
     ]);
     await clock.advance(60_001);
-    assert.deepEqual(states()[0], ['deaf', undefined]);
+    assert.deepEqual(states()[0], ['stale', undefined]);
   });
 
   it('tells who holds the Leases, as they were last seen, and masks what must not be read', async () => {

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { keyOf } from '../../../src/api/object-key.ts';
+import type { DeepReadonly } from '../../../src/api/object.ts';
+import type { Delta } from '../../../src/cache/delta-queue.ts';
+import { Indexer } from '../../../src/cache/indexer.ts';
+import { TransformingSink } from '../../../src/cache/transform.ts';
+import type { Transform } from '../../../src/cache/transform.ts';
+import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { thing } from '../../support/fake-source.ts';
+import type { Thing } from '../../support/fake-source.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+
+function world(transform?: Transform<Thing>, freeze = false) {
+  const queued: Delta<DeepReadonly<Thing>>[] = [];
+  const indexer = new Indexer<Thing>();
+  const { log, lines } = recordingLogger();
+  let refused = 0;
+  const intake = new TransformingSink<Thing>({
+    queue: {
+      push(delta) {
+        queued.push(delta);
+        return undefined;
+      },
+    },
+    indexer,
+    clock: new FakeClock(),
+    log,
+    metrics: { ...noInformerMetrics, objectRefused: () => refused++ },
+    transform,
+    freeze,
+  });
+  return { intake, queued, indexer, lines, refused: () => refused };
+}
+
+const changed = (object: Thing): Delta<Thing> => ({ type: 'changed', key: keyOf(object), object });
+
+test('without transform and freezing a delta is passed on as it is', () => {
+  const { intake, queued } = world();
+  const delta = changed(thing('a'));
+  void intake.push(delta);
+  assert.equal(queued[0], delta);
+});
+
+// upstream: 39
+test('each object is transformed once, in every kind of delta', () => {
+  let calls = 0;
+  const { intake, queued } = world((object) => {
+    calls++;
+    return { ...object, spec: { value: object.spec.value + 100 } };
+  });
+  void intake.push(changed(thing('a', 1)));
+  void intake.push({ type: 'deleted', key: keyOf(thing('a')), lastKnown: thing('a', 2) });
+  void intake.push({ type: 'replaced', objects: [thing('b', 3)], resourceVersion: '9' });
+  void intake.push({ type: 'synced', resourceVersion: '10' });
+  void intake.push({ type: 'resync' });
+  assert.equal(calls, 3);
+  assert.deepEqual(
+    queued.map((delta) => {
+      if (delta.type === 'changed') return delta.object.spec.value;
+      if (delta.type === 'deleted') return delta.lastKnown.spec.value;
+      return delta.type === 'replaced' ? delta.objects[0]!.spec.value : delta.type;
+    }),
+    [101, 102, 103, 'synced', 'resync'],
+  );
+});
+
+// upstream: 56
+test('what is frozen is frozen to the bottom', () => {
+  const { intake, queued } = world(undefined, true);
+  void intake.push(changed(thing('a')));
+  const [delta] = queued;
+  assert.ok(delta?.type === 'changed');
+  const { object } = delta;
+  assert.throws(() => ((object.metadata as { name: string }).name = 'b'), TypeError);
+  assert.throws(() => ((object.spec as { value: number }).value = 9), TypeError);
+});
+
+test('freezing bears objects of any depth', () => {
+  const { intake, queued } = world(undefined, true);
+  const object = thing('a');
+  let nested: Record<string, unknown> = {};
+  for (let depth = 0; depth < 100_000; depth++) nested = { nested };
+  void intake.push(changed(Object.assign(object, { status: nested })));
+  assert.equal(queued.length, 1);
+});
+
+const picky: Transform<Thing> = (object) => {
+  if (object.spec.value === 13) throw new Error('unlucky');
+  return object;
+};
+
+// upstream: 39
+test('a change that cannot be transformed is logged, counted and skipped', () => {
+  const { intake, queued, lines, refused } = world(picky);
+  void intake.push(changed(thing('a', 13)));
+  void intake.push(changed(thing('a', 14)));
+  assert.equal(queued.length, 1);
+  assert.equal(refused(), 1);
+  assert.deepEqual(
+    lines.map(({ message, fields }) => [message, fields['key']]),
+    [['Could not transform an object', 'default/a']],
+  );
+});
+
+test('a deletion holds even if its last state cannot be transformed', () => {
+  const { intake, queued } = world(picky);
+  void intake.push({ type: 'deleted', key: keyOf(thing('a')), lastKnown: thing('a', 13) });
+  assert.equal(queued[0]?.type, 'deleted');
+});
+
+// upstream: 39
+test('in a relist, an object that cannot be transformed stays as the cache knows it', () => {
+  const { intake, queued, indexer } = world(picky);
+  indexer.set(keyOf(thing('known')), thing('known', 1));
+  const objects = [thing('known', 13), thing('unknown', 13), thing('fine', 2)];
+  void intake.push({ type: 'replaced', objects, resourceVersion: '9' });
+  const [delta] = queued;
+  assert.ok(delta?.type === 'replaced');
+  assert.deepEqual(
+    delta.objects.map(({ metadata, spec }) => [metadata.name, spec.value]),
+    [
+      ['known', 1],
+      ['fine', 2],
+    ],
+  );
+});
+
+test('a transform that always fails does not flood the log', () => {
+  const { intake, lines, refused } = world(picky);
+  for (let at = 0; at < 1000; at++) void intake.push(changed(thing(`thing-${at}`, 13)));
+  assert.equal(lines.length, 10);
+  assert.equal(refused(), 1000);
+});
+
+test('a deletion whose last state cannot be understood is a deletion all the same', () => {
+  const { intake, queued, refused } = world(() => {
+    throw new Error('unknown shape');
+  });
+  const lastKnown = thing('a', 2);
+  void intake.push({ type: 'deleted', key: keyOf(lastKnown), lastKnown });
+  assert.deepEqual(queued, [{ type: 'deleted', key: keyOf(lastKnown), lastKnown }]);
+  assert.equal(refused(), 1);
+});

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ProgressClock } from '../../../src/cache/progress.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+
+test('the last byte stays known when its connection is gone, and when another is silent', async () => {
+  const clock = new FakeClock();
+  const progress = new ProgressClock(clock);
+  assert.equal(progress.lastByteMs, undefined);
+  await clock.advance(100);
+  assert.equal(progress.inactiveMs, 100, 'since the start, before anything has arrived');
+  const stream = { lastByteMs: 40 };
+  progress.listenTo(stream);
+  stream.lastByteMs = 90;
+  assert.equal(progress.lastByteMs, 90);
+  progress.listenTo(undefined);
+  assert.equal(progress.lastByteMs, 90);
+  progress.listenTo({ lastByteMs: 60 });
+  assert.equal(progress.lastByteMs, 90);
+  assert.equal(progress.inactiveMs, 10);
+});
+
+test('a list is a sign of life, and shows that the resource is there', async () => {
+  const clock = new FakeClock();
+  const progress = new ProgressClock(clock);
+  progress.missing = true;
+  await clock.advance(50);
+  progress.listed();
+  await clock.advance(5);
+  assert.equal(progress.missing, false);
+  assert.deepEqual([progress.lastListMs, progress.lastByteMs, progress.inactiveMs], [50, 50, 5]);
+});
+
+test('a phase lasts since it was entered, whatever its reason becomes', async () => {
+  const clock = new FakeClock();
+  const progress = new ProgressClock(clock);
+  await clock.advance(10);
+  assert.equal(progress.enter('waiting', 'refused'), true);
+  await clock.advance(10);
+  assert.equal(progress.enter('waiting', 'reset'), false);
+  assert.deepEqual([progress.phase, progress.sinceMs, progress.reason], ['waiting', 10, 'reset']);
+  assert.equal(progress.enter('listing'), true);
+  assert.deepEqual([progress.sinceMs, progress.reason], [20, undefined]);
+});
+
+test('the life of a connection counts as a sign of the server, but not as a byte', async () => {
+  const clock = new FakeClock();
+  const progress = new ProgressClock(clock, 100);
+  const activity = { lastMs: 0 };
+  await clock.advance(40);
+  progress.listenTo({ lastByteMs: 10, activity });
+  activity.lastMs = 30;
+  assert.deepEqual(
+    [progress.lastByteMs, progress.lastPulseMs, progress.inactiveMs, progress.isStale],
+    [10, 30, 10, false],
+  );
+  progress.listenTo(undefined);
+  await clock.advance(90);
+  assert.deepEqual([progress.lastPulseMs, progress.inactiveMs, progress.isStale], [30, 100, false]);
+  await clock.advance(1);
+  assert.equal(progress.isStale, true, 'nothing was heard for longer than it may take');
+});
+
+test('an error is known with its time, until a watch stands again', async () => {
+  const clock = new FakeClock();
+  const progress = new ProgressClock(clock);
+  const error = new Error('refused');
+  progress.missing = true;
+  await clock.advance(7);
+  progress.failed(error);
+  assert.deepEqual([progress.lastError, progress.lastErrorMs, progress.missing], [error, 7, false]);
+  progress.recovered();
+  assert.deepEqual([progress.lastError, progress.lastErrorMs], [undefined, undefined]);
+});

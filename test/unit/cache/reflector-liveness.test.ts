@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PingTimeoutError, unreachable } from '../../../src/client/transport/connection-error.ts';
+import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
+import { settle } from '../../../src/util/fake-clock.ts';
+import { brief, reflectorWorld } from './harness.ts';
+
+test('a watch whose connection is dead goes on at once where it was, and is counted as silent', async () => {
+  let stalls = 0;
+  const metrics = { ...noInformerMetrics, watchStalled: () => void stalls++ };
+  const world = reflectorWorld('on', { metrics });
+  const { clock, source, reflector } = world;
+  source.put('a');
+  await world.start();
+  source.put('b');
+  await clock.advance(31_000);
+  const asked = source.watches.length;
+  source.resetWatches(unreachable(new PingTimeoutError('no answer'), 'https://server'));
+  await settle();
+  assert.equal(source.watches.length, asked + 1, 'without a pause');
+  assert.equal(source.watches.at(-1)?.resourceVersion, source.resourceVersion);
+  assert.equal(source.lists.length, 0);
+  source.put('c');
+  await settle();
+  assert.deepEqual(world.deltas.map(brief).slice(-2), ['changed b@12', 'changed c@13']);
+  assert.deepEqual([stalls, reflector.progress.stalls], [1, 1]);
+  assert.deepEqual(
+    world.lines
+      .filter(({ level }) => level === 2)
+      .map(({ message, fields }) => [message, fields['inactiveMs']]),
+    [['The watch was silent; beginning it anew', 31_000]],
+  );
+  assert.deepEqual(world.shown(), [], 'nothing that people must hear of');
+  await world.stop();
+});
+
+test('a quiet watch on a connection that lives is left alone for five minutes', async () => {
+  const world = reflectorWorld('on');
+  const { clock, source, reflector } = world;
+  const activity = { lastMs: 0 };
+  source.activity = activity;
+  await world.start();
+  for (let second = 0; second < 299; second++) {
+    await clock.advance(1000);
+    activity.lastMs = clock.monotonic();
+  }
+  assert.equal(source.watches.length, 1);
+  assert.equal(reflector.progress.inactiveMs, 0);
+  assert.equal(reflector.progress.isStale, false);
+  await clock.advance(1000);
+  assert.equal(source.watches.length, 2, 'its bookmarks are missed in the end');
+  assert.equal(reflector.progress.stalls, 1);
+  await world.stop();
+});
+
+test('a watch that has sent bookmarks is not silent for longer than ninety seconds', async () => {
+  const world = reflectorWorld('on');
+  const { clock, source } = world;
+  const activity = { lastMs: 0 };
+  source.activity = activity;
+  await world.start();
+  const pass = async (seconds: number) => {
+    for (let second = 0; second < seconds; second++) {
+      await clock.advance(1000);
+      activity.lastMs = clock.monotonic();
+    }
+  };
+  await pass(60);
+  source.bookmark();
+  await pass(89);
+  assert.equal(source.watches.length, 1);
+  await pass(1);
+  assert.equal(source.watches.length, 2);
+  await world.stop();
+});
+
+test('a watch that was cut and goes on at once is told to those who ask for detail', async () => {
+  const world = reflectorWorld('on');
+  await world.start();
+  await world.clock.advance(5000);
+  world.source.resetWatches();
+  await settle();
+  const closed = world.lines.filter(({ message }) => message === 'Watch closed');
+  assert.deepEqual(
+    closed.map(({ level, fields }) => [level, fields['how']]),
+    [[4, 'cut']],
+  );
+  assert.equal(world.source.watches.length, 2);
+  await world.stop();
+});

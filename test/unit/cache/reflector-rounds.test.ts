@@ -1,0 +1,414 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ApiError } from '../../../src/api/api-error.ts';
+import { keyOf } from '../../../src/api/object-key.ts';
+import { settle } from '../../../src/util/fake-clock.ts';
+import {
+  apiError,
+  expired,
+  isCheck,
+  notFound,
+  thing,
+  tooLarge,
+  tooManyRequests,
+  unreachable,
+} from '../../support/fake-source.ts';
+import type { ListCall, Thing, WatchCall } from '../../support/fake-source.ts';
+import { reflectorWorld } from './harness.ts';
+import type { ReflectorWorld } from './harness.ts';
+
+/** Whole rounds of a reflector: what it asks of the server, in which order, after which delays. */
+
+const listedVersions = ({ source }: ReflectorWorld) =>
+  source.lists.map(({ resourceVersion = '' }) => resourceVersion);
+
+/** Lets time pass until the next request, and tells how much. */
+async function untilRequest({ source, clock }: ReflectorWorld, number: number): Promise<number> {
+  const sinceMs = clock.monotonic();
+  await settle();
+  while (source.requests.length <= number) await clock.advance(clock.untilNext!);
+  return clock.monotonic() - sinceMs;
+}
+
+function brief(request: ListCall | WatchCall): string {
+  if (request.verb === 'list' && isCheck(request)) return 'check';
+  return `${request.verb} ${request.resourceVersion ?? 'latest'}`;
+}
+
+interface Ending {
+  readonly how: string;
+  /** Requests that belong to the ending itself. */
+  readonly requests?: number;
+  readonly befall: (world: ReflectorWorld) => void | Promise<void>;
+  /** What follows: after which delay, which requests. */
+  readonly next: string;
+}
+
+const inStream = (how: string, error: ApiError, next: string): Ending => ({
+  how: `${how} in the stream`,
+  befall: ({ source }) => source.emit({ type: 'error', error }),
+  next,
+});
+
+const refused = (how: string, error: ApiError, next: string): Ending => ({
+  how: `a watch refused with ${how}`,
+  requests: 2,
+  befall: ({ source }) => {
+    source.failNext('watch', error);
+    source.endWatches();
+  },
+  next,
+});
+
+const unverified = (how: string, error: ApiError, next: string): Ending => ({
+  how: `a check refused with ${how}`,
+  requests: 1,
+  befall: ({ source }) => {
+    source.failNext('list', error);
+    source.endWatches();
+  },
+  next,
+});
+
+const endings: Ending[] = [
+  unverified('no connection', unreachable(), '800 ms, check, watch 11'),
+  unverified('503', apiError('unavailable', 'starting', 503), '800 ms, check, watch 11'),
+  unverified('500', apiError('internal', 'sick', 500), '800 ms, list latest, watch 11'),
+  unverified('404', notFound(), '800 ms, list latest, watch 11'),
+  unverified('429', tooManyRequests(), '800 ms, check, watch 11'),
+  refused('no connection', unreachable(), '800 ms, check, watch 11'),
+  refused('429', tooManyRequests(), '800 ms, check, watch 11'),
+  refused('503', apiError('unavailable', 'starting', 503), '800 ms, check, watch 11'),
+  refused('504', apiError('timeout', 'slow', 504), '800 ms, check, watch 11'),
+  refused('410', expired(), '800 ms, list 11, watch 11'),
+  refused('a version from the future', tooLarge(), '800 ms, list latest, watch 11'),
+  refused('500', apiError('internal', 'sick', 500), '800 ms, list latest, watch 11'),
+  refused('403', apiError('forbidden', 'no', 403), '800 ms, list latest, watch 11'),
+  refused('404', notFound(), '800 ms, list latest, watch 11'),
+  refused('a page of HTML', apiError('malformed', '<html>'), '800 ms, list latest, watch 11'),
+  {
+    how: 'a watch that ran its time',
+    befall: async ({ clock, source }) => {
+      for (let minute = 0; minute < 5; minute++) {
+        await clock.advance(60_000);
+        source.bookmark();
+      }
+      await settle();
+      source.endWatches();
+    },
+    next: '0 ms, watch 11',
+  },
+  {
+    how: 'a watch that ends before its time',
+    befall: ({ source }) => source.endWatches(),
+    next: '0 ms, check, watch 11',
+  },
+  {
+    how: 'a watch that ends without an event or a bookmark',
+    requests: 2,
+    befall: async ({ clock, source }) => {
+      source.endWatches();
+      source.activity = { lastMs: Infinity };
+      await clock.advance(299_000);
+      source.endWatches();
+    },
+    next: '0 ms, check, watch 11',
+  },
+  {
+    how: 'a watch that ends within a second, without an event,',
+    requests: 2,
+    befall: async ({ source }) => {
+      source.endWatches();
+      await settle();
+      source.endWatches();
+    },
+    next: '800 ms, list 11, watch 11',
+  },
+  {
+    how: 'a watch that ends within a second, after an event,',
+    requests: 2,
+    befall: async ({ source }) => {
+      source.endWatches();
+      await settle();
+      source.put('b');
+      await settle();
+      source.endWatches();
+    },
+    next: '0 ms, check, watch 12',
+  },
+  {
+    how: 'a cut connection',
+    befall: ({ source }) => source.resetWatches(),
+    next: '0 ms, check, watch 11',
+  },
+  {
+    how: 'a line that is no event',
+    befall: ({ source }) => source.resetWatches(apiError('malformed', 'no JSON')),
+    next: '800 ms, list 11, watch 11',
+  },
+  inStream('410', expired(), '800 ms, list 11, watch 11'),
+  inStream('410 with reason Gone', apiError('gone', 'gone', 410), '800 ms, list 11, watch 11'),
+  inStream('429', tooManyRequests(), '800 ms, check, watch 11'),
+  inStream('500', apiError('internal', 'corrupt', 500), '800 ms, list 11, watch 11'),
+  inStream('403', apiError('forbidden', 'no', 403), '800 ms, list 11, watch 11'),
+];
+
+for (const { how, requests = 0, befall, next } of endings) {
+  // upstream: 1, 34d, 34e, 34g, 34m
+  test(`after ${how} comes: ${next}`, async () => {
+    const world = reflectorWorld();
+    const { source } = world;
+    await world.start();
+    source.put('a');
+    await world.clock.advance(2000);
+    const soFar = source.requests.length + requests;
+    await befall(world);
+    const waitedMs = await untilRequest(world, soFar);
+    await settle();
+    const asked = source.requests.slice(soFar).map(brief);
+    assert.equal([`${waitedMs} ms`, ...asked].join(', '), next);
+    assert.equal(source.openWatches, 1);
+    const open = source.watches.filter(({ signal }) => !signal?.aborted);
+    assert.deepEqual(open, [source.watches.at(-1)], 'every other watch was closed');
+    await world.stop();
+    assert.equal(source.openWatches, 0);
+  });
+}
+
+/** Ends a watch in the way that leads to a relist, and waits for it. */
+async function relist(world: ReflectorWorld): Promise<void> {
+  await settle();
+  const soFar = world.source.requests.length;
+  world.source.emit({ type: 'error', error: expired() });
+  await untilRequest(world, soFar);
+  await settle();
+}
+
+// upstream: 19
+test('a relist asks for what is known: 0, then 10', async () => {
+  const world = reflectorWorld();
+  await world.start();
+  await relist(world);
+  assert.deepEqual(listedVersions(world), ['0', '10']);
+  await world.stop();
+});
+
+// upstream: 16
+test('pages of a size of one’s own: 4 of 10 objects at once, in the first list and in a relist', async () => {
+  const world = reflectorWorld('refused', {}, { pageSize: 4 });
+  const objects = Array.from({ length: 10 }, (_, at) => thing(`thing-${at}`));
+  world.source.restore(10, objects);
+  await world.start();
+  await relist(world);
+  assert.deepEqual(
+    world.source.lists.map(({ resourceVersion = '', limit }) => `${resourceVersion} ${limit}`),
+    ['0 4', ' 4', ' 4', '10 4', ' 4', ' 4'],
+  );
+  for (const delta of world.deltas) {
+    assert.deepEqual(delta.type === 'replaced' && delta.objects, objects);
+  }
+  await world.stop();
+});
+
+// upstream: 20
+test('a resourceVersion that has expired: 0, 10, the latest at once, and on from there', async () => {
+  const world = reflectorWorld();
+  await world.start();
+  world.source.skip();
+  world.source.failNext('list', expired());
+  await relist(world);
+  assert.deepEqual(listedVersions(world), ['0', '10', '']);
+  await relist(world);
+  assert.deepEqual(listedVersions(world), ['0', '10', '', '11']);
+  await world.stop();
+});
+
+// upstream: 22
+test('a resourceVersion from the future, in three encodings: 0, 20, latest, 30, latest, 40, latest', async () => {
+  const world = reflectorWorld();
+  const words = 'Too large resource version';
+  const encodings = [
+    { reason: 'Timeout', details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } },
+    { reason: 'Timeout', details: { causes: [{ message: words }] } },
+    { reason: 'Timeout', message: words },
+  ].map((status) => ApiError.fromStatus(status, 504));
+  world.source.skip(10);
+  await world.start();
+  for (const error of encodings) {
+    world.source.skip(10);
+    world.source.failNext('list', error);
+    await relist(world);
+  }
+  assert.deepEqual(listedVersions(world), ['0', '20', '', '30', '', '40', '']);
+  await world.stop();
+});
+
+// upstream: 21
+test('a token that expires in a relist: the whole list at its resourceVersion, then the latest', async () => {
+  const asked: string[] = [];
+  let wholeLists = 0;
+  const inner = reflectorWorld().source;
+  const objects = Array.from({ length: 501 }, (_, at) => thing(`thing-${at}`));
+  inner.restore(10, objects);
+  const world = reflectorWorld('refused', {
+    source: {
+      list: (request) => {
+        const { resourceVersion = '', limit = 'all', continueToken } = request;
+        asked.push(`${continueToken ? 'more' : resourceVersion} ${limit}`);
+        if (limit === 'all' && ++wholeLists === 2) throw expired();
+        return inner.list(request);
+      },
+      watch: (request) => inner.watch(request),
+    },
+  });
+  const again = async () => {
+    inner.failNext('continue', expired());
+    inner.emit({ type: 'error', error: expired() });
+    await settle();
+    assert.equal(world.reflector.progress.phase, 'waiting');
+    await world.clock.advance(world.clock.untilNext!);
+  };
+  await world.start();
+  assert.deepEqual(asked.splice(0), ['0 500', 'more 500']);
+  await again();
+  assert.deepEqual(asked.splice(0), ['10 500', 'more 500', '10 all']);
+  await again();
+  assert.deepEqual(asked.splice(0), ['10 500', 'more 500', '10 all', ' 500', 'more 500']);
+  assert.equal(world.reflector.progress.phase, 'watching');
+  await world.stop();
+});
+
+// upstream: 12
+test('429 when asked, then in the stream: a delay each, and no list until a watch fails to stand', async () => {
+  const world = reflectorWorld();
+  const { source, clock } = world;
+  await world.start();
+  await clock.advance(2000);
+  source.failNext('watch', tooManyRequests());
+  source.endWatches();
+  await settle();
+  assert.equal(clock.untilNext, 800);
+  await clock.advance(800);
+  source.emit({ type: 'error', error: tooManyRequests() });
+  await settle();
+  assert.equal(clock.untilNext, 1600);
+  await clock.advance(1600);
+  assert.equal(source.lists.length, 1);
+  source.endWatches();
+  await settle();
+  assert.equal(clock.untilNext, 3200);
+  await clock.advance(3200);
+  assert.equal(source.lists.length, 2);
+  await world.stop();
+});
+
+for (const random of [0, 0.25, 0.999_999]) {
+  // upstream: 34b
+  test(`with ${random} for chance, every delay lies between its rung and twice its rung`, async () => {
+    const world = reflectorWorld('refused', { random: () => random });
+    world.source.failNext('list', unreachable(), 8);
+    await world.start();
+    const rungs = [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000];
+    for (const rung of rungs) {
+      const delayMs = world.clock.untilNext!;
+      assert.ok(delayMs >= rung && delayMs < 2 * rung, `${delayMs} ms on the rung of ${rung}`);
+      assert.equal(delayMs.toFixed(3), (rung * (1 + random)).toFixed(3));
+      await world.clock.advance(delayMs);
+    }
+    await world.stop();
+  });
+}
+
+// upstream: 9
+test('whatever fails, lists and watches alike, the mirror ends up as the server, and nothing is in it twice', async () => {
+  const world = reflectorWorld();
+  const { source, clock } = world;
+  source.put('a', 1);
+  source.failNext('list', apiError('internal', 'sick', 500));
+  source.failNext('watch', unreachable());
+  source.failNext('watch', apiError('internal', 'sick', 500), 2);
+  await world.start();
+  await clock.advance(10_000);
+  source.put('b', 2);
+  await settle();
+  source.emit({ type: 'error', error: apiError('internal', 'corrupt', 500) });
+  source.remove('a');
+  source.failNext('list', expired(), 2);
+  await clock.advance(30_000);
+  source.put('c', 3);
+  source.resetWatches();
+  source.put('b', 4);
+  await clock.advance(5000);
+  const mirror = new Map<string, Thing>();
+  for (const delta of world.deltas) {
+    if (delta.type === 'replaced') {
+      mirror.clear();
+      for (const object of delta.objects) {
+        assert.equal(mirror.has(keyOf(object)), false);
+        mirror.set(keyOf(object), object);
+      }
+    } else if (delta.type === 'changed') mirror.set(delta.key, delta.object);
+    else if (delta.type === 'deleted') assert.ok(mirror.delete(delta.key));
+  }
+  assert.deepEqual([...mirror.values()], source.objects);
+  assert.deepEqual(
+    source.objects.map(({ spec }) => spec.value),
+    [4, 3],
+  );
+  await world.stop();
+});
+
+// upstream: 4
+test('an abort abandons a watch that was not answered', async () => {
+  let asked = 0;
+  const inner = reflectorWorld().source;
+  const world = reflectorWorld('refused', {
+    source: {
+      list: (request) => inner.list(request),
+      watch: ({ signal, sendInitialEvents }) => {
+        if (sendInitialEvents) throw apiError('invalid', 'no streaming', 422);
+        asked++;
+        return new Promise<never>((_, reject) => {
+          signal?.addEventListener('abort', () => reject(signal.reason as Error));
+        });
+      },
+    },
+  });
+  await world.start();
+  assert.equal(asked, 1);
+  await world.stop();
+  assert.deepEqual([world.clock.pending, asked], [0, 1]);
+  assert.deepEqual(world.shown(), []);
+});
+
+test('a resource is missing only as long as that is the last that was heard', async () => {
+  const world = reflectorWorld();
+  world.source.missing = true;
+  await world.start();
+  assert.equal(world.reflector.progress.missing, true);
+  world.source.failNext('list', unreachable());
+  await world.clock.advance(world.clock.untilNext!);
+  assert.equal(world.reflector.progress.missing, false);
+  assert.match(world.reflector.progress.reason!, /ECONNREFUSED/);
+  await world.clock.advance(world.clock.untilNext!);
+  assert.equal(world.reflector.progress.missing, true);
+  await world.stop();
+});
+
+for (const error of [
+  apiError('invalid', 'resourceVersion: Invalid value: "10"', 422),
+  apiError('badRequest', 'invalid resource version', 400),
+]) {
+  // upstream: 34j
+  test(`a resourceVersion that the server cannot read (${error.code}) is not asked for again`, async () => {
+    const world = reflectorWorld();
+    await world.start();
+    world.source.failNext('list', error);
+    await relist(world);
+    assert.deepEqual(listedVersions(world), ['0', '10', '']);
+    world.source.failNext('list', error, 2);
+    await relist(world);
+    assert.equal(world.reflector.progress.phase, 'waiting', 'it was not the resourceVersion');
+    await world.stop();
+  });
+}

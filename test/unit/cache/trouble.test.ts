@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FailureReporter } from '../../../src/cache/failure-log.ts';
+import { unreachable as explain } from '../../../src/client/transport/connection-error.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { apiError, notFound, unreachable } from '../../support/fake-source.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+
+function world() {
+  const clock = new FakeClock();
+  const { log, lines } = recordingLogger();
+  const shown = () =>
+    lines.filter(({ level }) => level !== 4).map(({ message, level }) => [level, message]);
+  return { clock, lines, shown, trouble: new FailureReporter({ clock, log, resource: 'pods' }) };
+}
+
+// upstream: 68
+test('lasting trouble is told once, and its end once', async () => {
+  const { clock, trouble, shown, lines } = world();
+  for (let attempt = 0; attempt < 20; attempt++) {
+    trouble.failed(unreachable(), 'list', 1000);
+    await clock.advance(1000);
+  }
+  trouble.over();
+  trouble.over();
+  assert.deepEqual(shown(), [
+    ['error', 'Failed to list'],
+    [0, 'Recovered'],
+  ]);
+  assert.deepEqual(lines.at(-1)!.fields, {
+    resource: 'pods',
+    from: 'unreachable',
+    failures: 20,
+    took: '20s',
+  });
+});
+
+test('trouble of another kind is told too', () => {
+  const { trouble, shown } = world();
+  trouble.failed(unreachable(), 'watch', 1000);
+  trouble.failed(apiError('forbidden', 'no', 403), 'list', 1000);
+  trouble.failed(apiError('forbidden', 'no', 403), 'list', 1000);
+  assert.equal(shown().length, 2);
+});
+
+/** An error of a connection, as the client throws it. */
+function failedToConnect(code: string) {
+  return explain(Object.assign(new Error(code), { code }), 'https://10.0.0.1');
+}
+
+test('another reason is told at once, also where the server is still out of reach', () => {
+  const { trouble, shown, lines } = world();
+  trouble.failed(failedToConnect('ECONNREFUSED'), 'watch', 1000);
+  trouble.failed(failedToConnect('ECONNREFUSED'), 'watch', 1000);
+  assert.equal(shown().length, 1);
+  trouble.failed(failedToConnect('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), 'watch', 1000);
+  assert.match(String(lines.at(-1)?.error), /x509: certificate signed by unknown authority/);
+  trouble.failed(apiError('unauthorized', 'Unauthorized', 401), 'list', 1000);
+  assert.equal(shown().length, 3);
+});
+
+test('two reasons that alternate are told once a minute each', async () => {
+  const { clock, trouble, shown } = world();
+  for (let second = 0; second < 230; second++) {
+    const code = second % 2 === 0 ? 'ECONNREFUSED' : 'ECONNRESET';
+    trouble.failed(failedToConnect(code), 'list', 1000);
+    await clock.advance(1000);
+  }
+  assert.equal(shown().length, 8);
+});
+
+test('trouble that lasts is mentioned again every five minutes', async () => {
+  const { clock, trouble, lines, shown } = world();
+  for (let minute = 0; minute <= 10; minute++) {
+    trouble.failed(unreachable(), 'list', 1000);
+    await clock.advance(60_000);
+  }
+  assert.equal(shown().length, 3);
+  assert.deepEqual(lines.findLast(({ level }) => level === 'error')!.fields, {
+    resource: 'pods',
+    retryIn: '1s',
+    failures: 10,
+    for: '10m0s',
+  });
+});
+
+test('names the permission to grant once the server has refused for a while', async () => {
+  const { clock, trouble, lines, shown } = world();
+  const message =
+    'pods is forbidden: User "system:serviceaccount:ops:crd-controller" cannot list resource "pods" in API group "" in the namespace "a"';
+  const refused = () => trouble.failed(apiError('forbidden', message, 403), 'list', 1000);
+  assert.equal(refused(), true);
+  for (let second = 1; second < 10; second++) {
+    await clock.advance(1000);
+    assert.equal(refused(), false, 'the server may not have read its roles yet');
+  }
+  await clock.advance(1000);
+  assert.equal(refused(), true);
+  assert.deepEqual(shown(), [
+    ['error', 'Failed to list'],
+    ['error', 'Failed to list'],
+  ]);
+  const [first, last] = lines.filter(({ level }) => level === 'error');
+  assert.ok(!('fix' in first!.fields));
+  assert.match(String(last!.fields['fix']), /to list and watch pods in the namespace a/);
+});
+
+test('a missing resource is no error, and the line says what to do', () => {
+  const { trouble, lines } = world();
+  trouble.failed(notFound(), 'list', 1000);
+  assert.equal(lines.length, 1);
+  assert.equal(lines[0]!.level, 0);
+  assert.match(String(lines[0]!.fields['fix']), /kubectl apply -f crds\//);
+});
+
+test('a server that refuses the credentials says one word, and the line says what to do', () => {
+  const { trouble, lines } = world();
+  trouble.failed(apiError('unauthorized', 'Unauthorized', 401), 'list', 1234.5678);
+  assert.equal(lines.length, 1);
+  assert.equal(lines[0]!.fields['retryIn'], '1.235s');
+  assert.match(String(lines[0]!.fields['fix']), /renew the token or client certificate/);
+});

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CacheSyncLog } from '../../../src/cache/informer-set.ts';
+import type { Awaited } from '../../../src/cache/informer-set.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+
+type Cache = { -readonly [K in keyof Awaited]: Awaited[K] };
+
+function cache(name: string, progress: Partial<Awaited['progress']> = {}): Cache {
+  const idle = { phase: 'listing', missing: false } as const;
+  const none = { lastError: undefined, lastErrorLoggedMs: undefined };
+  return { name, hasSynced: false, progress: { ...idle, ...none, ...progress } };
+}
+
+function world() {
+  const clock = new FakeClock();
+  const { log, lines } = recordingLogger();
+  const waiting = new CacheSyncLog(clock, log);
+  /** What was said since the last time. */
+  const said = () => lines.splice(0).map(({ fields }) => fields);
+  return { clock, waiting, said };
+}
+
+const down = { lastError: new Error('connection refused') };
+
+test('caches that wait for the same reason share a line', async () => {
+  const { clock, waiting, said } = world();
+  waiting.add(cache('pods in a', down));
+  waiting.add(cache('pods in b', { lastError: new Error('connection refused') }));
+  waiting.add(cache('secrets', { lastError: new Error('secrets is forbidden') }));
+  waiting.add(cache('nodes', { phase: 'streaming' }));
+  await clock.advance(10_000);
+  assert.deepEqual(said(), [
+    { caches: 'pods in a, pods in b', forSeconds: 10, lastError: 'connection refused' },
+    { caches: 'secrets', forSeconds: 10, lastError: 'secrets is forbidden' },
+    { caches: 'nodes', forSeconds: 10, phase: 'streaming' },
+  ]);
+});
+
+test('of many caches ten are named', async () => {
+  const { clock, waiting, said } = world();
+  for (let at = 1; at <= 13; at++) waiting.add(cache(`c${at}`, down));
+  await clock.advance(10_000);
+  assert.deepEqual(said(), [
+    {
+      caches: 'c1, c2, c3, c4, c5, c6, c7, c8, c9, c10',
+      more: 3,
+      forSeconds: 10,
+      lastError: 'connection refused',
+    },
+  ]);
+});
+
+test('pauses double to five minutes, and start anew with a cache that comes later', async () => {
+  const { clock, waiting, said } = world();
+  waiting.add(cache('pods', down));
+  await clock.advance(1_000_000);
+  const times = [10, 30, 70, 150, 310, 610, 910];
+  assert.deepEqual(
+    said().map(({ forSeconds }) => forSeconds),
+    times,
+  );
+  waiting.add(cache('counts', down));
+  waiting.add(cache('nodes', { phase: 'listing' }));
+  await clock.advance(35_000);
+  assert.deepEqual(
+    said().map(({ caches, forSeconds }) => [caches, forSeconds]),
+    [
+      ['pods, counts', 1010],
+      ['nodes', 10],
+      ['pods, counts', 1030],
+      ['nodes', 30],
+    ],
+  );
+});
+
+test('a cache that is there, or whose resource is not, is not mentioned', async () => {
+  const { clock, waiting, said } = world();
+  const pods = cache('pods', down);
+  const counts = cache('counts', { missing: true, lastError: new Error('not found') });
+  waiting.add(pods);
+  waiting.add(counts);
+  pods.hasSynced = true;
+  await clock.advance(10_000);
+  assert.deepEqual(said(), []);
+  counts.progress = { ...counts.progress, missing: false };
+  await clock.advance(20_000);
+  assert.deepEqual(
+    said().map(({ caches }) => caches),
+    ['counts'],
+  );
+  counts.hasSynced = true;
+  await clock.advance(40_000);
+  assert.deepEqual(said(), []);
+  assert.equal(clock.pending, 0, 'nothing is waited for any more');
+});
+
+test('an error that its reflector has told of lately is not told again in the same breath', async () => {
+  const { clock, waiting, said } = world();
+  const pods = cache('pods', { ...down, lastErrorLoggedMs: 0 });
+  const counts = cache('counts', { ...down, lastErrorLoggedMs: 6_000 });
+  waiting.add(pods);
+  waiting.add(counts);
+  await clock.advance(10_000);
+  pods.progress = { ...pods.progress, lastErrorLoggedMs: 29_000 };
+  await clock.advance(20_000);
+  assert.deepEqual(
+    said().map(({ caches, forSeconds }) => [caches, forSeconds]),
+    [
+      ['pods', 10],
+      ['counts', 30],
+    ],
+  );
+  waiting.stop();
+});
+
+test('when it is stopped, nothing is left', async () => {
+  const { clock, waiting, said } = world();
+  waiting.add(cache('pods', down));
+  waiting.stop();
+  assert.equal(clock.pending, 0);
+  await clock.advance(100_000);
+  assert.deepEqual(said(), []);
+});

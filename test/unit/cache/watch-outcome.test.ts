@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { reactionTo } from '../../../src/cache/reflector-state.ts';
+import type { WatchEnd } from '../../../src/cache/reflector-state.ts';
+import {
+  apiError,
+  expired,
+  notFound,
+  tooLarge,
+  tooManyRequests,
+  unreachable,
+} from '../../support/fake-source.ts';
+import { ApiError } from '../../../src/api/api-error.ts';
+
+const internal = apiError('internal', 'corrupt object', 500);
+const forbidden = apiError('forbidden', 'no', 403);
+const draining = new ApiError({ kind: 'internal', message: 'x', code: 500, retryAfterMs: 1000 });
+const quick = { lastedMs: 999, events: 0 };
+
+const table: [name: string, end: WatchEnd, reaction: string][] = [
+  ['a watch that ran its time', { how: 'ended', lastedMs: 300_000, events: 1 }, 'watch'],
+  ['a watch that said nothing', { how: 'ended', lastedMs: 300_000, events: 0 }, 'verify'],
+  ['a watch that ended before its time', { how: 'ended', lastedMs: 299_999, events: 9 }, 'verify'],
+  ['a quick watch that said something', { how: 'ended', lastedMs: 10, events: 1 }, 'verify'],
+  ['a quick watch that said nothing', { how: 'ended', ...quick }, 'wait, relist, tell'],
+  ['a silent watch', { how: 'stalled' }, 'verify'],
+  ['a bookmark from the past', { how: 'wentBack' }, 'wait, verify'],
+  ['a cut connection', { how: 'cut', lastedMs: 5000, error: unreachable() }, 'verify'],
+  ['a connection cut at once', { how: 'cut', lastedMs: 10, error: unreachable() }, 'wait, verify'],
+  [
+    'an undecodable line',
+    { how: 'cut', lastedMs: 5000, error: apiError('malformed', '<html>') },
+    'wait, relist, tell',
+  ],
+  ['a 410 in the stream', { how: 'failed', error: expired() }, 'wait, relist'],
+  ['a 429 in the stream', { how: 'failed', error: tooManyRequests() }, 'wait, verify'],
+  ['any other error in the stream', { how: 'failed', error: internal }, 'wait, relist, tell'],
+  ['no server', { how: 'refused', error: unreachable() }, 'wait, verify, tell'],
+  ['a 429', { how: 'refused', error: tooManyRequests() }, 'wait, verify, tell'],
+  ['an error that names a time', { how: 'refused', error: draining }, 'wait, verify, tell'],
+  ['a 410', { how: 'refused', error: expired() }, 'wait, relist'],
+  ['a version from the future', { how: 'refused', error: tooLarge() }, 'wait, relistLatest'],
+  ['a 404', { how: 'refused', error: notFound() }, 'wait, relistLatest, tell'],
+  ['a 403', { how: 'refused', error: forbidden }, 'wait, relistLatest, tell'],
+  ['a 500', { how: 'refused', error: internal }, 'wait, relistLatest, tell'],
+  ['an absence of the server', { how: 'wasAbsent' }, 'relistLatest'],
+  ['a check that finds the server behind', { how: 'behind' }, 'relistLatest'],
+];
+
+for (const [name, end, expected] of table) {
+  // upstream: 34d, 34h
+  test(`after ${name}: ${expected}`, () => {
+    const { wait, next, trouble } = reactionTo(end);
+    const words = [...(wait ? ['wait'] : []), next, ...(trouble === undefined ? [] : ['tell'])];
+    assert.equal(words.join(', '), expected);
+  });
+}
