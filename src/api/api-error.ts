@@ -2,11 +2,11 @@ import { statusDetails } from './status.ts';
 import type { Status, StatusDetails } from './status.ts';
 
 /**
- * What went wrong, as far as a caller can act on it.
+ * The kind of a failed request, which callers handle.
  *
- * `unreachable`: no answer was had (refused, reset, name not found, TLS). The request may still
- * have been carried out unless `cause` says that it was never sent.
- * `malformed`: there was an answer, but not one of a Kubernetes API server.
+ * `unreachable`: there was no response (connection refused or reset, name not found, TLS). The server may
+ * have processed the request unless `cause` states that it was not sent.
+ * `malformed`: the response is not one of a Kubernetes API server.
  */
 export type ApiErrorKind =
   | 'badRequest'
@@ -30,7 +30,7 @@ export type ApiErrorKind =
   | 'malformed'
   | 'unknown';
 
-/** From `Status.reason` (metav1.StatusReason) to kind. */
+/** Kinds by `Status.reason` (metav1.StatusReason). */
 const KIND_BY_REASON: ReadonlyMap<string, ApiErrorKind> = new Map([
   ['BadRequest', 'badRequest'],
   ['Unauthorized', 'unauthorized'],
@@ -52,7 +52,7 @@ const KIND_BY_REASON: ReadonlyMap<string, ApiErrorKind> = new Map([
   ['ServerTimeout', 'timeout'],
 ]);
 
-/** From HTTP status to kind, where the body gave no reason. */
+/** Kinds by HTTP status, for responses without a reason. */
 const KIND_BY_CODE: ReadonlyMap<number, ApiErrorKind> = new Map([
   [400, 'badRequest'],
   [401, 'unauthorized'],
@@ -74,17 +74,17 @@ const KIND_BY_CODE: ReadonlyMap<number, ApiErrorKind> = new Map([
 export interface ApiErrorInit {
   readonly kind: ApiErrorKind;
   readonly message: string;
-  /** HTTP status; 0 if there was no answer. */
+  /** HTTP status, or 0 if there was no response. */
   readonly code?: number;
-  /** `Status.reason`, if the server gave one. */
+  /** `Status.reason`, if the response has one. */
   readonly reason?: string | undefined;
   readonly details?: StatusDetails | undefined;
-  /** How long the server asks to wait, from `Retry-After` or the Status, in milliseconds. */
+  /** Retry delay from `Retry-After` or the Status, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
-/** A request that did not succeed. Callers match on `kind`, people read `message`. */
+/** A failed request. Programs check `kind`, not `message`. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly kind: ApiErrorKind;
@@ -103,8 +103,8 @@ export class ApiError extends Error {
   }
 
   /**
-   * The error a `Status` body, or an ERROR event of a watch, stands for. What in it is not of the
-   * form of a Status counts as absent: it comes from the network.
+   * Converts a `Status`, from a response body or an ERROR event of a watch. Members with an invalid type
+   * count as absent, because the Status comes from the network.
    */
   static fromStatus(
     status: { readonly [K in keyof Status]?: unknown },
@@ -124,25 +124,25 @@ export class ApiError extends Error {
     });
   }
 
-  /** True if the error, or any cause in its details, has this cause reason. */
+  /** Reports whether the details contain a cause with this reason. */
   hasCause(reason: string): boolean {
     return this.details?.causes?.some((cause) => cause.reason === reason) ?? false;
   }
 }
 
-/** The kind of an HTTP status that came without a usable body. */
+/** Returns the kind for an HTTP status without a usable body. */
 export function kindOfCode(code: number): ApiErrorKind {
   return KIND_BY_CODE.get(code) ?? (code >= 500 ? 'internal' : 'unknown');
 }
 
-/** True if `error` is an ApiError of one of `kinds`. */
+/** Reports whether `error` is an ApiError of one of `kinds`, or of any kind if none is given. */
 export function isApiError(error: unknown, ...kinds: readonly ApiErrorKind[]): error is ApiError {
   return error instanceof ApiError && (kinds.length === 0 || kinds.includes(error.kind));
 }
 
 /**
- * True if `error`, or an error that caused it, is the answer that an object is invalid. Schemas answer
- * so, and by default ValidatingAdmissionPolicies: what is invalid now may be valid under other rules.
+ * Reports whether `error` or one of its causes has kind `invalid`. Schemas and, by default,
+ * ValidatingAdmissionPolicies reject objects as invalid. The object may become valid when they change.
  */
 export function isCausedByInvalid(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
@@ -151,21 +151,21 @@ export function isCausedByInvalid(error: unknown): boolean {
   return false;
 }
 
-/** The resourceVersion asked for is no longer, or was never, in the server's history. */
+/** Reports whether the requested resourceVersion is not in the history of the server. */
 export function isExpired(error: unknown): error is ApiError {
   return isApiError(error, 'expired', 'gone');
 }
 
-/** Nothing can be created in a namespace that is going away, with all that is in it. */
+/** Reports whether an object could not be created because its namespace is being deleted. */
 export function isNamespaceTerminating(error: unknown): error is ApiError {
   return isApiError(error, 'forbidden') && error.hasCause('NamespaceTerminating');
 }
 
-/** The server has not yet reached the resourceVersion asked for (etcd restored, or a stale cache). */
+/** Reports whether the server has not reached the requested resourceVersion: etcd was restored, or its cache is stale. */
 export function isTooLargeResourceVersion(error: unknown): error is ApiError {
   if (!(error instanceof ApiError)) return false;
   if (error.hasCause('ResourceVersionTooLarge')) return true;
-  // Servers before 1.20 say so only in words.
+  // Servers before 1.20 send only the message.
   const tooLarge = 'Too large resource version';
   return (
     error.kind === 'timeout' &&

@@ -1,25 +1,25 @@
-/** `meta/v1` Condition, the fields in API-convention order. */
+/** `meta/v1` Condition, with fields in the order of the API conventions. */
 export interface Condition {
-  /** PascalCase adjective or past participle: a state, not a transition. */
+  /** PascalCase adjective or past participle that describes a state, not a transition. */
   type: string;
   status: 'True' | 'False' | 'Unknown';
-  /** `metadata.generation` that the condition was computed from. */
+  /** The `metadata.generation` that the condition describes. */
   observedGeneration?: number;
-  /** RFC 3339, whole seconds; moves only when `status` flips. */
+  /** RFC 3339 with whole seconds. Changes only with `status`. */
   lastTransitionTime: string;
-  /** CamelCase, stable: programs match it. */
+  /** CamelCase identifier for programs. */
   reason: string;
-  /** For people. */
+  /** Message for users. */
   message: string;
 }
 
-/** What `meta/v1` allows of a message: a server's or a webhook's words can be longer. */
+/** Maximum length of a message in `meta/v1`. Messages of servers and webhooks can be longer. */
 const LONGEST_MESSAGE = 32_768;
 
 /**
- * `conditions` with `next` set: replaced in place if its type is there, else appended.
- * `lastTransitionTime` is kept as long as the status stays the same, so setting a condition that
- * holds already gives an equal list.
+ * Returns `conditions` with `next`, which replaces the condition of the same type or is appended. Keeps
+ * `lastTransitionTime` while the status is the same, so that setting an unchanged condition returns an
+ * equal list.
  */
 export function setCondition(
   conditions: readonly Condition[] = [],
@@ -30,7 +30,7 @@ export function setCondition(
   const lastTransitionTime =
     current?.status === next.status ? current.lastTransitionTime : timestamp(now);
   const { type, status, observedGeneration, reason } = next;
-  // Half a surrogate pair at the end would be stored as another character.
+  // The server would replace half of a surrogate pair at the end by another character.
   const message = next.message.slice(0, LONGEST_MESSAGE).replace(/[\uD800-\uDBFF]$/, '');
   const condition: Condition = {
     type,
@@ -45,24 +45,24 @@ export function setCondition(
     : [...conditions, condition];
 }
 
-/** `conditions` without the one of `type`: how an abnormal-true condition is cleared. */
+/** Returns `conditions` without the one of `type`. Abnormal-true conditions are cleared this way. */
 export function removeCondition(conditions: readonly Condition[] = [], type: string): Condition[] {
   return conditions.filter((condition) => condition.type !== type);
 }
 
 let last = { second: Number.NaN, text: '' };
 
-/** metav1.Time on the wire: UTC, whole seconds. */
+/** Formats a time as metav1.Time: UTC, whole seconds. */
 export function timestamp(nowMs: number): string {
   const second = Math.floor(nowMs / 1000);
-  // Much happens in one second, and a date is slow to make.
+  // Formatting a date is slow, and many timestamps have the same second.
   if (second !== last.second) {
     last = { second, text: `${new Date(nowMs).toISOString().slice(0, 19)}Z` };
   }
   return last.text;
 }
 
-/** metav1.MicroTime on the wire: UTC, six digits. */
+/** Formats a time as metav1.MicroTime: UTC, microseconds. */
 export function microTimestamp(nowMs: number): string {
   return `${new Date(nowMs).toISOString().slice(0, 23)}000Z`;
 }

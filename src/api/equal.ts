@@ -1,10 +1,10 @@
 /**
- * True if two JSON values are the same. Own enumerable keys only, so a `__proto__` key is data like
- * any other; `undefined` members count as absent, as they do on the wire. Iterative: depth is the
- * sender's choice, the stack is ours.
+ * Reports whether two JSON values are equal. Members with value `undefined` count as absent, as in JSON
+ * text. Compares own enumerable keys only, so that a `__proto__` key is data. Iterative, because the
+ * sender controls the depth.
  */
 export function equalJson(a: unknown, b: unknown): boolean {
-  /** Pairs that are still to be compared, one after the other. */
+  /** Pairs of values to compare. */
   const pending: unknown[] = [a, b];
   while (pending.length > 0) {
     const right = pending.pop();
@@ -42,12 +42,12 @@ function memberOf(value: object, key: string): unknown {
 }
 
 /**
- * True if `actual` says all that `desired` says; what `desired` is silent about may be anything, as
- * others (the server's defaults, autoscalers, people) have their say there.
+ * Reports whether `actual` has all values of `desired`. Fields that `desired` does not set are ignored:
+ * defaults of the server, autoscalers and users set them.
  *
- * An object covers another member by member. A list of objects covers another if each of its
- * elements is covered by one of the actual: servers merge such lists by key, and add elements of
- * their own. A list of plain values is one value. Recursive: `desired` is of the caller's making.
+ * An object covers another if its members cover the other's. A list of objects covers another if each
+ * element of the other is covered by any of its elements, since servers merge such lists by key and add
+ * elements. Lists of plain values must be equal. Recursive, because the caller creates `desired`.
  */
 export function covers(actual: unknown, desired: unknown): boolean {
   if (actual === desired || desired === undefined) return true;

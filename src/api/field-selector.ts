@@ -1,4 +1,4 @@
-/** One condition on a field; all of them must hold. */
+/** A requirement on a field. A selector matches if all its requirements do. */
 export interface FieldRequirement {
   /** Path with dots: `metadata.name`. */
   readonly field: string;
@@ -7,10 +7,10 @@ export interface FieldRequirement {
 }
 
 /**
- * Parses `metadata.name=web,status.phase!=Running`. `\` escapes `\`, `,` and `=` in a value. An
- * empty string selects everything.
+ * Parses a field selector: `metadata.name=web,status.phase!=Running`. `\` escapes `\`, `,` and `=` in a
+ * value. An empty string selects everything.
  *
- * @throws {SyntaxError} if a term has no operator or a bad escape
+ * @throws {SyntaxError} if a term has no operator or an invalid escape
  */
 export function parseFieldSelector(text: string): FieldRequirement[] {
   return splitTerms(text)
@@ -25,7 +25,7 @@ export function parseFieldSelector(text: string): FieldRequirement[] {
     });
 }
 
-/** True if every requirement holds; `valueOf` gives a field's value, empty if it has none. */
+/** Reports whether all requirements match. `valueOf` returns the value of a field, or an empty string. */
 export function matchesFields(
   requirements: readonly FieldRequirement[],
   valueOf: (field: string) => string,

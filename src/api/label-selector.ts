@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** `meta/v1` LabelSelector, the form it has inside objects. */
+/** `meta/v1` LabelSelector, the form in objects. */
 export interface LabelSelector {
   matchLabels?: Readonly<Record<string, string>>;
   matchExpressions?: readonly {
@@ -10,7 +10,7 @@ export interface LabelSelector {
   }[];
 }
 
-/** One condition of a selector; all of them must hold. */
+/** A requirement of a selector. A selector matches if all its requirements do. */
 export type Requirement =
   | { readonly operator: 'in' | 'notin'; readonly key: string; readonly values: readonly string[] }
   | { readonly operator: 'exists' | 'absent'; readonly key: string }
@@ -19,10 +19,10 @@ export type Requirement =
 type Labels = Readonly<Record<string, string>> | undefined;
 
 /**
- * Parses the form of URLs and of `kubectl -l`: `app=web,tier in (a, b),!legacy`. The grammar is
- * apimachinery's; an empty string selects everything.
+ * Parses the form in URLs and in `kubectl -l`: `app=web,tier in (a, b),!legacy`. The grammar is that of
+ * apimachinery. An empty string selects everything.
  *
- * @throws {SyntaxError} naming what was found and where
+ * @throws {SyntaxError} with the unexpected token
  */
 export function parseLabelSelector(text: string): Requirement[] {
   const requirements: Requirement[] = [];
@@ -39,10 +39,10 @@ export function parseLabelSelector(text: string): Requirement[] {
 }
 
 /**
- * The URL form of the object form.
+ * Converts the form in objects to the form in URLs.
  *
- * @throws {SyntaxError} if a key or value is none of a label, which in the URL form would be read as
- *   something else, or if there is no value for an operator that needs one
+ * @throws {SyntaxError} if a key or value is not valid in a label, since it could have another meaning in
+ *   the URL form, or if an operator lacks its values
  */
 export function formatLabelSelector(selector: LabelSelector): string {
   const equalities = Object.entries(selector.matchLabels ?? {}).map(
@@ -82,7 +82,7 @@ function checkedValues(values: readonly string[]): string {
   return values.map(checkedValue).join(',');
 }
 
-/** True if `labels` meet every requirement. */
+/** Reports whether `labels` match all requirements. */
 export function matchesLabels(requirements: readonly Requirement[], labels: Labels): boolean {
   return requirements.every((requirement) => {
     const { operator, key } = requirement;
@@ -163,7 +163,7 @@ function parseExactValue(scanner: Scanner): string {
   return value;
 }
 
-/** A label value as a number, as far as 64 bits go; there is no sign, as label values have none. */
+/** Parses a label value as a 64-bit integer. Label values cannot have a sign. */
 function parseInt64(text: string): bigint | undefined {
   if (!/^\d{1,63}$/.test(text)) return undefined;
   const number = BigInt(text);
@@ -215,10 +215,10 @@ function isWord(token: string): boolean {
   return token !== '' && !/^[!=<>(),]/.test(token);
 }
 
-/** White space, and a symbol or word behind it. */
+/** White space and the symbol or word after it. */
 const TOKEN = /[ \t\r\n]*(==|!=|[!=<>(),]|[^ \t\r\n!=<>(),]+)?/y;
 
-/** Splits into words and symbols; white space separates and is otherwise ignored. */
+/** Splits a selector into words and symbols, which white space may separate. */
 class Scanner {
   readonly #text: string;
   #position = 0;
@@ -234,7 +234,7 @@ class Scanner {
     return token;
   }
 
-  /** The next token, or an empty string at the end. */
+  /** Returns the next token, or an empty string at the end. */
   next(): string {
     TOKEN.lastIndex = this.#position;
     const match = TOKEN.exec(this.#text);
@@ -247,12 +247,12 @@ class Scanner {
   }
 }
 
-/** The longest label value that a server accepts. */
+/** Maximum length of a label value. */
 const LONGEST = 63;
 
 /**
- * `name` as a label value: itself if it fits, else its beginning and a hash of the whole, so that
- * two long names that begin alike stay apart. Object names have up to 253 characters.
+ * Converts an object name of up to 253 characters to a label value. A name that is too long is cut and gets a
+ * hash of the full name, so that different names have different label values.
  */
 export function labelValue(name: string): string {
   if (name.length <= LONGEST) return name;

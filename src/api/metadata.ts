@@ -2,7 +2,7 @@ import type { DeepReadonly, KubernetesObject, ObjectMeta, OwnerReference } from 
 
 type Owned = DeepReadonly<{ metadata: Pick<ObjectMeta, 'ownerReferences'> }>;
 
-/** The reference that makes `owner` the controller of a child: one per child, and it blocks. */
+/** Returns a reference to `owner` as controller, with `blockOwnerDeletion`. An object has at most one controller owner. */
 export function controllerReference(owner: DeepReadonly<KubernetesObject>): OwnerReference {
   return {
     apiVersion: owner.apiVersion,
@@ -14,12 +14,12 @@ export function controllerReference(owner: DeepReadonly<KubernetesObject>): Owne
   };
 }
 
-/** The reference to the object's controller, if it has one. */
+/** Returns the reference to the object's controller owner, or undefined. */
 export function controllerOf(object: Owned): DeepReadonly<OwnerReference> | undefined {
   return object.metadata.ownerReferences?.find((reference) => reference.controller === true);
 }
 
-/** Ownership is by uid: an owner of the same name that came later owns nothing of its forerunner. */
+/** Reports whether `owner` is the controller owner of `object`. Compares uids: names can be reused. */
 export function isControlledBy(object: Owned, owner: DeepReadonly<KubernetesObject>): boolean {
   return controllerOf(object)?.uid === owner.metadata.uid;
 }
@@ -30,12 +30,12 @@ export function hasFinalizer(object: Finalizable, finalizer: string): boolean {
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }
 
-/** The object's finalizers and `finalizer`, once. */
+/** Returns the object's finalizers with `finalizer`. */
 export function withFinalizer(object: Finalizable, finalizer: string): string[] {
   return [...withoutFinalizer(object, finalizer), finalizer];
 }
 
-/** The object's finalizers but `finalizer`. */
+/** Returns the object's finalizers without `finalizer`. */
 export function withoutFinalizer(object: Finalizable, finalizer: string): string[] {
   return (object.metadata.finalizers ?? []).filter((present) => present !== finalizer);
 }

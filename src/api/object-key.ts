@@ -1,12 +1,12 @@
 declare const brand: unique symbol;
 
 /**
- * `namespace/name`, or `name` for cluster-scoped kinds: the name of an object within its resource.
- * The form is client-go's MetaNamespaceKey. Made and read here only.
+ * The key of an object within its resource: `namespace/name`, or `name` for cluster-scoped kinds. The format
+ * is that of client-go's MetaNamespaceKeyFunc. Only this module creates and parses keys.
  */
 export type ObjectKey = string & { readonly [brand]: 'ObjectKey' };
 
-/** Where an object is, within its resource. */
+/** Namespace and name of an object. */
 export interface ObjectName {
   /** Absent for cluster-scoped kinds. */
   readonly namespace?: string | undefined;
@@ -22,6 +22,8 @@ export function keyOf(object: { readonly metadata: ObjectName }): ObjectKey {
 }
 
 /**
+ * Splits a key into namespace and name.
+ *
  * @throws {SyntaxError} if the key has more than one slash
  */
 export function splitKey(key: string): ObjectName {
@@ -30,7 +32,7 @@ export function splitKey(key: string): ObjectName {
   return second === undefined ? { name: first } : { namespace: first, name: second };
 }
 
-/** The namespace that a key names, whatever else it may name. */
+/** Returns the namespace of a key, or undefined for cluster-scoped kinds. */
 export function namespaceOf(key: ObjectKey): string | undefined {
   const end = key.indexOf('/');
   return end < 0 ? undefined : key.slice(0, end);

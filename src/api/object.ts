@@ -1,6 +1,6 @@
 import type { ApiError } from './api-error.ts';
 
-/** Who, through an owner reference, an object belongs to. */
+/** `meta/v1` OwnerReference. */
 export interface OwnerReference {
   apiVersion: string;
   kind: string;
@@ -20,7 +20,7 @@ export interface ManagedFieldsEntry {
   subresource?: string;
 }
 
-/** Metadata of an object that a server has stored. Timestamps are RFC 3339 strings, as sent. */
+/** Metadata of an object on the server. Timestamps are RFC 3339 strings. */
 export interface ObjectMeta {
   name: string;
   /** Absent for cluster-scoped kinds. */
@@ -40,43 +40,37 @@ export interface ObjectMeta {
   selfLink?: string;
 }
 
-/** An object as the server stores it. Every kind extends this. */
+/** An object on the server. Every kind extends it. */
 export interface KubernetesObject {
   apiVersion: string;
   kind: string;
   metadata: ObjectMeta;
 }
 
-/**
- * An object that the server has not seen, or a part of one: what is sent to create or to apply.
- * The server fills in what is missing.
- */
+/** An object, or a part of one, in a create or apply request. The server sets the missing fields. */
 export type Draft<T extends KubernetesObject> = Omit<T, 'metadata' | 'status'> & {
   metadata: Partial<ObjectMeta>;
 } & (T extends { status?: infer S } ? { status?: S } : unknown);
 
-/** A list as the server answers it. Items always carry `apiVersion` and `kind`. */
+/** A list response. The items always have `apiVersion` and `kind`. */
 export interface ObjectList<T extends KubernetesObject> {
   readonly items: T[];
-  /** Of the list as a whole, at its first page. */
+  /** The resourceVersion of the whole list, from its first page. */
   readonly resourceVersion: string;
-  /** Token of the next page; absent on the last. */
+  /** Token of the next page, absent on the last page. */
   readonly continueToken?: string;
-  /** Objects on later pages, if the server says so. */
+  /** Number of objects on later pages, if the server sends it. */
   readonly remainingItemCount?: number;
 }
 
-/** A value that must not be changed: what a cache hands out. */
+/** A type whose values must not be changed, such as cached objects. */
 export type DeepReadonly<T> = T extends (infer E)[]
   ? readonly DeepReadonly<E>[]
   : T extends object
     ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
     : T;
 
-/**
- * What is really on the wire for a type of client-node, which declares its timestamps as `Date`:
- * strings, as the server sent them.
- */
+/** A type of client-node with timestamps as strings, as in JSON, instead of `Date`. */
 export type Wire<T> = T extends Date
   ? string
   : T extends (infer E)[]
@@ -85,16 +79,16 @@ export type Wire<T> = T extends Date
       ? { [K in keyof T]: Wire<T[K]> }
       : T;
 
-/** A kind declared by client-node, as it is on the wire once a server has stored it. */
+/** A kind of client-node as a server sends it. */
 export type Builtin<T> = KubernetesObject & Omit<Wire<T>, 'apiVersion' | 'kind' | 'metadata'>;
 
-/** One thing that a watch says. */
+/** An event of a watch. */
 export type WatchEvent<T extends KubernetesObject> =
   | { readonly type: 'added' | 'modified' | 'deleted'; readonly object: T }
   | {
       readonly type: 'bookmark';
       readonly resourceVersion: string;
-      /** The initial state asked for with `sendInitialEvents` is complete. */
+      /** The initial state requested with `sendInitialEvents` is complete. */
       readonly initialEventsEnd: boolean;
     }
   | { readonly type: 'error'; readonly error: ApiError };

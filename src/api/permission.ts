@@ -1,4 +1,4 @@
-/** What an authorizer allows, or does not. */
+/** The attributes of a request that an authorizer decides on. */
 export interface Permission {
   readonly verb: string;
   /** Plural name, without the subresource. */
@@ -6,48 +6,48 @@ export interface Permission {
   readonly subresource?: string | undefined;
   /** Empty for the core group. */
   readonly group: string;
-  /** Absent: all of them, or the resource has none. */
+  /** Absent for all namespaces and for cluster-scoped resources. */
   readonly namespace?: string | undefined;
-  /** Of the one object it is about. */
+  /** Name of the object, absent for all objects. */
   readonly name?: string | undefined;
 }
 
-/** A request that no authorizer allowed, as far as names in it mean nothing to a shell. */
-export interface Refusal extends Permission {
+/** A request that was rejected as forbidden. Its names are safe in a shell command. */
+export interface ForbiddenRequest extends Permission {
   readonly user: string;
 }
 
-/** What an API server says when no authorizer allows a request, whichever it asks. */
-const WORDS =
+/** The message of an API server for a request that no authorizer allows. */
+const FORBIDDEN =
   /User "([^"]*)" cannot ([a-z]+) resource "([^"/]*)(?:\/([^"]*))?" in API group "([^"]*)" (?:in the namespace "([^"]*)"|at the cluster scope)/;
 
-/** Names that mean nothing to a shell. Others are not repeated in a command. */
+/** Names without characters that a shell interprets. */
 const PLAIN = /^[\w.:@-]+$/;
 
-/** Reads the words of a refusal; undefined if it is none, or has names that a shell might act on. */
-export function parseRefusal(message: string): Refusal | undefined {
-  const [, user, verb, resource, subresource, group, namespace] = WORDS.exec(message) ?? [];
+/** Parses the message of a forbidden request. Returns undefined for others, and for names that are unsafe in a shell. */
+export function parseForbidden(message: string): ForbiddenRequest | undefined {
+  const [, user, verb, resource, subresource, group, namespace] = FORBIDDEN.exec(message) ?? [];
   if (!user || !verb || !resource || group === undefined) return undefined;
   const names = [user, resource, subresource, group || undefined, namespace];
   if (!names.every((name) => name === undefined || PLAIN.test(name))) return undefined;
   return { user, verb, resource, subresource, group, namespace };
 }
 
-/** `counts.demo.mark8s.io`, as kubectl takes it. */
+/** Returns the name of a resource in kubectl: `counts.demo.mark8s.io`. */
 export function qualifiedResource({ resource, group }: Permission): string {
   return group ? `${resource}.${group}` : resource;
 }
 
 /**
- * The command that asks whether the request would be allowed by now.
+ * Returns the kubectl command that checks whether a request is allowed.
  *
- * @param asked of whom; absent: of who runs the command
+ * @param request its `user` is absent for the user who runs the command
  */
-export function canI(asked: Permission & { readonly user?: string | undefined }): string {
-  const { user, verb, subresource, namespace, name } = asked;
+export function canICommand(request: Permission & { readonly user?: string | undefined }): string {
+  const { user, verb, subresource, namespace, name } = request;
   const object = name === undefined ? '' : `/${name}`;
   return [
-    `kubectl auth can-i ${verb} ${qualifiedResource(asked)}${object}`,
+    `kubectl auth can-i ${verb} ${qualifiedResource(request)}${object}`,
     ...(subresource === undefined ? [] : [`--subresource=${subresource}`]),
     namespace === undefined ? '--all-namespaces' : `--namespace=${namespace}`,
     ...(user !== undefined && PLAIN.test(user) ? [`--as=${user}`] : []),
@@ -55,9 +55,9 @@ export function canI(asked: Permission & { readonly user?: string | undefined })
 }
 
 /**
- * The rule of a role that would allow the request.
+ * Returns the RBAC rule that allows the request.
  *
- * @param verbs more than the one, where several are missing
+ * @param verbs the verbs of the rule, if several are missing
  */
 export function missingRule(
   { verb, resource, subresource, group, name }: Permission,

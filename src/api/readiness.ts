@@ -2,25 +2,25 @@ import { removeCondition, setCondition } from './conditions.ts';
 import type { Condition } from './conditions.ts';
 import type { DeepReadonly } from './object.ts';
 
-/** How an object stands between what its spec wants and what there is. */
+/** The progress of an object towards its spec, as in kstatus. */
 export type Readiness =
-  /** What is wanted has been reached. */
+  /** The spec is fulfilled. */
   | { readonly kind: 'ready'; readonly reason: string; readonly message: string }
-  /** On the way; `progress`, where given, tells how far, besides why it is not ready. */
+  /** In progress. `message` is why the object is not ready, `progress` is the message of `Reconciling`. */
   | {
       readonly kind: 'reconciling';
       readonly reason: string;
       readonly message: string;
       readonly progress?: string;
     }
-  /** Only a change by the user helps. */
+  /** Blocked until the user changes something. */
   | { readonly kind: 'stalled'; readonly reason: string; readonly message: string };
 
 /**
- * `conditions` as kstatus reads them: Ready always, Reconciling and Stalled (abnormal-true) only
- * while they hold. Conditions of other types stay as they are, and so does the order.
+ * Returns `conditions` with those of kstatus: Ready always, Reconciling and Stalled (abnormal-true) only
+ * while they are true. Other conditions and the order are unchanged.
  *
- * @param now milliseconds since the epoch, for a status that flips
+ * @param now transition time of changed conditions, in milliseconds since the epoch
  */
 export function withReadiness(
   conditions: DeepReadonly<Condition[]> = [],
@@ -55,7 +55,7 @@ export function withReadiness(
   }
 }
 
-/** True if the conditions say that what is wanted at `generation` has been reached. */
+/** Reports whether the conditions contain Ready=True for `generation`. */
 export function isReadyAt(
   conditions: DeepReadonly<Condition[]> | undefined,
   generation: number | undefined,

@@ -1,9 +1,9 @@
 /**
- * Orders two resourceVersions of one resource, as apimachinery's CompareResourceVersion (KEP-5504)
- * does: decimal numbers without sign or leading zero, of any length.
+ * Compares two resourceVersions of one resource like apimachinery's CompareResourceVersion (KEP-5504): as
+ * decimal numbers of any length, without sign and leading zeros.
  *
- * @returns a negative number if `a` is older, 0 if equal, a positive number if newer
- * @throws {SyntaxError} if either is not of that form: never guess an order
+ * @returns a negative number if `a` is older, 0 if they are equal, a positive number if `a` is newer
+ * @throws {SyntaxError} if one of them is not such a number
  */
 export function compareResourceVersions(a: string, b: string): number {
   requireWellFormed(a);
@@ -13,8 +13,8 @@ export function compareResourceVersions(a: string, b: string): number {
 }
 
 /**
- * True if `a` is certainly older than `b`. False if either has no order: a malformed one, or an empty
- * one, as a server of its own kind may send.
+ * Reports whether `a` is older than `b`. Returns false if one of them cannot be compared: some servers send
+ * empty or other resourceVersions.
  */
 export function isOlderResourceVersion(a: string, b: string): boolean {
   return a !== b && WELL_FORMED.test(a) && WELL_FORMED.test(b) && compareResourceVersions(a, b) < 0;

@@ -1,33 +1,30 @@
 import type { KubernetesObject } from './object.ts';
 import type { ObjectName } from './object-key.ts';
 
-/**
- * What a client must know of a resource: its URL and, as the type parameter, its objects.
- * One descriptor serves client, informer, lister and event recorder.
- */
+/** Describes a resource for clients, informers, listers and event recorders: its URL and the type of its objects. */
 export interface Resource<T extends KubernetesObject = KubernetesObject> {
   /** Empty for the core group. */
   readonly group: string;
   readonly version: string;
-  /** Lower-case, as in URLs: `pods`. */
+  /** Lower-case name in URLs: `pods`. */
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Carries `T`; there is never a value. */
+  /** Carries the type `T`. Never has a value. */
   readonly objectType?: T;
 }
 
-/** `v1` or `apps/v1`. */
+/** Returns the apiVersion: `v1` or `apps/v1`. */
 export function apiVersionOf(resource: Pick<Resource, 'group' | 'version'>): string {
   return resource.group ? `${resource.group}/${resource.version}` : resource.version;
 }
 
-/** `pods`, or `counts.demo.mark8s.io`: what kubectl and the server's messages call it. */
+/** Returns the name in kubectl and in messages of the server: `pods` or `counts.demo.mark8s.io`. */
 export function groupResourceOf(resource: Pick<Resource, 'group' | 'plural'>): string {
   return resource.group ? `${resource.plural}.${resource.group}` : resource.plural;
 }
 
-/** The path of a collection, in one namespace or (without one) across all of them. */
+/** Returns the path of a collection, in one namespace or in all. */
 export function collectionPath(resource: Resource, namespace?: string): string {
   const root = resource.group
     ? `/apis/${resource.group}/${resource.version}`
@@ -37,7 +34,7 @@ export function collectionPath(resource: Resource, namespace?: string): string {
   return `${root}${scope}/${resource.plural}`;
 }
 
-/** The path of an object or of its subresource. */
+/** Returns the path of an object or of its subresource. */
 export function objectPath(resource: Resource, at: ObjectName, subresource?: string): string {
   const path = `${collectionPath(resource, at.namespace)}/${encodeURIComponent(at.name)}`;
   return subresource ? `${path}/${subresource}` : path;

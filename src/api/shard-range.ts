@@ -1,22 +1,18 @@
 import type { ObjectMeta } from './object.ts';
 
-/** One of `count` equal parts of all objects of a kind. */
+/** One of `count` equal parts of the objects of a kind. */
 export interface ShardRange {
   /**
-   * What is hashed: `namespace` keeps the objects of a namespace together.
+   * Field to hash. With `namespace`, the objects of a namespace are in the same shard.
    * @default 'uid'
    */
   readonly by?: 'uid' | 'namespace' | undefined;
-  /** From 0. */
+  /** Number of the shard, from 0. */
   readonly index: number;
   readonly count: number;
 }
 
-/**
- * Checks a range.
- *
- * @throws {RangeError} saying what is expected, and what there is
- */
+/** @throws {RangeError} if index or count is out of range */
 export function requireShardRange({ index, count }: ShardRange): void {
   if (!(Number.isInteger(count) && count > 0 && count <= 65_536)) {
     throw new RangeError(`shard.count must be an integer from 1 to 65536: got ${count}`);
@@ -26,7 +22,7 @@ export function requireShardRange({ index, count }: ShardRange): void {
   }
 }
 
-/** The `shardSelector` of a list or watch (KEP-5866): a half-open range of 64-bit hashes. */
+/** Formats the `shardSelector` of a list or watch (KEP-5866): a half-open range of 64-bit hashes. */
 export function formatShardRange(range: ShardRange): string {
   const { by = 'uid', count, index } = range;
   const start = hex(firstOf(index, count));
@@ -34,13 +30,13 @@ export function formatShardRange(range: ShardRange): string {
   return `shardRange(object.metadata.${by}, '${start}', '${end}')`;
 }
 
-/** Whether the server, if it knows shards, counts the object among `range`. */
+/** Reports whether the object is in `range`, as servers with KEP-5866 calculate it. */
 export function isInShard({ by = 'uid', index, count }: ShardRange, metadata: ObjectMeta): boolean {
   const hash = highHash(metadata[by] ?? '');
   return hash >= firstOf(index, count) && hash < firstOf(index + 1, count);
 }
 
-/** Bounds have 32 low bits of 0, so that the high half of a hash tells on which side it is. */
+/** Returns the upper half of the first hash of a shard. The lower half is 0, so comparing upper halves suffices. */
 function firstOf(index: number, count: number): number {
   return Math.ceil((index / count) * 2 ** 32);
 }
@@ -51,13 +47,13 @@ function hex(high: number): string {
 
 const UTF8 = new TextEncoder();
 
-/** The upper 32 bits of the 64-bit FNV-1a hash of `text`. */
+/** Returns the upper 32 bits of the 64-bit FNV-1a hash of `text`. */
 function highHash(text: string): number {
   let high = 0xcbf29ce4;
   let low = 0x84222325;
   for (const byte of UTF8.encode(text)) {
     low = (low ^ byte) >>> 0;
-    // Times 2^40 + 435, in halves: no product exceeds 2^53.
+    // Multiplies by the prime 2^40 + 435 in halves, so that no product exceeds 2^53.
     const product = low * 435;
     high = (high * 435 + Math.floor(product / 2 ** 32) + low * 256) % 2 ** 32;
     low = product % 2 ** 32;

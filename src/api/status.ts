@@ -1,6 +1,6 @@
 import { isRecord } from '../util/values.ts';
 
-/** The body of an unsuccessful answer (`meta/v1`), and of some successful ones. */
+/** `meta/v1` Status, the body of failed and of some successful responses. */
 export interface Status {
   kind: 'Status';
   apiVersion: 'v1';
@@ -27,7 +27,7 @@ export interface StatusCause {
   field?: string;
 }
 
-/** What of `value` is as details should be. What a type promises, the network does not. */
+/** Returns the valid members of the details of a Status. Its type is not checked, as it comes from the network. */
 export function statusDetails(value: unknown): StatusDetails | undefined {
   if (!isRecord(value)) return undefined;
   const { causes, retryAfterSeconds: seconds } = value;

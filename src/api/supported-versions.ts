@@ -1,16 +1,15 @@
-/**
- * Minor versions of Kubernetes that this release is tested against: 1.34, 1.35, 1.36. Kubernetes
- * itself looks after its last three.
- */
+/** Minor versions of Kubernetes that this release is tested with: the three that Kubernetes supports. */
 export const NEWEST_MINOR = 36;
 export const OLDEST_MINOR: number = NEWEST_MINOR - 2;
 
-/** How a server's version stands to those that are tested. */
+/** Relation of a server's version to the tested versions. */
 export type Skew = 'supported' | 'older' | 'newer' | 'unknown';
 
 /**
- * @param major as `/version` has it: `1`
- * @param minor some vendors put a plus behind it: `36+`
+ * Compares the version of a server with the tested versions.
+ *
+ * @param major from `/version`: `1`
+ * @param minor from `/version`, where some vendors append a plus: `36+`
  */
 export function skewOf({ major, minor }: { readonly major: string; readonly minor: string }): Skew {
   const number = Number.parseInt(minor, 10);

@@ -1,5 +1,5 @@
 import { isApiError } from '../api/api-error.ts';
-import { canI, missingRule, parseRefusal } from '../api/permission.ts';
+import { canICommand, missingRule, parseForbidden } from '../api/permission.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { LruMap } from '../util/lru-map.ts';
@@ -37,7 +37,7 @@ export function logMissingPermissions(
 ): (error: unknown) => void {
   const permissions = new LruMap<string, Refused>(MOST_REMEMBERED);
   return (error) => {
-    const refusal = isApiError(error, 'forbidden') ? parseRefusal(error.message) : undefined;
+    const refusal = isApiError(error, 'forbidden') ? parseForbidden(error.message) : undefined;
     if (!refusal || refusal.verb === 'list' || refusal.verb === 'watch') return;
     const rule = missingRule(refusal);
     const { user, namespace } = refusal;
@@ -56,7 +56,7 @@ export function logMissingPermissions(
       user,
       ...(namespace !== undefined && { namespace }),
       rule,
-      fix: `add the rule to a ${namespace === undefined ? 'ClusterRole' : 'Role or ClusterRole'} of this user, and see: ${canI(refusal)}`,
+      fix: `add the rule to a ${namespace === undefined ? 'ClusterRole' : 'Role or ClusterRole'} of this user, and see: ${canICommand(refusal)}`,
     });
   };
 }

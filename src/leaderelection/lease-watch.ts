@@ -1,6 +1,6 @@
 import { isApiError } from '../api/api-error.ts';
 import type { Lease } from '../api/builtin.ts';
-import { canI, missingRule, parseRefusal } from '../api/permission.ts';
+import { canICommand, missingRule, parseForbidden } from '../api/permission.ts';
 import { Backoff } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
@@ -60,8 +60,11 @@ export async function watchLease(
 
 /** Without the permission, acquisition works but takes longer. */
 function logMissingPermission(error: Error, log: Logger): void {
-  const refusal = parseRefusal(error.message);
+  const refusal = parseForbidden(error.message);
   log.info('Watching the lease is forbidden; polling it instead', {
-    ...(refusal && { rule: missingRule(refusal), fix: `add the rule, and see: ${canI(refusal)}` }),
+    ...(refusal && {
+      rule: missingRule(refusal),
+      fix: `add the rule, and see: ${canICommand(refusal)}`,
+    }),
   });
 }

@@ -1,5 +1,5 @@
 import { isApiError } from '../../api/api-error.ts';
-import { canI, missingRule } from '../../api/permission.ts';
+import { canICommand, missingRule } from '../../api/permission.ts';
 import type { Permission } from '../../api/permission.ts';
 import type { Client } from '../../client/client.ts';
 import { isRecord } from '../../util/values.ts';
@@ -102,7 +102,7 @@ function missingRow(
   const detail = `may not ${verbs.join(', ')} ${which} ${where}`;
   const next = [
     `Add to a ${role} of this user: ${missingRule(first, verbs)}`,
-    `See: ${canI({ ...first, user })}`,
+    `See: ${canICommand({ ...first, user })}`,
   ];
   return subresource === 'finalizers'
     ? warning(check, `${detail}: ${ASKED_BY_ADMISSION}`, ...next)

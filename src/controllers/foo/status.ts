@@ -6,7 +6,7 @@ import { withReadiness } from '../../api/readiness.ts';
 import type { Readiness } from '../../api/readiness.ts';
 import { podSelector } from './deployment.ts';
 
-/** Reasons of a Foo whose Deployment is as wanted. */
+/** Reasons of a Foo whose Deployment is as desired. */
 const AVAILABLE = 'DeploymentAvailable';
 const NOT_AVAILABLE = 'DeploymentNotAvailable';
 const LATE = 'ProgressDeadlineExceeded';
@@ -28,11 +28,11 @@ export function buildStatus(
   };
 }
 
-/** How a Foo stands whose Deployment is as wanted, though perhaps not yet rolled out. */
+/** How a Foo stands whose Deployment is as desired, though perhaps not yet rolled out. */
 export function readinessOf(deployment: DeepReadonly<Deployment>): Readiness {
-  const { available, wanted, isComplete, isLate } = rolloutOf(deployment);
-  const message = `${available} of ${wanted} replicas are available`;
-  if (isLate && !isComplete) return { kind: 'stalled', reason: LATE, message };
+  const { available, desired, isComplete, isDeadlineExceeded } = rolloutOf(deployment);
+  const message = `${available} of ${desired} replicas are available`;
+  if (isDeadlineExceeded && !isComplete) return { kind: 'stalled', reason: LATE, message };
   return isComplete
     ? { kind: 'ready', reason: AVAILABLE, message }
     : { kind: 'reconciling', reason: NOT_AVAILABLE, message };

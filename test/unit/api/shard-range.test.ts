@@ -30,7 +30,7 @@ describe('a shard of objects', () => {
   });
 
   it('uses FNV-1a with its published test values', () => {
-    // Of '' cbf29ce484222325, of 'a' af63dc4c8601ec8c, of 'foobar' 85944171f73967e8.
+    // Hashes: '' is cbf29ce484222325, 'a' is af63dc4c8601ec8c, 'foobar' is 85944171f73967e8.
     const shardOf = (uid: string) =>
       Array.from({ length: 256 }, (_, index) => index).filter((index) =>
         isInShard({ index, count: 256 }, metadata(uid)),
@@ -39,7 +39,7 @@ describe('a shard of objects', () => {
   });
 
   it('has the same hash as a calculation with 64-bit integers, for any text', () => {
-    const reckoned = (text: string) => {
+    const expectedShard = (text: string) => {
       let hash = 0xcbf29ce484222325n;
       for (const byte of new TextEncoder().encode(text)) {
         hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
@@ -48,7 +48,7 @@ describe('a shard of objects', () => {
     };
     fc.assert(
       fc.property(anyText(), (uid) =>
-        isInShard({ index: reckoned(uid), count: 65_536 }, metadata(uid)),
+        isInShard({ index: expectedShard(uid), count: 65_536 }, metadata(uid)),
       ),
     );
   });

@@ -13,10 +13,8 @@ import type { Requirement } from '../../../src/api/label-selector.ts';
 import { keyOf, objectKey, splitKey } from '../../../src/api/object-key.ts';
 import { compareResourceVersions } from '../../../src/api/resource-version.ts';
 
-/** Texts that come from others, and what is read from them. */
-
-/** @returns undefined if the text was refused as it should be */
-function tried<R>(parse: (text: string) => R, text: string): R | undefined {
+/** @returns undefined if the text was rejected with a SyntaxError */
+function tryParse<R>(parse: (text: string) => R, text: string): R | undefined {
   try {
     return parse(text);
   } catch (error) {
@@ -29,7 +27,7 @@ function texts(units: readonly string[]): fc.Arbitrary<string> {
   return fc.string({ unit: fc.constantFrom(...units), maxLength: 30 });
 }
 
-/** Processor time of `work`, which the neighbours of this process have no part in. */
+/** Returns the processor time of `work`, which does not depend on other processes. */
 function spentMs(work: () => void): number {
   const before = process.cpuUsage();
   work();
@@ -37,7 +35,7 @@ function spentMs(work: () => void): number {
   return (user + system) / 1000;
 }
 
-/** Each takes some milliseconds if the time grows with the length, and seconds with its square. */
+/** Parsing takes milliseconds in linear time and seconds in quadratic time. */
 const LONG = 30_000;
 
 const word = fc.stringMatching(/^[A-Za-z0-9]([-A-Za-z0-9_.]{0,8}[A-Za-z0-9])?$/);
@@ -121,12 +119,12 @@ describe('a label selector', () => {
         const labels = { n: String(number) };
         const matches = (sign: string) =>
           matchesLabels(parseLabelSelector(`n${sign}${bound}`), labels);
-        // A label value cannot begin with a sign, and one beyond 64 bits is no number.
+        // A label value cannot start with a sign, and larger numbers are not integers.
         if (inRange) assert.deepEqual([matches('>'), matches('<')], [step > 0n, step < 0n]);
         else if (number >= 0n) assert.deepEqual([matches('>'), matches('<')], [false, false]);
       }),
     );
-    assert.equal(tried(parseLabelSelector, 'n>9223372036854775808'), undefined);
+    assert.equal(tryParse(parseLabelSelector, 'n>9223372036854775808'), undefined);
   });
 
   it('is parsed or rejected with a SyntaxError for any tokens', () => {
@@ -135,12 +133,12 @@ describe('a label selector', () => {
     );
     fc.assert(
       fc.property(pieces, (text) => {
-        for (const one of tried(parseLabelSelector, text) ?? []) assert.ok(one.key.length > 0);
+        for (const one of tryParse(parseLabelSelector, text) ?? []) assert.ok(one.key.length > 0);
       }),
     );
   });
 
-  it('in its object form is text only if every part of it is a label’s', () => {
+  it('is converted from its object form only if all its parts are valid in labels', () => {
     const part = texts('a|b|,|=|!|(|)| |/|-'.split('|'));
     const operator = fc.constantFrom(
       'In' as const,
@@ -151,7 +149,7 @@ describe('a label selector', () => {
     fc.assert(
       fc.property(part, operator, fc.array(part, { maxLength: 2 }), (key, operator, values) => {
         const selector = { matchExpressions: [{ key, operator, values }] };
-        const text = tried(() => formatLabelSelector(selector), JSON.stringify(selector));
+        const text = tryParse(() => formatLabelSelector(selector), JSON.stringify(selector));
         if (text === undefined) return;
         const [read, ...more] = parseLabelSelector(text);
         assert.deepEqual([read?.key, more], [key, []]);
@@ -166,7 +164,7 @@ describe('a label selector', () => {
 
   it('accepts only the white space of the grammar', () => {
     for (const space of ['\u00a0', '\u2028', '\ufeff', '\v', '\f']) {
-      assert.equal(tried(parseLabelSelector, `a${space}=${space}b`), undefined);
+      assert.equal(tryParse(parseLabelSelector, `a${space}=${space}b`), undefined);
     }
   });
 
@@ -177,7 +175,7 @@ describe('a label selector', () => {
       return [run, `x in (${run})`, `x=${run}!`];
     });
     const ms = spentMs(() => {
-      for (const text of long) tried(parseLabelSelector, text);
+      for (const text of long) tryParse(parseLabelSelector, text);
     });
     assert.ok(ms < 2000, `${ms} ms`);
   });
@@ -216,8 +214,8 @@ describe('a field selector', () => {
     };
     fc.assert(
       fc.property(texts(['\\', '=', '!', 'a', '.', 'é', '\n', '\ud800']), (text) => {
-        const read = tried(parseFieldSelector, `f!=${text}`);
-        // What follows `f!=` begins with the value, whatever sign that begins with.
+        const read = tryParse(parseFieldSelector, `f!=${text}`);
+        // After `f!=`, all characters belong to the value.
         assert.equal(read === undefined, isStray(text), JSON.stringify(text));
       }),
     );
@@ -228,7 +226,7 @@ describe('a field selector', () => {
       fc.property(
         texts(['\\', '=', '==', '!', 'a', ',', '.', '\0', '\n', 'é', '\ud800']),
         (text) => {
-          tried(parseFieldSelector, text);
+          tryParse(parseFieldSelector, text);
         },
       ),
     );
@@ -240,7 +238,7 @@ describe('a field selector', () => {
       for (const piece of hostile) {
         const run = piece.repeat(LONG);
         for (const text of [run, `x=${run}`, `x=${run}a`, `${run}=x`]) {
-          tried(parseFieldSelector, text);
+          tryParse(parseFieldSelector, text);
         }
       }
     });
@@ -269,7 +267,7 @@ describe('an object key', () => {
     fc.assert(
       fc.property(texts(['a', 'b', '/', '.', '\0', '\\']), (text) => {
         const parts = text.split('/');
-        const read = tried(splitKey, text);
+        const read = tryParse(splitKey, text);
         assert.equal(read === undefined, parts.length > 2);
         if (!read) return;
         assert.equal(read.name, parts.at(-1));
@@ -300,7 +298,7 @@ describe('a resourceVersion', () => {
     );
     fc.assert(
       fc.property(version, version, (a, b) => {
-        const order = tried(() => compareResourceVersions(a, b), `${a} ${b}`);
+        const order = tryParse(() => compareResourceVersions(a, b), `${a} ${b}`);
         assert.equal(order !== undefined, decimal.test(a) && decimal.test(b));
         if (order === undefined) return;
         assert.equal(Math.sign(order), BigInt(a) < BigInt(b) ? -1 : BigInt(a) > BigInt(b) ? 1 : 0);

@@ -66,8 +66,8 @@ function reached(act: Act, deploymentName: string, replicas: number): Promise<Vi
     if (owned.length !== 1 || deployment?.metadata.name !== deploymentName) {
       return `it has ${namesOf(owned) || 'none'}`;
     }
-    const { wanted, isComplete } = rolloutOf(deployment);
-    if (wanted !== replicas) return `the Deployment asks for ${wanted}`;
+    const { desired, isComplete } = rolloutOf(deployment);
+    if (desired !== replicas) return `the Deployment asks for ${desired}`;
     if (!isComplete) return 'the Deployment is not rolled out';
     if (view(PODS).size !== replicas) return `there are ${view(PODS).size} Pods`;
     const { observedGeneration, availableReplicas } = foo.status ?? {};

@@ -18,13 +18,14 @@ export function rolloutTask(deployments: Pick<Lister<Deployment>, 'get'>): Task 
       if (!deployment || !covers(deployment, buildDeployment(webapp))) {
         return { message: 'The Deployment is about to be rolled out' };
       }
-      const { wanted, updated, available, isComplete, isLate } = rolloutOf(deployment);
+      const { desired, updated, available, isComplete, isDeadlineExceeded } = rolloutOf(deployment);
       if (isComplete) return undefined;
       const message =
-        updated < wanted && available >= wanted
-          ? `${updated} of ${wanted} replicas are updated`
-          : `${available} of ${wanted} replicas are available`;
-      if (isLate) throw new TaskError('ProgressDeadlineExceeded', message, { terminal: true });
+        updated < desired && available >= desired
+          ? `${updated} of ${desired} replicas are updated`
+          : `${available} of ${desired} replicas are available`;
+      if (isDeadlineExceeded)
+        throw new TaskError('ProgressDeadlineExceeded', message, { terminal: true });
       return { message };
     },
   };
