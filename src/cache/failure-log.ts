@@ -6,7 +6,7 @@ import { ApiError, isApiError } from '../api/api-error.ts';
 import { REFUSAL_PERSISTS_MS } from '../client/refusal-log.ts';
 import { failureReason } from '../client/transport/connection-error.ts';
 import { messageOf } from '../util/values.ts';
-import { canI, parseRefusal, qualifiedResource } from '../api/permission.ts';
+import { canICommand, parseForbidden, qualifiedResource } from '../api/permission.ts';
 
 /** A failure that lasts is logged again after so long, in milliseconds. */
 const REMINDER_MS = 5 * 60_000;
@@ -294,7 +294,7 @@ function fixOf(error: unknown, forMs: number): string | undefined {
  * refusal: both requests of a reflector, whichever of them was refused.
  */
 export function permissionToGrant(message: string): string {
-  const refusal = parseRefusal(message);
+  const refusal = parseForbidden(message);
   if (refusal?.user === 'system:anonymous') {
     return 'the server was not told who asks: give credentials in the kubeconfig, and see: kubectl auth whoami';
   }
@@ -311,7 +311,7 @@ export function permissionToGrant(message: string): string {
     `allow ${user} to list and watch ${resource} ${where}, for example with: `,
     `kubectl create ${role}${scope} ${name} --verb=list,watch --resource=${resource}`,
     ` && kubectl create ${role}binding${scope} ${name} --${role}=${name} --user=${user}`,
-    `; see: ${canI(refusal)}`,
+    `; see: ${canICommand(refusal)}`,
     ...(namespace === undefined ? ['; or look after single namespaces only'] : []),
   ].join('');
 }
