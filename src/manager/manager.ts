@@ -12,52 +12,49 @@ const OPTIONS: OptionNames<ManagerOptions> = {
 };
 
 /**
- * What the manager runs, in the order it starts; it stops in the reverse order. Servers answer
- * probes until the end, caches live while syncs finish, and events that those syncs emit are still
- * written before the leadership is given up that allows it.
+ * The stages of a manager in start order. They stop in reverse order: servers answer probes until the end, caches
+ * are available while syncs finish, and the events of these syncs are written before the lease is released.
  */
 export const STAGES = ['servers', 'caches', 'events', 'leadership', 'controllers'] as const;
 
-/** A stage that others left no time gets this much, in milliseconds: most stop at once. */
-const SHORTEST_STOP_MS = 100;
+/** Minimum time for a stage to stop, in milliseconds, also if earlier stages used all time. */
+const MIN_STOP_MS = 100;
 
-/** How long all stages together get to drop what they do, in milliseconds. */
+/** Time for all stages to stop after an `AbruptStop`, in milliseconds. */
 const ABRUPT_STOP_MS = 1000;
 
 export type Stage = (typeof STAGES)[number];
 
-/** What must be held for the controllers to run; a `LeaderElector` is one. */
+/** Must be acquired before the controllers start; a `LeaderElector` has this form. */
 export interface Leadership extends Runnable {
-  /** Resolves to true once it is held, to false if `signal` aborts before. */
+  /** Resolves to true when it is acquired, or to false if `signal` aborts first. */
   acquired(signal: AbortSignal): Promise<boolean>;
 }
 
 export interface ManagerOptions {
   /**
-   * How long the stages may take to stop, all together, in milliseconds. What has not ended by then
-   * is left behind and named in the log, and `run` rejects.
+   * Time for all stages to stop, in milliseconds. Runnables that have not ended by then are logged, and `run`
+   * rejects.
    * @default 30_000
    */
   readonly gracefulShutdownTimeoutMs?: number;
   /**
-   * Run in the stage of that name; the controllers start when it is acquired. All else runs before.
-   * @default none: the controllers start at once
+   * Runs in the stage `leadership`. Controllers start when it is acquired; all other stages start at once.
+   * @default none
    */
   readonly leadership?: Leadership | undefined;
 }
 
 /**
- * An ordered list of things to run. They all start at once, in the order of their stages: who needs
- * another's state waits for it (a controller for its caches), and controllers wait for the
- * leadership, if there is to be one.
+ * Starts and stops runnables in order. All stages start at once: a controller waits for its caches, and controllers
+ * wait for the leadership, if there is one.
  *
- * When `signal` aborts, each stage is told to stop only after the stages behind it have ended. If
- * anything rejects, everything else is stopped the same way and `run` rejects with the first reason.
- * If that is an `AbruptStop`, as a lost lease is, all stages are aborted with it at once, and `run`
- * rejects as soon as they have dropped what they did.
+ * When `signal` aborts, a stage is stopped after the stages behind it have ended. If a runnable rejects, all others
+ * are stopped in the same way and `run` rejects with the first error. If this is an `AbruptStop`, such as a
+ * lost lease, all stages are aborted at once.
  *
- * Where a controller did not end in time, the leadership is not given up, but ended by an
- * `AbruptStop`: who still works must not have a successor at once.
+ * If a controller did not end in time, the lease is not released but ended by an `AbruptStop`, so that no successor
+ * starts while the controller still works.
  */
 export class Manager implements Runnable {
   readonly name = 'manager';
@@ -66,6 +63,7 @@ export class Manager implements Runnable {
   readonly #timeoutMs: number;
   readonly #leadership: Leadership | undefined;
   readonly #runnables = new Map<Stage, Runnable[]>(STAGES.map((stage) => [stage, []]));
+  readonly #stopping = new AbortController();
 
   constructor(deps: { clock: Clock; log: Logger }, options: ManagerOptions = {}) {
     checkOptions(options, OPTIONS, 'Manager');
@@ -76,6 +74,17 @@ export class Manager implements Runnable {
     if (this.#leadership) this.add('leadership', this.#leadership);
   }
 
+  /** Aborts when the manager starts to stop, for whatever reason. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  /** Stops `run` in order, as its signal does. */
+  stop(reason?: unknown): void {
+    this.#stopping.abort(reason);
+  }
+
+  /** Adds `runnables` to a stage. Call it before `run`. */
   add(stage: Stage, ...runnables: readonly Runnable[]): this {
     this.#runnables.get(stage)?.push(...runnables);
     return this;
@@ -83,7 +92,7 @@ export class Manager implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const stop = new AbortController();
+    const stop = this.#stopping;
     const abrupt = new AbortController();
     const onAbort = () => stop.abort(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
@@ -100,7 +109,7 @@ export class Manager implements Runnable {
     if (faults.length > 0) throw faults[0];
     if (left.length > 0) {
       const seconds = this.#timeoutMs / 1000;
-      throw new Error(`Not everything stopped within ${seconds} s: ${left.join(', ')}`);
+      throw new Error(`These did not stop within ${seconds} s: ${left.join(', ')}`);
     }
   }
 
@@ -112,7 +121,7 @@ export class Manager implements Runnable {
       (this.#runnables.get(stage) ?? []).map(async (runnable) => {
         running.add(runnable.name);
         try {
-          if (stage !== 'controllers' || (await this.#mayWork(controller.signal))) {
+          if (stage !== 'controllers' || (await this.#acquired(controller.signal))) {
             await runnable.run(controller.signal);
           }
         } catch (cause) {
@@ -126,24 +135,24 @@ export class Manager implements Runnable {
     return { stage, controller, running, ended: ended.then(() => undefined) };
   }
 
-  async #mayWork(signal: AbortSignal): Promise<boolean> {
+  async #acquired(signal: AbortSignal): Promise<boolean> {
     return this.#leadership ? this.#leadership.acquired(signal) : true;
   }
 
   /**
-   * Stops stage after stage, and gives up on what has not ended when the time for all is over.
-   * @returns the names of what had not ended by then
+   * Stops the stages in order, until the time for all stages is over.
+   * @returns the names of the runnables that have not ended
    */
   async #stop(stages: readonly RunningStage[], abrupt: AbortSignal): Promise<string[]> {
     const left: string[] = [];
     const deadline = new Deadline(this.#clock, this.#timeoutMs);
-    const hurry = () => deadline.within(ABRUPT_STOP_MS);
-    if (abrupt.aborted) hurry();
-    abrupt.addEventListener('abort', hurry, { once: true });
+    const shorten = () => deadline.within(ABRUPT_STOP_MS);
+    if (abrupt.aborted) shorten();
+    abrupt.addEventListener('abort', shorten, { once: true });
     for (const { stage, controller, running, ended } of stages) {
-      const why = `Stopping ${stage}`;
+      const reason = `Stopping ${stage}`;
       const isLeaderless = stage === 'leadership' && left.length > 0;
-      controller.abort(isLeaderless ? new AbruptStop(why) : new Error(why));
+      controller.abort(isLeaderless ? new AbruptStop(reason) : new Error(reason));
       await deadline.wait(ended);
       if (running.size > 0) {
         this.#log.error(undefined, 'Could not stop in time', { stage, running: [...running] });
@@ -157,12 +166,12 @@ export class Manager implements Runnable {
 interface RunningStage {
   readonly stage: Stage;
   readonly controller: AbortController;
-  /** Names of what has not ended. */
+  /** Names of the runnables that have not ended. */
   readonly running: ReadonlySet<string>;
   readonly ended: Promise<void>;
 }
 
-/** A point in time by which several things are to end, one after the other. */
+/** A deadline shared by several stages. */
 class Deadline {
   readonly #clock: Clock;
   #atMs: number;
@@ -173,19 +182,19 @@ class Deadline {
     this.#atMs = clock.monotonic() + ms;
   }
 
-  /** Moves it to `ms` milliseconds from now, if that is earlier. */
+  /** Moves the deadline to `ms` milliseconds from now, if that is earlier. */
   within(ms: number): void {
     this.#atMs = Math.min(this.#atMs, this.#clock.monotonic() + ms);
     this.#moved?.();
   }
 
-  /** Resolves with `ended`, which never rejects, or when the time is over. */
+  /** Resolves with `ended`, which never rejects, or at the deadline. */
   wait(ended: Promise<void>): Promise<void> {
     return new Promise((resolve) => {
       let cancel = () => {};
       const arm = () => {
         cancel();
-        const leftMs = Math.max(SHORTEST_STOP_MS, this.#atMs - this.#clock.monotonic());
+        const leftMs = Math.max(MIN_STOP_MS, this.#atMs - this.#clock.monotonic());
         cancel = this.#clock.after(leftMs, leave);
       };
       const leave = () => {

@@ -1,7 +1,9 @@
 import { InformerSet } from '../cache/informer-set.ts';
+import type { InformerSetOptions } from '../cache/informer-set.ts';
 import type { Client } from '../client/client.ts';
 import { metricsOf } from '../metrics/metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { ManagerMetrics } from '../metrics/reconcile-metrics.ts';
 import { createRegistry, expose } from '../metrics/registry.ts';
 import type { Exposition } from '../metrics/registry.ts';
 import { EventBroadcaster } from '../record/event-broadcaster.ts';
@@ -12,9 +14,10 @@ import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
 import { withSyncBarrier } from './sync-barrier.ts';
-import { partOf } from './leadership.ts';
-import type { LeaderElectionOptions } from './leadership.ts';
+import { newCoordination } from './coordination.ts';
+import type { Coordination, LeaderElectionOptions } from './coordination.ts';
 import { LeaseSightings } from './lease-sightings.ts';
+import type { LeaseSighting } from './lease-sightings.ts';
 import { Manager } from './manager.ts';
 import { RunHistory } from './history/run-history.ts';
 import { isLoopback } from './serving/bind-address.ts';
@@ -22,7 +25,8 @@ import { cachePage } from './serving/cache-page.ts';
 import { debugPages } from './serving/debug-pages.ts';
 import { HttpServer } from './serving/http-server.ts';
 import { statusPage } from './serving/status-page.ts';
-import type { StatusPageDeps } from './serving/status-page.ts';
+import type { Pages } from './serving/page.ts';
+import type { Pass } from './pass.ts';
 import { terminationSignal } from './signals.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -39,6 +43,9 @@ const MANAGER_OPTIONS: OptionNames<ControllerManagerOptions> = {
   leaderElection: true,
   metrics: true,
   history: true,
+  informers: true,
+  pass: true,
+  servers: true,
   debug: true,
   freeze: true,
 };
@@ -50,19 +57,21 @@ const DEBUG_OPTIONS: OptionNames<DebugOptions> = {
   redact: true,
 };
 
-/** What controllers are built from: pass it on to `new Controller`, and take informers from it. */
+/** What controllers are built from: pass it to `new Controller`, and take informers from it. */
 export interface ControllerKit extends ControllerDeps {
-  /** Shared: however many controllers ask for the informer of a kind, there is one. */
+  /** Shared by all controllers: there is one informer for each kind and selection. */
   readonly informers: InformerSet;
-  /** `events.recorder('web-controller')` tells users what happened to their objects. */
+  /** `events.recorder('web-controller')` returns a recorder of Events. */
   readonly events: EventBroadcaster;
+  /** @default none */
+  readonly metrics?: Metrics | undefined;
 }
 
-export type { LeaderElectionOptions } from './leadership.ts';
+export type { LeaderElectionOptions } from './coordination.ts';
 
-/** The debug pages of a program: what `crd-controller top` shows. */
+/** Debug pages on a loopback address: the pages that `crd-controller top` reads. */
 export interface DebugOptions {
-  /** `127.0.0.1:6060`: loopback alone, since the pages show object names and messages of errors. */
+  /** `127.0.0.1:6060`. Only loopback addresses, because the pages show object names and error messages. */
   readonly bindAddress: string;
   /**
    * The program's version.
@@ -71,80 +80,108 @@ export interface DebugOptions {
   readonly version?: string | undefined;
   /**
    * Returns the series of `metrics`: `() => expose(registry)`.
-   * @default those of a registry of its own, if `metrics` is not given; else none are served
+   * @default the series of a separate registry if `metrics` is not given; otherwise none
    */
   readonly expose?: (() => Promise<Exposition>) | undefined;
   /**
    * Masks credentials in texts.
-   * @default nothing is masked
+   * @default no masking
    */
   readonly redact?: ((text: string) => string) | undefined;
 }
 
+/** A program that `controllerManager` has built: what its servers report. */
+export interface ControllerProgram {
+  readonly controllers: readonly Controller[];
+  readonly informers: InformerSet;
+  /** The leader elector or the shards; undefined without leader election. */
+  readonly leadership: Coordination['leadership'] | undefined;
+  /** The last observed state of each Lease; empty without leader election. */
+  readonly leases: readonly LeaseSighting[];
+  /** Aborts when the program starts to stop. */
+  readonly stopping: AbortSignal;
+}
+
 export interface ControllerManagerOptions {
   readonly client: Client;
-  /** Builds the controllers. Called once; nothing has been sent to the server by then. */
+  /** Builds the controllers. Called once, before any request is sent. */
   readonly controllers: (kit: ControllerKit) => readonly Controller[];
   /** @default silentLogger */
   readonly log?: Logger | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
   /**
-   * Numbers in [0, 1), for jitter and the names of runs.
+   * Random numbers in [0, 1), for jitter and IDs of syncs.
    * @default Math.random
    */
   readonly random?: (() => number) | undefined;
   /**
-   * The machine or Pod that events come from.
+   * The host or Pod in the source of events.
    * @default none
    */
   readonly host?: string | undefined;
   /**
-   * How often every object is looked at again although nothing happened, in milliseconds; 0: never.
+   * Period after which every object is synced again without a change, in milliseconds; 0 disables resyncs.
    * @default 0
    */
   readonly resyncPeriodMs?: number | undefined;
   /**
-   * How long stopping may take, in milliseconds; runs in flight get three quarters of it.
+   * Time to stop, in milliseconds. Running syncs have three quarters of it to finish.
    * @default 30_000
    */
   readonly gracefulShutdownTimeoutMs?: number | undefined;
-  /** @default none: this process is the only one */
+  /**
+   * Elects a leader, or distributes shards, among several replicas.
+   * @default none: this process is the only one
+   */
   readonly leaderElection?: LeaderElectionOptions | undefined;
-  /** @default none are counted */
+  /** @default none */
   readonly metrics?: Metrics | undefined;
-  /** @default none is kept, unless `debug` is set */
+  /** @default none, unless `debug` is set */
   readonly history?: RunHistory | undefined;
+  /** Options of all informers. */
+  readonly informers?: Pick<InformerSetOptions, 'tweakListOptions' | 'watchList'> | undefined;
+  /**
+   * Stops the program when every object has been synced once.
+   * @default the program runs until its signal aborts
+   */
+  readonly pass?: Pass | undefined;
+  /**
+   * Builds servers, such as probes and metrics, that start first and stop last. Called once, after `controllers`.
+   * @default none
+   */
+  readonly servers?: ((program: ControllerProgram) => readonly Runnable[]) | undefined;
   /**
    * Serves `/debug/queues`, `/debug/why`, `/debug/status`, `/debug/cache` and `/metrics`.
-   * @default not served
+   * @default none
    */
   readonly debug?: DebugOptions | undefined;
   /**
-   * Freeze what is cached, so that whoever changes a shared object is thrown at. For tests.
+   * Freezes cached objects, so that changing one throws. For tests.
    * @default false
    */
   readonly freeze?: boolean;
 }
 
-/** Of the time to stop: what runs in flight get, and what is left for their events. */
-const DRAIN_PART = 3 / 4;
-const FLUSH_PART = 1 / 6;
-const LONGEST_FLUSH_MS = 5000;
+/** Shares of the time to stop: for running syncs, and for their events. */
+const DRAIN_SHARE = 3 / 4;
+const FLUSH_SHARE = 1 / 6;
+const MAX_FLUSH_MS = 5000;
 
 /**
- * Controllers and all they need, wired as they should be: shared informers that start once every
- * controller has added its handlers, events on their own lane, and, where asked for, a leadership
- * that is held before the first key runs. Add servers of your own to what it returns.
+ * Connects controllers with everything they need: shared informers that start when all event handlers are
+ * registered, an event broadcaster, leader election or shards, and servers. The daemon is built by this
+ * function too.
  */
 export function controllerManager(options: ControllerManagerOptions): Manager {
   checkOptions(options, MANAGER_OPTIONS, 'controllerManager');
   const { client, clock = systemClock, log = silentLogger, random = Math.random } = options;
-  const { host, leaderElection, freeze = false, resyncPeriodMs = 0 } = options;
-  const { metrics, history, serveDebug } = debugging(options, clock, log);
+  const { host, leaderElection, freeze = false, resyncPeriodMs = 0, pass } = options;
   const { gracefulShutdownTimeoutMs = 30_000 } = options;
-  const flushTimeoutMs = Math.min(LONGEST_FLUSH_MS, FLUSH_PART * gracefulShutdownTimeoutMs);
+  const { metrics, history, serveDebug } = debugging(options, clock, log);
+  const flushTimeoutMs = Math.min(MAX_FLUSH_MS, FLUSH_SHARE * gracefulShutdownTimeoutMs);
   const informers = new InformerSet(client, {
+    ...options.informers,
     clock,
     log: log.named('cache'),
     random,
@@ -156,8 +193,20 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
     { host, random, flushTimeoutMs, metrics: metrics?.events },
   );
   const leases = new LeaseSightings(clock);
-  const electing = { clock, log, random, metrics: metrics?.leaderElection, onLease: leases.saw };
-  const part = leaderElection && partOf({ ...electing, events, flushTimeoutMs }, leaderElection);
+  const coordination =
+    leaderElection &&
+    newCoordination(
+      {
+        clock,
+        log,
+        random,
+        metrics: metrics?.leaderElection,
+        onLease: leases.saw,
+        events,
+        flushTimeoutMs,
+      },
+      leaderElection,
+    );
   const controllers = options.controllers({
     client,
     clock,
@@ -167,67 +216,123 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
     events,
     metrics,
     history,
-    sharding: part?.sharding,
+    observe: pass?.observe,
+    sharding: coordination?.sharding,
     resyncPeriodMs,
-    drainTimeoutMs: DRAIN_PART * gracefulShutdownTimeoutMs,
+    drainTimeoutMs: DRAIN_SHARE * gracefulShutdownTimeoutMs,
   });
-  const election = leaderElection && {
-    identity: leaderElection.identity,
-    leases: () => leases.all,
+  const leadership = coordination?.leadership;
+  const manager = new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership });
+  const program: ControllerProgram = {
+    controllers,
+    informers,
+    leadership,
+    get leases() {
+      return leases.all;
+    },
+    stopping: manager.stopping,
   };
-  return new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership: part?.leadership })
-    .add('servers', ...serveDebug({ controllers, informers, election }))
+  // Shards have a barrier of their own, one for each shard.
+  const needsBarrier = coordination && !coordination.sharding;
+  manager
+    .add('servers', ...(options.servers?.(program) ?? []), ...serveDebug(program))
     .add('caches', informers)
-    .add('events', events)
-    .add(
-      'controllers',
-      ...controllers.map((controller) =>
-        // Shards are caught up with one by one.
-        part && !part.sharding ? withSyncBarrier(controller, { clock, log, random }) : controller,
-      ),
-    );
+    .add('events', events);
+  for (const controller of controllers) {
+    const runnable = needsBarrier
+      ? withSyncBarrier(controller, { clock, log, random })
+      : controller;
+    manager.add('controllers', metrics ? withRunningMetric(runnable, metrics.manager) : runnable);
+  }
+  if (pass) manager.add('controllers', stopAfterPass(pass, manager));
+  return manager;
 }
 
-interface Debugged {
-  readonly controllers: readonly Controller[];
-  readonly informers: InformerSet;
-  readonly election: StatusPageDeps['election'];
+/** Sets the metric of running controllers while `controller` runs. */
+function withRunningMetric(controller: Runnable, metrics: ManagerMetrics): Runnable {
+  const { name } = controller;
+  metrics.running(name, false);
+  return {
+    name,
+    run: async (signal) => {
+      metrics.running(name, true);
+      try {
+        await controller.run(signal);
+      } finally {
+        metrics.running(name, false);
+      }
+    },
+  };
+}
+
+function stopAfterPass(pass: Pass, manager: Manager): Runnable {
+  return {
+    name: pass.name,
+    run: async (signal) => {
+      await pass.run(signal);
+      manager.stop(new Error('The pass is over'));
+    },
+  };
+}
+
+/** Returns the debug pages about a program: queues, causes of syncs, status and caches. */
+export function programPages(
+  program: ControllerProgram,
+  { clock, history, identity, version, redact }: ProgramPagesOptions,
+): Pages {
+  const informers = () => program.informers.informers;
+  return new Map([
+    ...debugPages({ controllers: () => program.controllers, history, clock, redact }),
+    ...statusPage({
+      clock,
+      version,
+      informers,
+      election: identity === undefined ? undefined : { identity, leases: () => program.leases },
+      redact,
+    }),
+    ...cachePage(informers),
+  ]);
+}
+
+export interface ProgramPagesOptions {
+  readonly clock: Clock;
+  readonly history: RunHistory;
+  /** Identity in the leader election; undefined without one. */
+  readonly identity: string | undefined;
+  readonly version: string;
+  readonly redact: ((text: string) => string) | undefined;
 }
 
 interface Debugging {
   readonly metrics: Metrics | undefined;
   readonly history: RunHistory | undefined;
-  readonly serveDebug: (debugged: Debugged) => Runnable[];
+  readonly serveDebug: (program: ControllerProgram) => Runnable[];
 }
 
-/** What the debug pages show is collected from the start, and served once everything is built. */
+/** The data of debug pages is collected from the start, and served when the program is built. */
 function debugging(
-  { debug, ...given }: ControllerManagerOptions,
+  { debug, leaderElection, ...given }: ControllerManagerOptions,
   clock: Clock,
   log: Logger,
 ): Debugging {
-  const { metrics, history } = given;
-  if (!debug) return { metrics, history, serveDebug: () => [] };
+  const { metrics } = given;
+  if (!debug) return { metrics, history: given.history, serveDebug: () => [] };
   checkOptions(debug, DEBUG_OPTIONS, 'debug');
   const { bindAddress, version = 'unknown', redact } = debug;
   if (!isLoopback(bindAddress)) {
     throw new RangeError(
-      `debug.bindAddress must be on loopback, as in 127.0.0.1:6060: got ${JSON.stringify(bindAddress)}. To serve others, add an HttpServer with a guard to controllerManager`,
+      `debug.bindAddress must be a loopback address, as in 127.0.0.1:6060: got ${JSON.stringify(bindAddress)}. For other addresses, add an HttpServer with a guard by the option servers`,
     );
   }
   const registry = metrics ? undefined : createRegistry();
   const exposition = debug.expose ?? (registry && (() => expose(registry)));
-  const kept = history ?? new RunHistory();
+  const history = given.history ?? new RunHistory();
+  const identity = leaderElection?.identity;
   return {
     metrics: registry ? metricsOf(registry) : metrics,
-    history: kept,
-    serveDebug: ({ controllers, informers, election }) => {
-      const all = () => informers.informers;
-      const pages = new Map([
-        ...debugPages({ controllers: () => controllers, history: kept, clock, redact }),
-        ...statusPage({ clock, version, informers: all, election, redact }),
-        ...cachePage(all),
-      ]);
+    history,
+    serveDebug: (program) => {
+      const pages = programPages(program, { clock, history, identity, version, redact });
       const routes = { pages, ...(exposition && { metrics: exposition }) };
       return [new HttpServer({ log }, { name: 'debug', bindAddress, routes })];
     },
@@ -235,8 +340,8 @@ function debugging(
 }
 
 /**
- * Runs controllers until `signal` aborts; without one, until SIGTERM or SIGINT. Resolves after an
- * orderly stop, rejects with what made it impossible to go on.
+ * Runs controllers until `signal` aborts, or without a signal until SIGTERM or SIGINT. Resolves after a clean stop;
+ * rejects with the error that ended the program.
  */
 export async function runControllers(
   options: ControllerManagerOptions,

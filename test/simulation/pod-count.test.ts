@@ -110,6 +110,6 @@ describe('given Pods that come and go, and a daemon that counts them', () => {
     startDaemon({ controllers: ['pod-count'], namespaces: ['default'] });
     await world.pass(15_000);
     assert.equal(await label('master'), undefined);
-    assert.ok(world.lines.some(({ message }) => message.startsWith('Not started: it is about')));
+    assert.ok(world.lines.some(({ message }) => message.startsWith('Skipping a cluster-scoped')));
   });
 });

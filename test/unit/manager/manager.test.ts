@@ -91,7 +91,7 @@ describe('the manager', () => {
     const stop = new AbortController();
     const run = assert.rejects(
       manager.run(stop.signal),
-      /^Error: Not everything stopped within 30 s: stuck$/,
+      /^Error: These did not stop within 30 s: stuck$/,
     );
     stop.abort();
     await clock.advance(29_999);

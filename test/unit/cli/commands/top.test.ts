@@ -100,7 +100,7 @@ test('the debug pages of a program are for its own machine', async () => {
   for (const bindAddress of [':6060', '0.0.0.0:6060', 'example.com:6060']) {
     await assert.rejects(program({ debug: { bindAddress } }).running, {
       name: 'RangeError',
-      message: /debug\.bindAddress must be on loopback/,
+      message: /debug\.bindAddress must be a loopback address/,
     });
   }
 });

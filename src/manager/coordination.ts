@@ -26,38 +26,41 @@ const OPTIONS: OptionNames<LeaderElectionOptions> = {
   healthToleranceMs: true,
 };
 
-/** How several replicas get along. */
+/** How replicas share the work: a single leader, or shards. */
 export interface LeaderElectionOptions extends Omit<LeaderElectorOptions, 'deferMs'> {
-  /** Of a connection of its own: renewals must not wait behind other requests. */
+  /** A client with its own connection: other requests must not delay renewals. */
   readonly client: LeaseClient;
-  /** What the controllers' client has around its transport: the `around` of `connectCluster`. */
+  /** The fence around the transport of the controllers' client: the `around` option of `connectCluster`. */
   readonly fence: WriteFence;
   /**
-   * Into how many shards the work is split: each replica does those whose Lease it holds, and those
-   * are called `NAME-0` and so on. With 1, one replica does everything, and the others stand by.
+   * Number of shards. Each replica works on the shards whose Leases (`NAME-0` and so on) it holds. With 1, one
+   * replica leads and the others are standbys.
    * @default 1
    */
   readonly shards?: number | undefined;
 }
 
-export interface PartDeps extends Pick<
+export interface CoordinationDeps extends Pick<
   LeaderElectorDeps,
   'clock' | 'random' | 'log' | 'metrics' | 'onLease'
 > {
   readonly events: EventBroadcaster;
-  /** How long events may take that are told before a Lease is given back, in milliseconds. */
+  /** Time to flush events before a Lease is released, in milliseconds. */
   readonly flushTimeoutMs: number;
 }
 
-/** What one replica may do, as one of several. */
-export interface Part {
+/** The role of this replica among several. */
+export interface Coordination {
   readonly leadership: Leadership & Pick<LeaderElector, 'mayWrite' | 'health'>;
-  /** Which keys are its own; undefined: all, once it leads. */
+  /** Decides which keys belong to this replica; undefined if the leader has all keys. */
   readonly sharding: Sharding | undefined;
 }
 
-/** Leadership by one Lease, or shards by several: what guards the fence. */
-export function partOf(deps: PartDeps, options: LeaderElectionOptions): Part {
+/** Creates a leader elector, or shards with one Lease each, and lets it guard the fence. */
+export function newCoordination(
+  deps: CoordinationDeps,
+  options: LeaderElectionOptions,
+): Coordination {
   checkOptions(options, OPTIONS, 'leaderElection');
   const { client, fence, shards = 1, ...terms } = options;
   const { events, flushTimeoutMs, log, ...rest } = deps;
