@@ -7,15 +7,18 @@ import type { ControlPlane } from '../support/control-plane.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import { CRDS } from './objects.ts';
 
-/** What a case reads of an answer; a wrong guess fails the case. */
+/**
+ * A parsed JSON value whose properties the tests access without checks; a wrong property fails the
+ * test.
+ */
 export type Json = ReturnType<typeof JSON.parse>;
 
 export interface Reply {
   readonly status: number;
-  /** Lower-case names. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
-  /** Absent if the answer is not JSON. */
+  /** Undefined if the response is not JSON. */
   readonly body: Json;
 }
 
@@ -25,18 +28,18 @@ export const JSON_PATCH = 'application/json-patch+json';
 export const STRATEGIC = 'application/strategic-merge-patch+json';
 export const APPLY = 'application/apply-patch+yaml';
 
-/** A case fails if what it waits for takes longer: generous, since a busy machine is no failure. */
+/** Timeout of a wait; long, so that a slow machine does not cause failures. */
 const DEADLINE_MS = 30_000;
 const POLL_MS = 25;
 
 /**
- * The wire to a control plane: requests as bytes, answers as status, headers and what the body says.
- * Nothing of our own client is in between, so that codes and wording are what the server sent.
+ * Sends HTTP requests to a control plane and returns the status, headers and parsed body.
+ * It does not use the project's client, so that tests see exactly what the server sends.
  */
 export class Api {
-  /** As of `ControlPlane`. */
+  /** Same as `ControlPlane.expireHistory`. */
   readonly expireHistory: ControlPlane['expireHistory'];
-  /** The bearer token that requests carry. */
+  /** Returns the bearer token of the requests. */
   readonly token: () => Promise<string>;
   readonly #handle: HttpHandler;
   readonly #ends: (() => Promise<void>)[] = [];
@@ -52,7 +55,7 @@ export class Api {
     this.#handle = handle;
   }
 
-  /** A control plane of its own. */
+  /** Starts a control plane for one test file. */
   static async start(): Promise<Api> {
     const controlPlane = await startControlPlane();
     const { config } = controlPlane;
@@ -122,7 +125,7 @@ export class Api {
     return this.send('PATCH', path, body, { 'content-type': type });
   }
 
-  /** A server-side apply in the name of `manager`. */
+  /** Sends a server-side apply with the field manager `manager`. */
   apply(path: string, manager: string, body: unknown, query: string = ''): Promise<Reply> {
     return this.patch(`${path}?fieldManager=${manager}${query}`, body, APPLY);
   }
@@ -131,14 +134,14 @@ export class Api {
     return this.send('DELETE', path, options);
   }
 
-  /** What has to succeed for a case to begin: the object in the answer. */
+  /** Returns the object in the response; fails if the request failed. */
   async made(reply: Promise<Reply>): Promise<Json> {
     const { status, text, body } = await reply;
     assert.ok(status < 300, `${status}: ${text}`);
     return body;
   }
 
-  /** A namespace for one case. */
+  /** Creates a namespace for one test. */
   async namespace(): Promise<string> {
     const { metadata } = await this.made(
       this.post('/api/v1/namespaces', {
@@ -150,7 +153,7 @@ export class Api {
     return metadata.name;
   }
 
-  /** Creates a CRD, unless it is there, and waits until its objects are served. */
+  /** Creates a CRD if it does not exist, and waits until its objects are served. */
   async install(crd: Json): Promise<void> {
     const path = `${CRDS}/${crd.metadata.name}`;
     const { status, text } = await this.post(CRDS, crd);
@@ -160,7 +163,7 @@ export class Api {
         ({ type, status }: Json) => type === 'Established' && status === 'True',
       ),
     );
-    // The condition is written a moment before the paths are served.
+    // The server sets the condition shortly before it serves the paths.
     const { group, names, versions } = crd.spec;
     for (const { name, served } of versions) {
       if (!served) continue;
@@ -171,7 +174,7 @@ export class Api {
     }
   }
 
-  /** Waits until `holds`, asking again and again; returns what it said last. */
+  /** Polls until `holds` returns a truthy value, and returns it. */
   async until<T>(what: string, holds: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + DEADLINE_MS;
     for (;;) {
@@ -182,7 +185,7 @@ export class Api {
     }
   }
 
-  /** Opens a watch; it is closed with the control plane at the latest. */
+  /** Opens a watch; closing the control plane closes it. */
   async watch(path: string, accept: string = JSON_TYPE): Promise<Watching> {
     const stop = new AbortController();
     const joiner = path.includes('?') ? '&' : '?';
@@ -198,7 +201,7 @@ export class Api {
   }
 }
 
-/** A watch as it is read. */
+/** Reads the events of a watch. */
 export class Watching {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -220,21 +223,21 @@ export class Watching {
     this.#reading = this.#read(body);
   }
 
-  /** The next event; fails if the watch ends or stays silent instead. */
+  /** Returns the next event; fails if the watch ends or times out. */
   async next(): Promise<Json> {
     const event = await this.#nextOrEnd();
     assert.ok(event, 'the watch ended instead of saying more');
     return event;
   }
 
-  /** The next `count` events in short: `ADDED a`, `BOOKMARK`. */
+  /** Returns the next `count` events in short form: `ADDED a`, `BOOKMARK`. */
   async said(count: number): Promise<string[]> {
     const said: string[] = [];
     while (said.length < count) said.push(inShort(await this.next()));
     return said;
   }
 
-  /** Everything up to the server's ending the watch. */
+  /** Returns all events until the server ends the watch. */
   async rest(): Promise<Json[]> {
     const events: Json[] = [];
     for (let event = await this.#nextOrEnd(); event; event = await this.#nextOrEnd()) {
@@ -284,19 +287,19 @@ export class Watching {
   }
 }
 
-export interface Refusal {
+export interface ExpectedError {
   readonly code: number;
-  /** Absent: the server gives none. */
+  /** Undefined if the server sets no reason. */
   readonly reason?: string;
   readonly message: string | RegExp;
-  /** Absent: not compared, since `causes` are, or since the message says it all. */
+  /** Undefined to skip the comparison, for example if `causes` are compared. */
   readonly details?: Json;
   /** Field and message of each cause. */
   readonly causes?: readonly (readonly [field: string, message: string])[];
 }
 
-/** Compares a failure with what was expected, word for word. */
-export function assertRefused(reply: Reply, expected: Refusal): void {
+/** Compares an error response with the expected one, including the exact message. */
+export function assertRejected(reply: Reply, expected: ExpectedError): void {
   const { code, reason, message, details, causes } = expected;
   assert.equal(reply.status, code, reply.text);
   const { body } = reply;

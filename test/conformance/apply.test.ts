@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
-import { Api, APPLY, assertRefused } from './api.ts';
+import { Api, APPLY, assertRejected } from './api.ts';
 import {
   configMap,
   deployment,
@@ -23,10 +23,10 @@ before(async () => {
 after(() => api.close());
 
 const OTHER_UID = '11111111-1111-1111-1111-111111111111';
-/** Where the Widgets of this file are. */
+/** Path of the Widgets in this file. */
 let path: string;
 
-/** Who owns what, in short. */
+/** Returns the managed fields in short form. */
 function managers({ metadata }: Json): Json[] {
   return metadata.managedFields
     .map(({ manager, operation, subresource, fieldsV1 }: Json) => ({
@@ -38,7 +38,7 @@ function managers({ metadata }: Json): Json[] {
     .toSorted((a: Json, b: Json) => a.manager.localeCompare(b.manager));
 }
 
-test('an apply creates what is not there, and owns what it said', async () => {
+test('apply creates a missing object and owns the applied fields', async () => {
   const applied = widget(
     'new',
     { color: 'red', parts: [{ name: 'x', count: 1 }], tags: ['t'] },
@@ -66,7 +66,7 @@ test('an apply creates what is not there, and owns what it said', async () => {
   });
 });
 
-test('the same apply again changes nothing', async () => {
+test('a repeated apply changes nothing', async () => {
   const applied = widget('same', { color: 'red', parts: [{ name: 'x' }] });
   const first = await api.made(api.apply(`${path}/same`, 'one', applied));
   const { status, body } = await api.apply(`${path}/same`, 'one', applied);
@@ -74,7 +74,7 @@ test('the same apply again changes nothing', async () => {
   assert.deepEqual(body, first);
 });
 
-test('what a manager leaves out the next time goes, unless somebody else wants it', async () => {
+test('apply removes fields that the manager no longer sets, unless another manager owns them', async () => {
   const at = `${path}/removed`;
   const parts = [{ name: 'x' }, { name: 'y' }];
   await api.made(api.apply(at, 'one', widget('removed', { color: 'red', mode: 'Fast', parts })));
@@ -83,12 +83,12 @@ test('what a manager leaves out the next time goes, unless somebody else wants i
   assert.deepEqual(spec, { color: 'red', size: 1, parts: [{ name: 'y' }] });
 });
 
-test('what others own is a conflict: who, and which field', async () => {
+test('applying another manager’s field is a conflict that names the manager and the field', async () => {
   const at = `${path}/contested`;
   await api.made(
     api.apply(at, 'one', widget('contested', { color: 'red', parts: [{ name: 'x', count: 1 }] })),
   );
-  assertRefused(await api.apply(at, 'two', widget('contested', { color: 'blue' })), {
+  assertRejected(await api.apply(at, 'two', widget('contested', { color: 'blue' })), {
     code: 409,
     reason: 'Conflict',
     message: 'Apply failed with 1 conflict: conflict with "one": .spec.color',
@@ -99,7 +99,7 @@ test('what others own is a conflict: who, and which field', async () => {
     },
   });
   const both = widget('contested', { color: 'blue', parts: [{ name: 'x', count: 2 }] });
-  assertRefused(await api.apply(at, 'two', both), {
+  assertRejected(await api.apply(at, 'two', both), {
     code: 409,
     reason: 'Conflict',
     message:
@@ -113,11 +113,11 @@ test('what others own is a conflict: who, and which field', async () => {
   assert.deepEqual([body.spec.color, body.metadata.managedFields.length], ['red', 1]);
 });
 
-test('what an update has set is a conflict, too', async () => {
+test('applying a field that was set by an update is a conflict', async () => {
   const at = `${path}/updated`;
   await api.made(api.apply(at, 'one', widget('updated')));
   await api.made(api.patch(`${at}?fieldManager=editor`, { spec: { size: 5 } }));
-  assertRefused(await api.apply(at, 'one', widget('updated', { color: 'red', size: 6 })), {
+  assertRejected(await api.apply(at, 'one', widget('updated', { color: 'red', size: 6 })), {
     code: 409,
     reason: 'Conflict',
     message:
@@ -125,7 +125,7 @@ test('what an update has set is a conflict, too', async () => {
   });
 });
 
-test('agreeing is no conflict: both own it', async () => {
+test('applying an equal value is no conflict: both managers own the field', async () => {
   const at = `${path}/shared`;
   await api.made(api.apply(at, 'one', widget('shared')));
   const body = await api.made(api.apply(at, 'two', widget('shared')));
@@ -135,7 +135,7 @@ test('agreeing is no conflict: both own it', async () => {
   ]);
 });
 
-test('force takes fields over', async () => {
+test('force takes ownership of conflicting fields', async () => {
   const at = `${path}/forced`;
   await api.made(api.apply(at, 'one', widget('forced', { color: 'red', mode: 'Fast' })));
   const body = await api.made(
@@ -148,7 +148,7 @@ test('force takes fields over', async () => {
   ]);
 });
 
-test('a status is applied by itself, and owned by itself', async () => {
+test('the status is applied and owned separately', async () => {
   const at = `${path}/status`;
   await api.made(api.apply(at, 'one', widget('status')));
   const applied = { ...widget('status', { color: 'blue' }), status: { phase: 'Running' } };
@@ -163,21 +163,21 @@ test('a status is applied by itself, and owned by itself', async () => {
       fields: { 'f:status': { 'f:phase': {} } },
     },
   );
-  assertRefused(await api.apply(`${path}/nope/status`, 'two', { ...applied, metadata: {} }), {
+  assertRejected(await api.apply(`${path}/nope/status`, 'two', { ...applied, metadata: {} }), {
     code: 404,
     reason: 'NotFound',
     message: `widgets.${GROUP} "nope" not found`,
   });
 });
 
-test('an apply says in whose name it is', async () => {
-  assertRefused(await api.patch(`${path}/nobody`, widget('nobody'), APPLY), {
+test('apply requires a field manager', async () => {
+  assertRejected(await api.patch(`${path}/nobody`, widget('nobody'), APPLY), {
     code: 422,
     reason: 'Invalid',
     message:
       'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
   });
-  assertRefused(await api.apply(`${path}/nobody`, 'm'.repeat(129), widget('nobody')), {
+  assertRejected(await api.apply(`${path}/nobody`, 'm'.repeat(129), widget('nobody')), {
     code: 422,
     reason: 'Invalid',
     message:
@@ -185,7 +185,7 @@ test('an apply says in whose name it is', async () => {
   });
 });
 
-test('an apply is of one object, of one kind', async () => {
+test('apply requires the name and kind of the path', async () => {
   const bodies: [Json, RegExp][] = [
     [
       widget('other'),
@@ -205,11 +205,11 @@ test('an apply is of one object, of one kind', async () => {
   ];
   for (const [body, message] of bodies) {
     const reply = await api.apply(`${path}/one`, 'one', body);
-    assertRefused(reply, { code: 400, reason: 'BadRequest', message });
+    assertRejected(reply, { code: 400, reason: 'BadRequest', message });
   }
 });
 
-test('an apply keeps to the schema', async () => {
+test('apply validates the schema', async () => {
   const refusals: [object, string][] = [
     [{ color: 'red', odd: 1 }, '.spec.odd: field not declared in schema'],
     [
@@ -219,48 +219,48 @@ test('an apply keeps to the schema', async () => {
     [{ color: 'red', parts: 'x' }, '.spec.parts: expected list, got &{x}'],
   ];
   for (const [spec, message] of refusals) {
-    assertRefused(await api.apply(`${path}/schema`, 'one', widget('schema', spec)), {
+    assertRejected(await api.apply(`${path}/schema`, 'one', widget('schema', spec)), {
       code: 500,
       message: `failed to create typed patch object (/schema; ${GROUP}/v1, Kind=Widget): ${message}`,
     });
   }
-  assertRefused(await api.apply(`${path}/schema`, 'one', widget('schema', { color: '' })), {
+  assertRejected(await api.apply(`${path}/schema`, 'one', widget('schema', { color: '' })), {
     code: 422,
     reason: 'Invalid',
     message: `Widget.${GROUP} "schema" is invalid: spec.color: Invalid value: "": spec.color in body should be at least 1 chars long`,
   });
 });
 
-test('an apply with a uid does not create, and does not change another object', async () => {
+test('apply with a uid neither creates an object nor changes one with another uid', async () => {
   const bound = widget('bound', undefined, { uid: OTHER_UID });
   const missing = await api.apply(`${path}/bound`, 'one', bound);
   assert.deepEqual([missing.status, missing.body.reason], [409, 'Conflict']);
   await api.made(api.post(path, widget('bound')));
-  assertRefused(await api.apply(`${path}/bound`, 'one', bound), {
+  assertRejected(await api.apply(`${path}/bound`, 'one', bound), {
     code: 422,
     reason: 'Invalid',
     message: `Widget.${GROUP} "bound" is invalid: metadata.uid: Invalid value: "${OTHER_UID}": field is immutable`,
   });
 });
 
-test('an apply of an older state is a conflict', async () => {
+test('apply with an outdated resourceVersion is a conflict', async () => {
   await api.made(api.post(path, widget('stale')));
   const stale = widget('stale', undefined, { resourceVersion: '1' });
-  assertRefused(await api.apply(`${path}/stale`, 'one', stale), {
+  assertRejected(await api.apply(`${path}/stale`, 'one', stale), {
     code: 409,
     reason: 'Conflict',
     message: `Operation cannot be fulfilled on widgets.${GROUP} "stale": the object has been modified; please apply your changes to the latest version and try again`,
   });
 });
 
-test('ownership can be wiped out', async () => {
+test('managed fields can be reset', async () => {
   const at = `${path}/wiped`;
   await api.made(api.apply(at, 'one', widget('wiped')));
   const wiped = await api.made(api.patch(at, { metadata: { managedFields: [{}] } }));
   assert.equal(wiped.metadata.managedFields, undefined);
 });
 
-test('who writes without a name is called after their user agent', async () => {
+test('a write without a field manager uses the user agent as the manager', async () => {
   const reply = await api.send('POST', path, widget('agent'), {
     'user-agent': 'kubectl-create/v1.2 (linux)',
   });
@@ -273,7 +273,7 @@ test('who writes without a name is called after their user agent', async () => {
   ]);
 });
 
-test('a container of a Deployment is applied by its name', async () => {
+test('apply merges the containers of a Deployment by name', async () => {
   const space = await api.namespace();
   const at = `${deployments(space)}/d`;
   await api.made(api.apply(at, 'one', deployment('d')));
@@ -281,7 +281,7 @@ test('a container of a Deployment is applied by its name', async () => {
     spec: { template: { spec: { containers: [{ name: 'web', image: 'nginx:2' }] } } },
   };
   const applied = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'd' }, ...other };
-  assertRefused(await api.apply(at, 'two', applied), {
+  assertRejected(await api.apply(at, 'two', applied), {
     code: 409,
     reason: 'Conflict',
     message:

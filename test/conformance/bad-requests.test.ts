@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRefused } from './api.ts';
+import { Api, assertRejected } from './api.ts';
 import { configMap, configMaps, GROUP, pod, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
@@ -19,7 +19,7 @@ const NO_RESOURCE = 'the server could not find the requested resource';
 const NO_METHOD = 'the server does not allow this method on the requested resource';
 let space: string;
 
-test('a body that is no JSON is refused, with the place of the mistake', async () => {
+test('a body with a JSON syntax error is rejected with its position', async () => {
   for (const [path, kind] of [
     [configMaps(space), 'ConfigMap'],
     [widgets(space), 'Widget'],
@@ -35,9 +35,9 @@ test('a body that is no JSON is refused, with the place of the mistake', async (
     ];
     for (const [body, message] of mistakes) {
       const reply = await api.post(path, body);
-      assertRefused(reply, { code: 400, reason: 'BadRequest', message: start + message });
+      assertRejected(reply, { code: 400, reason: 'BadRequest', message: start + message });
     }
-    assertRefused(await api.post(path, '[]'), {
+    assertRejected(await api.post(path, '[]'), {
       code: 400,
       reason: 'BadRequest',
       message: new RegExp(
@@ -47,19 +47,19 @@ test('a body that is no JSON is refused, with the place of the mistake', async (
   }
 });
 
-test('an object of another kind is refused', async () => {
-  assertRefused(await api.post(configMaps(space), pod('x')), {
+test('an object of another kind is rejected', async () => {
+  assertRejected(await api.post(configMaps(space), pod('x')), {
     code: 400,
     reason: 'BadRequest',
     message: /^Pod in version "v1" cannot be handled as a ConfigMap: /,
   });
-  assertRefused(await api.post(configMaps(space), { ...configMap('x'), apiVersion: 'v2' }), {
+  assertRejected(await api.post(configMaps(space), { ...configMap('x'), apiVersion: 'v2' }), {
     code: 400,
     reason: 'BadRequest',
     message:
       /^ConfigMap in version "v2" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "v2" in scheme /,
   });
-  assertRefused(await api.post(widgets(space), { ...widget('x'), kind: 'Gadget' }), {
+  assertRejected(await api.post(widgets(space), { ...widget('x'), kind: 'Gadget' }), {
     code: 422,
     reason: 'Invalid',
     message: `Gadget.${GROUP} "x" is invalid: kind: Invalid value: "Gadget": must be Widget`,
@@ -77,7 +77,7 @@ test('an object of another kind is refused', async () => {
     },
   });
   for (const apiVersion of ['v1', `${GROUP}/v2`]) {
-    assertRefused(await api.post(widgets(space), { ...widget('x'), apiVersion }), {
+    assertRejected(await api.post(widgets(space), { ...widget('x'), apiVersion }), {
       code: 400,
       reason: 'BadRequest',
       message: `the API version in the data (${apiVersion}) does not match the expected API version (${GROUP}/v1)`,
@@ -85,9 +85,9 @@ test('an object of another kind is refused', async () => {
   }
 });
 
-test('a custom resource says what it is, a built-in kind need not', async () => {
+test('a custom resource requires apiVersion and kind, a built-in kind does not', async () => {
   const { kind: _kind, ...kindless } = widget('x', { color: 'red' });
-  assertRefused(await api.post(widgets(space), kindless), {
+  assertRejected(await api.post(widgets(space), kindless), {
     code: 400,
     reason: 'BadRequest',
     message:
@@ -98,14 +98,14 @@ test('a custom resource says what it is, a built-in kind need not', async () => 
 });
 
 test('a value of the wrong type does not decode', async () => {
-  assertRefused(await api.post(configMaps(space), configMap('x', { a: 1 })), {
+  assertRejected(await api.post(configMaps(space), configMap('x', { a: 1 })), {
     code: 400,
     reason: 'BadRequest',
     message:
       'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string',
   });
   const labelled = widget('x', undefined, { labels: { a: 1 } });
-  assertRefused(await api.post(widgets(space), labelled), {
+  assertRejected(await api.post(widgets(space), labelled), {
     code: 400,
     reason: 'BadRequest',
     message:
@@ -113,7 +113,7 @@ test('a value of the wrong type does not decode', async () => {
   });
 });
 
-test('an unknown media type is refused', async () => {
+test('an unknown media type is rejected', async () => {
   for (const path of [configMaps(space), widgets(space)]) {
     const reply = await api.send('POST', path, 'x', { 'content-type': 'text/plain' });
     const { status, body } = reply;
@@ -124,13 +124,13 @@ test('an unknown media type is refused', async () => {
   assert.deepEqual([patched.status, patched.body.reason], [415, 'UnsupportedMediaType']);
 });
 
-test('YAML is as good as JSON', async () => {
+test('YAML is accepted', async () => {
   const yaml = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: yaml\ndata:\n  a: "1"\n';
   const { status, body } = await api.send('POST', configMaps(space), yaml, {
     'content-type': 'application/yaml',
   });
   assert.deepEqual([status, body.data], [201, { a: '1' }]);
-  assertRefused(
+  assertRejected(
     await api.send('POST', configMaps(space), 'a: b: c\n', { 'content-type': 'application/yaml' }),
     {
       code: 400,
@@ -140,16 +140,16 @@ test('YAML is as good as JSON', async () => {
   );
 });
 
-test('a body has a limit', async () => {
+test('the size of a body is limited', async () => {
   const large = configMap('large', { a: 'x'.repeat(3 * 1024 * 1024) });
-  assertRefused(await api.post(configMaps(space), large), {
+  assertRejected(await api.post(configMaps(space), large), {
     code: 413,
     reason: 'RequestEntityTooLarge',
     message: 'Request entity too large: limit is 3145728',
   });
 });
 
-test('a method that a path does not have is refused', async () => {
+test('an unsupported method is rejected', async () => {
   const collection = configMaps(space);
   const replies = [
     await api.post(`${collection}/x`, configMap('x')),
@@ -159,7 +159,7 @@ test('a method that a path does not have is refused', async () => {
     await api.post('/api/v1', {}),
   ];
   for (const reply of replies) {
-    assertRefused(reply, {
+    assertRejected(reply, {
       code: 405,
       reason: 'MethodNotAllowed',
       message: NO_METHOD,
@@ -168,12 +168,12 @@ test('a method that a path does not have is refused', async () => {
   }
 });
 
-test('a collection of custom resources has no name to write to', async () => {
+test('a write to a collection of custom resources without a name is rejected', async () => {
   for (const reply of [
     await api.put(widgets(space), widget('x')),
     await api.patch(widgets(space), {}),
   ]) {
-    assertRefused(reply, { code: 400, reason: 'BadRequest', message: 'name must be provided' });
+    assertRejected(reply, { code: 400, reason: 'BadRequest', message: 'name must be provided' });
   }
   const everywhere = `/apis/${GROUP}/v1/widgets`;
   for (const reply of [
@@ -185,7 +185,7 @@ test('a collection of custom resources has no name to write to', async () => {
   }
 });
 
-test('what is not served is not found: groups of the server itself say so as a Status', async () => {
+test('an unserved path is not found; the server answers with a Status for its own groups', async () => {
   for (const path of [
     '/api/v1/odd',
     `/api/v1/namespaces/${space}/odd`,
@@ -194,7 +194,7 @@ test('what is not served is not found: groups of the server itself say so as a S
     `${configMaps(space)}/x/odd`,
     `/apis/apiextensions.k8s.io/v1/namespaces/${space}/customresourcedefinitions`,
   ]) {
-    assertRefused(await api.get(path), {
+    assertRejected(await api.get(path), {
       code: 404,
       reason: 'NotFound',
       message: NO_RESOURCE,
@@ -214,7 +214,7 @@ test('what is not served is not found: groups of the server itself say so as a S
 });
 
 test('an unknown subresource of a custom resource is not found', async () => {
-  assertRefused(await api.get(`${widgets(space)}/a/odd`), {
+  assertRejected(await api.get(`${widgets(space)}/a/odd`), {
     code: 404,
     reason: 'NotFound',
     message: `widgets.${GROUP} "a" not found`,

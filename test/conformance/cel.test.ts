@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parse } from 'yaml';
 import type { Json, Reply } from './api.ts';
-import { Api, assertRefused } from './api.ts';
+import { Api, assertRejected } from './api.ts';
 import { CRDS } from './objects.ts';
 import { since } from '../support/since.ts';
 
-/** Before, messages do not show the value, and expressions know fewer functions. */
+/** Before 1.35, messages do not contain the value, and CEL has fewer functions. */
 const WORDS = since(35);
 
 let api: Api;
@@ -19,7 +19,7 @@ before(async () => {
 
 after(() => api.close());
 
-/** A kind of its own for one case, with this schema for `spec` and these rules at the root. */
+/** Returns a CRD for one test, with this schema for `spec` and these rules at the root. */
 function ruled(plural: string, spec: Json, more: Json = {}): Json {
   const kind = `${plural[0]?.toUpperCase()}${plural.slice(1, -1)}`;
   return {
@@ -58,7 +58,7 @@ function object(crd: Json, name: string, spec: Json, more: Json = {}): Json {
   return { apiVersion: 'rules.example.com/v1', kind, metadata: { name }, spec, ...more };
 }
 
-/** What is wrong, cause by cause. */
+/** Returns the field, type and message of each cause. */
 function causesOf({ status, text, body }: Reply): string[] {
   assert.equal(status, 422, text);
   return body.details.causes.map(({ field, message }: Json) => `${field}: ${message}`);
@@ -147,7 +147,7 @@ const VALUE = {
   },
 };
 
-/** Each of these is true of `VALUE`, on any server. */
+/** Expressions that are true for `VALUE` on any server. */
 const TRUE = [
   // Numbers
   'self.count == 3 && self.count != 4 && -self.count < 0 && self.count % 2 == 1 && 7 / 2 == 3',
@@ -256,70 +256,74 @@ const TRUE = [
   'isSemver("v1.0", true) && semver("v01.1", true).minor() == 1 && semver("1.2.3").major() == 1 && semver("1.2.3").patch() == 3',
 ];
 
-test('expressions mean what they mean on a real server', WORDS, async () => {
+test('expressions evaluate as on kube-apiserver', WORDS, async () => {
   const rules = TRUE.map((rule) => ({ rule }));
   const crd = ruled('truths', { ...SPEC, 'x-kubernetes-validations': rules });
   await api.install(crd);
   await api.made(api.post(pathOf(crd), object(crd, 'x', VALUE)));
 });
 
-test('an expression that fails says why, and one that is false says itself', WORDS, async () => {
-  const cases: readonly (readonly [rule: string, said: string])[] = [
-    ['self.count > 3', 'Invalid value: failed rule: self.count > 3'],
-    [
-      'self.none == "x"',
-      'Invalid value: "object": no such key: none evaluating rule: self.none == "x"',
-    ],
-    [
-      'self.labels["nope"] == "x"',
-      'Invalid value: "object": no such key: nope evaluating rule: self.labels["nope"] == "x"',
-    ],
-    [
-      'self.list[5] == 1',
-      'Invalid value: "object": index out of bounds: 5 evaluating rule: self.list[5] == 1',
-    ],
-    [
-      'self.count / 0 == 1',
-      'Invalid value: "object": division by zero evaluating rule: self.count / 0 == 1',
-    ],
-    [
-      'self.count % 0 == 1',
-      'Invalid value: "object": modulus by zero evaluating rule: self.count % 0 == 1',
-    ],
-    [
-      'self.count + 9223372036854775807 > 0',
-      'Invalid value: "object": integer overflow evaluating rule: self.count + 9223372036854775807 > 0',
-    ],
-    [
-      'self.share > 5',
-      `Invalid value: "object": 'no such overload': call arguments did not match a supported operator, function or macro signature for rule: self.share > 5`,
-    ],
-    [
-      'ip("x").family() == 4',
-      'Invalid value: "object": IP Address "x" parse error during conversion from string: ParseAddr("x"): unable to parse IP evaluating rule: ip("x").family() == 4',
-    ],
-    [
-      '"abc".substring(4) == ""',
-      'Invalid value: "object": index out of range: 4 evaluating rule: "abc".substring(4) == ""',
-    ],
-    [
-      'optional.none().value() == 1',
-      'Invalid value: "object": optional.none() dereference evaluating rule: optional.none().value() == 1',
-    ],
-    [
-      '[].max() == 1',
-      'Invalid value: "object": max called on empty list evaluating rule: [].max() == 1',
-    ],
-  ];
-  const rules = cases.map(([rule]) => ({ rule }));
-  const crd = ruled('faults', { ...SPEC, 'x-kubernetes-validations': rules });
-  await api.install(crd);
-  const reply = await api.post(pathOf(crd), object(crd, 'x', VALUE));
-  assert.deepEqual(
-    causesOf(reply),
-    cases.map(([, said]) => `spec: ${said}`),
-  );
-});
+test(
+  'a failing expression reports the error, and a false one reports the rule',
+  WORDS,
+  async () => {
+    const cases: readonly (readonly [rule: string, said: string])[] = [
+      ['self.count > 3', 'Invalid value: failed rule: self.count > 3'],
+      [
+        'self.none == "x"',
+        'Invalid value: "object": no such key: none evaluating rule: self.none == "x"',
+      ],
+      [
+        'self.labels["nope"] == "x"',
+        'Invalid value: "object": no such key: nope evaluating rule: self.labels["nope"] == "x"',
+      ],
+      [
+        'self.list[5] == 1',
+        'Invalid value: "object": index out of bounds: 5 evaluating rule: self.list[5] == 1',
+      ],
+      [
+        'self.count / 0 == 1',
+        'Invalid value: "object": division by zero evaluating rule: self.count / 0 == 1',
+      ],
+      [
+        'self.count % 0 == 1',
+        'Invalid value: "object": modulus by zero evaluating rule: self.count % 0 == 1',
+      ],
+      [
+        'self.count + 9223372036854775807 > 0',
+        'Invalid value: "object": integer overflow evaluating rule: self.count + 9223372036854775807 > 0',
+      ],
+      [
+        'self.share > 5',
+        `Invalid value: "object": 'no such overload': call arguments did not match a supported operator, function or macro signature for rule: self.share > 5`,
+      ],
+      [
+        'ip("x").family() == 4',
+        'Invalid value: "object": IP Address "x" parse error during conversion from string: ParseAddr("x"): unable to parse IP evaluating rule: ip("x").family() == 4',
+      ],
+      [
+        '"abc".substring(4) == ""',
+        'Invalid value: "object": index out of range: 4 evaluating rule: "abc".substring(4) == ""',
+      ],
+      [
+        'optional.none().value() == 1',
+        'Invalid value: "object": optional.none() dereference evaluating rule: optional.none().value() == 1',
+      ],
+      [
+        '[].max() == 1',
+        'Invalid value: "object": max called on empty list evaluating rule: [].max() == 1',
+      ],
+    ];
+    const rules = cases.map(([rule]) => ({ rule }));
+    const crd = ruled('faults', { ...SPEC, 'x-kubernetes-validations': rules });
+    await api.install(crd);
+    const reply = await api.post(pathOf(crd), object(crd, 'x', VALUE));
+    assert.deepEqual(
+      causesOf(reply),
+      cases.map(([, said]) => `spec: ${said}`),
+    );
+  },
+);
 
 const COMPILE: readonly (readonly [rule: string, problem: string])[] = [
   ['self.nope', "ERROR: <input>:1:5: undefined field 'nope'\n | self.nope\n | ....^"],
@@ -389,7 +393,7 @@ const COMPILE: readonly (readonly [rule: string, problem: string])[] = [
   ],
 ];
 
-test('a rule that does not compile is refused with its CRD', async () => {
+test('a rule that does not compile is rejected with its CRD', async () => {
   const rules = COMPILE.map(([rule]) => ({ rule }));
   const crd = ruled('compiles', { ...SPEC, 'x-kubernetes-validations': rules });
   const path = 'spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations';
@@ -402,7 +406,7 @@ test('a rule that does not compile is refused with its CRD', async () => {
   );
 });
 
-test('what surrounds an expression is checked with the CRD as well', async () => {
+test('the other fields of a rule are validated with the CRD', async () => {
   const validations = [
     { rule: 'self.count' },
     { rule: 'self.count ==' },
@@ -440,12 +444,12 @@ test('what surrounds an expression is checked with the CRD as well', async () =>
   ]);
 });
 
-test('a path must lead to a field, and the reason be one that is known', async () => {
+test('fieldPath must refer to a field, and reason must be a known value', async () => {
   const crd = ruled('paths', {
     ...SPEC,
     'x-kubernetes-validations': [{ rule: 'true', fieldPath: '.nope' }],
   });
-  assertRefused(await api.post(`${CRDS}?dryRun=All`, crd), {
+  assertRejected(await api.post(`${CRDS}?dryRun=All`, crd), {
     code: 422,
     reason: 'Invalid',
     message:
@@ -453,7 +457,7 @@ test('a path must lead to a field, and the reason be one that is known', async (
   });
 });
 
-test('a failed rule says its message, its reason and its field', WORDS, async () => {
+test('a failed rule reports its message, reason and field path', WORDS, async () => {
   const crd = ruled(
     'reasons',
     {
@@ -518,7 +522,7 @@ test('a failed rule says its message, its reason and its field', WORDS, async ()
   ]);
 });
 
-test('rules wait until types and limits are right', async () => {
+test('rules are evaluated only if types and limits are valid', async () => {
   const crd = ruled('limits', {
     ...SPEC,
     'x-kubernetes-validations': [{ rule: 'self.count > 100' }],
@@ -530,7 +534,7 @@ test('rules wait until types and limits are right', async () => {
   ]);
 });
 
-test('rules about a step see the value before, where there was one', WORDS, async () => {
+test('transition rules compare with the previous value, if it existed', WORDS, async () => {
   const crd = ruled('steps', {
     ...SPEC,
     properties: {
@@ -576,14 +580,14 @@ test('rules about a step see the value before, where there was one', WORDS, asyn
   assert.deepEqual(causesOf(await patch({ count: 2 })), [
     'spec.count: Invalid value: 2: starts at 1, only grows',
   ]);
-  // Items are told apart by their keys, wherever they stand.
+  // Items are matched by their keys, independent of their position.
   await api.made(patch({ parts: [{ name: 'c', size: 0 }, b, { ...a, size: 5 }] }));
   assert.deepEqual(causesOf(await patch({ parts: [{ ...a, size: 4 }] })), [
     'spec.parts[0]: Invalid value: shrinks',
   ]);
 });
 
-test('what was wrong before and has not changed is tolerated', WORDS, async () => {
+test('ratcheting ignores errors in unchanged values', WORDS, async () => {
   const spec: Json = {
     ...SPEC,
     properties: { ...SPEC.properties, count: { type: 'integer' } },
@@ -616,7 +620,7 @@ test('what was wrong before and has not changed is tolerated', WORDS, async () =
   ]);
 });
 
-test('a write of the status runs the rules with the whole object', WORDS, async () => {
+test('a status update evaluates the rules with the complete object', WORDS, async () => {
   const crd = ruled('statuses', SPEC, {
     properties: {
       status: {
@@ -654,7 +658,7 @@ test('a write of the status runs the rules with the whole object', WORDS, async 
   await api.made(api.patch(`${path}/x`, { metadata: { labels: { a: 'b' } } }));
 });
 
-test('a rule that could cost too much is refused with its CRD', async () => {
+test('a rule whose estimated cost exceeds the limit is rejected with its CRD', async () => {
   const unbounded = {
     type: 'object',
     properties: { list: { type: 'array', items: { type: 'string' } } },
@@ -684,8 +688,8 @@ test('a rule that could cost too much is refused with its CRD', async () => {
   ]);
 });
 
-/** Estimates within the budget and beyond it by little, where every unit of cost shows. */
-test('estimates are those of a real server', async () => {
+/** Schemas with an estimated cost slightly below and above the limit, sensitive to each unit of cost. */
+test('cost estimates equal those of kube-apiserver', async () => {
   const list = (maxItems: number, items: Json) => ({ type: 'array', maxItems, items });
   const text = (maxLength: number) => ({ type: 'string', maxLength });
   const schema = {
@@ -727,7 +731,7 @@ test('estimates are those of a real server', async () => {
   ]);
 });
 
-test('a rule that costs too much when it runs is stopped', WORDS, async () => {
+test('a rule is stopped when it exceeds the runtime cost limit', WORDS, async () => {
   const crd = ruled('stops', {
     type: 'object',
     properties: { list: { type: 'array', maxItems: 1000, items: { type: 'integer' } } },
@@ -748,7 +752,7 @@ test('a rule that costs too much when it runs is stopped', WORDS, async () => {
 
 const crds = join(import.meta.dirname, '../../crds');
 
-test('the CRDs of this repository are accepted, rules and all', async () => {
+test('the CRDs of this repository are accepted with all rules', async () => {
   const files = globSync('*.yaml', { cwd: crds });
   assert.ok(files.length >= 4);
   for (const file of files) {
@@ -760,7 +764,7 @@ test('the CRDs of this repository are accepted, rules and all', async () => {
   }
 });
 
-test('an At is frozen once its command has started', async () => {
+test('the spec of an At is immutable after its command has started', async () => {
   await api.install(crdIn('ats.cnat.programming-kubernetes.info.yaml'));
   const path = '/apis/cnat.programming-kubernetes.info/v1alpha1/namespaces/default/ats';
   await api.made(
@@ -785,7 +789,7 @@ test('an At is frozen once its command has started', async () => {
   await api.made(api.patch(`${path}/x`, { metadata: { labels: { still: 'mine' } } }));
 });
 
-test('a WebApp without an image has a version that is a tag', WORDS, async () => {
+test('a WebApp without an image requires a version that is a valid tag', WORDS, async () => {
   await api.install(crdIn('webapps.jiajunhuang.com.yaml'));
   const path = '/apis/jiajunhuang.com/v1/namespaces/default/webapps?dryRun=All';
   const post = (spec: Json) =>

@@ -39,13 +39,13 @@ function fromFile(path: string): unknown {
   return parse(readFileSync(join(root, path), 'utf8'));
 }
 
-/** A Count whose spec is whatever a user may have typed. */
+/** Returns a Count with any spec, valid or not. */
 function count(name: string, spec: Record<string, unknown>): Draft<Count> {
   const metadata = { name, namespace: 'default' };
   return { apiVersion: 'demo.mark8s.io/v1', kind: 'Count', metadata, spec: spec as never };
 }
 
-test('the sample is accepted as it is', async () => {
+test('the sample is stored unchanged', async () => {
   const sample = fromFile('examples/01-count/count.yaml') as Draft<Count>;
   const metadata = { ...sample.metadata, namespace: 'default' };
   const stored = await controlPlane.client.create(
@@ -56,12 +56,12 @@ test('the sample is accepted as it is', async () => {
   assert.deepEqual(stored.spec, { name: 'nginx', count: 3 });
 });
 
-test('a Count that does not say how many gets one Pod', async () => {
+test('count defaults to one Pod', async () => {
   const stored = await controlPlane.client.create(COUNTS, count('one', { name: 'nginx' }));
   assert.equal(stored.spec.count, 1);
 });
 
-test('none, and a thousand, are numbers of Pods', async () => {
+test('0 and 1000 Pods are accepted', async () => {
   for (const number of [0, 1000]) {
     const draft = count(`of-${number}`, { name: 'nginx', count: number });
     const stored = await controlPlane.client.create(COUNTS, draft);
@@ -69,7 +69,7 @@ test('none, and a thousand, are numbers of Pods', async () => {
   }
 });
 
-test('what a hand may slip into is refused, with the name of the field', async () => {
+test('invalid values are rejected with the name of the field', async () => {
   const refusals: [Record<string, unknown>, RegExp][] = [
     [{ name: 'nginx', count: -1 }, /spec\.count: Invalid value: -1: .*greater than or equal to 0/],
     [
@@ -82,7 +82,7 @@ test('what a hand may slip into is refused, with the name of the field', async (
     ],
     [
       { name: 'nginx', count: 1.5 },
-      // The latter before Kubernetes 1.36.
+      // The second form is that of servers before Kubernetes 1.36.
       /spec\.count: Invalid value: ("float64": .*must be of type int32|"number": .*must be of type integer)/,
     ],
     [{ name: '', count: 1 }, /spec\.name: Invalid value: "": .*at least 1 chars long/],
@@ -97,7 +97,7 @@ test('what a hand may slip into is refused, with the name of the field', async (
   }
 });
 
-test('an unknown field is refused on request and dropped otherwise', async () => {
+test('an unknown field is rejected in strict mode and dropped otherwise', async () => {
   const draft = count('unknown-field', { name: 'nginx', replicas: 3 });
   await assert.rejects(controlPlane.client.create(COUNTS, draft, { fieldValidation: 'Strict' }), {
     kind: 'badRequest',
@@ -107,7 +107,7 @@ test('an unknown field is refused on request and dropped otherwise', async () =>
   assert.deepEqual(stored.spec, { name: 'nginx', count: 1 });
 });
 
-test('the status is written through its subresource alone', async () => {
+test('the status changes through its subresource only', async () => {
   const { client } = controlPlane;
   const at = { namespace: 'default', name: 'with-status' };
   const created = await client.create(COUNTS, {
@@ -120,7 +120,7 @@ test('the status is written through its subresource alone', async () => {
   assert.deepEqual(patched.status, { healthy: true, readyReplicas: 1 });
 });
 
-test('scaling writes spec.count and nothing else', async () => {
+test('scaling changes spec.count only', async () => {
   const { client } = controlPlane;
   const at = { namespace: 'default', name: 'scaled' };
   await client.create(COUNTS, count(at.name, { name: 'nginx', count: 3 }));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRefused, JSON_PATCH } from './api.ts';
+import { Api, assertRejected, JSON_PATCH } from './api.ts';
 import { CRDS, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
@@ -28,12 +28,12 @@ async function conditions(name: string): Promise<Condition[]> {
   }));
 }
 
-/** An object of the Widgets of another group than the usual one. */
+/** Returns a Widget in another group. */
 function widgetOf(group: string, name: string, metadata: object = {}) {
   return { ...widget(name, undefined, metadata), apiVersion: `${group}/v1` };
 }
 
-test('a CRD is established, and says under which names', async () => {
+test('a CRD becomes established and reports its accepted names', async () => {
   const group = 'established.example.com';
   await api.install(widgetCrd(group));
   assert.deepEqual(await conditions(`widgets.${group}`), [
@@ -64,7 +64,7 @@ test('a CRD is established, and says under which names', async () => {
   assert.equal(body.metadata.generation, 1);
 });
 
-test('a CRD whose names are taken is not served, until they are free', async () => {
+test('a CRD with conflicting names is not served until the names are free', async () => {
   const group = 'taken.example.com';
   await api.install(widgetCrd(group));
   const other = widgetCrd(group, (crd) => {
@@ -99,11 +99,11 @@ test('a CRD whose names are taken is not served, until they are free', async () 
   });
 });
 
-test('a CRD has to make sense', async () => {
+test('an inconsistent CRD is rejected', async () => {
   const group = 'senseless.example.com';
   const badly = (change: Parameters<typeof widgetCrd>[1]) =>
     api.post(CRDS, widgetCrd(group, change));
-  assertRefused(
+  assertRejected(
     await badly((crd) => {
       crd.metadata.name = 'other';
     }),
@@ -126,7 +126,7 @@ test('a CRD has to make sense', async () => {
       },
     },
   );
-  assertRefused(
+  assertRejected(
     await badly((crd) => {
       crd.spec.versions[0].storage = false;
     }),
@@ -136,7 +136,7 @@ test('a CRD has to make sense', async () => {
       message: /must have exactly one version marked as storage version/,
     },
   );
-  assertRefused(
+  assertRejected(
     await badly((crd) => {
       crd.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.untyped = {};
     }),
@@ -148,7 +148,7 @@ test('a CRD has to make sense', async () => {
   );
 });
 
-test('a new schema holds for what is read, and written, from then on', async () => {
+test('a new schema applies to subsequent reads and writes', async () => {
   const group = 'changed.example.com';
   const path = widgets('default', group);
   await api.install(widgetCrd(group));
@@ -169,14 +169,14 @@ test('a new schema holds for what is read, and written, from then on', async () 
     return body.spec.shape === 'round';
   });
   const long = { ...widgetOf(group, 'new'), spec: { color: 'green' } };
-  assertRefused(await api.post(path, long), {
+  assertRejected(await api.post(path, long), {
     code: 422,
     reason: 'Invalid',
     message: `Widget.${group} "new" is invalid: spec.color: Too long: may not be more than 3 bytes`,
   });
 });
 
-test('a deleted CRD takes its objects, its path and its watches with it', async () => {
+test('deleting a CRD deletes its objects and ends its paths and watches', async () => {
   const group = 'deleted.example.com';
   const path = widgets('default', group);
   const crd = `${CRDS}/widgets.${group}`;
@@ -196,7 +196,7 @@ test('a deleted CRD takes its objects, its path and its watches with it', async 
   });
   const late = { ...widgetOf(group, 'late') };
   for (const reply of [await api.post(path, late), await api.apply(`${path}/late`, 'm', late)]) {
-    assertRefused(reply, {
+    assertRejected(reply, {
       code: 403,
       reason: 'Forbidden',
       message: `widgets.${group} "late" is forbidden: create not allowed while custom resource definition is terminating`,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRefused, namesIn } from './api.ts';
+import { Api, assertRejected, namesIn } from './api.ts';
 import { configMap, configMaps, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
 import { since } from '../support/since.ts';
 
@@ -15,10 +15,10 @@ before(async () => {
 after(() => api.close());
 
 const OTHER_UID = '11111111-1111-1111-1111-111111111111';
-/** Where the ConfigMaps of this file are. */
+/** Path of the ConfigMaps in this file. */
 let path: string;
 
-test('what nothing holds is gone at once; the answer says which one it was', async () => {
+test('an object without finalizers is deleted at once; the response contains its uid', async () => {
   const { metadata } = await api.made(api.post(path, configMap('gone')));
   const { status, body } = await api.delete(`${path}/gone`);
   assert.equal(status, 200);
@@ -32,7 +32,7 @@ test('what nothing holds is gone at once; the answer says which one it was', asy
   assert.equal((await api.get(`${path}/gone`)).status, 404);
 });
 
-test('a finalizer holds an object until it is taken off', async () => {
+test('a finalizer delays the deletion until it is removed', async () => {
   const at = `${path}/held`;
   const draft = configMap('held', undefined, { finalizers: ['example.com/hold'] });
   const { metadata } = await api.made(api.post(path, draft));
@@ -45,7 +45,7 @@ test('a finalizer holds an object until it is taken off', async () => {
   const again = await api.made(api.delete(at));
   assert.equal(again.metadata.resourceVersion, deleted.metadata.resourceVersion);
   const more = { metadata: { finalizers: ['example.com/hold', 'example.com/more'] } };
-  assertRefused(await api.patch(at, more), {
+  assertRejected(await api.patch(at, more), {
     code: 422,
     reason: 'Invalid',
     message:
@@ -59,7 +59,7 @@ test('a finalizer holds an object until it is taken off', async () => {
   assert.equal((await api.get(at)).status, 404);
 });
 
-test('a deletion counts as a change of the spec', async () => {
+test('a deletion increments the generation', async () => {
   const at = widgets('default');
   const draft = widget('counted', undefined, { finalizers: ['example.com/hold'] });
   await api.made(api.post(at, draft));
@@ -68,7 +68,7 @@ test('a deletion counts as a change of the spec', async () => {
   await api.made(api.patch(`${at}/counted`, { metadata: { finalizers: null } }));
 });
 
-test('who waits for dependents, or lets them live, is a finalizer', async () => {
+test('foreground and orphan deletion add finalizers', async () => {
   const policies: [object, string][] = [
     [{ propagationPolicy: 'Foreground' }, 'foregroundDeletion'],
     [{ propagationPolicy: 'Orphan' }, 'orphan'],
@@ -79,28 +79,28 @@ test('who waits for dependents, or lets them live, is a finalizer', async () => 
     const deleted = await api.made(api.delete(`${path}/policy-${index}`, options));
     assert.deepEqual(deleted.metadata.finalizers, [finalizer]);
     assert.ok(deleted.metadata.deletionTimestamp);
-    // Who has changed their mind says so.
+    // A later background deletion removes the finalizer.
     const background = await api.delete(`${path}/policy-${index}?propagationPolicy=Background`);
     assert.equal(background.body.status, 'Success');
   }
 });
 
-test('options of a deletion have to make sense', since(35), async () => {
+test('invalid deletion options are rejected', since(35), async () => {
   await api.made(api.post(path, configMap('sense')));
-  assertRefused(await api.delete(`${path}/sense`, { propagationPolicy: 'Odd' }), {
+  assertRejected(await api.delete(`${path}/sense`, { propagationPolicy: 'Odd' }), {
     code: 422,
     reason: 'Invalid',
     message:
       'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Odd": supported values: "Foreground", "Background", "Orphan", "nil"',
   });
   const both = { orphanDependents: true, propagationPolicy: 'Orphan' };
-  assertRefused(await api.delete(`${path}/sense`, both), {
+  assertRejected(await api.delete(`${path}/sense`, both), {
     code: 422,
     reason: 'Invalid',
     message:
       'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set',
   });
-  assertRefused(await api.delete(`${path}/sense`, configMap('sense')), {
+  assertRejected(await api.delete(`${path}/sense`, configMap('sense')), {
     code: 400,
     reason: 'BadRequest',
     message: /^no kind "ConfigMap" is registered for version "v1" in scheme/,
@@ -108,15 +108,15 @@ test('options of a deletion have to make sense', since(35), async () => {
   assert.equal((await api.get(`${path}/sense`)).status, 200);
 });
 
-test('a deletion can be bound to one object, or to one state of it', async () => {
+test('preconditions restrict a deletion to a uid or a resourceVersion', async () => {
   const { metadata } = await api.made(api.post(path, configMap('bound')));
-  assertRefused(await api.delete(`${path}/bound`, { preconditions: { uid: OTHER_UID } }), {
+  assertRejected(await api.delete(`${path}/bound`, { preconditions: { uid: OTHER_UID } }), {
     code: 409,
     reason: 'Conflict',
     message: `Operation cannot be fulfilled on ConfigMap "bound": the UID in the precondition (${OTHER_UID}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
     details: { name: 'bound', kind: 'ConfigMap' },
   });
-  assertRefused(await api.delete(`${path}/bound`, { preconditions: { resourceVersion: '1' } }), {
+  assertRejected(await api.delete(`${path}/bound`, { preconditions: { resourceVersion: '1' } }), {
     code: 409,
     reason: 'Conflict',
     message: `Operation cannot be fulfilled on ConfigMap "bound": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
@@ -125,7 +125,7 @@ test('a deletion can be bound to one object, or to one state of it', async () =>
   await api.made(api.delete(`${path}/bound`, { preconditions: { uid, resourceVersion } }));
 });
 
-test('a collection is deleted as far as it is selected, and the answer lists it', async () => {
+test('deletecollection deletes the selected objects and returns them', async () => {
   const at = configMaps(await api.namespace());
   for (const [name, tier] of [
     ['a', 'x'],
@@ -139,8 +139,8 @@ test('a collection is deleted as far as it is selected, and the answer lists it'
   assert.deepEqual(namesIn((await api.get(at)).body), ['c']);
 });
 
-test('a collection of all namespaces is not deleted at once', async () => {
-  assertRefused(await api.delete('/api/v1/configmaps'), {
+test('deletecollection across all namespaces is not supported', async () => {
+  assertRejected(await api.delete('/api/v1/configmaps'), {
     code: 405,
     reason: 'MethodNotAllowed',
     message: 'the server does not allow this method on the requested resource',
@@ -148,7 +148,7 @@ test('a collection of all namespaces is not deleted at once', async () => {
   });
 });
 
-test('a pod on a node has its grace period, which can only become shorter', async () => {
+test('a scheduled pod has a grace period, which can only be shortened', async () => {
   const at = pods(await api.namespace());
   const draft = pod('p');
   draft.spec.nodeName = 'n';
@@ -163,7 +163,7 @@ test('a pod on a node has its grace period, which can only become shorter', asyn
   assert.equal((await api.get(`${at}/p`)).status, 404);
 });
 
-test('a pod without a node is gone at once', async () => {
+test('an unscheduled pod is deleted at once', async () => {
   const at = pods(await api.namespace());
   const { resourceVersion } = (await api.get(at)).body.metadata;
   await api.made(api.post(at, pod('p')));

@@ -16,7 +16,7 @@ after(() => api.close());
 const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
-/** What the server says of a resource, without what only it can know. */
+/** Returns a resource without the fields that depend on the server. */
 function plain({ storageVersionHash: _hash, verbs, ...resource }: Json): Json {
   return { ...resource, verbs: verbs.toSorted() };
 }
@@ -32,7 +32,7 @@ test('the core group has one version', async () => {
   assert.deepEqual([body.kind, body.versions], ['APIVersions', ['v1']]);
 });
 
-test('a group is listed with its versions, the preferred one first', async () => {
+test('a group is listed with its versions and the preferred one', async () => {
   const version = { groupVersion: `${GROUP}/v1`, version: 'v1' };
   const group = { name: GROUP, versions: [version], preferredVersion: version };
   const { body } = await api.get('/apis');
@@ -77,7 +77,7 @@ test('a CRD is discovered with its names, verbs and subresources', async () => {
   });
 });
 
-test('built-in kinds are discovered alike', async () => {
+test('built-in kinds are discovered in the same form', async () => {
   const core = await resources('/api/v1');
   assert.deepEqual(core.get('pods'), {
     name: 'pods',
@@ -123,7 +123,7 @@ test('built-in kinds are discovered alike', async () => {
   });
 });
 
-test('everything can be discovered in two requests', async () => {
+test('aggregated discovery needs two requests', async () => {
   const { headers, body } = await api.get('/apis', AGGREGATED);
   assert.equal(headers['content-type'], AGGREGATED);
   assert.deepEqual(
@@ -156,7 +156,7 @@ test('everything can be discovered in two requests', async () => {
   assert.ok(inCore.some(({ resource }: Json) => resource === 'configmaps'));
 });
 
-test('the server says its version, and that it is well', async () => {
+test('the server reports its version and its health', async () => {
   const { body } = await api.get('/version');
   for (const field of ['major', 'minor', 'gitVersion', 'platform']) {
     assert.equal(typeof body[field], 'string', field);
@@ -167,7 +167,7 @@ test('the server says its version, and that it is well', async () => {
   }
 });
 
-test('OpenAPI has the paths of a CRD, and its schema', async () => {
+test('OpenAPI contains the paths and the schema of a CRD', async () => {
   const index = await api.until('the document is there', async () => {
     const { paths } = JSON.parse((await api.get('/openapi/v3')).text);
     return paths[`apis/${GROUP}/v1`];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRefused } from './api.ts';
+import { Api, assertRejected } from './api.ts';
 import { configMap, configMaps } from './objects.ts';
 
 let api: Api;
@@ -12,23 +12,23 @@ before(async () => {
 
 after(() => api.close());
 
-/** Where the ConfigMaps of this file are. */
+/** Path of the ConfigMaps in this file. */
 let path: string;
 
-test('a creation on trial answers as if, and stores nothing', async () => {
+test('a dry-run creation returns the object and stores nothing', async () => {
   const { status, body } = await api.post(`${path}?dryRun=All`, configMap('trial'));
   assert.equal(status, 201);
   assert.ok(body.metadata.uid);
   assert.equal(body.metadata.resourceVersion, undefined);
   assert.equal((await api.get(`${path}/trial`)).status, 404);
-  assertRefused(await api.post(`${path}?dryRun=All`, configMap('Not_A_Name')), {
+  assertRejected(await api.post(`${path}?dryRun=All`, configMap('Not_A_Name')), {
     code: 422,
     reason: 'Invalid',
     message: /^ConfigMap "Not_A_Name" is invalid: /,
   });
 });
 
-test('updates, patches and applies on trial answer as if, and store nothing', async () => {
+test('dry-run updates, patches and applies return the object and store nothing', async () => {
   const at = `${path}/kept`;
   const kept = await api.made(api.post(path, configMap('kept')));
   const replies = [
@@ -43,7 +43,7 @@ test('updates, patches and applies on trial answer as if, and store nothing', as
   assert.equal((await api.get(`${path}/new`)).status, 404);
 });
 
-test('deletions on trial answer as if, and delete nothing', async () => {
+test('dry-run deletions return the object and delete nothing', async () => {
   const at = `${path}/alive`;
   const alive = await api.made(api.post(path, configMap('alive')));
   const replies = [
@@ -56,7 +56,7 @@ test('deletions on trial answer as if, and delete nothing', async () => {
   assert.deepEqual((await api.get(at)).body, alive);
 });
 
-test('a trial is of all or nothing', async () => {
+test('the only value of dryRun is All', async () => {
   await api.made(api.post(path, configMap('all')));
   const at = `${path}/all`;
   const refusals = [
@@ -66,7 +66,7 @@ test('a trial is of all or nothing', async () => {
     [await api.delete(at, { dryRun: ['Some'] }), 'DeleteOptions'],
   ] as const;
   for (const [reply, options] of refusals) {
-    assertRefused(reply, {
+    assertRejected(reply, {
       code: 422,
       reason: 'Invalid',
       message: `${options}.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"`,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Json, Reply } from './api.ts';
-import { Api, assertRefused, MERGE } from './api.ts';
+import { Api, assertRejected, MERGE } from './api.ts';
 
-/** The kinds that an installation has besides its workload: roles, budgets and priorities. */
+/** Kinds of an installation besides its workload: RBAC, disruption budgets and priority classes. */
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const ROLES = `${RBAC}/namespaces/default/roles`;
 const ROLE_BINDINGS = `${RBAC}/namespaces/default/rolebindings`;
@@ -37,7 +37,7 @@ function assertInvalid(
 ): void {
   const messages = causes.map(([field, message]) => `${field}: ${message}`);
   const all = messages.length === 1 ? messages[0] : `[${messages.join(', ')}]`;
-  assertRefused(reply, {
+  assertRejected(reply, {
     code: 422,
     reason: 'Invalid',
     message: `${subject} is invalid: ${all}`,
@@ -45,7 +45,7 @@ function assertInvalid(
   });
 }
 
-/** What kubectl shows of an object. */
+/** Returns the table row that kubectl shows. */
 async function row(path: string, name: string): Promise<Json> {
   const type = 'application/json;as=Table;v=v1;g=meta.k8s.io';
   const { body } = await api.get(`${path}/${name}`, type);
@@ -90,16 +90,16 @@ test('their resources are discovered', async () => {
 });
 
 describe('roles', () => {
-  test('are stored as they are', async () => {
+  test('are stored unchanged', async () => {
     const rules = [
       { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
       { nonResourceURLs: ['/metrics'], verbs: ['get'] },
     ];
     const role = await created(CLUSTER_ROLES, named('conformance:reader', { rules }));
-    // Go's order of fields is not ours to test.
+    // The order of fields in Go is not part of the API.
     assert.deepEqual(role.rules, rules);
     assert.equal(role.metadata.generation, undefined);
-    // A real server says null, ours says nothing.
+    // kube-apiserver returns null, the embedded server omits the field.
     assert.equal((await created(ROLES, named('empty'))).rules ?? null, null);
     const patched = await api.patch(`${ROLES}/empty`, { metadata: { labels: { a: 'b' } } }, MERGE);
     assert.equal(patched.status, 200, patched.text);
@@ -112,7 +112,7 @@ describe('roles', () => {
     assert.equal((await api.delete(`${ROLES}/new`)).body.kind, 'Status');
   });
 
-  test('are refused if a rule says too little, or too much', async () => {
+  test('are rejected if a rule is incomplete or contradictory', async () => {
     const nonResourceURLs = ['/x'];
     const rules = [
       { verbs: [] },
@@ -146,7 +146,7 @@ describe('roles', () => {
     );
   });
 
-  test('are shown with the date of their creation', async () => {
+  test('are listed with their creation time', async () => {
     const { metadata } = await created(ROLES, named('shown'));
     assert.deepEqual(await row(ROLES, 'shown'), {
       columns: [
@@ -158,7 +158,7 @@ describe('roles', () => {
   });
 });
 
-describe('bindings', () => {
+describe('role bindings', () => {
   const subjects = [
     { kind: 'User', name: 'jane' },
     { kind: 'User', name: 'joe' },
@@ -166,7 +166,7 @@ describe('bindings', () => {
     { kind: 'ServiceAccount', name: 'sa', namespace: 'default' },
   ];
 
-  test('are completed and shown', async () => {
+  test('are defaulted and listed', async () => {
     const binding = await created(
       ROLE_BINDINGS,
       named('a:b', { roleRef: { kind: 'Role', name: 'x' }, subjects }),
@@ -188,7 +188,7 @@ describe('bindings', () => {
     assert.deepEqual(cells.toSpliced(2, 1), ['a:b', 'Role/x', 'jane, joe', 'ops', 'default/sa']);
   });
 
-  test('never change the role that they are about', async () => {
+  test('cannot change their roleRef', async () => {
     const roleRef = { kind: 'ClusterRole', name: 'x' };
     await created(CLUSTER_ROLE_BINDINGS, named('conformance', { roleRef }));
     assertInvalid(
@@ -204,7 +204,7 @@ describe('bindings', () => {
     await api.delete(`${CLUSTER_ROLE_BINDINGS}/conformance`);
   });
 
-  test('are refused if there can be no such role or subject', async () => {
+  test('are rejected with an invalid role or subject', async () => {
     const wrong = [
       { kind: 'ServiceAccount', name: 'A_B', apiGroup: 'z' },
       { kind: 'User', name: '', apiGroup: 'z' },
@@ -254,7 +254,7 @@ describe('bindings', () => {
 });
 
 describe('disruption budgets', () => {
-  test('begin with a status that allows nothing, and count their changes', async () => {
+  test('have an initial status without allowed disruptions, and a generation', async () => {
     const budget = await created(BUDGETS, named('ok', { spec: { maxUnavailable: 1 } }));
     assert.deepEqual(budget.spec, { maxUnavailable: 1 });
     assert.deepEqual(budget.status, {
@@ -277,7 +277,7 @@ describe('disruption budgets', () => {
     assert.deepEqual(cells.slice(0, 4), ['ok', 'N/A', '10%', 0]);
   });
 
-  test('are refused if they cannot be meant', async () => {
+  test('are rejected if they are invalid', async () => {
     const matchExpressions = [{ key: 'a', operator: 'X' }];
     const selector = { matchExpressions };
     assertInvalid(
@@ -300,7 +300,7 @@ describe('disruption budgets', () => {
         ],
       ],
     );
-    assertRefused(
+    assertRejected(
       await api.post(BUDGETS, named('bad', { spec: { minAvailable: -1, maxUnavailable: 1 } })),
       {
         code: 422,
@@ -323,7 +323,7 @@ describe('disruption budgets', () => {
 });
 
 describe('priority classes', () => {
-  test('are completed and shown, and their value stays', async () => {
+  test('are defaulted and listed, and their value is immutable', async () => {
     const name = 'conformance';
     const stored = await created(PRIORITIES, named(name, { value: 10 }));
     assert.equal(stored.preemptionPolicy, 'PreemptLowerPriority');
@@ -350,7 +350,7 @@ describe('priority classes', () => {
     await api.delete(`${PRIORITIES}/${name}`);
   });
 
-  test('are refused where the system alone may be', async () => {
+  test('are rejected with names and values reserved for the system', async () => {
     assertInvalid(
       await api.post(PRIORITIES, named('bad', { value: 1_000_000_001, preemptionPolicy: 'X' })),
       'PriorityClass.scheduling.k8s.io "bad"',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
-import { Api, assertRefused, namesIn } from './api.ts';
+import { Api, assertRejected, namesIn } from './api.ts';
 import { configMap, configMaps, GROUP, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
@@ -24,7 +24,7 @@ before(async () => {
 
 after(() => api.close());
 
-/** Where the four Widgets are. */
+/** Path of the four Widgets. */
 let path: string;
 let space: string;
 
@@ -32,7 +32,7 @@ const query = (text: string) => `${path}?${text}`;
 const selecting = (kind: 'label' | 'field', selector: string) =>
   query(`${kind}Selector=${encodeURIComponent(selector)}`);
 
-test('a list says what it holds, and of which state', async () => {
+test('a list has a kind, items and a resourceVersion', async () => {
   const { body } = await api.get(path);
   assert.deepEqual(
     [body.kind, body.apiVersion, namesIn(body)],
@@ -61,7 +61,7 @@ test('labels select', async () => {
   }
 });
 
-test('a label selector that cannot be read is refused', async () => {
+test('an invalid label selector is rejected', async () => {
   const refusals: [string, string][] = [
     ['a b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
     ['tier in (', "unable to parse requirement: found '', expected: ',', ')' or identifier"],
@@ -70,11 +70,11 @@ test('a label selector that cannot be read is refused', async () => {
   ];
   for (const [selector, message] of refusals) {
     const reply = await api.get(selecting('label', selector));
-    assertRefused(reply, { code: 400, reason: 'BadRequest', message });
+    assertRejected(reply, { code: 400, reason: 'BadRequest', message });
   }
 });
 
-test('name, namespace and the fields that a CRD declares select', async () => {
+test('the name, the namespace and the selectable fields of a CRD select', async () => {
   const selected: [string, string[]][] = [
     ['metadata.name=a', ['a']],
     ['metadata.name!=a', ['b', 'c', 'd']],
@@ -89,12 +89,12 @@ test('name, namespace and the fields that a CRD declares select', async () => {
 });
 
 test('other fields do not select', async () => {
-  assertRefused(await api.get(selecting('field', 'spec.size=1')), {
+  assertRejected(await api.get(selecting('field', 'spec.size=1')), {
     code: 400,
     reason: 'BadRequest',
     message: 'field label not supported: spec.size',
   });
-  assertRefused(await api.get(`${configMaps(space)}?fieldSelector=data.v%3Dx`), {
+  assertRejected(await api.get(`${configMaps(space)}?fieldSelector=data.v%3Dx`), {
     code: 400,
     reason: 'BadRequest',
     message: /field label not supported: data\.v|"data\.v" is not a known field selector/,
@@ -118,7 +118,7 @@ test('pods are selected by node, phase and policy', async () => {
   }
 });
 
-test('pages together show one state, whatever happens meanwhile', async () => {
+test('all pages show the same snapshot despite concurrent changes', async () => {
   const at = configMaps(await api.namespace());
   for (const name of ['a', 'b', 'c', 'd', 'e']) await api.made(api.post(at, configMap(name)));
   const first = (await api.get(`${at}?limit=2`)).body;
@@ -141,36 +141,36 @@ test('pages together show one state, whatever happens meanwhile', async () => {
   assert.equal(third.metadata.remainingItemCount, undefined);
 });
 
-test('pages of a selection do not say how much remains', async () => {
+test('pages of a selection do not report the remaining count', async () => {
   const { body } = await api.get(query('limit=1&labelSelector=tier'));
   assert.deepEqual(namesIn(body), ['a']);
   assert.ok(body.metadata.continue);
   assert.equal(body.metadata.remainingItemCount, undefined);
 });
 
-test('a token to continue with has to be one that the server gave', async () => {
+test('an unknown continue token is rejected', async () => {
   const { body } = await api.get(query('limit=2'));
   const token = body.metadata.continue;
   const foreign = Buffer.from('{"v":"meta.k8s.io/v2","rv":1,"start":"x"}').toString('base64url');
-  assertRefused(await api.get(query(`continue=${foreign}`)), {
+  assertRejected(await api.get(query(`continue=${foreign}`)), {
     code: 400,
     reason: 'BadRequest',
     message:
       'invalid continue token: continue key is not valid: server does not recognize this encoded version meta.k8s.io/v2',
   });
-  assertRefused(await api.get(query('continue=abc')), {
+  assertRejected(await api.get(query('continue=abc')), {
     code: 400,
     reason: 'BadRequest',
     message: /^invalid continue token: continue key is not valid: /,
   });
-  assertRefused(await api.get(query(`continue=${token}&resourceVersion=5`)), {
+  assertRejected(await api.get(query(`continue=${token}&resourceVersion=5`)), {
     code: 400,
     reason: 'BadRequest',
     message: 'specifying resource version is not allowed when using continue',
   });
 });
 
-test('a token from before the history that is kept has expired; the answer has one to go on with', async (t) => {
+test('an outdated continue token has expired; the response contains a token for an inconsistent continuation', async (t) => {
   const at = widgets(await api.namespace());
   for (const name of ['a', 'b']) await api.made(api.post(at, widget(name)));
   const page = (await api.get(`${at}?limit=1`)).body;
@@ -189,7 +189,7 @@ test('a token from before the history that is kept has expired; the answer has o
   assert.deepEqual(namesIn(rest), ['b']);
 });
 
-test('an exact state can be asked for', async () => {
+test('an exact resourceVersion can be requested', async () => {
   const at = configMaps(await api.namespace());
   await api.made(api.post(at, configMap('a')));
   const { resourceVersion } = (await api.get(at)).body.metadata;
@@ -201,19 +201,19 @@ test('an exact state can be asked for', async () => {
   assert.deepEqual(namesIn((await api.get(fresh)).body), ['a', 'b']);
 });
 
-test('an exact state from before the history that is kept has expired', async (t) => {
+test('an exact resourceVersion before the retained history has expired', async (t) => {
   const at = widgets(await api.namespace());
   await api.made(api.post(at, widget('a')));
   if (!api.expireHistory) return t.skip('the history belongs to others, too');
   await api.expireHistory();
-  assertRefused(await api.get(`${at}?resourceVersionMatch=Exact&resourceVersion=1`), {
+  assertRejected(await api.get(`${at}?resourceVersionMatch=Exact&resourceVersion=1`), {
     code: 410,
     reason: 'Expired',
     message: 'The resourceVersion for the provided list is too old.',
   });
 });
 
-test('any state, resourceVersion 0, comes whole', async () => {
+test('resourceVersion 0 returns the whole list from any state', async () => {
   const reply = await api.until('the cache has caught up', async () => {
     const { body } = await api.get(query('resourceVersion=0&limit=1'));
     return body.items.length === 4 && body;
@@ -221,13 +221,13 @@ test('any state, resourceVersion 0, comes whole', async () => {
   assert.equal(reply.metadata.remainingItemCount, undefined);
 });
 
-test('a state that is still to come is waited for, and then refused', async () => {
+test('a future resourceVersion times out', async () => {
   const replies = await Promise.all([
     api.get(query('resourceVersion=999999999')),
     api.get(`${path}/a?resourceVersion=999999999`),
   ]);
   for (const reply of replies) {
-    assertRefused(reply, {
+    assertRejected(reply, {
       code: 504,
       reason: 'Timeout',
       message: /^Timeout: Too large resource version: 999999999, current: \d+$/,
@@ -236,7 +236,7 @@ test('a state that is still to come is waited for, and then refused', async () =
   }
 });
 
-test('options that do not go together are refused, by name', async () => {
+test('contradictory options are rejected and named', async () => {
   const refusals: [string, string][] = [
     [
       'resourceVersionMatch=Exact',
@@ -256,7 +256,7 @@ test('options that do not go together are refused, by name', async () => {
     ],
   ];
   for (const [options, message] of refusals) {
-    assertRefused(await api.get(query(options)), {
+    assertRejected(await api.get(query(options)), {
       code: 422,
       reason: 'Invalid',
       message: `ListOptions.meta.k8s.io "" is invalid: ${message}`,
@@ -264,26 +264,26 @@ test('options that do not go together are refused, by name', async () => {
   }
 });
 
-test('numbers are numbers', async () => {
-  assertRefused(await api.get(query('limit=abc')), {
+test('numeric options are validated', async () => {
+  assertRejected(await api.get(query('limit=abc')), {
     code: 400,
     reason: 'BadRequest',
     message: 'strconv.ParseInt: parsing "abc": invalid syntax',
   });
-  assertRefused(await api.get(query('resourceVersion=abc')), {
+  assertRejected(await api.get(query('resourceVersion=abc')), {
     code: 400,
     reason: 'BadRequest',
     message:
       'invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
   });
-  assertRefused(await api.get(`${path}/a?resourceVersion=abc`), {
+  assertRejected(await api.get(`${path}/a?resourceVersion=abc`), {
     code: 500,
     message:
       'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
   });
 });
 
-test('all namespaces can be listed together', async () => {
+test('a list can span all namespaces', async () => {
   const { body } = await api.get(`/apis/${GROUP}/v1/widgets?labelSelector=tier%3Dx`);
   assert.deepEqual(
     body.items.map(({ metadata }: Json) => `${metadata.namespace}/${metadata.name}`),

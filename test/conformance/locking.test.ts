@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRefused } from './api.ts';
+import { Api, assertRejected } from './api.ts';
 import { configMap, configMaps, GROUP, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
@@ -16,7 +16,7 @@ const OTHER_UID = '11111111-1111-1111-1111-111111111111';
 const STALE =
   'the object has been modified; please apply your changes to the latest version and try again';
 
-test('an update made from an older state is a conflict', async () => {
+test('an update with an outdated resourceVersion is a conflict', async () => {
   const space = await api.namespace();
   const path = `${configMaps(space)}/a`;
   const first = await api.made(api.post(configMaps(space), configMap('a')));
@@ -29,7 +29,7 @@ test('an update made from an older state is a conflict', async () => {
     }),
   ];
   for (const reply of replies) {
-    assertRefused(reply, {
+    assertRejected(reply, {
       code: 409,
       reason: 'Conflict',
       message: `Operation cannot be fulfilled on configmaps "a": ${STALE}`,
@@ -45,7 +45,7 @@ test('a conflict of a custom resource names its group', async () => {
   const first = await api.made(api.post(widgets(space), widget('a')));
   await api.made(api.patch(path, { spec: { size: 2 } }));
   for (const where of [path, `${path}/status`]) {
-    assertRefused(await api.put(where, first), {
+    assertRejected(await api.put(where, first), {
       code: 409,
       reason: 'Conflict',
       message: `Operation cannot be fulfilled on widgets.${GROUP} "a": ${STALE}`,
@@ -54,7 +54,7 @@ test('a conflict of a custom resource names its group', async () => {
   }
 });
 
-test('built-in kinds may be updated without a resourceVersion, custom ones may not', async () => {
+test('resourceVersion is optional in updates of built-in kinds and required for custom resources', async () => {
   const space = await api.namespace();
   await api.made(api.post(configMaps(space), configMap('a')));
   const updated = await api.made(api.put(`${configMaps(space)}/a`, configMap('a', { b: '2' })));
@@ -62,7 +62,7 @@ test('built-in kinds may be updated without a resourceVersion, custom ones may n
 
   await api.made(api.post(widgets(space), widget('a')));
   for (const path of [`${widgets(space)}/a`, `${widgets(space)}/a/status`]) {
-    assertRefused(await api.put(path, widget('a', { color: 'blue' })), {
+    assertRejected(await api.put(path, widget('a', { color: 'blue' })), {
       code: 422,
       reason: 'Invalid',
       message:
@@ -72,7 +72,7 @@ test('built-in kinds may be updated without a resourceVersion, custom ones may n
   }
 });
 
-test('an update with the current resourceVersion goes through', async () => {
+test('an update with the current resourceVersion succeeds', async () => {
   const space = await api.namespace();
   const path = `${widgets(space)}/a`;
   const first = await api.made(api.post(widgets(space), widget('a')));
@@ -81,12 +81,12 @@ test('an update with the current resourceVersion goes through', async () => {
   assert.ok(Number(second.metadata.resourceVersion) > Number(first.metadata.resourceVersion));
 });
 
-test('an update of an object that was created anew is a conflict', async () => {
+test('an update of an object that was re-created is a conflict', async () => {
   const space = await api.namespace();
   const path = `${configMaps(space)}/a`;
   const { metadata } = await api.made(api.post(configMaps(space), configMap('a')));
   const reply = await api.put(path, configMap('a', {}, { uid: OTHER_UID }));
-  assertRefused(reply, {
+  assertRejected(reply, {
     code: 409,
     reason: 'Conflict',
     message: `Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, Key: /registry/configmaps/${space}/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${OTHER_UID}, UID in object meta: ${metadata.uid}`,
@@ -94,28 +94,28 @@ test('an update of an object that was created anew is a conflict', async () => {
   });
 });
 
-test('a new object has no resourceVersion yet', async () => {
+test('a creation with a resourceVersion is rejected', async () => {
   const path = configMaps(await api.namespace());
-  assertRefused(await api.post(path, configMap('a', {}, { resourceVersion: '5' })), {
+  assertRejected(await api.post(path, configMap('a', {}, { resourceVersion: '5' })), {
     code: 500,
     message: 'resourceVersion should not be set on objects to be created',
   });
 });
 
-test('a resourceVersion is a number', async () => {
+test('a resourceVersion that is not a number is rejected', async () => {
   const space = await api.namespace();
   await api.made(api.post(configMaps(space), configMap('a')));
   const reply = await api.put(
     `${configMaps(space)}/a`,
     configMap('a', {}, { resourceVersion: 'x' }),
   );
-  assertRefused(reply, {
+  assertRejected(reply, {
     code: 500,
     message: 'strconv.ParseUint: parsing "x": invalid syntax',
   });
 });
 
-test('the scale is locked with the object behind it', async () => {
+test('the scale has the resourceVersion of its object', async () => {
   const space = await api.namespace();
   const path = `${widgets(space)}/a/scale`;
   await api.made(api.post(widgets(space), widget('a')));
@@ -125,7 +125,7 @@ test('the scale is locked with the object behind it', async () => {
   assert.deepEqual([status, body.reason], [409, 'Conflict']);
 });
 
-test('a Lease that was deleted is not made again by an update of the old one', async () => {
+test('an update of a deleted Lease does not create it', async () => {
   const space = await api.namespace();
   const leases = `/apis/coordination.k8s.io/v1/namespaces/${space}/leases`;
   const lease = {
@@ -137,7 +137,7 @@ test('a Lease that was deleted is not made again by an update of the old one', a
   const first = await api.made(api.post(leases, lease));
   await api.delete(`${leases}/a`);
   const { uid } = first.metadata;
-  assertRefused(await api.put(`${leases}/a`, first), {
+  assertRejected(await api.put(`${leases}/a`, first), {
     code: 409,
     reason: 'Conflict',
     message: `Operation cannot be fulfilled on leases.coordination.k8s.io "a": StorageError: invalid object, Code: 4, Key: /registry/leases/${space}/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: `,

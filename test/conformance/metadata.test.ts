@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRefused, JSON_PATCH } from './api.ts';
+import { Api, assertRejected, JSON_PATCH } from './api.ts';
 import {
   configMap,
   configMaps,
@@ -24,7 +24,7 @@ after(() => api.close());
 
 const OTHER_UID = '11111111-1111-1111-1111-111111111111';
 
-test('the server gives a new object its uid, creation time and resourceVersion', async () => {
+test('the server sets the uid, creation time and resourceVersion of a new object', async () => {
   const path = configMaps(await api.namespace());
   const draft = configMap(
     'a',
@@ -40,17 +40,17 @@ test('the server gives a new object its uid, creation time and resourceVersion',
   assert.deepEqual((await api.get(`${path}/a`)).body, body);
 });
 
-test('a name is taken once, and the refusal says so', async () => {
+test('a second object of the same name is rejected', async () => {
   const space = await api.namespace();
   await api.made(api.post(configMaps(space), configMap('a')));
-  assertRefused(await api.post(configMaps(space), configMap('a')), {
+  assertRejected(await api.post(configMaps(space), configMap('a')), {
     code: 409,
     reason: 'AlreadyExists',
     message: 'configmaps "a" already exists',
     details: { name: 'a', kind: 'configmaps' },
   });
   await api.made(api.post(widgets(space), widget('a')));
-  assertRefused(await api.post(widgets(space), widget('a')), {
+  assertRejected(await api.post(widgets(space), widget('a')), {
     code: 409,
     reason: 'AlreadyExists',
     message: 'widgets.conformance.example.com "a" already exists',
@@ -58,7 +58,7 @@ test('a name is taken once, and the refusal says so', async () => {
   });
 });
 
-test('what is not there is not found, whatever is asked of it', async () => {
+test('every request to a missing object returns not found', async () => {
   const space = await api.namespace();
   const path = `${configMaps(space)}/nope`;
   const replies = [
@@ -68,14 +68,14 @@ test('what is not there is not found, whatever is asked of it', async () => {
     await api.delete(path),
   ];
   for (const reply of replies) {
-    assertRefused(reply, {
+    assertRejected(reply, {
       code: 404,
       reason: 'NotFound',
       message: 'configmaps "nope" not found',
       details: { name: 'nope', kind: 'configmaps' },
     });
   }
-  assertRefused(await api.get(`${deployments(space)}/nope`), {
+  assertRejected(await api.get(`${deployments(space)}/nope`), {
     code: 404,
     reason: 'NotFound',
     message: 'deployments.apps "nope" not found',
@@ -83,7 +83,7 @@ test('what is not there is not found, whatever is asked of it', async () => {
   });
 });
 
-test('generateName becomes a name with a random suffix of five, cut to 63 characters', async () => {
+test('generateName appends a random suffix of five characters and limits the name to 63', async () => {
   const path = configMaps(await api.namespace());
   const draft = (generateName: string) => ({
     apiVersion: 'v1',
@@ -97,9 +97,9 @@ test('generateName becomes a name with a random suffix of five, cut to 63 charac
   assert.match(long.metadata.name, /^g{58}[a-z0-9]{5}$/);
 });
 
-test('a name is required, and is a DNS subdomain', async () => {
+test('a name is required and must be a DNS subdomain', async () => {
   const path = configMaps(await api.namespace());
-  assertRefused(await api.post(path, { apiVersion: 'v1', kind: 'ConfigMap' }), {
+  assertRejected(await api.post(path, { apiVersion: 'v1', kind: 'ConfigMap' }), {
     code: 422,
     reason: 'Invalid',
     message:
@@ -115,21 +115,21 @@ test('a name is required, and is a DNS subdomain', async () => {
       ],
     },
   });
-  assertRefused(await api.post(path, configMap('Bad_Name')), {
+  assertRejected(await api.post(path, configMap('Bad_Name')), {
     code: 422,
     reason: 'Invalid',
     message:
       "ConfigMap \"Bad_Name\" is invalid: metadata.name: Invalid value: \"Bad_Name\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
   });
   const long = 'a'.repeat(254);
-  assertRefused(await api.post(path, configMap(long)), {
+  assertRejected(await api.post(path, configMap(long)), {
     code: 422,
     reason: 'Invalid',
     message: `ConfigMap "${long}" is invalid: metadata.name: Invalid value: "${long}": must be no more than 253 characters`,
   });
 });
 
-test('labels, annotations, finalizers and owners are well-formed', async () => {
+test('labels, annotations, finalizers and owner references are validated', async () => {
   const space = await api.namespace();
   const qualified =
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
@@ -158,11 +158,11 @@ test('labels, annotations, finalizers and owners are well-formed', async () => {
   ];
   for (const [metadata, causes] of refusals) {
     const reply = await api.post(widgets(space), widget('x', undefined, metadata));
-    assertRefused(reply, { code: 422, reason: 'Invalid', message: /"x" is invalid/, causes });
+    assertRejected(reply, { code: 422, reason: 'Invalid', message: /"x" is invalid/, causes });
   }
 });
 
-test('only one owner is the controller', async () => {
+test('at most one owner reference is the controller', async () => {
   const owner = (name: string) => ({
     apiVersion: 'v1',
     kind: 'Pod',
@@ -171,7 +171,7 @@ test('only one owner is the controller', async () => {
     controller: true,
   });
   const draft = configMap('x', {}, { ownerReferences: [owner('a'), owner('b')] });
-  assertRefused(await api.post(configMaps(await api.namespace()), draft), {
+  assertRejected(await api.post(configMaps(await api.namespace()), draft), {
     code: 422,
     reason: 'Invalid',
     message:
@@ -179,10 +179,10 @@ test('only one owner is the controller', async () => {
   });
 });
 
-test('an object belongs to the namespace of its path', async () => {
+test('the namespace of an object must equal that of the path', async () => {
   const path = configMaps(await api.namespace());
   const reply = await api.post(path, configMap('x', {}, { namespace: 'default' }));
-  assertRefused(reply, {
+  assertRejected(reply, {
     code: 400,
     reason: 'BadRequest',
     message:
@@ -190,7 +190,7 @@ test('an object belongs to the namespace of its path', async () => {
   });
 });
 
-test('generation counts the changes of the spec, and nothing else', async () => {
+test('the generation increases only with changes of the spec', async () => {
   const space = await api.namespace();
   const path = `${widgets(space)}/a`;
   const generation = async (reply: ReturnType<Api['patch']>) =>
@@ -209,7 +209,7 @@ test('generation counts the changes of the spec, and nothing else', async () => 
   assert.equal(await generation(api.patch(`${built}/status`, { status: { replicas: 2 } })), 2);
 });
 
-test('a write that changes nothing leaves the resourceVersion as it is', async () => {
+test('a write without a change keeps the resourceVersion', async () => {
   const space = await api.namespace();
   const path = `${configMaps(space)}/a`;
   const { metadata } = await api.made(api.post(configMaps(space), configMap('a')));
@@ -226,23 +226,23 @@ test('a write that changes nothing leaves the resourceVersion as it is', async (
   assert.notEqual(changed.metadata.resourceVersion, metadata.resourceVersion);
 });
 
-test('identity does not change', async () => {
+test('the name, namespace and uid are immutable', async () => {
   const space = await api.namespace();
   await api.made(api.post(configMaps(space), configMap('a')));
   await api.made(api.post(widgets(space), widget('a')));
   for (const path of [`${configMaps(space)}/a`, `${widgets(space)}/a`]) {
-    assertRefused(await api.patch(path, { metadata: { name: 'b' } }), {
+    assertRejected(await api.patch(path, { metadata: { name: 'b' } }), {
       code: 400,
       reason: 'BadRequest',
       message: 'the name of the object (b) does not match the name on the URL (a)',
     });
-    assertRefused(await api.patch(path, { metadata: { namespace: 'b' } }), {
+    assertRejected(await api.patch(path, { metadata: { namespace: 'b' } }), {
       code: 400,
       reason: 'BadRequest',
       message:
         'the namespace of the provided object does not match the namespace sent on the request',
     });
-    assertRefused(await api.patch(path, { metadata: { uid: OTHER_UID } }), {
+    assertRejected(await api.patch(path, { metadata: { uid: OTHER_UID } }), {
       code: 422,
       reason: 'Invalid',
       message: new RegExp(
@@ -250,7 +250,7 @@ test('identity does not change', async () => {
       ),
     });
     const deletionTimestamp = '2001-01-01T00:00:00Z';
-    assertRefused(await api.patch(path, { metadata: { deletionTimestamp } }), {
+    assertRejected(await api.patch(path, { metadata: { deletionTimestamp } }), {
       code: 422,
       reason: 'Invalid',
       message:
@@ -262,27 +262,27 @@ test('identity does not change', async () => {
   }
 });
 
-test('a body has the name of its path', async () => {
+test('the name in the body must equal that of the path', async () => {
   const space = await api.namespace();
   const path = `${configMaps(space)}/a`;
   await api.made(api.post(configMaps(space), configMap('a')));
-  assertRefused(await api.put(path, configMap('b')), {
+  assertRejected(await api.put(path, configMap('b')), {
     code: 400,
     reason: 'BadRequest',
     message: 'the name of the object (b) does not match the name on the URL (a)',
   });
-  assertRefused(await api.put(path, { apiVersion: 'v1', kind: 'ConfigMap', metadata: {} }), {
+  assertRejected(await api.put(path, { apiVersion: 'v1', kind: 'ConfigMap', metadata: {} }), {
     code: 400,
     reason: 'BadRequest',
     message: 'the name of the object (a based on URL) was undeterminable: name must be provided',
   });
 });
 
-test('what a kind declares immutable stays as it is', async () => {
+test('immutable fields of a kind cannot change', async () => {
   const space = await api.namespace();
   const path = `${configMaps(space)}/a`;
   await api.made(api.post(configMaps(space), { ...configMap('a'), immutable: true }));
-  assertRefused(await api.patch(path, { data: { b: '1' } }), {
+  assertRejected(await api.patch(path, { data: { b: '1' } }), {
     code: 422,
     reason: 'Invalid',
     message:
@@ -291,14 +291,14 @@ test('what a kind declares immutable stays as it is', async () => {
   });
   await api.made(api.post(deployments(space), deployment('d')));
   const other = { spec: { selector: { matchLabels: { app: 'other' } } } };
-  assertRefused(await api.patch(`${deployments(space)}/d`, other), {
+  assertRejected(await api.patch(`${deployments(space)}/d`, other), {
     code: 422,
     reason: 'Invalid',
     message:
       /spec\.selector: Invalid value: \{"matchLabels":\{"app":"other"\}\}: field is immutable\]?$/,
   });
   await api.made(api.post(pods(space), pod('p')));
-  assertRefused(await api.patch(`${pods(space)}/p`, { spec: { hostname: 'other' } }), {
+  assertRejected(await api.patch(`${pods(space)}/p`, { spec: { hostname: 'other' } }), {
     code: 422,
     reason: 'Invalid',
     message: /^Pod "p" is invalid: spec: Forbidden: pod updates may not change fields other than /,

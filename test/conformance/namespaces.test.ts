@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRefused } from './api.ts';
+import { Api, assertRejected } from './api.ts';
 import { configMap, configMaps, namespace, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
@@ -12,14 +12,14 @@ before(async () => {
 
 after(() => api.close());
 
-test('a namespace that is not there takes nothing, and has nothing', async () => {
-  assertRefused(await api.post(configMaps('nowhere'), configMap('a')), {
+test('a missing namespace rejects creations and lists nothing', async () => {
+  assertRejected(await api.post(configMaps('nowhere'), configMap('a')), {
     code: 404,
     reason: 'NotFound',
     message: 'namespaces "nowhere" not found',
     details: { name: 'nowhere', kind: 'namespaces' },
   });
-  assertRefused(await api.get(`${configMaps('nowhere')}/a`), {
+  assertRejected(await api.get(`${configMaps('nowhere')}/a`), {
     code: 404,
     reason: 'NotFound',
     message: 'configmaps "a" not found',
@@ -28,7 +28,7 @@ test('a namespace that is not there takes nothing, and has nothing', async () =>
   assert.deepEqual([status, body.items], [200, []]);
 });
 
-test('a namespace is labelled with its name and held by a finalizer of its own', async () => {
+test('a namespace has a label with its name, and a finalizer in its spec', async () => {
   const name = await api.namespace();
   const { body } = await api.get(`/api/v1/namespaces/${name}`);
   assert.deepEqual(body.metadata.labels, { 'kubernetes.io/metadata.name': name });
@@ -36,7 +36,7 @@ test('a namespace is labelled with its name and held by a finalizer of its own',
   assert.deepEqual(body.status, { phase: 'Active' });
 });
 
-test('a deleted namespace terminates: nothing new comes in, what is there can be changed', async () => {
+test('a terminating namespace rejects creations and accepts updates', async () => {
   const name = await api.namespace();
   const path = `/api/v1/namespaces/${name}`;
   await api.made(api.post(configMaps(name), configMap('a')));
@@ -51,7 +51,7 @@ test('a deleted namespace terminates: nothing new comes in, what is there can be
     [await api.post(widgets(name), widget('late')), 'widgets.conformance.example.com "late"'],
   ] as const;
   for (const [reply, what] of late) {
-    assertRefused(reply, {
+    assertRejected(reply, {
       code: 403,
       reason: 'Forbidden',
       message: `${what} is forbidden: unable to create new content in namespace ${name} because it is being terminated`,
@@ -64,29 +64,29 @@ test('a deleted namespace terminates: nothing new comes in, what is there can be
   assert.deepEqual([again.status, again.body.status.phase], [200, 'Terminating']);
 });
 
-test('a terminating namespace goes when its finalizer is taken off', async () => {
+test('a terminating namespace is deleted when its finalizer is removed', async () => {
   const name = await api.namespace();
   const path = `/api/v1/namespaces/${name}`;
   await api.made(api.delete(path));
   const finalized = await api.put(`${path}/finalize`, { ...namespace(name), spec: {} });
   assert.deepEqual([finalized.status, finalized.body.spec], [200, {}]);
-  assertRefused(await api.get(path), {
+  assertRejected(await api.get(path), {
     code: 404,
     reason: 'NotFound',
     message: `namespaces "${name}" not found`,
   });
 });
 
-test('some namespaces are there for good', async () => {
+test('system namespaces cannot be deleted', async () => {
   for (const name of ['default', 'kube-system', 'kube-public']) {
-    assertRefused(await api.delete(`/api/v1/namespaces/${name}`), {
+    assertRejected(await api.delete(`/api/v1/namespaces/${name}`), {
       code: 403,
       reason: 'Forbidden',
       message: `namespaces "${name}" is forbidden: this namespace may not be deleted`,
       details: { name, kind: 'namespaces' },
     });
   }
-  assertRefused(await api.delete('/api/v1/namespaces'), {
+  assertRejected(await api.delete('/api/v1/namespaces'), {
     code: 405,
     reason: 'MethodNotAllowed',
     message: 'the server does not allow this method on the requested resource',
@@ -95,7 +95,7 @@ test('some namespaces are there for good', async () => {
 });
 
 test('the name of a namespace is a DNS label', async () => {
-  assertRefused(await api.post('/api/v1/namespaces', namespace('a.b')), {
+  assertRejected(await api.post('/api/v1/namespaces', namespace('a.b')), {
     code: 422,
     reason: 'Invalid',
     message:

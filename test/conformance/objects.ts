@@ -57,7 +57,7 @@ export function widget(name: string, spec: Json = { color: 'red' }, metadata: Js
   return { apiVersion: `${GROUP}/v1`, kind: 'Widget', metadata: { name, ...metadata }, spec };
 }
 
-/** A CRD with a bit of everything that a schema can ask for. */
+/** Returns a CRD whose schema uses most features of a structural schema. */
 export function widgetCrd(group: string = GROUP, change: (crd: Json) => void = () => {}): Json {
   const crd = {
     apiVersion: 'apiextensions.k8s.io/v1',

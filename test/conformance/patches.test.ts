@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRefused, JSON_PATCH, STRATEGIC } from './api.ts';
+import { Api, assertRejected, JSON_PATCH, STRATEGIC } from './api.ts';
 import { configMap, configMaps, GROUP, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
@@ -18,7 +18,7 @@ let space: string;
 
 const WENT_WRONG = 'the server rejected our request due to an error in our request';
 
-test('a merge patch merges objects, replaces lists, and removes what is null', async () => {
+test('a merge patch merges objects, replaces lists, and removes null fields', async () => {
   const at = `${widgets(space)}/a`;
   const draft = widget('a', {
     color: 'red',
@@ -29,19 +29,19 @@ test('a merge patch merges objects, replaces lists, and removes what is null', a
   await api.made(api.post(widgets(space), draft));
   const patch = { spec: { size: null, tags: ['z'], labels: { a: null, c: '3' } } };
   const { spec } = await api.made(api.patch(at, patch));
-  // What is removed is defaulted again.
+  // Removed fields get their defaults.
   assert.deepEqual(spec, { color: 'red', size: 1, tags: ['z'], labels: { b: '2', c: '3' } });
 });
 
-test('a merge patch is an object', async () => {
+test('a merge patch must be an object', async () => {
   const at = `${configMaps(space)}/a`;
-  assertRefused(await api.patch(at, [1]), {
+  assertRejected(await api.patch(at, [1]), {
     code: 400,
     reason: 'BadRequest',
     message:
       'error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}',
   });
-  assertRefused(await api.patch(at, '{bad'), {
+  assertRejected(await api.patch(at, '{bad'), {
     code: 400,
     reason: 'BadRequest',
     message:
@@ -49,7 +49,7 @@ test('a merge patch is an object', async () => {
   });
 });
 
-test('a JSON patch is done step by step', async () => {
+test('a JSON patch applies its operations in order', async () => {
   const at = `${widgets(space)}/b`;
   await api.made(api.post(widgets(space), widget('b', { color: 'red', size: 5 })));
   const patch = [
@@ -66,7 +66,7 @@ test('a JSON patch is done step by step', async () => {
   assert.deepEqual(spec, { color: 'red', size: 7, tags: ['y', 'x'], note: 'red' });
 });
 
-test('a JSON patch that does not fit changes nothing', async () => {
+test('a JSON patch that fails changes nothing', async () => {
   for (const [collection, draft] of [
     [widgets(space), widget('c')],
     [configMaps(space), configMap('c')],
@@ -80,7 +80,7 @@ test('a JSON patch that does not fit changes nothing', async () => {
       { op: 'odd', path: '/metadata/labels' },
     ]) {
       const patch = [{ op: 'add', path: '/metadata/labels', value: { a: 'b' } }, operation];
-      assertRefused(await api.patch(at, patch, JSON_PATCH), {
+      assertRejected(await api.patch(at, patch, JSON_PATCH), {
         code: 422,
         reason: 'Invalid',
         message: WENT_WRONG,
@@ -91,15 +91,15 @@ test('a JSON patch that does not fit changes nothing', async () => {
   }
 });
 
-test('a JSON patch is a list of operations', async () => {
+test('a JSON patch must be a list of operations', async () => {
   const at = `${configMaps(space)}/a`;
-  assertRefused(await api.patch(at, { op: 'remove', path: '/data' }, JSON_PATCH), {
+  assertRejected(await api.patch(at, { op: 'remove', path: '/data' }, JSON_PATCH), {
     code: 400,
     reason: 'BadRequest',
     message:
       'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
   });
-  assertRefused(await api.patch(at, '[{', JSON_PATCH), {
+  assertRejected(await api.patch(at, '[{', JSON_PATCH), {
     code: 400,
     reason: 'BadRequest',
     message: 'error decoding patch: unexpected end of JSON input',
@@ -110,7 +110,7 @@ test('a JSON patch has at most 10000 operations', async () => {
   const at = `${configMaps(space)}/a`;
   const operation = { op: 'test', path: '/kind', value: 'ConfigMap' };
   const patch = Array.from({ length: 10_001 }, () => operation);
-  assertRefused(await api.patch(at, patch, JSON_PATCH), {
+  assertRejected(await api.patch(at, patch, JSON_PATCH), {
     code: 413,
     reason: 'RequestEntityTooLarge',
     message:
@@ -136,9 +136,9 @@ test('a strategic merge patch has directives', async () => {
   assert.deepEqual((await api.made(api.patch(at, patch, STRATEGIC))).data, { z: '1' });
 });
 
-test('custom resources take no strategic merge patch', async () => {
+test('custom resources do not support strategic merge patches', async () => {
   await api.made(api.post(widgets(space), widget('strategic')));
-  assertRefused(await api.patch(`${widgets(space)}/strategic`, { spec: {} }, STRATEGIC), {
+  assertRejected(await api.patch(`${widgets(space)}/strategic`, { spec: {} }, STRATEGIC), {
     code: 415,
     reason: 'UnsupportedMediaType',
     message:
@@ -146,16 +146,16 @@ test('custom resources take no strategic merge patch', async () => {
   });
 });
 
-test('a result is validated like any other object', async () => {
+test('the patched object is validated', async () => {
   const at = `${widgets(space)}/valid`;
   await api.made(api.post(widgets(space), widget('valid')));
-  assertRefused(await api.patch(at, { spec: { color: '' } }), {
+  assertRejected(await api.patch(at, { spec: { color: '' } }), {
     code: 422,
     reason: 'Invalid',
     message: `Widget.${GROUP} "valid" is invalid: spec.color: Invalid value: "": spec.color in body should be at least 1 chars long`,
   });
   await api.made(api.post(configMaps(space), configMap('valid')));
-  assertRefused(await api.patch(`${configMaps(space)}/valid`, { data: { a: 1 } }), {
+  assertRejected(await api.patch(`${configMaps(space)}/valid`, { data: { a: 1 } }), {
     code: 422,
     reason: 'Invalid',
     message:
@@ -163,10 +163,10 @@ test('a result is validated like any other object', async () => {
   });
 });
 
-test('only an apply can be forced', async () => {
+test('force is rejected for other patches than apply', async () => {
   const at = `${widgets(space)}/forced`;
   await api.made(api.post(widgets(space), widget('forced')));
-  assertRefused(await api.patch(`${at}?force=true`, {}), {
+  assertRejected(await api.patch(`${at}?force=true`, {}), {
     code: 422,
     reason: 'Invalid',
     message:

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRefused } from './api.ts';
+import { Api, assertRejected } from './api.ts';
 import { pod, pods } from './objects.ts';
 
 let api: Api;
@@ -20,7 +20,7 @@ after(() => api.close());
 
 const log = (path: string) => api.get(`${pods(space)}/${path}`);
 
-test('a pod that runs nowhere has printed nothing', async () => {
+test('an unscheduled pod has an empty log', async () => {
   for (const path of [
     'p/log',
     'p/log?follow=&previous=1&tailLines=%2B3',
@@ -31,24 +31,24 @@ test('a pod that runs nowhere has printed nothing', async () => {
   }
 });
 
-test('it must be clear which container is meant', async () => {
+test('the container must be named if the pod has several', async () => {
   const refused = async (path: string, message: string) =>
-    assertRefused(await log(path), { code: 400, reason: 'BadRequest', message });
+    assertRejected(await log(path), { code: 400, reason: 'BadRequest', message });
   await refused(
     'several/log',
     'a container name must be specified for pod several, choose one of: [x a b]',
   );
   await refused('p/log?container=z', 'container z is not valid for pod p');
-  assertRefused(await log('nope/log'), {
+  assertRejected(await log('nope/log'), {
     code: 404,
     reason: 'NotFound',
     message: 'pods "nope" not found',
   });
 });
 
-test('what is asked for must make sense, before anything is looked for', async () => {
+test('invalid log options are rejected before the pod is looked up', async () => {
   const invalid = async (query: string, problem: string) =>
-    assertRefused(await log(`nope/log?${query}`), {
+    assertRejected(await log(`nope/log?${query}`), {
       code: 422,
       reason: 'Invalid',
       message: `PodLogOptions "nope" is invalid: ${problem}`,
@@ -64,7 +64,7 @@ test('what is asked for must make sense, before anything is looked for', async (
   );
   await invalid('stream=All', 'stream: Forbidden: may not be specified');
   const unreadable = async (query: string, message: string) =>
-    assertRefused(await log(`nope/log?${query}`), { code: 400, reason: 'BadRequest', message });
+    assertRejected(await log(`nope/log?${query}`), { code: 400, reason: 'BadRequest', message });
   await unreadable('tailLines=x', 'strconv.ParseInt: parsing "x": invalid syntax');
   await unreadable('tailLines=', 'strconv.ParseInt: parsing "": invalid syntax');
   const far = '9'.repeat(20);
@@ -75,7 +75,7 @@ test('what is asked for must make sense, before anything is looked for', async (
   );
 });
 
-test('a log is read, and nothing else', async () => {
+test('the log subresource is read-only', async () => {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
     const body = method === 'DELETE' ? undefined : {};
     const { status } = await api.send(method, `${pods(space)}/p/log`, body);
@@ -88,7 +88,7 @@ test('a log is read, and nothing else', async () => {
   );
 });
 
-test('a node that does not exist, or has no kubelet, has no logs', async () => {
+test('an unknown node, or one without a kubelet, returns an error', async () => {
   await api.made(api.post(pods(space), pod('bound')));
   const node = `node-${space}`;
   await api.made(
@@ -99,7 +99,7 @@ test('a node that does not exist, or has no kubelet, has no logs', async () => {
       target: { kind: 'Node', name: node },
     }),
   );
-  assertRefused(await log('bound/log'), {
+  assertRejected(await log('bound/log'), {
     code: 404,
     reason: 'NotFound',
     message: `pods "${node}" not found`,
@@ -107,7 +107,7 @@ test('a node that does not exist, or has no kubelet, has no logs', async () => {
   await api.made(
     api.post('/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: node } }),
   );
-  assertRefused(await log('bound/log'), {
+  assertRejected(await log('bound/log'), {
     code: 500,
     message: 'no preferred addresses found; known addresses: []',
   });

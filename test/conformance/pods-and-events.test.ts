@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRefused, namesIn } from './api.ts';
+import { Api, assertRejected, namesIn } from './api.ts';
 import { pod, pods } from './objects.ts';
 
 let api: Api;
@@ -21,7 +21,7 @@ const binding = (name: string, node: string) => ({
   target: { kind: 'Node', name: node },
 });
 
-test('a binding puts a pod on a node, and says when', async () => {
+test('a binding assigns a pod to a node and sets its condition with a time', async () => {
   const at = `${pods(space)}/bound`;
   await api.made(api.post(pods(space), pod('bound')));
   const reply = await api.post(`${at}/binding`, binding('bound', 'n'));
@@ -32,11 +32,11 @@ test('a binding puts a pod on a node, and says when', async () => {
   assert.deepEqual([type, holds], ['PodScheduled', 'True']);
 });
 
-test('a pod is bound once', async () => {
+test('a pod can be bound once', async () => {
   const at = `${pods(space)}/once`;
   await api.made(api.post(pods(space), pod('once')));
   await api.made(api.post(`${at}/binding`, binding('once', 'n')));
-  assertRefused(await api.post(`${at}/binding`, binding('once', 'm')), {
+  assertRejected(await api.post(`${at}/binding`, binding('once', 'm')), {
     code: 409,
     reason: 'Conflict',
     message:
@@ -46,20 +46,20 @@ test('a pod is bound once', async () => {
   assert.equal((await api.get(at)).body.spec.nodeName, 'n');
 });
 
-test('a binding needs a pod and a node', async () => {
-  assertRefused(await api.post(`${pods(space)}/nope/binding`, binding('nope', 'n')), {
+test('a binding requires a pod and a node', async () => {
+  assertRejected(await api.post(`${pods(space)}/nope/binding`, binding('nope', 'n')), {
     code: 404,
     reason: 'NotFound',
     message: 'pods "nope" not found',
   });
   await api.made(api.post(pods(space), pod('unbound')));
-  assertRefused(await api.post(`${pods(space)}/unbound/binding`, binding('unbound', '')), {
+  assertRejected(await api.post(`${pods(space)}/unbound/binding`, binding('unbound', '')), {
     code: 500,
     message: 'target.name: Required value',
   });
 });
 
-test('a pod is defaulted, and pending', async () => {
+test('a pod gets defaults and the phase Pending', async () => {
   const { spec, status, metadata } = await api.made(api.post(pods(space), pod('defaults')));
   assert.deepEqual(
     [spec.restartPolicy, spec.dnsPolicy, spec.schedulerName, spec.terminationGracePeriodSeconds],
@@ -71,10 +71,10 @@ test('a pod is defaulted, and pending', async () => {
   assert.equal(metadata.generation, 1);
 });
 
-test('a pod has to make sense', async () => {
+test('an invalid pod is rejected', async () => {
   const none = pod('none');
   none.spec.containers = [];
-  assertRefused(await api.post(pods(space), none), {
+  assertRejected(await api.post(pods(space), none), {
     code: 422,
     reason: 'Invalid',
     message: 'Pod "none" is invalid: spec.containers: Required value',
@@ -82,7 +82,7 @@ test('a pod has to make sense', async () => {
   });
   const odd = pod('odd');
   odd.spec.restartPolicy = 'Sometimes';
-  assertRefused(await api.post(pods(space), odd), {
+  assertRejected(await api.post(pods(space), odd), {
     code: 422,
     reason: 'Invalid',
     message:
@@ -90,7 +90,7 @@ test('a pod has to make sense', async () => {
   });
 });
 
-test('events are selected by what they are about', async () => {
+test('events are selected by their involved object', async () => {
   const events = `/api/v1/namespaces/${space}/events`;
   const time = '2024-01-01T00:00:00Z';
   const event = (name: string, kind: string, type: string) => ({
@@ -109,7 +109,7 @@ test('events are selected by what they are about', async () => {
   await api.made(api.post(events, event('a', 'Pod', 'Normal')));
   await api.made(api.post(events, event('b', 'Widget', 'Warning')));
   const selected: [string, string[]][] = [
-    // As kubectl describe asks.
+    // As kubectl describe selects them.
     [
       `involvedObject.name=p,involvedObject.namespace=${space},involvedObject.kind=Pod,involvedObject.uid=uid-of-Pod`,
       ['a'],
@@ -124,14 +124,14 @@ test('events are selected by what they are about', async () => {
     const { body } = await api.get(`${events}?fieldSelector=${encodeURIComponent(selector)}`);
     assert.deepEqual(namesIn(body), names, selector);
   }
-  assertRefused(await api.get(`${events}?fieldSelector=odd%3Dx`), {
+  assertRejected(await api.get(`${events}?fieldSelector=odd%3Dx`), {
     code: 400,
     reason: 'BadRequest',
     message: 'field label not supported: odd',
   });
 });
 
-test('an event lives where its object lives', async () => {
+test('an event must be in the namespace of its involved object', async () => {
   const events = `/api/v1/namespaces/${space}/events`;
   const reply = await api.post(events, {
     apiVersion: 'v1',
@@ -141,7 +141,7 @@ test('an event lives where its object lives', async () => {
     reason: 'Tested',
     type: 'Normal',
   });
-  assertRefused(reply, {
+  assertRejected(reply, {
     code: 422,
     reason: 'Invalid',
     message:

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
-import { Api, assertRefused, JSON_TYPE } from './api.ts';
+import { Api, assertRejected, JSON_TYPE } from './api.ts';
 import { configMap, configMaps, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
@@ -32,7 +32,7 @@ function shape(table: Json): Json {
   ]);
 }
 
-test('custom resources become tables of the columns that their CRD declares', async () => {
+test('a table of custom resources has the printer columns of their CRD', async () => {
   const { status, headers, body } = await api.get(widgets(space), TABLE);
   assert.deepEqual([status, headers['content-type']], [200, JSON_TYPE]);
   assert.deepEqual([body.kind, body.apiVersion], ['Table', 'meta.k8s.io/v1']);
@@ -54,7 +54,7 @@ test('custom resources become tables of the columns that their CRD declares', as
   );
 });
 
-test('built-in kinds become tables as kubectl shows them', async () => {
+test('a table of a built-in kind has the columns that kubectl shows', async () => {
   const configs = (await api.get(configMaps(space), TABLE)).body;
   assert.deepEqual(shape(configs), [
     ['Name', 'string', 'name', 0],
@@ -79,12 +79,12 @@ test('built-in kinds become tables as kubectl shows them', async () => {
   assert.deepEqual(wide, ['<none>', '<none>', '<none>', '<none>']);
 });
 
-test('one object becomes a table of one row', async () => {
+test('one object is a table with one row', async () => {
   const { body } = await api.get(`${configMaps(space)}/a`, TABLE);
   assert.deepEqual([body.kind, body.rows.length, body.rows[0].cells[0]], ['Table', 1, 'a']);
 });
 
-test('a row carries as much of its object as was asked for', async () => {
+test('a row includes the object as requested by includeObject', async () => {
   const carried = async (include: string) => {
     const { body } = await api.get(`${configMaps(space)}?includeObject=${include}`, TABLE);
     return body.rows[0].object;
@@ -92,7 +92,7 @@ test('a row carries as much of its object as was asked for', async () => {
   assert.equal(await carried('None'), null);
   assert.equal((await carried('Metadata')).kind, 'PartialObjectMetadata');
   assert.deepEqual((await carried('Object')).data, { a: '1' });
-  assertRefused(await api.get(`${configMaps(space)}?includeObject=Odd`, TABLE), {
+  assertRejected(await api.get(`${configMaps(space)}?includeObject=Odd`, TABLE), {
     code: 400,
     reason: 'BadRequest',
     message:
@@ -100,17 +100,17 @@ test('a row carries as much of its object as was asked for', async () => {
   });
 });
 
-test('an older version of tables says so', async () => {
+test('an older version of tables is supported', async () => {
   const { body } = await api.get(configMaps(space), TABLE.replace('v=v1', 'v=v1beta1'));
   assert.deepEqual([body.kind, body.apiVersion], ['Table', 'meta.k8s.io/v1beta1']);
 });
 
-test('no table is made of a failure', async () => {
+test('an error is not converted to a table', async () => {
   const { status, body } = await api.get(`${widgets(space)}/nope`, TABLE);
   assert.deepEqual([status, body.kind], [404, 'Status']);
 });
 
-test('metadata can be had alone', async () => {
+test('only metadata can be requested', async () => {
   const one = (await api.get(`${widgets(space)}/a`, METADATA)).body;
   assert.deepEqual(Object.keys(one).toSorted(), ['apiVersion', 'kind', 'metadata']);
   assert.deepEqual(
@@ -122,12 +122,12 @@ test('metadata can be had alone', async () => {
   assert.deepEqual(Object.keys(all.items[0]).toSorted(), ['apiVersion', 'kind', 'metadata']);
 });
 
-test('a list is not one object', async () => {
+test('a list type is not valid for one object', async () => {
   const { status, body } = await api.get(widgets(space), METADATA);
   assert.deepEqual([status, body.reason], [406, 'NotAcceptable']);
 });
 
-test('the first acceptable form is given', async () => {
+test('the first supported media type is used', async () => {
   for (const accept of [
     `${TABLE},${JSON_TYPE}`,
     `application/xml,${TABLE}`,
@@ -144,7 +144,7 @@ test('the first acceptable form is given', async () => {
   }
 });
 
-test('a form that the server does not have is refused', async () => {
+test('an unsupported media type is rejected', async () => {
   for (const accept of [
     TABLE.replace('v=v1', 'v=v7'),
     TABLE.replace('Table', 'Chair'),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json, Reply } from './api.ts';
-import { Api, assertRefused } from './api.ts';
+import { Api, assertRejected } from './api.ts';
 
 const AUTHENTICATION = '/apis/authentication.k8s.io/v1';
 const AUTHORIZATION = '/apis/authorization.k8s.io/v1';
@@ -30,11 +30,11 @@ const theirs = (spec: Json, metadata?: Json) => review('subjectaccessreviews', s
 const local = (spec: Json, metadata?: Json) =>
   review('namespaces/default/localsubjectaccessreviews', spec, metadata);
 
-/** A review goes without its kind into the words of a refusal. */
+/** Error messages for reviews omit the kind. */
 function assertInvalid(reply: Reply, causes: readonly (readonly [string, string])[]): void {
   const messages = causes.map(([field, message]) => `${field}: ${message}`);
   const all = messages.length === 1 ? messages[0] : `[${messages.join(', ')}]`;
-  assertRefused(reply, {
+  assertRejected(reply, {
     code: 422,
     reason: 'Invalid',
     message: `.authorization.k8s.io "" is invalid: ${all}`,
@@ -42,7 +42,7 @@ function assertInvalid(reply: Reply, causes: readonly (readonly [string, string]
   });
 }
 
-test('reviews can be created, and nothing else can be done with them', async () => {
+test('reviews support create only', async () => {
   for (const [path, names] of [
     [AUTHENTICATION, ['selfsubjectreviews', 'tokenreviews']],
     [
@@ -80,11 +80,11 @@ test('reviews can be created, and nothing else can be done with them', async () 
     [await api.get(`${AUTHORIZATION}/localsubjectaccessreviews`), 404, 'NotFound', nowhere],
     [await api.post(`${AUTHORIZATION}/localsubjectaccessreviews`, {}), 404, 'NotFound', nowhere],
   ] as const) {
-    assertRefused(reply, { code, reason, message });
+    assertRejected(reply, { code, reason, message });
   }
 });
 
-test('a token that nobody has is nobody’s, and the review says so', async () => {
+test('an unknown token is not authenticated, and the review contains the error', async () => {
   const { status, body } = await reviewToken({ token: 'nobody' });
   assert.equal(status, 201);
   assert.deepEqual([body.kind, body.apiVersion], ['TokenReview', 'authentication.k8s.io/v1']);
@@ -103,7 +103,7 @@ test('a token that nobody has is nobody’s, and the review says so', async () =
   assert.deepEqual(Object.keys(body.metadata), ['managedFields']);
 });
 
-test('a token of ours is the administrator’s, for the audience of the server alone', async () => {
+test('a valid token authenticates the administrator, for the audience of the server only', async () => {
   const token = await api.token();
   const { status } = (await reviewToken({ token })).body;
   assert.equal(status.authenticated, true);
@@ -120,18 +120,18 @@ test('a token of ours is the administrator’s, for the audience of the server a
   assert.deepEqual(self.body.status.userInfo, status.user);
 });
 
-test('a review without a token is refused', async () => {
+test('a review without a token is rejected', async () => {
   for (const reply of [
     await reviewToken({}),
     await api.post(`${AUTHENTICATION}/tokenreviews`, {}),
   ]) {
-    assertRefused(reply, {
+    assertRejected(reply, {
       code: 400,
       reason: 'BadRequest',
       message: 'token is required for TokenReview in authentication',
     });
   }
-  assertRefused(await reviewToken({ token: 'a', tocken: 'b' }, '?fieldValidation=Strict'), {
+  assertRejected(await reviewToken({ token: 'a', tocken: 'b' }, '?fieldValidation=Strict'), {
     code: 400,
     reason: 'BadRequest',
     message:
@@ -139,7 +139,7 @@ test('a review without a token is refused', async () => {
   });
 });
 
-test('what a client says of the answer does not count', async () => {
+test('the status in a request is ignored', async () => {
   const { body } = await api.post(`${AUTHENTICATION}/tokenreviews`, {
     metadata: { name: 'x', namespace: 'y', labels: { a: 'b' }, uid: '1' },
     spec: { token: 'nobody' },
@@ -151,7 +151,7 @@ test('what a client says of the answer does not count', async () => {
   assert.deepEqual(body.status, { user: {}, error: 'invalid bearer token' });
 });
 
-test('the administrator may do everything, whether it exists or not', async () => {
+test('the administrator is allowed every request, also for unknown resources', async () => {
   for (const spec of [
     { resourceAttributes: PODS },
     { resourceAttributes: { verb: 'get', group: 'x.y', resource: 'unicorns' } },
@@ -163,7 +163,7 @@ test('the administrator may do everything, whether it exists or not', async () =
     assert.deepEqual(body.spec, spec);
     assert.deepEqual(body.status, { allowed: true });
   }
-  // As Go clients send it, whose lists are null where they are empty.
+  // Go clients send null for empty lists.
   const { body } = await api.post(`${AUTHORIZATION}/selfsubjectrulesreviews`, {
     spec: { namespace: 'default' },
     status: { resourceRules: null, nonResourceRules: null, incomplete: false },
@@ -177,14 +177,14 @@ test('the administrator may do everything, whether it exists or not', async () =
   );
   assert.ok(nonResourceRules.some(({ nonResourceURLs }: Json) => nonResourceURLs.includes('*')));
   assert.equal(incomplete, false);
-  assertRefused(await review('selfsubjectrulesreviews', {}), {
+  assertRejected(await review('selfsubjectrulesreviews', {}), {
     code: 400,
     reason: 'BadRequest',
     message: 'no namespace on request',
   });
 });
 
-test('others may do what their groups may', async () => {
+test('other users are allowed what their groups are allowed', async () => {
   const isAllowed = async (reply: Promise<Reply>) => (await api.made(reply)).status.allowed;
   const health = { path: '/healthz', verb: 'get' };
   const ask = {
@@ -210,7 +210,7 @@ test('others may do what their groups may', async () => {
   assert.equal(await isAllowed(local(masters, { namespace: 'default' })), true);
 });
 
-test('a question that is none is refused, with all that is wrong with it', async () => {
+test('an invalid review is rejected with all errors', async () => {
   const one =
     'Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified';
   const nobody = 'Invalid value: "": at least one of user or group must be specified';
@@ -231,26 +231,26 @@ test('a question that is none is refused, with all that is wrong with it', async
   assertInvalid(await local(elsewhere), [
     ['spec.resourceAttributes.namespace', 'Invalid value: "other": must match metadata.namespace'],
   ]);
-  assertRefused(await local(elsewhere, { namespace: 'other' }), {
+  assertRejected(await local(elsewhere, { namespace: 'other' }), {
     code: 400,
     reason: 'BadRequest',
     message:
       'the namespace of the provided object does not match the namespace sent on the request',
   });
-  assertRefused(await mine({ resourceAttributes: PODS }, { name: 'a' }), {
+  assertRejected(await mine({ resourceAttributes: PODS }, { name: 'a' }), {
     code: 422,
     reason: 'Invalid',
     message:
       /^\.authorization\.k8s\.io "" is invalid: metadata: Invalid value: \{.*"name":"a".*\}: must be empty$/,
   });
-  assertRefused(await local({ user: 'j', resourceAttributes: PODS }, { labels: { a: 'b' } }), {
+  assertRejected(await local({ user: 'j', resourceAttributes: PODS }, { labels: { a: 'b' } }), {
     code: 422,
     reason: 'Invalid',
     message: /: must be empty except for namespace$/,
   });
 });
 
-test('selectors in a question are looked at', async () => {
+test('selectors in a review are validated', async () => {
   const list = (selectors: Json) =>
     mine({ resourceAttributes: { ...PODS, verb: 'list', ...selectors } });
   const field = 'spec.resourceAttributes.fieldSelector';
@@ -307,7 +307,7 @@ test('selectors in a question are looked at', async () => {
   );
 });
 
-test('somebody without rights may look around and ask for oneself, and nothing else', async () => {
+test('a user without permissions may use discovery and review its own access only', async () => {
   const jane = { 'impersonate-user': 'jane' };
   const as = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: Json) =>
     api.send(method, path, body, jane);
@@ -362,11 +362,11 @@ test('somebody without rights may look around and ask for oneself, and nothing e
     [await as('GET', '/metrics'), 'forbidden: User "jane" cannot get path "/metrics"', {}],
     [await as('GET', '/'), 'forbidden: User "jane" cannot get path "/"', {}],
   ] as const) {
-    assertRefused(reply, { code: 403, reason: 'Forbidden', message, details });
+    assertRejected(reply, { code: 403, reason: 'Forbidden', message, details });
   }
 });
 
-test('a service account that is impersonated is in the groups of its namespace', async () => {
+test('an impersonated service account is in the groups of its namespace', async () => {
   const { body } = await api.send(
     'POST',
     `${AUTHENTICATION}/selfsubjectreviews`,
@@ -387,7 +387,7 @@ test('a service account that is impersonated is in the groups of its namespace',
   assert.equal(anonymous.status, 403, anonymous.text);
 });
 
-test('a user that is impersonated has the groups, the uid and the extra fields of the headers', async () => {
+test('an impersonated user has the groups, the uid and the extra fields of the headers', async () => {
   const whoami = async (headers: Record<string, string>) => {
     const path = `${AUTHENTICATION}/selfsubjectreviews`;
     return (await api.made(api.send('POST', path, {}, headers))).status.userInfo;
@@ -419,14 +419,14 @@ test('a user that is impersonated has the groups, the uid and the extra fields o
   assert.equal((await api.send('GET', '/healthz', undefined, unauthenticated)).status, 200);
 });
 
-test('impersonation without a user is refused', async () => {
+test('impersonation without a user is rejected', async () => {
   for (const headers of [
     { 'impersonate-group': 'system:masters' },
     { 'impersonate-uid': '7' },
     { 'impersonate-extra-scopes': 'view' },
     { 'impersonate-user': '', 'impersonate-group': 'system:masters' },
   ]) {
-    assertRefused(await api.send('GET', '/api/v1/namespaces/default', undefined, headers), {
+    assertRejected(await api.send('GET', '/api/v1/namespaces/default', undefined, headers), {
       code: 400,
       reason: 'BadRequest',
       message: /^requested .* without impersonating a user/,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRefused } from './api.ts';
+import { Api, assertRejected } from './api.ts';
 import { deployment, deployments, GROUP, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
-/** Where Widget `a` is. */
+/** Path of Widget `a`. */
 let path: string;
 
 before(async () => {
@@ -16,7 +16,7 @@ before(async () => {
 
 after(() => api.close());
 
-test('the main resource does not write the status', async () => {
+test('an update of the object ignores the status', async () => {
   const space = await api.namespace();
   const draft = { ...widget('b'), status: { phase: 'New' } };
   const created = await api.made(api.post(widgets(space), draft));
@@ -26,7 +26,7 @@ test('the main resource does not write the status', async () => {
   assert.equal(patched.metadata.resourceVersion, created.metadata.resourceVersion);
 });
 
-test('the status subresource writes nothing but the status', async () => {
+test('the status subresource ignores all other fields', async () => {
   const { metadata, spec } = (await api.get(`${path}/a`)).body;
   const body = await api.made(
     api.patch(`${path}/a/status`, {
@@ -45,14 +45,14 @@ test('the status subresource writes nothing but the status', async () => {
   const entry = body.metadata.managedFields.find(
     ({ subresource }: { subresource?: string }) => subresource === 'status',
   );
-  // Before Kubernetes 1.36 it owns labels and annotations that it did not write.
+  // Servers before Kubernetes 1.36 own labels and annotations that they did not write.
   const owned = Object.keys(entry.fieldsV1).filter((field) => field !== 'f:metadata');
   assert.deepEqual(owned, ['f:status']);
 });
 
-test('a status keeps to the schema', async () => {
+test('a status is validated', async () => {
   const reply = await api.patch(`${path}/a/status`, { status: { phase: 5 } });
-  assertRefused(reply, {
+  assertRejected(reply, {
     code: 422,
     reason: 'Invalid',
     message:
@@ -60,28 +60,28 @@ test('a status keeps to the schema', async () => {
   });
 });
 
-test('a status can be read, replaced and patched, no more', async () => {
+test('the status subresource supports get, update and patch only', async () => {
   const read = await api.get(`${path}/a/status`);
   assert.deepEqual([read.status, read.body.kind], [200, 'Widget']);
   for (const [reply, verb] of [
     [await api.post(`${path}/a/status`, widget('a')), 'create'],
     [await api.delete(`${path}/a/status`), 'delete'],
   ] as const) {
-    assertRefused(reply, {
+    assertRejected(reply, {
       code: 405,
       reason: 'MethodNotAllowed',
       message: `${verb} is not supported on resources of kind "widgets.${GROUP}"`,
       details: { group: GROUP, kind: 'widgets' },
     });
   }
-  assertRefused(await api.get(`${path}/nope/status`), {
+  assertRejected(await api.get(`${path}/nope/status`), {
     code: 404,
     reason: 'NotFound',
     message: `widgets.${GROUP} "nope" not found`,
   });
 });
 
-test('the scale shows the replicas of the spec, of the status, and the selector', async () => {
+test('the scale shows the replicas of spec and status, and the selector', async () => {
   await api.made(api.patch(`${path}/a/status`, { status: { size: 3, selector: 'app=a' } }));
   const { metadata } = (await api.get(`${path}/a`)).body;
   assert.deepEqual((await api.get(`${path}/a/scale`)).body, {
@@ -99,7 +99,7 @@ test('the scale shows the replicas of the spec, of the status, and the selector'
   });
 });
 
-test('scaling writes the replicas and nothing else', async () => {
+test('scaling changes the replicas only', async () => {
   const before = (await api.get(`${path}/a`)).body;
   const scale = { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: 'a' } };
   const put = await api.made(api.put(`${path}/a/scale`, { ...scale, spec: { replicas: 4 } }));
@@ -111,13 +111,13 @@ test('scaling writes the replicas and nothing else', async () => {
   assert.equal(metadata.generation, before.metadata.generation + 2);
 });
 
-test('scaling keeps to the schema of what is scaled', async () => {
-  assertRefused(await api.patch(`${path}/a/scale`, { spec: { replicas: 50 } }), {
+test('scaling validates the scaled object', async () => {
+  assertRejected(await api.patch(`${path}/a/scale`, { spec: { replicas: 50 } }), {
     code: 422,
     reason: 'Invalid',
     message: `Widget.${GROUP} "a" is invalid: spec.size: Invalid value: 50: spec.size in body should be less than or equal to 10`,
   });
-  assertRefused(
+  assertRejected(
     await api.put(`${path}/a/scale`, {
       apiVersion: 'autoscaling/v1',
       kind: 'Scale',
@@ -132,7 +132,7 @@ test('scaling keeps to the schema of what is scaled', async () => {
   );
 });
 
-test('a Deployment scales alike', async () => {
+test('a Deployment scales in the same way', async () => {
   const space = await api.namespace();
   const at = `${deployments(space)}/d`;
   await api.made(api.post(deployments(space), deployment('d')));
@@ -140,7 +140,7 @@ test('a Deployment scales alike', async () => {
   assert.deepEqual([spec, status], [{ replicas: 1 }, { replicas: 0, selector: 'app=d' }]);
   await api.made(api.patch(`${at}/scale`, { spec: { replicas: 4 } }));
   assert.equal((await api.get(at)).body.spec.replicas, 4);
-  assertRefused(await api.patch(`${at}/scale`, { spec: { replicas: -4 } }), {
+  assertRejected(await api.patch(`${at}/scale`, { spec: { replicas: -4 } }), {
     code: 422,
     reason: 'Invalid',
     message:

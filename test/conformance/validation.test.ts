@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Reply } from './api.ts';
-import { Api, assertRefused } from './api.ts';
+import { Api, assertRejected } from './api.ts';
 import {
   configMap,
   configMaps,
@@ -27,7 +27,7 @@ const path = widgets('default');
 function invalid(reply: Reply, ...causes: [field: string, message: string][]): void {
   const whole = causes.map(([field, message]) => `${field}: ${message}`);
   const said = whole.length === 1 ? whole[0] : `[${whole.join(', ')}]`;
-  assertRefused(reply, {
+  assertRejected(reply, {
     code: 422,
     reason: 'Invalid',
     message: `Widget.${GROUP} "x" is invalid: ${said}`,
@@ -37,7 +37,7 @@ function invalid(reply: Reply, ...causes: [field: string, message: string][]): v
   assert.deepEqual([name, group, kind], ['x', GROUP, 'Widget']);
 }
 
-test('what a schema forbids is refused, with the field and the value', async () => {
+test('schema violations are rejected with the field and the value', async () => {
   const refusals: [Record<string, unknown>, string, string][] = [
     [
       { color: '' },
@@ -94,7 +94,7 @@ test('what a schema forbids is refused, with the field and the value', async () 
   }
 });
 
-test('a replica count is checked twice: as the schema has it, and as a scale has it', async () => {
+test('the replicas of a scale are validated by the schema and as a scale', async () => {
   invalid(
     await api.post(path, widget('x', { color: 'red', size: -1 })),
     ['spec.size', 'Invalid value: -1: spec.size in body should be greater than or equal to 0'],
@@ -110,12 +110,12 @@ test('a replica count is checked twice: as the schema has it, and as a scale has
   );
 });
 
-test('what is required has to be there', async () => {
+test('required fields must be set', async () => {
   const { spec: _spec, ...bare } = widget('x');
   invalid(await api.post(path, bare), ['spec', 'Required value']);
 });
 
-test('defaults fill what is left out, at any depth that is there', async () => {
+test('defaults apply to missing fields of existing parents at any depth', async () => {
   const spec = async (given: object) =>
     (await api.made(api.post(`${path}?dryRun=All`, widget('x', given)))).spec;
   assert.deepEqual(await spec({ color: 'red' }), { color: 'red', size: 1 });
@@ -127,7 +127,7 @@ test('defaults fill what is left out, at any depth that is there', async () => {
   });
 });
 
-test('null is a default for what has one, and a value where it is allowed', async () => {
+test('null is replaced by a default, and kept in nullable fields', async () => {
   const spec = async (given: object) =>
     (await api.made(api.post(`${path}?dryRun=All`, widget('x', given)))).spec;
   assert.deepEqual(await spec({ color: 'red', size: null }), { color: 'red', size: 1 });
@@ -155,12 +155,12 @@ test('unknown fields are dropped with a warning each', async () => {
   }
 });
 
-test('unknown fields are dropped in silence on request', async () => {
+test('unknown fields are dropped without a warning with fieldValidation=Ignore', async () => {
   const { status, headers } = await api.post(`${path}?dryRun=All&fieldValidation=Ignore`, odd);
   assert.deepEqual([status, headers['warning']], [201, undefined]);
 });
 
-test('unknown fields are refused on request, all at once', async () => {
+test('unknown fields are rejected together with fieldValidation=Strict', async () => {
   const { status, body } = await api.post(`${path}?fieldValidation=Strict`, odd);
   assert.deepEqual([status, body.reason], [400, 'BadRequest']);
   const [, start, list] =
@@ -175,13 +175,13 @@ test('unknown fields are refused on request, all at once', async () => {
   ]);
 });
 
-test('unknown fields of a patch are treated alike', async () => {
+test('unknown fields of a patch are handled in the same way', async () => {
   await api.made(api.post(path, widget('patched')));
   const patch = { spec: { odd: 1 } };
   const warned = await api.patch(`${path}/patched`, patch);
   assert.deepEqual(warned.body.spec, { color: 'red', size: 1 });
   assert.equal(warned.headers['warning'], '299 - "unknown field \\"spec.odd\\""');
-  assertRefused(await api.patch(`${path}/patched?fieldValidation=Strict`, patch), {
+  assertRejected(await api.patch(`${path}/patched?fieldValidation=Strict`, patch), {
     code: 422,
     reason: 'Invalid',
     message:
@@ -189,11 +189,11 @@ test('unknown fields of a patch are treated alike', async () => {
   });
 });
 
-test('unknown fields of built-in kinds are treated alike', async () => {
+test('unknown fields of built-in kinds are handled in the same way', async () => {
   const draft = { ...configMap('x'), odd: 1 };
   const { status, headers } = await api.post(`${configMaps('default')}?dryRun=All`, draft);
   assert.deepEqual([status, headers['warning']], [201, '299 - "unknown field \\"odd\\""']);
-  assertRefused(await api.post(`${configMaps('default')}?fieldValidation=Strict`, draft), {
+  assertRejected(await api.post(`${configMaps('default')}?fieldValidation=Strict`, draft), {
     code: 400,
     reason: 'BadRequest',
     message:
@@ -208,12 +208,12 @@ test('unknown fields of built-in kinds are treated alike', async () => {
   );
 });
 
-test('a field that is given twice is noticed', async () => {
+test('duplicate fields are reported', async () => {
   const text = `{"apiVersion":"${GROUP}/v1","kind":"Widget","metadata":{"name":"x"},"spec":{"color":"red","color":"blue"}}`;
   const { status, headers, body } = await api.post(`${path}?dryRun=All`, text);
   assert.deepEqual([status, body.spec.color], [201, 'blue']);
   assert.equal(headers['warning'], '299 - "duplicate field \\"spec.color\\""');
-  assertRefused(await api.post(`${path}?fieldValidation=Strict`, text), {
+  assertRejected(await api.post(`${path}?fieldValidation=Strict`, text), {
     code: 400,
     reason: 'BadRequest',
     message:
@@ -221,8 +221,8 @@ test('a field that is given twice is noticed', async () => {
   });
 });
 
-test('there are three ways of validating fields', async () => {
-  assertRefused(await api.post(`${path}?fieldValidation=Loose`, widget('x')), {
+test('fieldValidation has three values', async () => {
+  assertRejected(await api.post(`${path}?fieldValidation=Loose`, widget('x')), {
     code: 422,
     reason: 'Invalid',
     message:

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
-import { Api, assertRefused, JSON_TYPE } from './api.ts';
+import { Api, assertRejected, JSON_TYPE } from './api.ts';
 import { GROUP, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
@@ -13,7 +13,7 @@ before(async () => {
 
 after(() => api.close());
 
-/** What an event says, without what differs from run to run. */
+/** Returns an event without the fields that differ between runs. */
 function short({ type, object }: Json): unknown[] {
   return [type, object.metadata.name, object.spec?.color];
 }
@@ -22,7 +22,7 @@ async function versionOf(path: string): Promise<string> {
   return (await api.get(path)).body.metadata.resourceVersion;
 }
 
-test('a watch says what happened after the resourceVersion it begins at', async () => {
+test('a watch starts after its resourceVersion', async () => {
   const path = widgets(await api.namespace());
   await api.made(api.post(path, widget('old')));
   const from = await versionOf(path);
@@ -45,7 +45,7 @@ test('a watch says what happened after the resourceVersion it begins at', async 
   assert.equal(new Set(versions).size, 3);
 });
 
-test('without a resourceVersion, and from 0, a watch begins with what there is', async () => {
+test('without a resourceVersion or from 0, a watch starts with the existing objects', async () => {
   const path = widgets(await api.namespace());
   await api.made(api.post(path, widget('a')));
   await api.made(api.post(path, widget('b')));
@@ -60,7 +60,7 @@ test('without a resourceVersion, and from 0, a watch begins with what there is',
   }
 });
 
-test('an object that begins to match is added, one that stops is deleted as it last matched', async () => {
+test('an object that starts to match is ADDED, one that stops to match is DELETED with its last matching state', async () => {
   const path = widgets(await api.namespace());
   await api.made(api.post(path, widget('a')));
   const from = await versionOf(path);
@@ -99,7 +99,7 @@ test('an object that begins to match is added, one that stops is deleted as it l
   );
 });
 
-test('a watch list begins with what there is, and says where that ends', async () => {
+test('a streaming list sends the existing objects and then a bookmark', async () => {
   const path = widgets(await api.namespace());
   await api.made(api.post(path, widget('a')));
   await api.made(api.post(path, widget('b')));
@@ -123,7 +123,7 @@ test('a watch list begins with what there is, and says where that ends', async (
   assert.deepEqual(await resumed.said(1), ['ADDED c']);
 });
 
-test('a watch list of a selection has its bookmark, even if it is empty', async () => {
+test('a streaming list without matching objects sends the bookmark', async () => {
   const path = widgets(await api.namespace());
   await api.made(api.post(path, widget('a')));
   const options =
@@ -132,7 +132,7 @@ test('a watch list of a selection has its bookmark, even if it is empty', async 
   assert.deepEqual(await watch.said(1), ['BOOKMARK']);
 });
 
-test('a watch can be of metadata alone', async () => {
+test('a watch can return only metadata', async () => {
   const path = widgets(await api.namespace());
   await api.made(api.post(path, widget('a')));
   const options =
@@ -146,7 +146,7 @@ test('a watch can be of metadata alone', async () => {
   }
 });
 
-test('a watch can be of tables; columns are described once', async () => {
+test('a watch can return tables; only the first has column definitions', async () => {
   const path = widgets(await api.namespace());
   await api.made(api.post(path, widget('a')));
   await api.made(api.post(path, widget('b')));
@@ -164,7 +164,7 @@ test('a watch can be of tables; columns are described once', async () => {
   });
 });
 
-test('from before the history that is kept there is no way on: 410, as the last event', async () => {
+test('a watch from before the retained history ends with a 410 event', async () => {
   const watch = await api.watch(`${widgets('default')}?resourceVersion=1`);
   assert.equal(watch.status, 200);
   const [event, ...more] = await watch.rest();
@@ -182,14 +182,14 @@ test('from before the history that is kept there is no way on: 410, as the last 
   assert.match(message, /^too old resource version: 1 \(\d+\)$/);
 });
 
-test('a watch ends when its time is up', async () => {
+test('a watch ends after its timeout', async () => {
   const path = widgets(await api.namespace());
   const from = await versionOf(path);
   const watch = await api.watch(`${path}?resourceVersion=${from}&timeoutSeconds=1`);
   assert.deepEqual(await watch.rest(), []);
 });
 
-test('options that do not go together are refused, by name', async () => {
+test('contradictory options are rejected and named', async () => {
   const refusals: [string, string][] = [
     [
       'sendInitialEvents=true',
@@ -201,7 +201,7 @@ test('options that do not go together are refused, by name', async () => {
     ],
   ];
   for (const [options, message] of refusals) {
-    assertRefused(await api.get(`${widgets('default')}?watch=true&${options}`), {
+    assertRejected(await api.get(`${widgets('default')}?watch=true&${options}`), {
       code: 422,
       reason: 'Invalid',
       message: `ListOptions.meta.k8s.io "" is invalid: ${message}`,
@@ -209,19 +209,19 @@ test('options that do not go together are refused, by name', async () => {
   }
 });
 
-test('a watch needs readable options', async () => {
+test('watch options are validated', async () => {
   const path = `${widgets('default')}?watch=true`;
-  assertRefused(await api.get(`${path}&resourceVersion=abc`), {
+  assertRejected(await api.get(`${path}&resourceVersion=abc`), {
     code: 500,
     message:
       'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
   });
-  assertRefused(await api.get(`${path}&fieldSelector=spec.size%3D1`), {
+  assertRejected(await api.get(`${path}&fieldSelector=spec.size%3D1`), {
     code: 400,
     reason: 'BadRequest',
     message: 'field label not supported: spec.size',
   });
-  assertRefused(await api.get(`${path}&timeoutSeconds=abc`), {
+  assertRejected(await api.get(`${path}&timeoutSeconds=abc`), {
     code: 400,
     reason: 'BadRequest',
     message: 'strconv.ParseInt: parsing "abc": invalid syntax',

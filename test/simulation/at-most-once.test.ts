@@ -13,21 +13,21 @@ import { Simulation } from '../support/simulation.ts';
 
 const DAY_MS = 86_400_000;
 
-/** What may happen to an At, and to those who look after it. */
-type Happening =
+/** A disruption of an At or of the daemons that sync it. */
+type Disruption =
   | { readonly kind: 'time passes'; readonly ms: number }
   | { readonly kind: 'the clock jumps'; readonly ms: number }
-  /** Another daemon begins; the one before dies at its n-th write. */
+  /** Starts another daemon, which crashes at its n-th write. */
   | {
-      readonly kind: 'a daemon begins';
+      readonly kind: 'daemon starts';
       readonly diesAtWrite: number;
       readonly dies: 'before' | 'after';
     }
-  /** Those that run hear of nothing new any more, and work on. */
-  | { readonly kind: 'watches stand still' }
-  | { readonly kind: 'somebody deletes the Pods' };
+  /** The watches of all running daemons stall; the daemons continue to work. */
+  | { readonly kind: 'watches stall' }
+  | { readonly kind: 'Pods are deleted' };
 
-const happening: fc.Arbitrary<Happening> = fc.oneof(
+const disruption: fc.Arbitrary<Disruption> = fc.oneof(
   fc.record({
     kind: fc.constant('time passes' as const),
     ms: fc.integer({ min: 1, max: 40_000 }),
@@ -37,28 +37,28 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     ms: fc.integer({ min: -90_000, max: 90_000 }),
   }),
   fc.record({
-    kind: fc.constant('a daemon begins' as const),
+    kind: fc.constant('daemon starts' as const),
     diesAtWrite: fc.integer({ min: 1, max: 5 }),
     dies: fc.constantFrom('before' as const, 'after' as const),
   }),
-  fc.constant({ kind: 'watches stand still' as const }),
-  fc.constant({ kind: 'somebody deletes the Pods' as const }),
+  fc.constant({ kind: 'watches stall' as const }),
+  fc.constant({ kind: 'Pods are deleted' as const }),
 );
 
-/** A world of Ats in which all Pods are taken down that were ever created for them. */
-class World extends Simulation {
-  /** By the uid of the At: when the creation of its Pods was asked for, by the wall clock. */
+/** A simulation with Ats that records every Pod that was created for them. */
+class AtSimulation extends Simulation {
+  /** Wall-clock times at which Pods were requested, by the uid of the At. */
   readonly created = new Map<string, number[]>();
   readonly #gates: Deferred[] = [];
-  #lines: { isStill: (path: string) => boolean; readonly gate: Deferred }[] = [];
+  #connections: { isStalled: (path: string) => boolean; readonly gate: Deferred }[] = [];
 
-  begin(life: Life): void {
-    const line = { isStill: (_path: string) => false, gate: new Deferred() };
-    this.#lines.push(line);
-    this.#gates.push(line.gate);
+  startCrashing(life: Life): void {
+    const connection = { isStalled: (_path: string) => false, gate: new Deferred() };
+    this.#connections.push(connection);
+    this.#gates.push(connection.gate);
     async function* held(path: string, body: AsyncIterable<Uint8Array>) {
       for await (const chunk of body) {
-        if (line.isStill(path)) await line.gate.promise;
+        if (connection.isStalled(path)) await connection.gate.promise;
         yield chunk;
       }
     }
@@ -68,7 +68,7 @@ class World extends Simulation {
         const { path, body } = request;
         const sentMs = this.now();
         const response = await handler(request);
-        if (response.status === 201) this.#enter(path, String(body), sentMs);
+        if (response.status === 201) this.#recordPod(path, String(body), sentMs);
         const isWatch = /[?&]watch=true/.test(path);
         return isWatch ? { ...response, body: held(path, response.body) } : response;
       };
@@ -76,10 +76,11 @@ class World extends Simulation {
     this.startDaemonBehind((handler) => life.around(network(handler)), config);
   }
 
-  /** The watches of those that run stand still: all of them, or those of `plural`. */
-  standStill(plural: string = ''): void {
-    for (const line of this.#lines) line.isStill = (path) => path.includes(`/${plural}`);
-    this.#lines = [];
+  /** Stalls the watches of all running daemons: all of them, or those of `plural`. */
+  stallWatches(plural: string = ''): void {
+    for (const connection of this.#connections)
+      connection.isStalled = (path) => path.includes(`/${plural}`);
+    this.#connections = [];
   }
 
   override async end(): Promise<void> {
@@ -87,7 +88,7 @@ class World extends Simulation {
     await super.end();
   }
 
-  #enter(path: string, body: string, sentMs: number): void {
+  #recordPod(path: string, body: string, sentMs: number): void {
     const owner = path.includes('/pods') && controllerOf(JSON.parse(body) as Pod);
     if (!owner) return;
     this.created.set(owner.uid, [...(this.created.get(owner.uid) ?? []), sentMs]);
@@ -96,7 +97,7 @@ class World extends Simulation {
 
 const at = (name: string) => ({ namespace: 'default', name });
 
-const schedule = (world: World, name: string, dueMs: number, command: string) =>
+const schedule = (world: AtSimulation, name: string, dueMs: number, command: string) =>
   world.client.create(ATS, {
     apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
     kind: 'At',
@@ -104,7 +105,7 @@ const schedule = (world: World, name: string, dueMs: number, command: string) =>
     spec: { schedule: new Date(dueMs).toISOString(), command },
   });
 
-async function deletePods(world: World): Promise<void> {
+async function deletePods(world: AtSimulation): Promise<void> {
   for (const { metadata } of await world.pods()) {
     try {
       await world.client.delete(PODS, metadata, { gracePeriodSeconds: 0 });
@@ -114,39 +115,39 @@ async function deletePods(world: World): Promise<void> {
   }
 }
 
-async function happen(world: World, one: Happening): Promise<void> {
+async function disrupt(world: AtSimulation, one: Disruption): Promise<void> {
   switch (one.kind) {
     case 'time passes':
       return world.pass(one.ms);
     case 'the clock jumps':
       return world.jump(one.ms);
-    case 'a daemon begins':
-      return world.begin(new Life({ atWrite: one.diesAtWrite, when: one.dies }));
-    case 'watches stand still':
-      return world.standStill();
-    case 'somebody deletes the Pods':
+    case 'daemon starts':
+      return world.startCrashing(new Life({ atWrite: one.diesAtWrite, when: one.dies }));
+    case 'watches stall':
+      return world.stallWatches();
+    case 'Pods are deleted':
       return deletePods(world);
   }
 }
 
-test('whatever happens, an At has one Pod ever, and not before its time', async () => {
-  const story = fc.record({
+test('creates exactly one Pod for an At, not before its schedule, under random disruptions', async () => {
+  const scenario = fc.record({
     dueInSeconds: fc.array(fc.integer({ min: -30, max: 60 }), { minLength: 1, maxLength: 3 }),
     commands: fc.constantFrom('echo YAY', 'false', 'sleep 20'),
-    happenings: fc.array(happening, { minLength: 4, maxLength: 14 }),
+    disruptions: fc.array(disruption, { minLength: 4, maxLength: 14 }),
   });
-  const tell = async ({ dueInSeconds, commands, happenings }: Story) => {
-    const world = new World();
+  const play = async ({ dueInSeconds, commands, disruptions }: Scenario) => {
+    const world = new AtSimulation();
     world.startCluster();
     await world.installCrd(ATS);
-    world.begin(new Life({ atWrite: 4, when: 'after' }));
+    world.startCrashing(new Life({ atWrite: 4, when: 'after' }));
     const ats = await Promise.all(
       dueInSeconds.map((seconds, number) =>
         schedule(world, `at-${number}`, world.now() + seconds * 1000, commands),
       ),
     );
-    for (const one of happenings) await happen(world, one);
-    world.begin(new Life());
+    for (const one of disruptions) await disrupt(world, one);
+    world.startCrashing(new Life());
     const isDone = async () =>
       (await world.client.list(ATS, { namespace: 'default' })).items.every(
         ({ status }) => status?.phase === 'DONE',
@@ -159,27 +160,27 @@ test('whatever happens, an At has one Pod ever, and not before its time', async 
       assert.ok(createdMs >= Date.parse(spec.schedule), `${metadata.name} was early`);
     }
   };
-  await fc.assert(fc.asyncProperty(story, tell), { numRuns: 20, seed: 20_260_101 });
+  await fc.assert(fc.asyncProperty(scenario, play), { numRuns: 20, seed: 20_260_101 });
 });
 
-interface Story {
+interface Scenario {
   readonly dueInSeconds: readonly number[];
   readonly commands: string;
-  readonly happenings: readonly Happening[];
+  readonly disruptions: readonly Disruption[];
 }
 
-test('a daemon that has heard nothing since the At was new creates no second Pod', async () => {
-  const world = new World();
+test('creates no second Pod if the watches stall after the At was created', async () => {
+  const world = new AtSimulation();
   world.startCluster();
   await world.installCrd(ATS);
-  world.begin(new Life());
+  world.startCrashing(new Life());
   await world.pass(100);
   const { metadata } = await schedule(world, 'x', world.now() + 30_000, 'echo YAY');
   await world.pass(1000);
-  world.standStill();
-  world.begin(new Life());
+  world.stallWatches();
+  world.startCrashing(new Life());
   await world.pass(28_000);
-  // The one that hears comes first, and its Pod is deleted before the other looks.
+  // The daemon with working watches syncs first. Its Pod is deleted before the other daemon syncs.
   world.jump(2000);
   await world.pass(500);
   await deletePods(world);
@@ -188,20 +189,20 @@ test('a daemon that has heard nothing since the At was new creates no second Pod
   await world.end();
 });
 
-test('a daemon that has not heard of an At does not let go of its Pod', async () => {
-  const world = new World();
+test('keeps the Pod of an At that a stalled daemon has not seen', async () => {
+  const world = new AtSimulation();
   world.startCluster();
   await world.installCrd(ATS);
-  world.begin(new Life());
+  world.startCrashing(new Life());
   await world.pass(100);
-  world.standStill('ats');
-  world.begin(new Life({ atWrite: 1, when: 'after' }));
+  world.stallWatches('ats');
+  world.startCrashing(new Life({ atWrite: 1, when: 'after' }));
   await world.pass(100);
   const { metadata } = await schedule(world, 'x', world.now() - 1000, 'echo YAY');
   await world.pass(2000);
   await deletePods(world);
   await world.pass(2000);
-  world.begin(new Life());
+  world.startCrashing(new Life());
   await world.pass(60_000);
   assert.equal(world.created.get(metadata.uid)?.length, 1);
   const { status } = await world.client.get(ATS, at('x'));
@@ -209,17 +210,17 @@ test('a daemon that has not heard of an At does not let go of its Pod', async ()
   await world.end();
 });
 
-test('an At that is due in 60 days waits for its day, and for the day after a jump back', async () => {
-  const world = new World();
+test('runs an At that is due in 60 days at its time, also after the clock jumps back', async () => {
+  const world = new AtSimulation();
   world.startCluster();
   await world.installCrd(ATS);
-  world.begin(new Life());
+  world.startCrashing(new Life());
   const dueMs = world.now() + 60 * DAY_MS;
   const { metadata } = await schedule(world, 'x', dueMs, 'echo YAY');
   await world.pass(5000);
   world.jump(60 * DAY_MS - 10_000);
   await world.pass(4500);
-  world.begin(new Life());
+  world.startCrashing(new Life());
   await world.pass(450);
   assert.equal(world.created.size, 0);
   world.jump(-DAY_MS);

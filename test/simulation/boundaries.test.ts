@@ -11,17 +11,17 @@ import type { Subject } from '../support/kinds.ts';
 import { Simulation } from '../support/simulation.ts';
 import { crdOf } from '../support/world.ts';
 
-/** `length` characters that are a name: DNS labels of at most 63. */
+/** Returns a name of `length` characters: DNS labels of at most 63 characters. */
 const nameOf = (length: number) =>
   Array.from({ length }, (_, at) => (at % 64 === 63 && at < length - 1 ? '.' : 'a')).join('');
 
 interface Boundary {
   readonly what: string;
   readonly resource: Resource;
-  /** Of the object; the rest of the spec is that of its kind. */
+  /** Name of the object; the rest of the spec is that of its kind. */
   readonly name: string;
   readonly spec?: object;
-  /** The names of what it owns; undefined if its spec is invalid. */
+  /** Names of the owned objects; undefined if the spec is invalid. */
   readonly owns: Resource | undefined;
   readonly names?: readonly string[];
 }
@@ -99,7 +99,7 @@ const BOUNDARIES: readonly Boundary[] = [
   },
 ];
 
-describe('given objects at the boundaries of names and numbers', () => {
+describe('Objects with boundary values in names and numbers', () => {
   let world: Simulation;
 
   beforeEach(() => {
@@ -109,7 +109,7 @@ describe('given objects at the boundaries of names and numbers', () => {
   afterEach(() => world.end());
 
   const start = async (resource: Resource) => {
-    // What a CRD of this release rejects may have been stored before it was installed.
+    // Objects that this release's CRD rejects may have been stored before it was installed.
     const crd = crdOf(resource);
     const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
     for (const version of crd.spec.versions) version.schema = { openAPIV3Schema: open };
@@ -127,7 +127,7 @@ describe('given objects at the boundaries of names and numbers', () => {
   for (const { what, resource, name, spec, owns, names } of BOUNDARIES) {
     const outcome = owns === undefined ? 'is invalid, and owns nothing' : 'gets what it wants';
 
-    it(`a ${resource.kind} with ${what} ${outcome}`, async () => {
+    it(`reconciles a ${resource.kind} with ${what}: ${outcome}`, async () => {
       const kind = await start(resource);
       const at = { namespace: world.namespace, name };
       await world.client.create(resource, draftOf(resource, at, { ...kind.spec, ...spec }));
@@ -148,7 +148,7 @@ describe('given objects at the boundaries of names and numbers', () => {
     });
   }
 
-  it('a WebApp whose name is no host name has a Service of another name, of its own', async () => {
+  it('creates a Service with a generated name for a WebApp whose name is not a DNS label', async () => {
     await start(WEB_APPS);
     for (const name of ['a'.repeat(64), '1x', 'a.b']) {
       await world.client.create(WEB_APPS, {
@@ -171,8 +171,8 @@ describe('given objects at the boundaries of names and numbers', () => {
     [WEB_APPS, { replicas: 1000 }],
   ];
   for (const [resource, spec] of largest) {
-    it(`a ${resource.kind} that asks for 1000 Pods is valid`, async () => {
-      // That it is tried is enough.
+    it(`accepts a ${resource.kind} that requests 1000 Pods`, async () => {
+      // An attempt to create a Pod is sufficient.
       world.server.faults.failNext({ verb: 'create', resource: 'pods' }, 403, { times: Infinity });
       const kind = await start(resource);
       const at = { namespace: world.namespace, name: 'x' };
@@ -185,7 +185,7 @@ describe('given objects at the boundaries of names and numbers', () => {
     });
   }
 
-  it('a Count that loses a Pod of ten and one of eleven keeps the others in order', async () => {
+  it('keeps the order of Pods when a Count loses one of 10 and one of 11 Pods', async () => {
     await start(COUNTS);
     await world.applyCount({ count: 11 });
     await world.untilReady(11);

@@ -9,7 +9,7 @@ import { DEFAULT_CONTROLLERS } from '../../src/controllers/registry.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Simulation } from '../support/simulation.ts';
 
-describe('given one daemon with several controllers', () => {
+describe('A daemon with several controllers', () => {
   let world: Simulation;
   let watches: string[];
 
@@ -20,7 +20,7 @@ describe('given one daemon with several controllers', () => {
   });
   afterEach(() => world.end());
 
-  /** A daemon whose watches are taken down, and whose requests for which `fails` holds fail. */
+  /** Starts a daemon, records its watches, and fails the requests for which `fails` returns true. */
   const startDaemon = (fails: (path: string, method: string) => boolean = () => false) =>
     world.startDaemon(
       { controllers: [...DEFAULT_CONTROLLERS, 'pod-count'] },
@@ -43,7 +43,7 @@ describe('given one daemon with several controllers', () => {
   const available = async (name: string) =>
     (await world.client.get(FOOS, { namespace: 'default', name })).status?.availableReplicas;
 
-  it('every kind is watched once, however many controllers read it', async () => {
+  it('watches each kind once, whatever the number of controllers that read it', async () => {
     for (const resource of [COUNTS, ATS, FOOS, WEB_APPS]) await world.installCrd(resource);
     startDaemon();
     await world.pass(5000);
@@ -59,7 +59,7 @@ describe('given one daemon with several controllers', () => {
     ]);
   });
 
-  it('a missing CRD delays its own controller only', async () => {
+  it('delays only the controller whose CRD is missing', async () => {
     await world.installCrd(FOOS);
     startDaemon();
     await foo('early');
@@ -70,7 +70,7 @@ describe('given one daemon with several controllers', () => {
     assert.deepEqual(world.errors(), []);
   });
 
-  it('a poisonous object and a failing controller harm no other', async () => {
+  it('isolates an invalid object and a failing controller from the others', async () => {
     await world.installCrd(FOOS);
     await world.installCrd(COUNTS);
     startDaemon((path, method) => method === 'POST' && path.includes('/pods?'));

@@ -5,40 +5,40 @@ import { SCENARIOS } from '../support/scenarios.ts';
 import { play } from '../support/trial.ts';
 import type { Outcome, Trouble } from '../support/trial.ts';
 
-const TROUBLES: Readonly<Record<string, Trouble>> = {
-  'its daemons die after every write': { death: { atWrite: 1, when: 'after' } },
-  'its daemons die before every second write': { death: { atWrite: 2, when: 'before' } },
-  'the answers of its writes are lost': { losesAnswers: true },
-  'its caches lag behind': { lagMs: 700 },
+const DISRUPTIONS: Readonly<Record<string, Trouble>> = {
+  'daemons crash after every write': { death: { atWrite: 1, when: 'after' } },
+  'daemons crash before every second write': { death: { atWrite: 2, when: 'before' } },
+  'responses to writes are lost': { losesAnswers: true },
+  'caches lag behind': { lagMs: 700 },
 };
 
-/** What a lost answer is told as: it tells no lie, and nothing comes of it. */
-const DOUBT = /The request may have been carried out/;
+/** The warning after a lost response. It is correct and has no consequences. */
+const LOST_RESPONSE = /The request may have been carried out/;
 
 for (const scenario of SCENARIOS) {
-  describe(`given ${scenario.name}`, () => {
-    let inPeace: Promise<Outcome>;
+  describe(`A scenario with ${scenario.name}`, () => {
+    let undisturbed: Promise<Outcome>;
 
     before(() => {
-      inPeace = play(scenario);
-      return inPeace;
+      undisturbed = play(scenario);
+      return undisturbed;
     });
 
-    for (const [name, trouble] of Object.entries(TROUBLES)) {
-      it(`it ends where it would in peace, though ${name}`, async () => {
+    for (const [name, trouble] of Object.entries(DISRUPTIONS)) {
+      it(`ends in the undisturbed state: ${name}`, async () => {
         const { events, ...objects } = await play(scenario, trouble);
-        const told = events.filter((event) => !DOUBT.test(event));
-        assert.deepEqual({ ...objects, events: told }, await inPeace);
+        const reported = events.filter((event) => !LOST_RESPONSE.test(event));
+        assert.deepEqual({ ...objects, events: reported }, await undisturbed);
       });
     }
 
-    it('it ends well, though somebody deletes, edits and replaces its children', async () => {
+    it('ends in the undisturbed state when another client deletes, edits and replaces owned objects', async () => {
       const { events, ...objects } = await play(scenario, { isMeddledWith: true });
-      // A command whose Pod was deleted is not run again.
+      // An At does not run its command again after its Pod was deleted.
       if (scenario.trade.resource === ATS) return;
-      const peace = await inPeace;
-      assert.deepEqual({ ...objects, events: peace.events }, peace);
-      assert.deepEqual(new Set(peace.events).difference(new Set(events)), new Set());
+      const expected = await undisturbed;
+      assert.deepEqual({ ...objects, events: expected.events }, expected);
+      assert.deepEqual(new Set(expected.events).difference(new Set(events)), new Set());
     });
   });
 }

@@ -17,7 +17,7 @@ interface Kind {
   readonly resource: Resource;
   readonly owned: readonly Resource[];
   readonly spec: object;
-  /** Of the event that precedes the status which makes it unnecessary. */
+  /** Reason of the event that precedes the status update. */
   readonly reason: string;
 }
 
@@ -62,7 +62,7 @@ type Subject = KubernetesObject & {
   };
 };
 
-/** The request never gets an answer, unless its sender gives up. */
+/** Leaves the request unanswered until the client aborts it. */
 async function hang({ signal }: HttpRequest): Promise<never> {
   await untilAborted(signal ?? new AbortController().signal);
   throw signal?.reason;
@@ -74,7 +74,7 @@ const writesEvent = (reason: string, { method, path, body }: HttpRequest) =>
 for (const kind of KINDS) {
   const { resource, reason } = kind;
 
-  describe(`given a ${resource.kind}, and a daemon that dies around its event`, () => {
+  describe(`A ${resource.kind} whose daemon is killed while it records an event`, () => {
     let world: Replicas;
 
     beforeEach(async () => {
@@ -105,13 +105,13 @@ for (const kind of KINDS) {
       const isReady = conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True');
       return resource === ATS ? phase === 'DONE' : isReady;
     };
-    /** The counts of the events with the reason. */
+    /** Returns the counts of the events with the reason. */
     const counts = async () =>
       (await world.client.list(EVENTS)).items
         .filter((event) => event.reason === reason && event.involvedObject.name === AT.name)
         .map(({ count }) => count);
 
-    it('no status is written while the event hangs, and the successor emits it once', async () => {
+    it('writes no status while the event request hangs; the next daemon emits the event once', async () => {
       let isHanging = false;
       const first = start('first', (handler) => (request) => {
         if (!writesEvent(reason, request)) return handler(request);
@@ -130,7 +130,7 @@ for (const kind of KINDS) {
       assert.deepEqual(await counts(), [1]);
     });
 
-    it('an event that was written, but not the status after it, is not emitted twice', async () => {
+    it('does not repeat an event that was written before a status update failed', async () => {
       let hasEvent = false;
       const first = start('first', (handler) => async (request) => {
         if (hasEvent && request.method === 'PATCH' && request.path.includes('/x/status')) {
@@ -151,7 +151,7 @@ for (const kind of KINDS) {
   });
 }
 
-describe('given a Count that has been synced before, and an owner that freezes before the status', () => {
+describe('A Count whose owner freezes between the event and the status update', () => {
   const leaderElection = {
     name: 'crd-controller',
     namespace: undefined,
@@ -163,7 +163,7 @@ describe('given a Count that has been synced before, and an owner that freezes b
   for (const shards of [undefined, 2]) {
     const how = shards === undefined ? 'of the Lease' : 'of a shard';
 
-    it(`the next owner ${how} counts the repeated event once`, async () => {
+    it(`counts the repeated event once when the next owner ${how}`, async () => {
       const world = new Replicas();
       world.startCluster();
       await world.installCrd();
@@ -202,8 +202,8 @@ describe('given a Count that has been synced before, and an owner that freezes b
   }
 });
 
-describe('given a server that fails the creation of Pods for a while', () => {
-  it('the failures are one event that counts them', async () => {
+describe('A server that rejects the creation of Pods for some time', () => {
+  it('aggregates the failures into one event with a count', async () => {
     const world = new Replicas();
     world.startCluster();
     await world.installCrd();

@@ -19,11 +19,11 @@ interface Kind {
   readonly controller: string;
   readonly resource: Resource;
   readonly children: readonly Resource[];
-  /** A spec of what is required, for the object of this name. */
+  /** Returns a spec with the required fields, for the object of this name. */
   readonly base: (name: string) => Readonly<Record<string, unknown>>;
-  /** What makes it have children at once. */
+  /** Fields that make the object create owned objects immediately. */
   readonly now?: Readonly<Record<string, unknown>>;
-  /** Fields whose effect nobody sees until later. */
+  /** Fields without an immediate effect on owned objects. */
   readonly unseen?: readonly string[];
 }
 
@@ -67,7 +67,7 @@ for (const kind of KINDS) {
   const { resource, children, controller, base } = kind;
   const fields = fieldsOf(resource);
 
-  describe(`given a ${resource.kind} and all that can be written into its spec`, () => {
+  describe(`Every field of the spec of a ${resource.kind}`, () => {
     let world: Simulation;
 
     beforeEach(() => {
@@ -84,8 +84,8 @@ for (const kind of KINDS) {
       const draft = { apiVersion: `${group}/${version}`, kind: resource.kind, metadata, spec };
       return world.client.create(resource, draft);
     };
-    /** @returns whether the server takes it */
-    const takes = async (write: () => Promise<unknown>) => {
+    /** Returns whether the server accepts the write. */
+    const accepts = async (write: () => Promise<unknown>) => {
       try {
         await write();
         return true;
@@ -102,7 +102,7 @@ for (const kind of KINDS) {
         .flatMap(({ items }): KubernetesObject[] => items)
         .filter((child) => controllerOf(child)?.name === name);
     };
-    /** What the children say that is of their owner's making. */
+    /** Returns the parts of the owned objects that depend on the owner. */
     const shapeOf = async (name: string) =>
       (await childrenOf(name))
         .map((child) => {
@@ -118,7 +118,7 @@ for (const kind of KINDS) {
       return shapeOf(name);
     };
 
-    it('a field that is added, changed, removed and rolled back is followed, and nothing else', async () => {
+    it('applies a field that is added, changed, removed or rolled back, without side effects', async () => {
       await world.installCrd(resource, ...children);
       world.startDaemon({ controllers: [controller] });
       await create('bystander', base('bystander'));
@@ -134,17 +134,17 @@ for (const kind of KINDS) {
         });
       for (const [field, schema] of fields) {
         const shapes = new Set<string>([String(shape)]);
-        let taken = 0;
+        let accepted = 0;
         for (const value of candidates(schema)) {
           if (value === original[field]) continue;
-          if (!(await takes(() => replace({ ...original, [field]: value })))) continue;
+          if (!(await accepts(() => replace({ ...original, [field]: value })))) continue;
           shapes.add(String(await settled('x')));
-          if (++taken === 2) break;
+          if (++accepted === 2) break;
         }
-        assert.equal(taken, 2, `two good values of ${field} are known`);
+        assert.equal(accepted, 2, `two good values of ${field} are known`);
         if (!kind.unseen?.includes(field)) assert.equal(shapes.size, 3, `${field} has an effect`);
         const { [field]: _, ...without } = original;
-        if (await takes(() => replace(without))) await settled('x');
+        if (await accepts(() => replace(without))) await settled('x');
         await replace(original);
         assert.deepEqual(await settled('x'), shape, `${field} rolled back`);
       }
@@ -152,7 +152,10 @@ for (const kind of KINDS) {
       assert.deepEqual(world.errors(), []);
     });
 
-    /** Lets an hour pass; then each of `names` has failed `mostErrors` times at most, and says why. */
+    /**
+     * Waits for an hour. Then each object in `names` has at most `mostErrors` logged errors and a
+     * condition that explains them.
+     */
     const assertAtRest = async (names: ReadonlyMap<string, unknown>, mostErrors = 1) => {
       await world.pass(HOUR_MS);
       const failures = new Map<unknown, number>();
@@ -174,12 +177,15 @@ for (const kind of KINDS) {
       }
     };
 
-    /** Creates an object for each doubtful value of each field. @returns those that are there */
+    /**
+     * Creates an object for each doubtful value of each field, and returns those that the server
+     * stored.
+     */
     const createDoubtful = async () => {
-      const there = new Map<string, unknown>();
+      const stored = new Map<string, unknown>();
       let number = 0;
       const attempt = async (name: string, spec: unknown, value: unknown) => {
-        if (await takes(() => create(name, spec))) there.set(name, value);
+        if (await accepts(() => create(name, spec))) stored.set(name, value);
       };
       for (const [field, schema] of fields) {
         for (const value of doubtful(schema)) {
@@ -196,19 +202,19 @@ for (const kind of KINDS) {
         const name = 'long.'.padEnd(length, 'x');
         await attempt(name, base('long'.padEnd(length, 'y')), length);
       }
-      return there;
+      return stored;
     };
 
-    it('a bad value is refused, or told once; nothing is tried for ever', async () => {
+    it('reports an invalid value once, and does not retry it indefinitely', async () => {
       await world.installCrd(resource, ...children);
       world.startDaemon({ controllers: [controller] });
-      const there = await createDoubtful();
-      await assertAtRest(there);
+      const stored = await createDoubtful();
+      await assertAtRest(stored);
       await create('good', base('good'));
       assert.equal((await settled('good')).length > 0, resource !== ATS);
     });
 
-    it('what the server rejects of a good one is told once, retried slowly, and tried when it is touched', async () => {
+    it('reports a rejection by the server once, retries it slowly, and retries it at once after a change', async () => {
       await world.installCrd(resource, ...children);
       world.startDaemon({ controllers: [controller] });
       const [child] = children;
@@ -216,7 +222,7 @@ for (const kind of KINDS) {
       const refused = { verb: 'create', resource: child.plural };
       world.server.faults.failNext(refused, 422, { times: Infinity });
       await create('x', { ...base('x'), ...kind.now });
-      // From 5 s to 5 min, and one try for its own status.
+      // Retries from 5 s to 5 min, and one attempt for its own status update.
       await assertAtRest(new Map([['x', 'rejected by the server']]), 19);
       const stalled = (await get('x')).status?.conditions?.some(({ type }) => type === 'Stalled');
       assert.equal(stalled, true);
@@ -227,15 +233,15 @@ for (const kind of KINDS) {
       assert.ok((await childrenOf('x')).length > 0);
     });
 
-    it('what slipped through while the CRD was lax is told once', async () => {
+    it('reports an invalid value once that was stored before the CRD validated it', async () => {
       const crd = crdOf(resource);
       const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
       for (const version of crd.spec.versions) version.schema = { openAPIV3Schema: open };
       await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, crd);
       world.startDaemon({ controllers: [controller] });
-      const there = await createDoubtful();
-      assert.ok(there.size > 12 * fields.length, 'most were stored');
-      await assertAtRest(there);
+      const stored = await createDoubtful();
+      assert.ok(stored.size > 12 * fields.length, 'most were stored');
+      await assertAtRest(stored);
     });
   });
 }

@@ -9,7 +9,7 @@ import { countCrd } from '../support/world.ts';
 const HOUR_MS = 3_600_000;
 const POD = { namespace: 'default', name: 'owned' };
 
-describe('given a cluster with a garbage collector', () => {
+describe('A cluster with a garbage collector', () => {
   let world: Simulation;
 
   beforeEach(() => {
@@ -36,10 +36,13 @@ describe('given a cluster with a garbage collector', () => {
     const [pod] = await world.pods();
     return pod?.metadata.ownerReferences?.map(({ name }) => name);
   };
-  /** Without kubelets: a Pod on no node is deleted at once. */
+  /** Starts a cluster without kubelets, so that an unscheduled Pod is deleted at once. */
   const startCluster = () => world.startCluster({ kubelet: false, workloads: false });
 
-  /** A Count, its Pods, and a switch that has the server serve Counts or not. */
+  /**
+   * Creates a Count with Pods. Returns functions that stop the cluster and that serve or unserve
+   * Counts.
+   */
   const countWithPods = async () => {
     await world.installCrd();
     const stopCluster = world.startCluster();
@@ -62,7 +65,7 @@ describe('given a cluster with a garbage collector', () => {
   for (const isRestarted of [false, true]) {
     const when = isRestarted ? 'starts' : 'runs';
 
-    it(`nothing that a kind owns is deleted while the kind is not served and the collector ${when}`, async () => {
+    it(`deletes no owned object while the kind of its owner is not served and the collector ${when}`, async () => {
       const { stopCluster, serve } = await countWithPods();
       const before = await uids();
       if (isRestarted) await stopCluster();
@@ -71,7 +74,7 @@ describe('given a cluster with a garbage collector', () => {
       else world.server.faults.dropWatches();
       await world.pass(HOUR_MS / 4);
       assert.deepEqual(await uids(), before);
-      // Other kinds are collected meanwhile.
+      // The collector continues with other kinds.
       const { metadata } = await createNode('machine');
       await world.client.delete(NODES, { name: 'machine' });
       await createOwned(ownedBy(metadata.uid, 'machine'));
@@ -86,11 +89,11 @@ describe('given a cluster with a garbage collector', () => {
     });
   }
 
-  it('an object whose owner was never seen stays while the kind of the owner is not served', async () => {
+  it('keeps an object whose owner was never seen, while the kind of the owner is not served', async () => {
     const { stopCluster, serve } = await countWithPods();
     const before = await uids();
     await stopCluster();
-    // The collector knows the kind, and its cache has no object of it.
+    // The collector knows the kind, but its cache of the kind is empty.
     world.server.faults.failNext({ verb: 'list', resource: 'counts' }, 503, { times: Infinity });
     world.startCluster();
     await world.pass(1000);
@@ -99,7 +102,7 @@ describe('given a cluster with a garbage collector', () => {
     assert.deepEqual(await uids(), before);
   });
 
-  it('an object with a cluster-scoped owner stays as long as the owner', async () => {
+  it('keeps an object as long as its cluster-scoped owner exists', async () => {
     const { metadata } = await createNode('machine');
     await createOwned(ownedBy(metadata.uid, 'machine'));
     startCluster();
@@ -110,7 +113,7 @@ describe('given a cluster with a garbage collector', () => {
     assert.deepEqual(await world.pods(), []);
   });
 
-  it('an owner of the same name, but another uid, is no owner', async () => {
+  it('does not accept an owner with the same name and another uid', async () => {
     const { metadata } = await createNode('machine');
     await world.client.delete(NODES, { name: 'machine' });
     await createNode('machine');
@@ -120,7 +123,7 @@ describe('given a cluster with a garbage collector', () => {
     assert.deepEqual(await world.pods(), []);
   });
 
-  it('an absent owner beside one that is there is removed, and owners that come meanwhile stay', async () => {
+  it('removes the reference to an absent owner, and keeps references that are added concurrently', async () => {
     const [absent, present, late] = await Promise.all(
       ['absent', 'present', 'late'].map(createNode),
     );

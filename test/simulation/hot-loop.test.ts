@@ -26,8 +26,8 @@ const AT = { namespace: 'default', name: 'web' };
 
 type Sync = (pod: DeepReadonly<Pod>, context: SyncContext) => Promise<void>;
 
-/** A server, one Pod, and controllers of Pods that are built as users build theirs. */
-class Playground {
+/** An API server, one Pod, and Pod controllers built with the public API. */
+class HotLoopFixture {
   readonly clock = new FakeClock();
   readonly client: Client;
   readonly history = new RunHistory();
@@ -58,7 +58,7 @@ class Playground {
     await this.client.patch(PODS, AT, patchOf(labels), { fieldManager });
   }
 
-  /** Starts a controller whose runs are noted; the returned function stops it. */
+  /** Starts a controller and records its runs. `stop` stops it. */
   start(name: string, sync: Sync): { readonly runsMs: number[]; stop(): Promise<void> } {
     const { client, clock, history } = this;
     const { log } = this.#log;
@@ -128,8 +128,8 @@ function withoutTimes(message = ''): string {
   return message.replaceAll(/within [\d.]+m?s/g, 'within T');
 }
 
-/** Wants a label to have a value. */
-const wants =
+/** Returns a sync handler that sets a label to a value. */
+const setsLabel =
   (label: string, value: string, fieldManager: string): Sync =>
   async (pod, { client, signal }) => {
     if (pod.metadata.labels?.[label] === value) return;
@@ -139,21 +139,21 @@ const wants =
 const gaps = (runsMs: readonly number[]): number[] =>
   runsMs.slice(1).map((ms, at) => ms - (runsMs[at] ?? 0));
 
-describe('given a controller that writes the time into a status at every run', () => {
-  let world: Playground;
-  let isMended: boolean;
+describe('A controller that writes the time into a status at every sync', () => {
+  let world: HotLoopFixture;
+  let isFixed: boolean;
   let controller: { readonly runsMs: number[] };
 
   beforeEach(async () => {
-    world = new Playground();
-    isMended = false;
+    world = new HotLoopFixture();
+    isFixed = false;
     await world.createPod();
     controller = world.start('clocks', async (pod, { client, signal }) => {
-      // Slow enough for the time to differ.
+      // Slow enough for the time to change.
       await world.clock.sleep(5);
       const message = `seen at ${world.clock.monotonic()}`;
       const body = { status: { message } };
-      if (isMended && pod.status?.message) return;
+      if (isFixed && pod.status?.message) return;
       await client.patch(
         PODS,
         AT,
@@ -168,7 +168,7 @@ describe('given a controller that writes the time into a status at every run', (
   });
   afterEach(() => world.end());
 
-  it('it is named once, in the log and in one event, and counted', async () => {
+  it('reports the hot loop once, in the log and in one event, and counts it', async () => {
     await world.clock.advance(120_000);
     const said =
       'Each run changes .status.message (written by "clock-manager") and is woken by that change alone: 10 times within T. Runs are put off, by up to 5m0s, until this stops.';
@@ -187,16 +187,16 @@ describe('given a controller that writes the time into a status at every run', (
     assert.ok(((await world.metric('hot_loop_damped_runs_total'))['clocks'] ?? 0) >= 7);
   });
 
-  it('it runs more and more rarely, at last every five minutes', async () => {
+  it('syncs with increasing delay, up to five minutes', async () => {
     await world.clock.advance(1_500_000);
     const seconds = gaps(controller.runsMs).map((ms) => Math.round(ms / 1000));
     assert.deepEqual(seconds.slice(0, 11), Array<number>(11).fill(0));
     assert.deepEqual(seconds.slice(11), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
   });
 
-  it('when it is mended the loop is over, and the key runs as any other', async () => {
+  it('syncs the key without delay after the controller was fixed', async () => {
     await world.clock.advance(20_000);
-    isMended = true;
+    isFixed = true;
     await world.clock.advance(100_000);
     assert.equal(world.lines('Hot loop is over').length, 1);
     const before = controller.runsMs.length;
@@ -208,7 +208,7 @@ describe('given a controller that writes the time into a status at every run', (
     assert.equal((await world.warnings()).length, 1);
   });
 
-  it('its history tells why it ran: its own write, and that it was put off', async () => {
+  it('records its own write as the cause, and the delay, in the run history', async () => {
     await world.clock.advance(30_000);
     const { last, runs } = world.history.of('clocks', 'default/web') ?? assert.fail();
     assert.equal(last.length, 5);
@@ -225,12 +225,12 @@ describe('given a controller that writes the time into a status at every run', (
   });
 });
 
-describe('given two controllers that want different values of a label', () => {
-  it('each is told of the other, both are slowed down, and it is over when one gives up', async () => {
-    const world = new Playground();
+describe('Two controllers that set different values of a label', () => {
+  it('reports each controller to the other, delays both, and recovers when one stops', async () => {
+    const world = new HotLoopFixture();
     await world.createPod();
-    const red = world.start('red', wants('team', 'red', 'red-manager'));
-    const blue = world.start('blue', wants('team', 'blue', 'blue-manager'));
+    const red = world.start('red', setsLabel('team', 'red', 'red-manager'));
+    const blue = world.start('blue', setsLabel('team', 'blue', 'blue-manager'));
     await world.clock.advance(60_000);
     assert.ok(red.runsMs.length + blue.runsMs.length < 80, String(red.runsMs.length));
     const fields = {
@@ -264,11 +264,11 @@ describe('given two controllers that want different values of a label', () => {
   });
 });
 
-describe('given an actor that sets a field back to its default whenever it is changed', () => {
-  it('the controller that changes it learns who that is', async () => {
-    const world = new Playground();
+describe('A client that resets a field to its default whenever it is changed', () => {
+  it('reports the name of that client to the controller that changes the field', async () => {
+    const world = new HotLoopFixture();
     await world.createPod();
-    world.start('tier', wants('tier', 'gold', 'tier-manager'));
+    world.start('tier', setsLabel('tier', 'gold', 'tier-manager'));
     const stop = new AbortController();
     const defaulting = (async () => {
       const stream = await world.client.watch(PODS, {
@@ -291,8 +291,8 @@ describe('given an actor that sets a field back to its default whenever it is ch
   });
 });
 
-describe('given a Count whose Pods come and go all the time', () => {
-  it('nothing is taken for a hot loop', async () => {
+describe('A Count whose Pods are created and deleted continuously', () => {
+  it('detects no hot loop', async () => {
     const world = new Simulation();
     world.startCluster();
     await world.installCrd();
@@ -305,7 +305,7 @@ describe('given a Count whose Pods come and go all the time', () => {
       await world.pass(turn % 3 === 0 ? 5 : 300);
     }
     await world.untilReady(5);
-    // Ready, not ready, ready: the status of the Count goes to and fro with its Pod.
+    // The readiness of the Pod alternates, and with it the status of the Count.
     for (let turn = 0; turn < 40; turn++) {
       const status = turn % 2 === 0 ? 'False' : 'True';
       const body = { status: { conditions: [{ type: 'Ready', status }] } };

@@ -5,8 +5,8 @@ import { Deferred } from '../../src/util/deferred.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { Simulation } from '../support/simulation.ts';
 
-/** Holds back what the watch of Pods says, as a slow server or network would. */
-class Dam {
+/** Delays the events of the Pod watch, as a slow server or network does. */
+class DelayedWatch {
   #gate: Deferred | undefined;
 
   close(): void {
@@ -34,16 +34,16 @@ class Dam {
   }
 }
 
-describe('given a daemon whose cache of Pods lags behind', () => {
+describe('A daemon whose Pod cache lags behind', () => {
   let world: Simulation;
-  let dam: Dam;
+  let delay: DelayedWatch;
 
   beforeEach(async () => {
     world = new Simulation();
     world.startCluster();
     await world.installCrd();
-    dam = new Dam();
-    world.startDaemonBehind(dam.around);
+    delay = new DelayedWatch();
+    world.startDaemonBehind(delay.around);
     await world.pass(1000);
   });
   afterEach(() => world.end());
@@ -56,8 +56,8 @@ describe('given a daemon whose cache of Pods lags behind', () => {
         info?.verb === 'delete' && info.resource === 'pods' && userAgent === 'daemon',
     ).length;
 
-  it('it creates no Pod twice, however often the Count wakes it', async () => {
-    dam.close();
+  it('creates each Pod once, even if the Count is synced repeatedly', async () => {
+    delay.close();
     await world.applyCount();
     for (let turn = 0; turn < 5; turn++) {
       await world.pass(1000);
@@ -68,17 +68,17 @@ describe('given a daemon whose cache of Pods lags behind', () => {
     }
     await world.pass(1000);
     assert.equal(creates(), 3);
-    dam.open();
+    delay.open();
     await world.untilReady(3);
     assert.equal(creates(), 3);
     assert.deepEqual(world.errors(), []);
   });
 
-  it('it deletes no Pod twice', async () => {
+  it('deletes each Pod once', async () => {
     await world.applyCount();
     await world.untilReady(3);
     await world.settle();
-    dam.close();
+    delay.close();
     await world.patchCount({ count: 1 });
     await world.pass(1000);
     await world.client.patch(COUNTS, world.at, {
@@ -87,17 +87,17 @@ describe('given a daemon whose cache of Pods lags behind', () => {
     });
     await world.pass(5000);
     assert.equal(deletes(), 2);
-    dam.open();
+    delay.open();
     await world.untilReady(1);
     assert.equal(deletes(), 2);
   });
 
-  it('it knows a Pod for its own whose creation was never confirmed', async () => {
-    dam.close();
+  it('recognizes its Pod when the response to the creation was lost', async () => {
+    delay.close();
     world.server.faults.failNext({ verb: 'create', resource: 'pods' }, 'lostAnswer');
     await world.applyCount();
     await world.pass(5000);
-    dam.open();
+    delay.open();
     await world.untilReady(3);
     await world.settle();
     const events = await world.events();
@@ -105,8 +105,8 @@ describe('given a daemon whose cache of Pods lags behind', () => {
   });
 });
 
-describe('given a Count that is as it should be', () => {
-  it('nothing is sent but watches, through resyncs', async () => {
+describe('A Count in its desired state', () => {
+  it('causes no requests except watches, also after resyncs', async () => {
     const world = new Simulation();
     world.startCluster();
     await world.installCrd();

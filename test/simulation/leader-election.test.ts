@@ -10,14 +10,14 @@ import { seeded } from '../support/simulation.ts';
 
 const LEASE_MS = 15_000;
 const DEADLINE_MS = 10_000;
-/** Between two renewals: so long before its end a leader may have renewed last. */
+/** Retry period. The last renewal of a leader is at most this long before its end. */
 const RETRY_MS = 2000;
-/** The longest pause between two looks at a lease that is not watched. */
-const LOOK_MS = 4400;
-/** In this world answers take no time; what is waited for is looked at so often. */
+/** Longest delay between two polls of a lease that is not watched. */
+const POLL_MS = 4400;
+/** Poll interval of the test for results that take no virtual time. */
 const AT_ONCE_MS = 100;
 
-describe('given two daemons that elect a leader', () => {
+describe('Two replicas with leader election', () => {
   let world: Replicas;
   let a: Replica;
   let b: Replica;
@@ -48,7 +48,7 @@ describe('given two daemons that elect a leader', () => {
   };
   const leaderEvents = () => world.events('crd-controller');
 
-  it('one works; the other is ready, and warm', async () => {
+  it('one replica works; the other is ready with synced caches', async () => {
     assert.deepEqual(world.writers(), ['a']);
     assert.deepEqual(world.writesOf(b), []);
     assert.ok(b.hasLogged('Caches populated'));
@@ -61,7 +61,7 @@ describe('given two daemons that elect a leader', () => {
     assert.deepEqual(await leaderEvents(), ['LeaderElection a became leader']);
   });
 
-  it('a leader that is stopped hands over at once', async () => {
+  it('a stopped leader hands over at once', async () => {
     await world.patchCount({ count: 5 });
     a.stop();
     await untilWorks(b, AT_ONCE_MS);
@@ -81,17 +81,17 @@ describe('given two daemons that elect a leader', () => {
     assert.deepEqual([...a.errors, ...b.errors], []);
   });
 
-  it('a leader that is stopped hands over with the next look where none may watch', async () => {
+  it('a stopped leader hands over at the next poll if the standby may not watch leases', async () => {
     world.server.faults.beforeRequest(({ info }) =>
       info?.verb === 'watch' && info.resource === 'leases' ? 403 : undefined,
     );
     world.server.faults.dropWatches();
     await world.pass(60_000);
     a.stop();
-    await untilWorks(b, LOOK_MS + AT_ONCE_MS);
+    await untilWorks(b, POLL_MS + AT_ONCE_MS);
   });
 
-  it('a leader that is killed is replaced when its lease is over', async () => {
+  it('a killed leader is replaced when its lease expires', async () => {
     await world.pass(1300);
     a.pause();
     await world.patchCount({ count: 5 });
@@ -101,7 +101,7 @@ describe('given two daemons that elect a leader', () => {
     assert.deepEqual(b.errors, []);
   });
 
-  it('a leader that cannot renew its lease ends itself, and writes nothing more', async () => {
+  it('a leader that cannot renew its lease exits and sends no further writes', async () => {
     a.network('without leases');
     await world.until('it gives up', async () => a.ending !== undefined, { withinMs: DEADLINE_MS });
     const before = world.writesOf(a).length;
@@ -117,7 +117,7 @@ describe('given two daemons that elect a leader', () => {
     assert.match(a.errors.join(), /^Runnable failed: leader election lost: /);
   });
 
-  it('a leader that was stopped in the middle of a sync writes nothing when it goes on', async () => {
+  it('a leader that was paused during a sync sends no writes after it resumes', async () => {
     world.server.faults.delayNext({ verb: 'create', resource: 'pods' }, 50, { times: 100 });
     await world.patchCount({ count: 30 });
     await world.until('it is at it', async () => (await world.pods()).length > 5);
@@ -134,7 +134,7 @@ describe('given two daemons that elect a leader', () => {
     assert.deepEqual(world.writers(), ['b']);
   });
 
-  it('it makes no difference what time of day their clocks show, nor that they drift', async () => {
+  it('neither different nor drifting wall clocks affect the election', async () => {
     a.stop();
     await untilWorks(b, AT_ONCE_MS);
     const ahead = world.startReplica('ahead', { clock: { offsetMs: 36e5, rate: 1.15 } });
@@ -156,8 +156,8 @@ describe('given two daemons that elect a leader', () => {
   });
 });
 
-describe('given a standby whose cache of Pods lags behind', () => {
-  it('it does not work before it has seen all that the leader left', async () => {
+describe('A standby whose Pod cache lags behind', () => {
+  it('does not sync before its cache contains all writes of the previous leader', async () => {
     const world = new Replicas();
     world.startCluster();
     await world.installCrd();
@@ -199,11 +199,19 @@ describe('given a standby whose cache of Pods lags behind', () => {
   });
 });
 
-describe('given three daemons that come to grief at random', () => {
-  const INCIDENTS = ['stop', 'kill', 'pause', 'resume', 'no leases', 'cut off', 'plug in'] as const;
+describe('Three replicas under random disruptions', () => {
+  const DISRUPTIONS = [
+    'stop',
+    'kill',
+    'pause',
+    'resume',
+    'no leases',
+    'network down',
+    'network up',
+  ] as const;
 
   for (const seed of [1, 5]) {
-    it(`never two may write, and no work is lost (seed ${seed})`, async () => {
+    it(`has at most one writer at a time and loses no work (seed ${seed})`, async () => {
       const world = new Replicas(seed);
       const random = seeded(seed);
       const pick = <T>(from: readonly T[]): T | undefined =>
@@ -218,7 +226,7 @@ describe('given three daemons that come to grief at random', () => {
       for (let round = 0; round < 20; round++) {
         while (alive().length < 3) start();
         const replica = pick(alive());
-        switch (pick(INCIDENTS)) {
+        switch (pick(DISRUPTIONS)) {
           case 'stop':
             replica?.stop();
             break;
@@ -231,7 +239,7 @@ describe('given three daemons that come to grief at random', () => {
           case 'no leases':
             replica?.network('without leases');
             break;
-          case 'cut off':
+          case 'network down':
             replica?.network('down');
             break;
           case 'resume':

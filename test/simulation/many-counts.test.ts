@@ -4,8 +4,8 @@ import { Simulation } from '../support/simulation.ts';
 
 const MINUTE_MS = 60_000;
 
-describe('given 2,000 Counts created at once', () => {
-  it('all converge, each with its Synced event, without an error, and then all is quiet', async () => {
+describe('2,000 Counts that are created at once', () => {
+  it('all become ready with a Synced event and without an error; then no further requests are sent', async () => {
     const world = new Simulation();
     world.startCluster();
     await world.installCrd();
@@ -16,7 +16,7 @@ describe('given 2,000 Counts created at once', () => {
     const synced = async () =>
       (await world.events()).filter((event) => event.startsWith('Synced')).length;
     const written = () => world.server.requests.count({ verb: 'create', resource: 'events' });
-    // One for the Pod, one for the Count.
+    // One event for the Pod, one for the Count.
     await world.until('4,000 events', async () => written() >= 4000, {
       withinMs: 10 * MINUTE_MS,
       stepMs: 1000,
@@ -24,7 +24,7 @@ describe('given 2,000 Counts created at once', () => {
     await world.settle();
     assert.equal(await synced(), 2000);
     assert.equal((await world.pods()).length, 2000);
-    // One when its Pod is created, one when that is ready.
+    // One status update after the creation of the Pod, one after it became ready.
     const statuses = world.server.requests.count({ verb: 'patch', resource: 'counts' });
     assert.equal(statuses, 4000, 'each Count costs two writes of its status');
     const state = async () => (await world.pods()).map(({ metadata }) => metadata.resourceVersion);

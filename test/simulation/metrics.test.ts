@@ -20,15 +20,15 @@ const collectGarbage = runInNewContext('gc') as () => void;
 
 const OPERATIONS = page('docs/operations.md');
 
-/** Prometheus says these itself, or puts them on every sample. */
+/** Metrics that Prometheus generates, and labels that it adds to every sample. */
 const OF_PROMETHEUS: readonly Sample[] = [{ name: 'up', labels: {}, value: 1 }];
 const TARGET_LABELS = ['job', 'namespace', 'pod', 'instance'];
 
-describe('given a daemon that has run all controllers', () => {
+describe('A daemon that has run all controllers', () => {
   let world: ScrapedWorld;
   let text: string;
   let samples: readonly Sample[];
-  /** The labels that each metric has somewhere. */
+  /** Label names of each metric. */
   let labelsOf: Map<string, Set<string>>;
 
   before(async () => {
@@ -36,11 +36,11 @@ describe('given a daemon that has run all controllers', () => {
     world.startCluster();
     await world.installAll();
     await world.applyExamples();
-    // With a limit of its own, and one answer that has it ask again.
+    // The daemon has its own rate limit, and two responses that make it retry.
     world.server.faults.failNext({ verb: 'list' }, 429, { retryAfterSeconds: 1, times: 2 });
     world.startScraped('a', { qps: 100 });
     await world.pass(60_000);
-    // The process hears of a garbage collection a little after it.
+    // Node reports a garbage collection with a short delay.
     for (text = ''; !text.includes('nodejs_gc_duration_seconds_sum');) {
       collectGarbage();
       await settle();
@@ -57,7 +57,7 @@ describe('given a daemon that has run all controllers', () => {
   });
   after(() => world.end());
 
-  it('each of them ended its runs well, and an At has started', () => {
+  it('all controllers synced without errors, and an At has run', () => {
     assert.deepEqual(world.errors(), []);
     const value = (name: string, wanted: Record<string, string> = {}) =>
       samples.find(
@@ -76,7 +76,7 @@ describe('given a daemon that has run all controllers', () => {
     assert.equal(value('crd_controller_at_missed_total'), 0, 'nobody is late for what is new');
   });
 
-  /** What an expression asks for that is not to be had. */
+  /** Returns the metrics and labels in an expression that the daemon does not export. */
   const problems = ([where, expression]: readonly [string, string]): string[] => {
     const { selectors, grouping } = mentionsOf(expression);
     const known = new Set<string>();
@@ -86,7 +86,7 @@ describe('given a daemon that has run all controllers', () => {
       for (const label of has) known.add(label);
       return [
         ...labels.filter((label) => !has.has(label)).map((label) => `${metric} has no ${label}`),
-        // Others have metrics of these names too.
+        // Other programs export metrics with these names, too.
         ...(labels.includes('job') ? [] : [`${metric} of which job?`]),
       ];
     });
@@ -95,7 +95,7 @@ describe('given a daemon that has run all controllers', () => {
     return found.map((problem) => `${where}: ${problem}`);
   };
 
-  it('it has every metric and every label that the alerts ask for', () => {
+  it('exports every metric and label that the alerts use', () => {
     const rules = ruleGroups().flatMap((group) => group.rules);
     assert.deepEqual(
       rules.flatMap(({ alert, expr }) => problems([alert, expr])),
@@ -103,11 +103,11 @@ describe('given a daemon that has run all controllers', () => {
     );
   });
 
-  it('it has every metric and every label that the dashboard asks for', () => {
+  it('exports every metric and label that the dashboard uses', () => {
     assert.deepEqual(dashboardExpressions().flatMap(problems), []);
   });
 
-  it('what it does not have is found', () => {
+  it('the check finds missing metrics and labels', () => {
     assert.deepEqual(
       [
         'workqueue_depht{job="a"}',
@@ -125,7 +125,7 @@ describe('given a daemon that has run all controllers', () => {
     );
   });
 
-  it('the operations page explains each metric of our own', () => {
+  it('the operations page documents each metric of this project', () => {
     const ours = text.matchAll(/^# TYPE (crd_controller_\w+) /gm);
     const missing = Array.from(ours, ([, name = '']) => name).filter(
       (name) => !OPERATIONS.includes(`\`${name}\``),
@@ -133,7 +133,7 @@ describe('given a daemon that has run all controllers', () => {
     assert.deepEqual(missing, []);
   });
 
-  it('no object, namespace or path is in a label, and there are few series', () => {
+  it('labels contain no object, namespace or path, and the number of series is bounded', () => {
     const names =
       /test-count|webapp-sample|example-at|example-foo|web-|default|kube-system|\/apis?\//;
     const telling = samples.flatMap(({ name, labels }) =>
@@ -146,10 +146,10 @@ describe('given a daemon that has run all controllers', () => {
   });
 });
 
-describe('the alerts', () => {
+describe('The alerts', () => {
   const rules = ruleGroups().flatMap((group) => group.rules);
 
-  it('are few, and each says how bad it is, what is so, and what to do', () => {
+  it('are at most 15; each has a severity, a description and instructions', () => {
     assert.ok(rules.length > 0 && rules.length <= 15, `${rules.length} alerts`);
     for (const { alert, labels, annotations } of rules) {
       assert.match(alert, /^CrdController[A-Z]\w+$/);
@@ -172,10 +172,10 @@ describe('the alerts', () => {
   });
 });
 
-describe('the dashboard', () => {
+describe('The dashboard', () => {
   const { panels, templating, ...board } = dashboard();
 
-  it('is of a form that Grafana 10.4 and later read', () => {
+  it('has the schema of Grafana 10.4 and later', () => {
     assert.equal(board.schemaVersion, 39);
     assert.equal(board.title, 'crd-controller');
     assert.match(board.uid, /^[\w-]{1,40}$/);
@@ -197,7 +197,7 @@ describe('the dashboard', () => {
     }
   });
 
-  it('asks the data source, the jobs and the namespaces that its reader chooses', () => {
+  it('uses the data source, jobs and namespaces that the user selects', () => {
     assert.deepEqual(
       templating.list.map(({ name, type }) => `${name} ${type}`),
       ['datasource datasource', 'job query', 'namespace query'],

@@ -10,12 +10,12 @@ import { createNamesake, KINDS, TheObject } from '../support/kinds.ts';
 import type { Kind, Subject } from '../support/kinds.ts';
 import { Simulation } from '../support/simulation.ts';
 
-/** A write of a controller to an object that it owned when its cache last saw it. */
+/** A write of a controller to an object that it owned when it was last cached. */
 interface LateWrite {
   readonly controller: string;
   readonly does: string;
   readonly method: 'PATCH' | 'DELETE';
-  /** Of several patches, the one that is late. */
+  /** Distinguishes several patches. */
   readonly type?: 'apply-patch' | 'json-patch';
   readonly resource: Resource;
   readonly name: string;
@@ -133,9 +133,9 @@ const kindOf = (controller: string): Kind => {
   return kind;
 };
 
-describe('given a cache that still shows an object which one of the same name has replaced', () => {
+describe('A cache that shows an object which was replaced by another one of the same name', () => {
   let world: Simulation;
-  /** Answers to the writes that came too late. */
+  /** Response codes of the outdated writes. */
   let answers: number[];
 
   beforeEach(() => {
@@ -145,7 +145,7 @@ describe('given a cache that still shows an object which one of the same name ha
   });
   afterEach(() => world.end());
 
-  /** Calls `replace` in the moment before the first write that matches, and notes its answer. */
+  /** Calls `replace` just before the first matching write, and records the response. */
   const replacing =
     (matches: (request: HttpRequest) => boolean, replace: () => Promise<unknown>) =>
     (handler: HttpHandler): HttpHandler =>
@@ -168,7 +168,7 @@ describe('given a cache that still shows an object which one of the same name ha
       );
     };
   };
-  /** Deletes an object at once, whatever keeps it. */
+  /** Deletes an object at once, without its finalizers. */
   const remove = async (resource: Resource, name: string) => {
     const at = { namespace: world.namespace, name };
     const body = { metadata: { finalizers: [] } };
@@ -181,7 +181,7 @@ describe('given a cache that still shows an object which one of the same name ha
     const kind = kindOf(controller);
     const how = type === undefined ? '' : `, by ${type},`;
 
-    it(`a ${kind.resource.kind} that ${does}${how} leaves the other ${resource.kind} unchanged`, async () => {
+    it(`a ${kind.resource.kind} that ${does}${how} leaves the new ${resource.kind} unchanged`, async () => {
       const object = new TheObject(world, kind);
       await object.install();
       let namesake: KubernetesObject | undefined;
@@ -191,7 +191,7 @@ describe('given a cache that still shows an object which one of the same name ha
       const around = replacing(isLate, async () => {
         const old: Subject = await world.client.get(resource, { ...object.at, name });
         await remove(resource, name);
-        // What the controller would change or remove is there, and it could be applied to.
+        // The new object has what the controller would change or remove, and accepts an apply.
         const { nodeName: _, clusterIP: __, clusterIPs: ___, ...spec } = old.spec ?? {};
         const metadata = { finalizers: [RECORDED] };
         namesake = await createNamesake(world, resource, name, { metadata, spec });
@@ -219,7 +219,7 @@ describe('given a cache that still shows an object which one of the same name ha
   }
 
   for (const kind of KINDS) {
-    it(`the status of a ${kind.resource.kind} is not written to the other one, which gets what it wants`, async () => {
+    it(`the status of a ${kind.resource.kind} is not written to a new object of the same name, which is synced`, async () => {
       const object = new TheObject(world, kind);
       await object.install();
       let uid: string | undefined;
@@ -241,10 +241,10 @@ describe('given a cache that still shows an object which one of the same name ha
   }
 });
 
-describe('given a name that an object without owners has', () => {
+describe('A name collision with an object without owners', () => {
   for (const kind of KINDS) {
     for (const { resource, name } of kind.owned) {
-      it(`a ${kind.resource.kind} gets its ${resource.kind} as soon as the name is free`, async () => {
+      it(`a ${kind.resource.kind} creates its ${resource.kind} as soon as the name is free`, async () => {
         const world = new Simulation();
         world.startCluster();
         const object = new TheObject(world, kind);
@@ -253,7 +253,7 @@ describe('given a name that an object without owners has', () => {
         world.startDaemon({ controllers: [kind.controller] });
         await object.create();
         await world.until('it is stalled', () => object.has('Stalled'));
-        // By then, the next retry is minutes away.
+        // The next retry would be minutes later.
         await world.pass(1_240_000);
         const namesake = await world.client.get(resource, { ...object.at, name });
         assert.equal(namesake.metadata.ownerReferences, undefined);

@@ -8,7 +8,7 @@ import { Access } from '../support/access.ts';
 import { Simulation } from '../support/simulation.ts';
 import { countDraft, NAME } from '../support/world.ts';
 
-/** Holds back what watches of the Pods of `namespace` say, while `gate` is there and closed. */
+/** Delays the events of Pod watches in `namespace` while `gate` returns an unresolved gate. */
 function lagging(namespace: string, gate: () => Deferred | undefined) {
   const path = new RegExp(`/namespaces/${namespace}/pods\\?.*watch=true`);
   return (handler: HttpHandler): HttpHandler =>
@@ -25,7 +25,7 @@ function lagging(namespace: string, gate: () => Deferred | undefined) {
     };
 }
 
-describe('given a daemon of two namespaces that may read nothing beyond them', () => {
+describe('A daemon for two namespaces without permissions in others', () => {
   let world: Simulation;
   let access: Access;
   let gate: Deferred | undefined;
@@ -69,7 +69,7 @@ describe('given a daemon of two namespaces that may read nothing beyond them', (
     ).length;
   const told = (message: string) => world.lines.filter((line) => line.message === message);
 
-  it('it keeps the Counts of both, by one controller, and asks for nothing else', async () => {
+  it('reconciles the Counts of both with one controller, and sends no other requests', async () => {
     start();
     for (const namespace of ['a', 'b', 'c']) await apply(namespace);
     await untilReadyIn('a');
@@ -86,7 +86,7 @@ describe('given a daemon of two namespaces that may read nothing beyond them', (
     );
   });
 
-  it('a key waits for its own writes in its namespace, and for no other’s', async () => {
+  it('delays a key until the cache of its own namespace contains its writes', async () => {
     start();
     await world.pass(1000);
     gate = new Deferred();
@@ -105,7 +105,7 @@ describe('given a daemon of two namespaces that may read nothing beyond them', (
     assert.deepEqual([created('a'), created('b')], [3, 3]);
   });
 
-  it('what is not granted yet is asked for by name, and waited for', async () => {
+  it('names missing permissions, and waits until they are granted', async () => {
     access.isAllowed = ({ namespace }) => namespace === 'a';
     start();
     await apply('a');
@@ -135,8 +135,8 @@ describe('given a daemon of two namespaces that may read nothing beyond them', (
   });
 });
 
-describe('given a daemon of all namespaces that may read single ones only', () => {
-  it('it says that a ClusterRole is missing, or the names of namespaces', async () => {
+describe('A daemon for all namespaces with permissions in some of them', () => {
+  it('reports the missing ClusterRole, and the alternative to name namespaces', async () => {
     const world = new Simulation();
     await world.installCrd();
     const access = new Access(({ namespace }) => namespace !== undefined);

@@ -15,7 +15,7 @@ import { Simulation } from '../support/simulation.ts';
 
 const THEIRS = 'a.example/theirs';
 
-describe('given others who write to the same objects', () => {
+describe('Objects with concurrent writers', () => {
   let world: Simulation;
   let lateWrites: number;
 
@@ -31,7 +31,7 @@ describe('given others who write to the same objects', () => {
     assert.ok(kind);
     return new TheObject(world, kind);
   };
-  /** Adds their finalizer in the moment before each write that would be made without it. */
+  /** Adds the finalizer of another controller just before each write that does not contain it. */
   const addingFinalizer =
     (resource: Resource, name: string) =>
     (handler: HttpHandler): HttpHandler =>
@@ -67,7 +67,7 @@ describe('given others who write to the same objects', () => {
       }
     });
 
-  it('a finalizer that comes just before the finalizer of a WebApp stays, through its deletion', async () => {
+  it('keeps a finalizer that is added just before the finalizer of a WebApp, until its deletion', async () => {
     const object = kindOf(WEB_APPS);
     await object.install();
     world.startDaemonBehind(addingFinalizer(WEB_APPS, 'x'), { controllers: ['webapp'] });
@@ -83,7 +83,7 @@ describe('given others who write to the same objects', () => {
     await untilGone(WEB_APPS, 'x');
   });
 
-  it('a finalizer that comes just before the Pod of an At is released stays', async () => {
+  it('keeps a finalizer that is added just before the Pod of an At is released', async () => {
     const object = kindOf(ATS);
     await object.install();
     world.startDaemonBehind(addingFinalizer(PODS, 'x-pod'), { controllers: ['at'] });
@@ -96,7 +96,7 @@ describe('given others who write to the same objects', () => {
   });
 
   for (const kind of KINDS) {
-    it(`a condition of others on a ${kind.resource.kind} is kept, unchanged and in its place`, async () => {
+    it(`keeps a condition of another writer on a ${kind.resource.kind}, unchanged and in its position`, async () => {
       const object = new TheObject(world, kind);
       await object.install();
       const stop = world.startDaemon({ controllers: [kind.controller] });
@@ -113,7 +113,7 @@ describe('given others who write to the same objects', () => {
       };
       const { status, metadata } = await object.get();
       const conditions = [theirs, ...(status?.conditions ?? [])];
-      // A status that the controller must write again: its own conditions are outdated.
+      // Its own conditions are outdated, so that the controller writes the status.
       const outdated = conditions.map((condition) =>
         condition === theirs ? theirs : { ...condition, reason: 'Outdated' },
       );

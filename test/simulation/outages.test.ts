@@ -8,7 +8,7 @@ import { Simulation } from '../support/simulation.ts';
 const CRD = { name: 'counts.demo.mark8s.io' };
 const MINUTE_MS = 60_000;
 
-/** A network that can be unplugged. */
+/** A network connection that can be interrupted. */
 class Network {
   isUp = true;
   readonly around =
@@ -20,7 +20,7 @@ class Network {
     };
 }
 
-describe('given a daemon and a world that fails it', () => {
+describe('A daemon during outages', () => {
   let world: Simulation;
 
   beforeEach(() => {
@@ -29,7 +29,7 @@ describe('given a daemon and a world that fails it', () => {
   });
   afterEach(() => world.end());
 
-  /** The lines that a user sees at `-v=0`. */
+  /** Returns the lines that a user sees at `-v=0`. */
   const visible = () => world.lines.filter(({ level }) => level === 0 || level === 'error');
   const assertLines = (isFine: (count: number) => boolean) => {
     const messages = visible().map(({ message }) => message);
@@ -38,7 +38,7 @@ describe('given a daemon and a world that fails it', () => {
   const about = (text: RegExp) =>
     visible().filter(({ message, fields }) => text.test(`${message} ${JSON.stringify(fields)}`));
 
-  it('it waits for a missing CRD with one clear line, and starts by itself when it appears', async () => {
+  it('waits for a missing CRD, logs it once, and starts when the CRD is installed', async () => {
     world.startDaemon();
     await world.pass(4 * MINUTE_MS);
     const lines = about(/crds\/|CustomResourceDefinition|counts\.demo\.mark8s\.io/);
@@ -52,7 +52,7 @@ describe('given a daemon and a world that fails it', () => {
     assert.deepEqual(world.errors(), []);
   });
 
-  it('it survives the CRD being deleted and created again', async () => {
+  it('survives the deletion and re-creation of the CRD', async () => {
     await world.installCrd();
     world.startDaemon();
     await world.applyCount();
@@ -67,7 +67,7 @@ describe('given a daemon and a world that fails it', () => {
     assertLines((count) => count < 15);
   });
 
-  it('it waits for an API server that is not there, and says so in a few lines', async () => {
+  it('waits for an unavailable API server, and logs a few lines', async () => {
     await world.installCrd();
     await world.applyCount();
     const network = new Network();
@@ -79,7 +79,7 @@ describe('given a daemon and a world that fails it', () => {
     await world.untilReady(3);
   });
 
-  it('it goes on when the server comes back after a minute, and has missed nothing', async () => {
+  it('resumes after an outage of a minute without missing a change', async () => {
     await world.installCrd();
     const network = new Network();
     world.startDaemonBehind(network.around);
@@ -95,7 +95,7 @@ describe('given a daemon and a world that fails it', () => {
     assertLines((count) => count < 25);
   });
 
-  it('it is not ready while it hears nothing, and ready again once it does', async () => {
+  it('is not ready while it receives no events, and ready again afterwards', async () => {
     await world.installCrd();
     const network = new Network();
     world.startDaemonBehind(network.around, { healthProbeBindAddress: '127.0.0.1:0' });
@@ -120,7 +120,7 @@ describe('given a daemon and a world that fails it', () => {
     assert.equal(await readyz(), '200 ok');
   });
 
-  it('it relists when history is gone, and sees what changed meanwhile', async () => {
+  it('lists again when the history was compacted, and applies the missed changes', async () => {
     await world.installCrd();
     const network = new Network();
     world.startDaemonBehind(network.around);
@@ -137,7 +137,7 @@ describe('given a daemon and a world that fails it', () => {
     assert.deepEqual(world.errors(), []);
   });
 
-  it('it loses nothing when answers are lost after the write was carried out', async () => {
+  it('repeats no write when responses are lost', async () => {
     await world.installCrd();
     world.server.faults.failNext({ verb: 'create', resource: 'pods' }, 'lostAnswer', { times: 2 });
     world.startDaemon();
@@ -147,7 +147,7 @@ describe('given a daemon and a world that fails it', () => {
     assert.ok(!(await world.events()).some((event) => event.startsWith('Err')));
   });
 
-  it('it rides out a server that answers 500, 503, 429 and 504', async () => {
+  it('retries responses with the status 500, 503, 429 and 504', async () => {
     await world.installCrd();
     world.startDaemon();
     for (const status of [500, 503, 429, 504]) {
@@ -164,7 +164,7 @@ describe('given a daemon and a world that fails it', () => {
     );
   });
 
-  it('a quota or webhook that refuses Pods is told once a try, and passes by itself', async () => {
+  it('reports a quota or webhook that rejects Pods once per attempt, and recovers', async () => {
     world.server.faults.failNext({ verb: 'create', resource: 'pods' }, 403, { times: 3 });
     await world.installCrd();
     world.startDaemon();
@@ -175,7 +175,7 @@ describe('given a daemon and a world that fails it', () => {
     await world.untilReady(3);
   });
 
-  it('a stop finishes what is in flight, writes the last events, and then nothing more', async () => {
+  it('completes the running sync and its events when it is stopped, and sends no further requests', async () => {
     await world.installCrd();
     const stop = world.startDaemon();
     await world.applyCount();

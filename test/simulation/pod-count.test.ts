@@ -5,7 +5,7 @@ import { HttpClient } from '../../src/client/http-client.ts';
 import { LABEL } from '../../src/controllers/pod-count/sync.ts';
 import { Simulation } from '../support/simulation.ts';
 
-describe('given Pods that come and go, and a daemon that counts them', () => {
+describe('A daemon that counts Pods', () => {
   let world: Simulation;
 
   beforeEach(() => {
@@ -34,7 +34,7 @@ describe('given Pods that come and go, and a daemon that counts them', () => {
     world.startDaemon({ controllers: ['pod-count'], ...config });
   const MASTER = { 'node-role.kubernetes.io/control-plane': '' };
 
-  it('master nodes carry the number, others do not, and each is told', async () => {
+  it('writes the number to control-plane nodes only, and records an event on each', async () => {
     await node('master-1', MASTER);
     await node('master-2', { 'node-role.kubernetes.io/master': 'true' });
     await node('worker');
@@ -54,7 +54,7 @@ describe('given Pods that come and go, and a daemon that counts them', () => {
     assert.deepEqual(world.errors(), []);
   });
 
-  it('nothing is written while nothing changes, nor by a successor', async () => {
+  it('sends no write while the number is unchanged, also after a restart', async () => {
     await node('master', MASTER);
     await pod('a');
     const stop = startDaemon();
@@ -69,7 +69,7 @@ describe('given Pods that come and go, and a daemon that counts them', () => {
     assert.equal(events.length, 1, 'the node was told; the Pod was there before');
   });
 
-  it('many Pods cost a write every ten seconds, and twenty events a second', async () => {
+  it('limits writes to one every ten seconds when Pods change often, at twenty changes per second', async () => {
     await node('master', MASTER);
     let writes = 0;
     const client = new HttpClient({
@@ -92,7 +92,7 @@ describe('given Pods that come and go, and a daemon that counts them', () => {
     assert.equal(told.length, 1, 'one line a minute');
   });
 
-  it('without a master, and without permission, it says so once and goes on', async () => {
+  it('logs a missing control-plane node and a missing permission once, and continues', async () => {
     startDaemon();
     await pod('a');
     await world.pass(60_000);
@@ -105,7 +105,7 @@ describe('given Pods that come and go, and a daemon that counts them', () => {
     assert.match(world.errors().join(), /^May not label nodes/);
   });
 
-  it('it does not run within namespaces', async () => {
+  it('does not run when the daemon is limited to namespaces', async () => {
     await node('master', MASTER);
     startDaemon({ controllers: ['pod-count'], namespaces: ['default'] });
     await world.pass(15_000);

@@ -8,10 +8,10 @@ import { CONFIG_MAPS } from '../support/config-maps.ts';
 import { Replicas } from '../support/replicas.ts';
 import { Simulation } from '../support/simulation.ts';
 
-/** How long a daemon may take to notice that etcd was restored, if it has lost its connection. */
+/** Longest time to detect the restore of etcd after the connection was lost. */
 const NOTICED_MS = 10_000;
 
-/** Writes that move the revision of the server on, and concern no daemon. */
+/** Sends writes that advance the revision of the server and do not affect the daemon. */
 async function writeElsewhere(world: Simulation, times: number): Promise<void> {
   const { metadata } = await world.client.create(CONFIG_MAPS, {
     apiVersion: 'v1',
@@ -26,7 +26,7 @@ async function writeElsewhere(world: Simulation, times: number): Promise<void> {
   }
 }
 
-/** The server answers nothing for so long. */
+/** Makes the server unavailable for `ms`. */
 async function outage(world: Simulation, ms: number): Promise<void> {
   const end = world.server.faults.beforeRequest(() => 'reset');
   world.server.faults.dropWatches();
@@ -34,7 +34,7 @@ async function outage(world: Simulation, ms: number): Promise<void> {
   end();
 }
 
-describe('given a daemon whose API server is restored from a backup', () => {
+describe('A daemon whose API server is restored from a backup', () => {
   let world: Simulation;
 
   beforeEach(async () => {
@@ -51,8 +51,8 @@ describe('given a daemon whose API server is restored from a backup', () => {
   const losses = () =>
     world.lines.filter(({ message }) => message.startsWith('The server lost part of its history'));
 
-  /** It sees what comes next, also what is not newer than what it had seen. */
-  const assertSeesOn = async () => {
+  /** Asserts that the daemon receives later changes, also those with lower resourceVersions. */
+  const assertReceivesChanges = async () => {
     await world.client.delete(PODS, world.podAt(0));
     await world.untilReady((await world.count()).spec?.count ?? 0);
     await world.patchCount({ count: 1 });
@@ -61,7 +61,7 @@ describe('given a daemon whose API server is restored from a backup', () => {
     assert.deepEqual(world.errors(), []);
   };
 
-  it('it notices that resourceVersions went back, says what differs, and works from the restored state', async () => {
+  it('detects that resourceVersions went back, logs the differences, and syncs the restored state', async () => {
     const snapshot = world.server.faults.snapshot();
     await world.patchCount({ count: 5 });
     await world.untilReady(5);
@@ -74,10 +74,10 @@ describe('given a daemon whose API server is restored from a backup', () => {
     const { added, changed, removed } = pods.fields;
     assert.deepEqual([added, changed, removed], [0, 0, 2]);
     await world.untilReady(3);
-    await assertSeesOn();
+    await assertReceivesChanges();
   });
 
-  it('it notices after an outage, though the server has passed its resourceVersions by other writes', async () => {
+  it('detects the restore after an outage, although other writes have passed its resourceVersions', async () => {
     const snapshot = world.server.faults.snapshot();
     await world.patchCount({ count: 5 });
     await world.untilReady(5);
@@ -87,7 +87,7 @@ describe('given a daemon whose API server is restored from a backup', () => {
     await writeElsewhere(world, 200);
     await world.pass(30_000);
     await world.untilReady(3);
-    await assertSeesOn();
+    await assertReceivesChanges();
   });
 
   for (const { absentMs, withinMs } of [
@@ -96,16 +96,16 @@ describe('given a daemon whose API server is restored from a backup', () => {
   ]) {
     it(`absent for ${absentMs} ms: syncs wait at most ${withinMs} ms for a deletion that the server has lost`, async () => {
       const snapshot = world.server.faults.snapshot();
-      // The caches do not see the deletion: the restore comes before, and the Pod is there again.
+      // The caches do not receive the deletion: the restore comes first and re-creates the Pod.
       const isDeletion = ({ info }: RequestRecord) =>
         info?.verb === 'delete' && info.resource === 'pods';
-      let isOut = false;
+      let isDown = false;
       world.server.faults.beforeRequest((request) => {
-        if (isDeletion(request) && !isOut) {
-          isOut = true;
+        if (isDeletion(request) && !isDown) {
+          isDown = true;
           world.server.faults.dropWatches();
         }
-        return isOut && request.method === 'GET' ? 'reset' : undefined;
+        return isDown && request.method === 'GET' ? 'reset' : undefined;
       });
       const restored = new Deferred();
       world.server.faults.afterRequest((request) => {
@@ -129,7 +129,7 @@ describe('given a daemon whose API server is restored from a backup', () => {
     });
   }
 
-  it('it starts from nothing on a server that was wiped', async () => {
+  it('starts from an empty state on a server without data', async () => {
     await writeElsewhere(world, 200);
     await world.settle();
     world.server.faults.wipe();
@@ -137,11 +137,11 @@ describe('given a daemon whose API server is restored from a backup', () => {
     await world.installCrd();
     await world.applyCount({ count: 2 });
     await world.untilReady(2);
-    await assertSeesOn();
+    await assertReceivesChanges();
   });
 });
 
-describe('given two daemons that elect a leader, on a server that is restored from a backup', () => {
+describe('Two replicas whose API server is restored from a backup', () => {
   let world: Replicas;
 
   beforeEach(async () => {
@@ -162,7 +162,7 @@ describe('given two daemons that elect a leader, on a server that is restored fr
       },
     ],
   ] as const) {
-    it(`a new leader acts on the state of a server that was ${what}`, async () => {
+    it(`a new leader syncs the state of a server that was ${what}`, async () => {
       const a = world.startReplica('a');
       await world.pass(100);
       const b = world.startReplica('b');

@@ -8,7 +8,7 @@ import { Simulation } from '../support/simulation.ts';
 
 const FOO = { namespace: 'default', name: 'example-foo' };
 
-/** A CRD as sample-controller's users have it: without defaults, conditions and observedGeneration. */
+/** The CRD of sample-controller's users: without defaults, conditions and observedGeneration. */
 function theirCrd({ withStatus }: { withStatus: boolean }) {
   const schema = {
     type: 'object',
@@ -47,7 +47,7 @@ function theirCrd({ withStatus }: { withStatus: boolean }) {
   };
 }
 
-describe('given a user of sample-controller who takes this daemon instead', () => {
+describe('A migration from sample-controller', () => {
   let world: Simulation;
   let requests: string[];
 
@@ -71,7 +71,7 @@ describe('given a user of sample-controller who takes this daemon instead', () =
   const foo = () => world.client.get(FOOS, FOO);
   const deployment = () => world.client.get(DEPLOYMENTS, FOO);
 
-  /** What their controller has left behind: a Foo that is rolled out. */
+  /** Creates what sample-controller has left: a Foo that is rolled out. */
   async function inherit(options: { withStatus: boolean; replicas?: number }): Promise<Foo> {
     await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, theirCrd(options));
     const { replicas = 1 } = options;
@@ -110,7 +110,7 @@ describe('given a user of sample-controller who takes this daemon instead', () =
     return theirs;
   }
 
-  it('nothing is created, rewritten or told anew', async () => {
+  it('creates, writes and reports nothing for existing objects', async () => {
     await inherit({ withStatus: true });
     const before = [await foo(), await deployment()];
     startDaemon();
@@ -123,7 +123,7 @@ describe('given a user of sample-controller who takes this daemon instead', () =
     assert.deepEqual(world.errors(), []);
   });
 
-  it('status fields that their CRD prunes are written once, and not on every resync', async () => {
+  it('writes status fields that the CRD prunes once, not at every resync', async () => {
     await inherit({ withStatus: true });
     world.startDaemonBehind(
       (handler) => (request) => {
@@ -136,7 +136,7 @@ describe('given a user of sample-controller who takes this daemon instead', () =
     assert.deepEqual(requests, ['PATCH']);
   });
 
-  it('a changed Foo changes their Deployment, under their field manager', async () => {
+  it('updates the existing Deployment, also fields of its previous field manager', async () => {
     await inherit({ withStatus: true });
     startDaemon();
     await world.pass(5000);
@@ -150,7 +150,7 @@ describe('given a user of sample-controller who takes this daemon instead', () =
     assert.deepEqual(world.errors(), []);
   });
 
-  it('a Foo without replicas leaves the number to whoever scales the Deployment', async () => {
+  it('does not change the replicas of a Deployment if the Foo sets none', async () => {
     await inherit({ withStatus: true });
     await world.client.patch(FOOS, FOO, {
       type: 'json',
@@ -162,7 +162,7 @@ describe('given a user of sample-controller who takes this daemon instead', () =
     assert.equal((await deployment()).spec?.replicas, 2);
   });
 
-  it('a CRD without status subresource is told once, and all the rest works', async () => {
+  it('reports a CRD without a status subresource once, and reconciles without it', async () => {
     await inherit({ withStatus: false });
     startDaemon();
     await world.pass(60_000);
@@ -179,7 +179,7 @@ describe('given a user of sample-controller who takes this daemon instead', () =
     assert.equal(generation, 2, 'nothing but the user changed the Foo');
   });
 
-  it('a Foo whose deploymentName is empty is told so, and not retried', async () => {
+  it('reports a Foo with an empty deploymentName, and does not retry it', async () => {
     await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, theirCrd({ withStatus: true }));
     startDaemon();
     await world.client.create(FOOS, {

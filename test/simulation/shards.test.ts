@@ -8,13 +8,13 @@ import { Replicas } from '../support/replicas.ts';
 import type { Replica } from '../support/replicas.ts';
 
 const OBJECTS = 3000;
-/** Of these, those whose users want something else while daemons come and go. */
+/** Number of Counts that are changed while replicas join and leave. */
 const TOUCHED = 300;
 const SHARDS = 3;
 const LEASE_MS = 15_000;
 const RETRY_MS = 2_000;
-/** All of them are listed at each look. */
-const PATIENCE = { stepMs: 500 };
+/** A large step, because every check lists all Counts. */
+const POLL = { stepMs: 500 };
 
 const leaderElection = {
   name: 'crd-controller',
@@ -25,11 +25,11 @@ const leaderElection = {
   shards: SHARDS,
 };
 
-/** Daemons that share Counts, and who wrote to which of them. */
-class SharedWork extends Replicas {
-  /** Writes by somebody who did not hold the Lease at that moment. */
-  readonly trespasses: string[] = [];
-  /** Who wrote last to each Count since they were touched. */
+/** Replicas that share Counts; records which replica wrote to which Count. */
+class ShardedSimulation extends Replicas {
+  /** Writes by a replica that was not the shard owner at that moment. */
+  readonly unownedWrites: string[] = [];
+  /** The last writer of each Count since the last change. */
   readonly #writers = new Map<string, string>();
 
   join(identity: string): Replica {
@@ -44,7 +44,8 @@ class SharedWork extends Replicas {
           name: `crd-controller-${shard}`,
         });
         const holder = lease.spec?.holderIdentity;
-        if (holder !== identity) this.trespasses.push(`${name}: ${identity} instead of ${holder}`);
+        if (holder !== identity)
+          this.unownedWrites.push(`${name}: ${identity} instead of ${holder}`);
         this.#writers.set(name, identity);
         return handler(request);
       };
@@ -52,7 +53,7 @@ class SharedWork extends Replicas {
     return this.startReplica(identity, { config, around: watched });
   }
 
-  /** Asks something of some Counts. */
+  /** Changes the spec of some Counts. */
   async touchSome(name: string): Promise<void> {
     this.#writers.clear();
     for (let i = 0; i < OBJECTS; i += OBJECTS / TOUCHED) {
@@ -61,7 +62,7 @@ class SharedWork extends Replicas {
     }
   }
 
-  /** Whether `touched` Counts were written to, and every one shows what was asked of it last. */
+  /** Returns whether `touched` Counts were written, and all Counts are up to date. */
   async isCurrent(touched: number): Promise<boolean> {
     if (this.#writers.size < touched) return false;
     const { items } = await this.client.list(COUNTS);
@@ -70,7 +71,7 @@ class SharedWork extends Replicas {
     );
   }
 
-  /** To how many Counts each daemon wrote since they were touched. */
+  /** Returns the number of Counts that each replica wrote since the last change. */
   get loads(): Map<string, number> {
     const loads = new Map<string, number>();
     for (const writer of this.#writers.values()) loads.set(writer, (loads.get(writer) ?? 0) + 1);
@@ -78,14 +79,14 @@ class SharedWork extends Replicas {
   }
 }
 
-describe(`given ${OBJECTS} Counts and three daemons that share them`, { timeout: 120_000 }, () => {
-  it('each acts on a third of them, alone; who dies or freezes is replaced in time', async () => {
-    const world = new SharedWork();
+describe(`${OBJECTS} Counts that three replicas share`, { timeout: 120_000 }, () => {
+  it('each replica reconciles a third of them alone; a killed or paused replica is replaced in time', async () => {
+    const world = new ShardedSimulation();
     await world.installCrd(COUNTS);
     const [a, b] = [world.join('a'), world.join('b'), world.join('c')];
     await world.pass(40_000);
     for (let i = 0; i < OBJECTS; i++) await world.applyCount({ count: 0 }, `count-${i}`);
-    await world.until('every Count was looked at', () => world.isCurrent(OBJECTS), PATIENCE);
+    await world.until('every Count was looked at', () => world.isCurrent(OBJECTS), POLL);
     assert.deepEqual([...world.loads.keys()].toSorted(), ['a', 'b', 'c']);
     for (const load of world.loads.values()) {
       assert.ok(Math.abs(load / (OBJECTS / 3) - 1) < 0.2, `${load} is a fair share`);
@@ -95,7 +96,7 @@ describe(`given ${OBJECTS} Counts and three daemons that share them`, { timeout:
     b.pause();
     const sinceMs = world.elapsedMs();
     await world.touchSome('one');
-    await world.until('one has done it all', () => world.isCurrent(TOUCHED), PATIENCE);
+    await world.until('one has done it all', () => world.isCurrent(TOUCHED), POLL);
     assert.ok(world.elapsedMs() - sinceMs <= LEASE_MS + RETRY_MS, 'no Count waited longer');
     assert.deepEqual(world.loads, new Map([['c', TOUCHED]]));
 
@@ -104,10 +105,10 @@ describe(`given ${OBJECTS} Counts and three daemons that share them`, { timeout:
     await world.pass(40_000);
     assert.ok(b.ending instanceof Error);
     await world.touchSome('two');
-    await world.until('both have done their share', () => world.isCurrent(TOUCHED), PATIENCE);
+    await world.until('both have done their share', () => world.isCurrent(TOUCHED), POLL);
     assert.deepEqual([...world.loads.keys()].toSorted(), ['c', 'd']);
 
-    assert.deepEqual(world.trespasses, []);
+    assert.deepEqual(world.unownedWrites, []);
     assert.deepEqual(world.replicas.at(-1)?.errors, []);
     await world.end();
   });

@@ -12,11 +12,11 @@ import { Replicas } from '../support/replicas.ts';
 
 const MINUTE_MS = 60_000;
 
-describe('given all controllers in one daemon, and objects that are as they can be', () => {
+describe('All controllers in one daemon, with reconciled objects', () => {
   let world: Replicas;
   let writes: string[];
 
-  /** Takes down what is written, but leases and what is told of leaders. */
+  /** Records writes, except those to leases and the events of leader election. */
   const around =
     (handler: HttpHandler): HttpHandler =>
     (request) => {
@@ -67,7 +67,7 @@ describe('given all controllers in one daemon, and objects that are as they can 
   });
   afterEach(() => world.end());
 
-  it('nothing is written or told, through resyncs, a restart and a change of leaders', async () => {
+  it('write nothing and record no events during resyncs, a restart and a leader change', async () => {
     const first = start('first');
     await world.pass(MINUTE_MS);
     assert.ok(writes.length > 20, 'there was work');

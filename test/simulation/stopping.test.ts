@@ -9,7 +9,7 @@ import { Replicas } from '../support/replicas.ts';
 import type { Replica } from '../support/replicas.ts';
 import { Simulation } from '../support/simulation.ts';
 
-describe('given a daemon that is told to stop while a request hangs', () => {
+describe('A daemon that is stopped while a request hangs', () => {
   let world: Simulation;
   let hangs: boolean;
   let stop: () => Promise<void>;
@@ -21,7 +21,7 @@ describe('given a daemon that is told to stop while a request hangs', () => {
     hangs = false;
     const client = new HttpClient({
       server: 'https://simulated',
-      // It would wait for an answer for ever.
+      // Without a request timeout, the daemon would wait indefinitely.
       requestTimeoutMs: 0,
       handler: async (request) => {
         if (!hangs || !isCreation(request)) return world.server.handler(request);
@@ -35,7 +35,7 @@ describe('given a daemon that is told to stop while a request hangs', () => {
 
   const isCreation = ({ method, path }: HttpRequest) => method === 'POST' && /\/pods\?/.test(path);
 
-  it('it tells the sync to hurry in time for the rest of the stop, and blames nobody', async () => {
+  it('aborts the sync early enough for the rest of the shutdown, and reports no failure', async () => {
     await world.applyCount();
     await world.untilReady(3);
     const events = await world.events();
@@ -50,7 +50,7 @@ describe('given a daemon that is told to stop while a request hangs', () => {
   });
 });
 
-/** A write of each controller that may hang, and what brings it about. */
+/** A write of each controller that can hang, and the change that causes it. */
 const WRITES: readonly (readonly [
   controller: string,
   method: 'POST' | 'PATCH' | 'DELETE',
@@ -66,7 +66,7 @@ const WRITES: readonly (readonly [
   ['at', 'POST', /\/pods\?/, (object) => object.create()],
 ];
 
-describe('given a daemon that is stopped while a write hangs', () => {
+describe('A daemon that is stopped while a write hangs', () => {
   for (const [controller, method, path, cause] of WRITES) {
     it(`the controller ${controller} reports no failure of its ${method} ${path.source}`, async () => {
       const kind = KINDS.find((one) => one.controller === controller);
@@ -109,12 +109,12 @@ describe('given a daemon that is stopped while a write hangs', () => {
   }
 });
 
-describe('given a leader in the middle of a sync', () => {
+describe('A leader in the middle of a sync', () => {
   let world: Replicas;
   let leader: Replica;
-  /** What outsiders see, in order. */
+  /** Requests and ended watches in the order in which the server sees them. */
   let seen: string[];
-  /** Lets the server answer what it holds back. */
+  /** Lets the server answer the delayed request. */
   let answer: () => void;
 
   beforeEach(async () => {
@@ -125,7 +125,7 @@ describe('given a leader in the middle of a sync', () => {
     leader = world.startReplica('leader', {
       config: { healthProbeBindAddress: '127.0.0.1:0' },
       around: (handler) => async (request) => {
-        // Of an event, that it has been written; of all else, that it was asked for.
+        // An event counts when its response is sent, any other request when it arrives.
         const isEvent = request.path.includes('/events');
         if (!isEvent) note(request);
         const response = await handler(request);
@@ -139,7 +139,7 @@ describe('given a leader in the middle of a sync', () => {
     const held = new Promise<void>((resolve) => (answer = resolve));
     let isHeld = false;
     world.server.faults.beforeRequest(async ({ method, info }) => {
-      // What must come before something else is not there because it is quicker.
+      // Slow event requests, so that the order does not depend on their speed.
       if (method === 'POST' && info?.resource === 'events') await world.sleep(500);
       if (method !== 'POST' || info?.resource !== 'pods') return;
       isHeld = true;
@@ -175,7 +175,7 @@ describe('given a leader in the middle of a sync', () => {
     }
   };
 
-  it('it is unready at once, finishes that sync and begins none, tells its events, gives the lease back, and only then goes deaf and silent', async () => {
+  it('becomes unready at once, completes the running sync and starts no other, flushes events, releases the lease, and ends its watches last', async () => {
     assert.equal(await probe('/readyz'), 200);
     leader.stop();
     await world.pass(100);

@@ -14,15 +14,15 @@ import { CONFIG_MAPS } from '../support/config-maps.ts';
 import { late } from '../support/late.ts';
 import { Simulation } from '../support/simulation.ts';
 
-// Not before the package's name has its meaning.
+// Imported after the package name was mapped to the source.
 const { webAppController } = await import('../../examples/02-webapp/page-task.ts');
 
 const AT = { namespace: 'default', name: 'web' };
 const MINUTE_MS = 60_000;
 
-describe('given a WebApp controller with tasks of one’s own', () => {
+describe('A WebApp controller with custom tasks', () => {
   let world: Simulation;
-  /** Hooks that ran, `name.hook`, each told once until another ran. */
+  /** Called hooks as `name.hook`, without consecutive repetitions. */
   let ran: string[];
 
   beforeEach(async () => {
@@ -38,8 +38,8 @@ describe('given a WebApp controller with tasks of one’s own', () => {
     const options = { name: 'webapp', selection: { namespaces: [] }, concurrency: 2 };
     return world.startControllers((kit) => [build(kit, options)]);
   };
-  /** A task with all six hooks; `instead` does something in the place of some. */
-  const witness = (name: string, instead: Partial<Record<string, Hook>> = {}): Task => {
+  /** Returns a task with all six hooks; `instead` replaces some of them. */
+  const recordingTask = (name: string, instead: Partial<Record<string, Hook>> = {}): Task => {
     const hook = (called: string): Hook => {
       return (context) => {
         const step = `${name}.${called}`;
@@ -74,8 +74,8 @@ describe('given a WebApp controller with tasks of one’s own', () => {
     }
   };
 
-  it('the hooks run forward, and backward when it is deleted', async () => {
-    start(() => [witness('database'), witness('cache-warm-up')]);
+  it('calls the hooks in order, and in reverse order when the WebApp is deleted', async () => {
+    start(() => [recordingTask('database'), recordingTask('cache-warm-up')]);
     await apply();
     await world.settle();
     assert.deepEqual(ran, [
@@ -105,15 +105,15 @@ describe('given a WebApp controller with tasks of one’s own', () => {
     assert.deepEqual(world.errors(), []);
   });
 
-  it('a hook that fails stops the pipeline there, shows, and is tried again until it succeeds', async () => {
+  it('stops the pipeline at a failed hook, reports the failure, and retries until it succeeds', async () => {
     let failures = 3;
     const flaky: Hook = () =>
       failures-- > 0
         ? Promise.reject(new Error('the registry is down'))
         : Promise.resolve(undefined);
     start((caches) => [
-      witness('before'),
-      witness('register', { postCreate: flaky }),
+      recordingTask('before'),
+      recordingTask('register', { postCreate: flaky }),
       ...standardTasks(caches),
     ]);
     await apply();
@@ -138,13 +138,13 @@ describe('given a WebApp controller with tasks of one’s own', () => {
     ]);
   });
 
-  it('a failure that a retry cannot help is told once, until somebody does', async () => {
+  it('reports a terminal error once, until the user corrects it', async () => {
     let isBlessed = false;
     const bless: Hook = () =>
       isBlessed
         ? Promise.resolve(undefined)
         : Promise.reject(new TaskError('NotBlessed', 'ask the owner', { terminal: true }));
-    start(() => [witness('blessing', { create: bless })]);
+    start(() => [recordingTask('blessing', { create: bless })]);
     await apply();
     await world.pass(60 * MINUTE_MS);
     assert.equal(world.errors().length, 1);
@@ -160,7 +160,7 @@ describe('given a WebApp controller with tasks of one’s own', () => {
     await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
   });
 
-  it('a hook that waits is looked at again when it asks to be, and holds up no other WebApp', async () => {
+  it('requeues a waiting hook after its delay, without delaying other WebApps', async () => {
     const fromMs = world.elapsedMs();
     const slow: Hook = ({ webapp: { metadata } }) =>
       Promise.resolve(
@@ -168,7 +168,7 @@ describe('given a WebApp controller with tasks of one’s own', () => {
           ? { message: 'the certificate is being issued', afterMs: MINUTE_MS }
           : undefined,
       );
-    start(() => [witness('certificate', { preCreate: slow })]);
+    start(() => [recordingTask('certificate', { preCreate: slow })]);
     await apply();
     await world.client.create(WEB_APPS, {
       apiVersion: 'jiajunhuang.com/v1',
@@ -186,17 +186,17 @@ describe('given a WebApp controller with tasks of one’s own', () => {
     assert.deepEqual(world.errors(), []);
   });
 
-  it('a task that is taken out of the list leaves no condition', async () => {
-    const stop = start(() => [witness('old'), witness('kept')]);
+  it('removes the condition of a task that is removed from the list', async () => {
+    const stop = start(() => [recordingTask('old'), recordingTask('kept')]);
     await apply();
     await world.settle();
     await stop();
-    start(() => [witness('kept')]);
+    start(() => [recordingTask('kept')]);
     await world.settle();
     assert.deepEqual(Object.keys(await conditions()), ['Ready', 'KeptDone']);
   });
 
-  it('lists that no pipeline can be made of are refused before anything runs', () => {
+  it('rejects lists of tasks that form no pipeline at construction', () => {
     const refused = (...names: string[]) => {
       const tasks = names.map((name) => ({ name }));
       assert.throws(() => checkTasks(tasks), RangeError, names.slice(0, 3).join());
@@ -210,7 +210,7 @@ describe('given a WebApp controller with tasks of one’s own', () => {
     assert.throws(() => new TaskError('no reason', 'x'), RangeError);
   });
 
-  it('Synced is told once a change is rolled out, and not a moment before', async () => {
+  it('records Synced when a change is rolled out, not before', async () => {
     world.startDaemonBehind(late(world, 500), { controllers: ['webapp'] });
     await apply();
     await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
@@ -230,7 +230,7 @@ describe('given a WebApp controller with tasks of one’s own', () => {
     assert.deepEqual(images, ['nginx:1.28']);
   });
 
-  it('the example with a page: it is there first, comes back, and goes', async () => {
+  it('the example task creates its page first, re-creates it, and deletes it', async () => {
     world.startControllers((kit) => [webAppController(kit)]);
     await apply();
     const page = () => world.client.get(CONFIG_MAPS, { ...AT, name: 'web-page' });
@@ -249,7 +249,7 @@ describe('given a WebApp controller with tasks of one’s own', () => {
     assert.deepEqual(world.errors(), []);
   });
 
-  it('a deletion that is to leave the children leaves them', async () => {
+  it('keeps owned objects when the WebApp is deleted with orphan propagation', async () => {
     start(standardTasks);
     await apply();
     await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');

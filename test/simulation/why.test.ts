@@ -28,15 +28,15 @@ async function pageOf(world: Simulation, path: string): Promise<unknown> {
   return answer.json();
 }
 
-/** One run, as the story reads it. */
-interface Told {
+/** One sync in the form that the test compares. */
+interface RunSummary {
   readonly causes: readonly string[];
   readonly held: readonly string[];
   readonly calls: readonly string[];
   readonly result: string | undefined;
 }
 
-describe('given a daemon with pages for people who ask why', () => {
+describe('The debug pages of a daemon', () => {
   let world: Simulation;
 
   beforeEach(async () => {
@@ -57,7 +57,7 @@ describe('given a daemon with pages for people who ask why', () => {
 
   const ask = (path: string) => pageOf(world, path);
 
-  async function runsOf(key: string): Promise<Told[]> {
+  async function runsOf(key: string): Promise<RunSummary[]> {
     const { controllers } = (await ask(`/debug/why?key=${key}&controller=count`)) as {
       controllers: readonly { state: string; history: KeyHistory }[];
     };
@@ -71,11 +71,11 @@ describe('given a daemon with pages for people who ask why', () => {
     }));
   }
 
-  const about = (runs: readonly Told[], cause: string) =>
+  const about = (runs: readonly RunSummary[], cause: string) =>
     runs.find(({ causes }) => causes.includes(cause)) ??
     assert.fail(`${cause} is none of ${runs.flatMap(({ causes }) => causes).join('\n')}`);
 
-  it("a user's change is the cause of a run, with the field, and so is what becomes of a child", async () => {
+  it('report the changed field of a WebApp spec or of an owned object as the cause of a sync', async () => {
     await world.patchCount({ count: 1 });
     await world.settle();
     const scaled = about(
@@ -111,7 +111,7 @@ describe('given a daemon with pages for people who ask why', () => {
     assert.deepEqual(seen.calls, ['patch counts.demo.mark8s.io/status default/test-count ok 0ms']);
   });
 
-  it('the queues, the informers and the leader are told', async () => {
+  it('report the queues, the informers and the leader', async () => {
     const queues = (await ask('/debug/queues')) as Record<string, readonly { key: string }[]>;
     for (const ranking of ['busiest', 'slowest', 'hottest']) {
       assert.deepEqual(
@@ -133,8 +133,8 @@ describe('given a daemon with pages for people who ask why', () => {
   });
 });
 
-describe('given a daemon that shares the work with others', () => {
-  it('its page tells who holds which shard', async () => {
+describe('The debug pages of a daemon with shards', () => {
+  it('report the owner of each shard', async () => {
     const world = new Simulation();
     try {
       await world.installCrd();
@@ -158,8 +158,8 @@ describe('given a daemon that shares the work with others', () => {
   });
 });
 
-describe('given a daemon as the program starts it', () => {
-  it('a live view shows its queues, workers, informers, keys, and that it leads', async () => {
+describe('The live view of a daemon', () => {
+  it('shows its queues, workers, informers, keys and leadership', async () => {
     const world = new ScrapedWorld();
     try {
       world.startCluster();

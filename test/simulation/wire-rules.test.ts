@@ -10,7 +10,7 @@ import { Simulation } from '../support/simulation.ts';
 const POD = { namespace: 'default', name: 'x' };
 const OWNED = { fieldManager: 'daemon' };
 
-describe('given a client of a daemon that breaks a rule of the wire', () => {
+describe('A client that violates a wire rule', () => {
   let world: Simulation;
   let daemon: Client;
 
@@ -33,26 +33,26 @@ describe('given a client of a daemon that breaks a rule of the wire', () => {
   const assertBroken = (rule: RegExp) => assert.rejects(world.end(), rule);
   const merge = (metadata: object) => ({ type: 'merge', body: { metadata } }) as const;
 
-  it('a DELETE without the uid is found', async () => {
+  it('a DELETE without a uid precondition is reported', async () => {
     await daemon.delete(PODS, POD, { resourceVersion: '1' }).catch(() => undefined);
     await assertBroken(/deletes without the uid: daemon DELETE .*\/pods\/x/);
   });
 
   for (const field of ['finalizers', 'ownerReferences', '$deleteFromPrimitiveList/finalizers']) {
-    it(`a write to ${field} that lacks the resourceVersion is found`, async () => {
+    it(`a write to ${field} without a resourceVersion is reported`, async () => {
       const { uid } = (await world.client.get(PODS, POD)).metadata;
       await daemon.patch(PODS, POD, merge({ uid, [field]: [] }), OWNED).catch(() => undefined);
       await assertBroken(/without uid and resourceVersion: daemon PATCH/);
     });
   }
 
-  it('a JSON patch of finalizers without tests is found', async () => {
+  it('a JSON patch of finalizers without test operations is reported', async () => {
     const body = [{ op: 'add', path: '/metadata/finalizers', value: ['a.example/b'] }] as const;
     await daemon.patch(PODS, POD, { type: 'json', body }, OWNED);
     await assertBroken(/without uid and resourceVersion/);
   });
 
-  it('a write without a field manager is found, and a question is none', async () => {
+  it('a write without a field manager is reported, a read is not', async () => {
     await daemon.raw({
       method: 'POST',
       path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
@@ -67,7 +67,7 @@ describe('given a client of a daemon that breaks a rule of the wire', () => {
     await assertBroken(/^.*writes without a field manager: daemon PATCH/s);
   });
 
-  it('a call that is repeated after an answer of 404 is found; one after 429 is not', async () => {
+  it('a request that is repeated after a 404 is reported, one after a 429 is not', async () => {
     const attempts = world.wire.follow({
       ...daemon,
       get: async (resource, at) => {
@@ -83,7 +83,7 @@ describe('given a client of a daemon that breaks a rule of the wire', () => {
     await assertBroken(/get was repeated after 404/);
   });
 
-  it('a request beyond the rate limit is found', async () => {
+  it('a request above the rate limit is reported', async () => {
     const limit = { qps: 1, burst: 2 };
     const handler = world.wire.limited(world.server.handler, limit, world.time);
     const unlimited = new HttpClient({ handler, server: 'https://simulated', clock: world.time });
@@ -96,7 +96,7 @@ describe('given a client of a daemon that breaks a rule of the wire', () => {
   });
 });
 
-describe('given a daemon with a client-side rate limit', () => {
+describe('A daemon with a client-side rate limit', () => {
   let world: Simulation;
 
   beforeEach(async () => {
@@ -106,7 +106,7 @@ describe('given a daemon with a client-side rate limit', () => {
   });
   afterEach(() => world.end());
 
-  it('repeated requests keep to it, too', async () => {
+  it('applies the limit to retries', async () => {
     world.startDaemon({ concurrentSyncs: new Map() }, world.limitedClient({ qps: 4, burst: 4 }));
     await world.pass(5000);
     const creation = { verb: 'create', resource: 'pods' };
@@ -116,8 +116,8 @@ describe('given a daemon with a client-side rate limit', () => {
   });
 });
 
-describe('given a daemon whose server takes 300 ms for each answer', () => {
-  it('its metrics of durations are in seconds', async () => {
+describe('A daemon whose server takes 300 ms for each response', () => {
+  it('measures durations in seconds', async () => {
     const world = new ScrapedWorld();
     world.startCluster();
     await world.installAll();
@@ -126,7 +126,7 @@ describe('given a daemon whose server takes 300 ms for each answer', () => {
       userAgent === 'test' ? undefined : world.sleep(300),
     );
     world.startScraped('a', { qps: 2 });
-    // Scraping compares each duration with the time that has passed.
+    // A scrape compares each duration with the elapsed time.
     await world.passScraped(120_000);
     const text = world.scrapes.at(-1)?.text ?? '';
     for (const name of [

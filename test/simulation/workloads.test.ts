@@ -25,7 +25,7 @@ function deployment(spec: Partial<Deployment['spec']> = {}): Draft<Deployment> {
   };
 }
 
-describe('given a cluster with workloads, in virtual time', () => {
+describe('A cluster with workload controllers', () => {
   let world: Simulation;
 
   beforeEach(() => {
@@ -52,7 +52,7 @@ describe('given a cluster with workloads, in virtual time', () => {
       );
     });
 
-  it('a Deployment becomes Pods, and says so', async () => {
+  it('creates Pods for a Deployment, and reports its status', async () => {
     await world.client.create(DEPLOYMENTS, deployment());
     await untilRolledOut(4);
     const { status } = await live();
@@ -63,7 +63,7 @@ describe('given a cluster with workloads, in virtual time', () => {
     assert.equal((await pods()).length, 4);
   });
 
-  it('a new image is rolled out within its bounds, and can be undone', async () => {
+  it('rolls out a new image within maxSurge and maxUnavailable, and can undo it', async () => {
     await world.client.create(DEPLOYMENTS, deployment());
     await untilRolledOut(4);
     await setImage('nginx:2');
@@ -83,7 +83,7 @@ describe('given a cluster with workloads, in virtual time', () => {
     assert.equal(most, 5, 'one more than wanted: a quarter');
     assert.equal(fewest, 3, 'one less than wanted: a quarter');
     assert.equal((await sets()).length, 2);
-    // `kubectl rollout undo` replaces the annotations, so there must be some.
+    // `kubectl rollout undo` replaces the annotations, so that at least one is required.
     const revision = async () => (await live()).metadata.annotations;
     assert.deepEqual(await revision(), { 'deployment.kubernetes.io/revision': '2' });
     await setImage('nginx:1');
@@ -94,7 +94,7 @@ describe('given a cluster with workloads, in virtual time', () => {
     assert.deepEqual(new Set(images), new Set(['nginx:1']));
   });
 
-  it('it is scaled up, down and to nothing', async () => {
+  it('scales up, down and to zero', async () => {
     await world.client.create(DEPLOYMENTS, deployment());
     for (const replicas of [7, 2, 0]) {
       await patch({ replicas });
@@ -102,7 +102,7 @@ describe('given a cluster with workloads, in virtual time', () => {
     }
   });
 
-  it('a recreated one has no Pods of two images at once', async () => {
+  it('runs no two images at once with the Recreate strategy', async () => {
     await world.client.create(DEPLOYMENTS, deployment({ strategy: { type: 'Recreate' } }));
     await untilRolledOut(4);
     await setImage('nginx:2');
@@ -117,7 +117,7 @@ describe('given a cluster with workloads, in virtual time', () => {
     assert.deepEqual([...seen], ['nginx:1', '', 'nginx:2']);
   });
 
-  it('deletion takes sets and Pods along', async () => {
+  it('deletes ReplicaSets and Pods with the Deployment', async () => {
     await world.client.create(DEPLOYMENTS, deployment());
     await untilRolledOut(4);
     await world.client.delete(DEPLOYMENTS, AT);

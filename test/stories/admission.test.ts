@@ -54,7 +54,7 @@ type Subject = KubernetesObject & {
   };
 };
 
-/** The longest delay between two tries. */
+/** Longest delay between two attempts. */
 const BACKOFF_MS = 300_000;
 
 const admissionResource = (plural: string, kind: string): Resource => ({
@@ -85,7 +85,7 @@ async function deny(world: World, denial: Denial): Promise<() => Promise<void>> 
   };
 }
 
-/** The embedded server has no admission policies; a real one has. */
+/** Denies writes with an admission policy on a real server; the embedded server fails requests instead. */
 async function denyByPolicy(world: World, denial: Denial): Promise<() => Promise<void>> {
   const { client, namespace } = world;
   const { resource, subresource, reason } = denial;
@@ -116,7 +116,7 @@ async function denyByPolicy(world: World, denial: Denial): Promise<() => Promise
   };
   await client.create(POLICIES, policy);
   await client.create(BINDINGS, binding);
-  // The server needs a moment until a policy is in force, and so does its removal.
+  // The server applies a new policy, and its removal, with a short delay.
   await world.pass(3000);
   return async () => {
     await client.delete(BINDINGS, { name });
@@ -129,7 +129,7 @@ const skip =
   'SKIPPED: the embedded server has no admission policies';
 
 inWorlds((where, create) => {
-  describe(`${where}, given an admission policy`, { skip, timeout: 300_000 }, () => {
+  describe(`${where}: an admission policy`, { skip, timeout: 300_000 }, () => {
     let world: World;
     let lift: () => Promise<void>;
 
@@ -159,16 +159,16 @@ inWorlds((where, create) => {
       false;
     const isDone = async (kind: Kind) =>
       kind.resource === ATS ? (await status(kind))?.phase === 'DONE' : has(kind, 'Ready');
-    const liftAndConverge = async (kind: Kind) => {
+    const removePolicyAndConverge = async (kind: Kind) => {
       await lift();
       lift = () => Promise.resolve();
-      // Nothing touches the object: only the retry finds that the policy is gone.
+      // The object is not changed: only a retry detects that the policy was removed.
       await world.until('it converges', () => isDone(kind), {
         withinMs: BACKOFF_MS + 30_000,
         stepMs: world.isVirtual ? 1000 : 100,
       });
     };
-    /** `Reason count` of the warnings. */
+    /** Returns the warnings as `Reason count`. */
     const warnings = async () => {
       const { items } = await world.client.list(EVENTS, { namespace: world.namespace });
       return items
@@ -176,16 +176,16 @@ inWorlds((where, create) => {
         .map(({ reason, count }) => `${reason} ${count}`);
     };
 
-    // In real time each takes half a minute; the kinds differ in nothing that a server would notice.
+    // Each takes half a minute in real time. For the server, the kinds do not differ.
     for (const kind of process.env['CONTROL_PLANE'] === undefined ? KINDS : KINDS.slice(0, 1)) {
       for (const resource of kind.owned) {
         const what = `a ${kind.resource.kind} whose ${resource.kind} is denied`;
 
-        it(`${what} as invalid is stalled, retried slowly without events, and converges when the policy is gone`, async () => {
+        it(`${what} as invalid is stalled, retried slowly without events, and reconciled after the policy is removed`, async () => {
           await start(kind, { resource, reason: 'Invalid' });
           await world.until('it is stalled', () => has(kind, 'Stalled'));
           await world.until('the event', async () => (await warnings()).length > 0);
-          // Its own status and its other dependents cause a few tries of their own.
+          // Its own status updates and its other owned objects cause a few additional attempts.
           await world.settle();
           const before = world.errors().length;
           const told = await warnings();
@@ -194,41 +194,42 @@ inWorlds((where, create) => {
             await world.pass(3_600_000);
             assert.ok(await has(kind, 'Stalled'));
             const tries = world.errors().length - before;
-            // From 5 s to 5 min in an hour: at most 6 shorter delays, and at least 11 of the longest.
+            // Delays grow from 5 s to 5 min within an hour: at most 6 shorter delays, at least 11 of
+            // the longest.
             assert.ok(tries >= 11 && tries <= 17, `${tries} tries`);
           }
           assert.deepEqual(await warnings(), told);
-          await liftAndConverge(kind);
+          await removePolicyAndConverge(kind);
         });
 
-        it(`${what} as forbidden converges when the policy is gone`, async () => {
+        it(`${what} as forbidden is reconciled after the policy is removed`, async () => {
           await start(kind, { resource, reason: 'Forbidden' });
           await world.until('a try fails', async () => world.errors().length > 0);
           await world.pass(world.isVirtual ? 3_600_000 : 1000);
           assert.ok(!(await isDone(kind)));
-          await liftAndConverge(kind);
+          await removePolicyAndConverge(kind);
         });
       }
 
       for (const reason of ['Invalid', 'Forbidden'] as const) {
-        it(`a ${kind.resource.kind} whose status is denied as ${reason.toLowerCase()} repeats no event, and gets its status when the policy is gone`, async () => {
+        it(`a ${kind.resource.kind} whose status is denied as ${reason.toLowerCase()} repeats no event, and gets its status after the policy is removed`, async () => {
           await start(kind, { resource: kind.resource, subresource: 'status', reason });
           await world.until('a try fails', async () => world.errors().length > 0);
           await world.pass(world.isVirtual ? 3_600_000 : 1000);
           assert.ok(!(await isDone(kind)));
-          await liftAndConverge(kind);
+          await removePolicyAndConverge(kind);
           await world.settle();
           const { items } = await world.client.list(EVENTS, { namespace: world.namespace });
           for (const { reason: told, message, count = 1, involvedObject } of items) {
             if (involvedObject.kind !== kind.resource.kind) continue;
-            // A Foo is synced before its Deployment is available, which is another status.
+            // A Foo is synced before its Deployment is available, which changes its status again.
             assert.ok(count <= (kind.resource === FOOS ? 2 : 1), `${told} ${message}: ${count}`);
           }
         });
       }
     }
 
-    it('an object that was denied and is then wrong by itself is not retried', async () => {
+    it('an object whose writes were denied and that becomes invalid is not retried', async () => {
       const [kind] = KINDS;
       assert.ok(kind);
       await start(kind, { resource: PODS, reason: 'Invalid' });

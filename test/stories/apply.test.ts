@@ -16,7 +16,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const CRDS = join(ROOT, 'crds');
 const EXAMPLES = join(ROOT, 'examples');
 
-describe('given an empty cluster and the files of this package', () => {
+describe('The apply command on an empty cluster', () => {
   let plane: ControlPlane;
 
   before(async () => {
@@ -24,8 +24,8 @@ describe('given an empty cluster and the files of this package', () => {
   });
   after(() => plane.close());
 
-  it('all definitions and all objects of them are applied in one go', async (t) => {
-    // Somebody's cluster is not empty, and is not ours to fill.
+  it('applies all CRDs and their examples with one call', async (t) => {
+    // A cluster that the user provides is not empty, and must stay unchanged.
     if (plane.kind === 'given') return t.skip('needs a cluster of its own');
     const program = crdController(
       ['apply', '-kubeconfig', plane.kubeconfigPath, '-f', CRDS, '-f', EXAMPLES, '-R', '-f', '-'],
@@ -55,7 +55,7 @@ describe('given an empty cluster and the files of this package', () => {
     assert.equal(count.spec.count, 3);
   });
 
-  it('the same again changes nothing, on trial or not', async (t) => {
+  it('changes nothing when called again, with and without --dry-run', async (t) => {
     if (plane.kind === 'given') return t.skip('needs a cluster of its own');
     const manifests = parseManifests(await readManifests([CRDS, EXAMPLES], { recursive: true }));
     for (const dryRun of [false, true]) {
@@ -71,7 +71,7 @@ describe('given an empty cluster and the files of this package', () => {
     }
   });
 
-  it('what others have set, what is misspelt and what is a secret is refused, and told as it may be', async (t) => {
+  it('rejects conflicts, unknown fields and invalid Secrets, without printing secret data', async (t) => {
     if (plane.kind === 'given') return t.skip('needs a cluster of its own');
     const text = [
       '{apiVersion: demo.mark8s.io/v1, kind: Count, metadata: {name: test-count}, spec: {name: nginx, count: 9}}',

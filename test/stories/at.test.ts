@@ -10,14 +10,14 @@ import { inWorlds } from '../support/worlds.ts';
 
 const POD = 'example-at-pod';
 
-/** How an At stands: `DONE True Completed`. */
-function standingOf({ status }: At): string {
+/** Returns the phase and the Ready condition of an At: `DONE True Completed`. */
+function stateOf({ status }: At): string {
   const succeeded = status?.conditions?.find(({ type }) => type === 'Succeeded');
   return [status?.phase, succeeded?.status, succeeded?.reason].join(' ');
 }
 
-function tellIn(where: string, create: () => Promise<World>): void {
-  describe(`given an At and the daemon, ${where}`, () => {
+function testIn(where: string, create: () => Promise<World>): void {
+  describe(`An At and the daemon, ${where}`, () => {
     let world: World;
     let stopDaemon: () => Promise<void>;
 
@@ -50,15 +50,15 @@ function tellIn(where: string, create: () => Promise<World>): void {
         metadata: at(),
         spec: { schedule: inSeconds(-60), command: 'echo YAY', ...spec },
       });
-    const untilStanding = (standing: string) =>
-      world.until(standing, async () => standingOf(await live()) === standing);
+    const untilState = (standing: string) =>
+      world.until(standing, async () => stateOf(await live()) === standing);
 
-    it('its command runs at its time, not before, and once', async () => {
+    it('runs its command once, at its time and not before', async () => {
       const schedule = inSeconds(2);
       await apply({ schedule, command: `echo "YAY  now" it\\'s` });
-      await untilStanding('PENDING Unknown Scheduled');
+      await untilState('PENDING Unknown Scheduled');
       assert.ok(await isGone(pod()));
-      await untilStanding('DONE True Completed');
+      await untilState('DONE True Completed');
       const { metadata, spec } = await pod();
       assert.ok(Date.parse(metadata.creationTimestamp) >= Date.parse(schedule));
       assert.deepEqual(spec?.containers[0]?.command, ['echo', 'YAY  now', "it's"]);
@@ -72,18 +72,18 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.deepEqual(world.errors(), []);
     });
 
-    it('one whose time passed while no daemon ran is late, and says so', async () => {
+    it('runs late and reports it, if its time passed while no daemon ran', async () => {
       await stopDaemon();
       await apply({ schedule: inSeconds(-3661) });
       startDaemon();
-      await untilStanding('DONE True Completed');
+      await untilState('DONE True Completed');
       const events = await world.events('at-controller');
       assert.match(events.join('\n'), /Started in Pod example-at-pod, 1h1m\d+s late/);
     });
 
-    it('a command that fails is done, with its exit code, and is not run again', async () => {
+    it('is done when its command failed, with the exit code, and does not run it again', async () => {
       await apply({ command: 'sh -c "exit 3"' });
-      await untilStanding('DONE False CommandFailed');
+      await untilState('DONE False CommandFailed');
       const { uid } = (await pod()).metadata;
       await world.settle();
       const succeeded = (await live()).status?.conditions?.[0];
@@ -91,16 +91,16 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.equal((await pod()).metadata.uid, uid);
     });
 
-    it('a Pod that is deleted while the command runs is not made again', async () => {
+    it('does not create its Pod again if it is deleted while the command runs', async () => {
       await apply({ command: 'sleep 3600' });
-      await untilStanding('RUNNING Unknown Running');
+      await untilState('RUNNING Unknown Running');
       await world.client.delete(PODS, at(POD));
-      await untilStanding('DONE False PodLost');
+      await untilState('DONE False PodLost');
       await world.settle();
       assert.ok(await isGone(pod()));
     });
 
-    it('a Pod that is not its own is left alone, and the command runs once it is gone', async () => {
+    it('keeps an unowned Pod with its name unchanged, and runs the command when that Pod is gone', async () => {
       const theirs = await world.client.create(PODS, {
         apiVersion: 'v1',
         kind: 'Pod',
@@ -108,33 +108,33 @@ function tellIn(where: string, create: () => Promise<World>): void {
         spec: { containers: [{ name: 'app', image: 'theirs' }] },
       });
       await apply();
-      await untilStanding('PENDING False ErrResourceExists');
+      await untilState('PENDING False ErrResourceExists');
       assert.equal((await pod()).metadata.uid, theirs.metadata.uid);
       await world.client.delete(PODS, at(POD));
-      await untilStanding('DONE True Completed');
+      await untilState('DONE True Completed');
     });
 
-    it('a command that is none is told, and runs when it is mended', async () => {
+    it('reports an invalid command, and runs it after it was corrected', async () => {
       await apply({ command: 'echo "never closed' });
-      await untilStanding('PENDING False InvalidSpec');
+      await untilState('PENDING False InvalidSpec');
       const body = { spec: { command: 'echo "closed"' } };
       await world.client.patch(ATS, at(), { type: 'merge', body });
-      await untilStanding('DONE True Completed');
+      await untilState('DONE True Completed');
     });
 
-    it('an At that is deleted takes its Pod along, also one that it has not recorded', async () => {
+    it('deletes its Pod with the At, also if the status does not name the Pod', async () => {
       await apply({ command: 'sleep 3600' });
-      await untilStanding('RUNNING Unknown Running');
+      await untilState('RUNNING Unknown Running');
       await world.client.delete(ATS, at(), { propagationPolicy: 'Foreground' });
       await world.until('gone', async () => (await isGone(live())) && isGone(pod()));
     });
   });
 }
 
-inWorlds(tellIn);
+inWorlds(testIn);
 
 describe(
-  'given an At that waits, and a clock that jumps',
+  'An At that waits while the clock jumps',
   { skip: process.env['CONTROL_PLANE'] !== undefined },
   () => {
     let world: Simulation;
@@ -157,7 +157,7 @@ describe(
         spec: { schedule: new Date(ms).toISOString(), command: 'echo YAY' },
       });
 
-    it('forward: its time has come, and it is noticed within a second or two', async () => {
+    it('runs within two seconds after a jump forward past its time', async () => {
       await applyFor(world.now() + 3_600_000);
       await world.pass(5000);
       assert.equal(await phase(), 'PENDING');
@@ -166,7 +166,7 @@ describe(
       assert.notEqual(await phase(), 'PENDING');
     });
 
-    it('backward: it waits for its time once more', async () => {
+    it('waits again after a jump backward', async () => {
       const dueMs = world.now() + 60_000;
       await applyFor(dueMs);
       await world.pass(5000);

@@ -22,7 +22,7 @@ import type { PolicyRule } from '../support/roles.ts';
 import { until } from '../support/until.ts';
 import { crdOf } from '../support/world.ts';
 
-/** A server that knows two people by their roles. */
+/** A server with two users and their roles. */
 interface Place {
   readonly kubeconfigPath: string;
   readonly client: Client;
@@ -47,10 +47,10 @@ const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: fa
 const ROLES: Resource = { ...RBAC, plural: 'clusterroles', kind: 'ClusterRole' };
 const BINDINGS: Resource = { ...RBAC, plural: 'clusterrolebindings', kind: 'ClusterRoleBinding' };
 
-/** Somebody's cluster is not ours to hand out roles in. */
+/** Roles are not created in a cluster that the user provides. */
 const skip = process.env['CONTROL_PLANE']?.includes('/') && 'needs a cluster of its own';
 
-describe('given a server, and people with the roles of an installation, or less', { skip }, () => {
+describe('The check command, for users with complete and incomplete roles', { skip }, () => {
   let place: Place;
 
   before(async () => {
@@ -58,7 +58,7 @@ describe('given a server, and people with the roles of an installation, or less'
   });
   after(() => place.close());
 
-  /** Checks as `user`, an administrator if none is given. */
+  /** Runs the check as `user`, by default as an administrator. */
   async function run(user?: string, ...flags: readonly string[]) {
     const lines: string[] = [];
     const parsed = parseFlags(
@@ -80,7 +80,7 @@ describe('given a server, and people with the roles of an installation, or less'
     return { code, lines, text: lines.join('\n') };
   }
 
-  it('a definition that is missing is named, with what installs it', async () => {
+  it('names a missing CRD, and the command that installs it', async () => {
     const { code, lines, text } = await run();
     assert.equal(code, 1);
     assert.match(text, /^CRD counts\.demo\.mark8s\.io +FAILED +it is not installed$/m);
@@ -89,7 +89,7 @@ describe('given a server, and people with the roles of an installation, or less'
     await place.client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
   });
 
-  it('whoever has the roles of an installation finds all well', async () => {
+  it('succeeds for a user with the roles of the installation', async () => {
     const election = ['--leader-elect=true', '--leader-elect-resource-namespace=default'];
     await until('Counts are served', () => served(place.client));
     const { code, lines, text } = await run('check-installed', ...election);
@@ -107,7 +107,7 @@ describe('given a server, and people with the roles of an installation, or less'
     assert.match((await run()).text, /^CRD counts\.demo\.mark8s\.io +ok +Established, serves v1$/m);
   });
 
-  it('a verb that is not granted is told with its rule, and the command that asks for it', async () => {
+  it('names a missing verb with its rule, and the command that verifies it', async () => {
     const { code, text } = await run('check-poor');
     assert.equal(code, 1);
     assert.match(text, /^rights of count +FAILED +may not delete pods in all namespaces$/m);
@@ -125,7 +125,7 @@ describe('given a server, and people with the roles of an installation, or less'
     assert.equal(checks.filter(({ result }) => result === 'failed').length, 1);
   });
 
-  it('what others can reach takes the right to ask who they are', async () => {
+  it('requires access to the review APIs for endpoints that other hosts can reach', async () => {
     const missing = /^rights of endpoints +FAILED +may not create tokenreviews of /m;
     for (const [flags, isGuarded] of [
       [['--enable-profiling'], false],
@@ -138,11 +138,11 @@ describe('given a server, and people with the roles of an installation, or less'
     }
   });
 
-  it('a server that is not there is told at once', async () => {
-    const nobody = createServer();
-    await new Promise<void>((resolve) => nobody.listen(0, '127.0.0.1', resolve));
-    const { port } = nobody.address() as AddressInfo;
-    await new Promise((resolve) => nobody.close(resolve));
+  it('reports an unavailable server at once', async () => {
+    const closed = createServer();
+    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
+    const { port } = closed.address() as AddressInfo;
+    await new Promise((resolve) => closed.close(resolve));
     const { code, lines } = await run(undefined, `--master=https://127.0.0.1:${port}`);
     assert.equal(code, 1);
     assert.match(
@@ -185,7 +185,7 @@ async function embedded(): Promise<Place> {
   };
 }
 
-/** A kube-apiserver, whose authorizer reads the same roles. */
+/** Returns a kube-apiserver whose authorizer has the same roles. */
 async function given(): Promise<Place> {
   const plane = await startControlPlane();
   for (const [user, rules] of Object.entries(USERS)) {

@@ -10,9 +10,9 @@ import { Simulation } from '../support/simulation.ts';
 import type { World } from '../support/world.ts';
 import { inWorlds } from '../support/worlds.ts';
 
-/** What a cluster does besides serving an API, told in the world that `create` makes. */
-function tellIn(where: string, create: () => Promise<World>): void {
-  describe(`given a cluster, ${where}`, () => {
+/** Tests the controllers of a cluster in the world that `create` returns. */
+function testIn(where: string, create: () => Promise<World>): void {
+  describe(`A cluster, ${where}`, () => {
     let world: World;
 
     beforeEach(async () => {
@@ -55,7 +55,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
         return found.every((object) => object === undefined);
       });
 
-    it('what a deleted object owned goes with it, down to the last generation', async () => {
+    it('deletes what a deleted object owned, transitively', async () => {
       const owner = await configMap('owner');
       const child = await configMap('child', { ownerReferences: [ownedBy(owner)] });
       await configMap('grandchild', { ownerReferences: [ownedBy(child)] });
@@ -65,7 +65,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.ok(await find('bystander'));
     });
 
-    it('an object stays as long as one of its owners is there, and forgets the others', async () => {
+    it('keeps an object while one of its owners exists, and removes references to the others', async () => {
       const [first, second] = [await configMap('first'), await configMap('second')];
       await configMap('child', { ownerReferences: [ownedBy(first), ownedBy(second)] });
       await world.client.delete(CONFIG_MAPS, at('first'));
@@ -77,7 +77,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       await untilGone('child');
     });
 
-    it('an owner is meant by uid: one that never was, or was another, does not count', async () => {
+    it('identifies an owner by uid: a reference with an unknown or outdated uid does not count', async () => {
       const owner = await configMap('owner');
       await configMap('child', { ownerReferences: [ownedBy(owner, { uid: 'another' })] });
       await configMap('orphan', {
@@ -87,7 +87,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.ok(await find('owner'));
     });
 
-    it('an owner deleted in the foreground waits for the dependents that block it', async () => {
+    it('delays a foreground deletion until blocking dependents are gone', async () => {
       const owner = await configMap('owner');
       await configMap('blocking', {
         ownerReferences: [ownedBy(owner, { blockOwnerDeletion: true })],
@@ -104,7 +104,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       await untilGone('blocking', 'owner', 'plain');
     });
 
-    it('an owner deleted with the orphan policy lets go of its dependents first', async () => {
+    it('orphans the dependents before it deletes an owner with the orphan policy', async () => {
       const owner = await configMap('owner');
       await configMap('child', { ownerReferences: [ownedBy(owner)] });
       await world.client.delete(CONFIG_MAPS, at('owner'), { propagationPolicy: 'Orphan' });
@@ -121,7 +121,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
         spec: { containers: [{ name: 'app', image: 'nginx' }], ...spec },
       });
 
-    it('a Pod is bound to the node, gets an address and becomes ready; deleted, it goes', async () => {
+    it('binds a Pod to the node, assigns an IP address and makes it ready; deletes it gracefully', async () => {
       await aPod('web');
       const pod = () => world.client.get(PODS, at('web'));
       await world.until('the Pod runs', async () => (await pod()).status?.phase === 'Running');
@@ -137,7 +137,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       await world.until('no Pods', async () => (await world.pods()).length === 0);
     });
 
-    it('the node is ready, carries no taint, and comes back', async () => {
+    it('keeps its node ready and without taints, and creates it again', async () => {
       const node = async () => {
         const { items } = await world.client.list(NODES, { fieldSelector: 'metadata.name=node-1' });
         return items[0];
@@ -154,7 +154,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       });
     });
 
-    it('a deleted namespace goes with all that is in it', async () => {
+    it('deletes all objects of a deleted namespace', async () => {
       const { metadata } = await world.client.create(NAMESPACES, {
         apiVersion: 'v1',
         kind: 'Namespace',
@@ -177,10 +177,10 @@ function tellIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-inWorlds(tellIn);
+inWorlds(testIn);
 
-describe('given a kubelet that takes its time', () => {
-  it('a Pod is pending for as long as it was told, and goes after as long', async () => {
+describe('A kubelet with configured delays', () => {
+  it('keeps a Pod pending for the startup delay, and terminating for the stop delay', async () => {
     const world = new Simulation();
     world.startCluster({ kubelet: { startupMs: 5000, terminationMs: 3000 } });
     await world.pass(1000);

@@ -19,7 +19,7 @@ function conditionsOf(count: {
   );
 }
 
-function foreignPod({ name, namespace = '' }: ObjectName): Draft<Pod> {
+function unownedPod({ name, namespace = '' }: ObjectName): Draft<Pod> {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -28,7 +28,7 @@ function foreignPod({ name, namespace = '' }: ObjectName): Draft<Pod> {
   };
 }
 
-/** Follows the Pods; `end` tells how many there were at the fewest, not counting those going away. */
+/** Watches the Pods; `end` returns the lowest number of Pods, without terminating ones. */
 async function watchFewest({ client, namespace }: World): Promise<{ end(): Promise<number> }> {
   const { items, resourceVersion } = await client.list(PODS, { namespace });
   const present = new Set(items.map(({ metadata }) => metadata.uid));
@@ -54,9 +54,9 @@ async function watchFewest({ client, namespace }: World): Promise<{ end(): Promi
   };
 }
 
-/** Tells the stories in the world that `create` makes for each of them. */
-function tellIn(where: string, create: () => Promise<World>): void {
-  describe(`given a Count and the daemon, ${where}`, () => {
+/** Tests Counts in the world that `create` returns for each test. */
+function testIn(where: string, create: () => Promise<World>): void {
+  describe(`A Count and the daemon, ${where}`, () => {
     let world: World;
     let stopDaemon: () => Promise<void>;
 
@@ -67,7 +67,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
     });
     afterEach(() => world.end());
 
-    it('its Pods run, its status says so, and one Synced event tells the user', async () => {
+    it('runs its Pods, reports them in its status, and records one Synced event', async () => {
       await world.applyCount();
       await world.untilReady(3);
       await world.settle();
@@ -95,7 +95,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.deepEqual(world.errors(), []);
     });
 
-    it('scaling up and down through /scale creates and deletes, highest ordinal first', async () => {
+    it('creates and deletes Pods when scaled through /scale, highest ordinal first', async () => {
       await world.applyCount();
       await world.untilReady(3);
       const scale = (replicas: number) =>
@@ -117,7 +117,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.deepEqual(world.errors(), []);
     });
 
-    it('a deleted Pod comes back under its name', async () => {
+    it('creates a deleted Pod again under its name', async () => {
       await world.applyCount();
       await world.untilReady(3);
       const before = await world.pod(1);
@@ -132,7 +132,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       await world.untilReady(3);
     });
 
-    it('a failed Pod is replaced', async () => {
+    it('replaces a failed Pod', async () => {
       await world.applyCount({ count: 1 });
       await world.untilReady(1);
       const [pod] = await world.pods();
@@ -151,7 +151,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       await world.untilReady(1);
     });
 
-    it('a changed image replaces the Pods one at a time, and Ready tells when all run it', async () => {
+    it('replaces the Pods one at a time after an image change, and is Ready when all run the new image', async () => {
       await world.applyCount();
       await world.untilReady(3);
       const watching = await watchFewest(world);
@@ -166,7 +166,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.equal(await watching.end(), 2, 'one Pod was away at a time');
     });
 
-    it('deleting the Count takes its Pods with it, and creates none anew', async () => {
+    it('deletes its Pods with the Count, and creates no more', async () => {
       await world.applyCount();
       await world.untilReady(3);
       await world.client.delete(COUNTS, world.at);
@@ -182,7 +182,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.deepEqual(world.errors(), []);
     });
 
-    it('a Count created again under its name waits for the Pods of its forerunner to go', async () => {
+    it('waits for the Pods of a deleted Count with the same name to terminate', async () => {
       await world.applyCount();
       await world.untilReady(3);
       await world.client.delete(COUNTS, world.at);
@@ -195,8 +195,8 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.ok(!(await world.events()).some((event) => event.startsWith('ErrResourceExists')));
     });
 
-    it('a Pod that somebody else has under a name it needs is left alone, named, and waited for', async () => {
-      await world.client.create(PODS, foreignPod(world.podAt(1)));
+    it('keeps an unowned Pod with a name that it needs, reports the collision, and waits', async () => {
+      await world.client.create(PODS, unownedPod(world.podAt(1)));
       const before = await world.pod(1);
       await world.applyCount();
       const message = 'Resource "test-count-1" already exists and is not managed by Count';
@@ -212,7 +212,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.equal((await world.pod(1)).metadata.uid, before.metadata.uid);
       assert.equal((await world.pod(1)).metadata.ownerReferences, undefined);
 
-      // Long enough for the backoff to be long.
+      // Long enough for the longest backoff delay.
       await world.pass(world.isVirtual ? 300_000 : 2000);
       await world.client.delete(PODS, world.podAt(1));
       const deletedAt = world.elapsedMs();
@@ -224,7 +224,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.deepEqual(conditionsOf(await world.count()), { Ready: 'True PodsReady' });
     });
 
-    it('a name that leaves no room for ordinals is refused for good, in words', async () => {
+    it('reports a name without room for ordinals as permanently invalid', async () => {
       const name = 'n'.repeat(252);
       await world.applyCount({}, name);
       await world.until('the condition', async () => {
@@ -242,7 +242,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.deepEqual(await world.pods(), []);
     });
 
-    it('nothing is written in steady state, through resyncs and a restart', async () => {
+    it('writes nothing in steady state, also after resyncs and a restart', async () => {
       await world.applyCount();
       await world.untilReady(3);
       await world.settle();
@@ -261,4 +261,4 @@ function tellIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-inWorlds(tellIn);
+inWorlds(testIn);

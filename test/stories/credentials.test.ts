@@ -31,13 +31,13 @@ const CONFIG: ClusterConfig = {
   namespace: 'default',
 };
 
-/** A simulation whose server asks its daemon for a token, which the daemon has from a file. */
-class GuardedWorld extends Simulation {
-  /** What the file has in it; undefined: it is not there. */
+/** A simulation whose server requires a token that the daemon reads from a file. */
+class AuthenticatedSimulation extends Simulation {
+  /** Content of the token file; undefined if the file does not exist. */
   file: string | undefined = 'first';
-  /** The tokens that the server accepts. */
+  /** Tokens that the server accepts. */
   accepted: readonly string[] = ['first'];
-  /** The daemon's requests since the last look, as `accepted GET /api/...`. */
+  /** The daemon's requests since the list was cleared, as `accepted GET /api/...`. */
   readonly requests: string[] = [];
 
   override startDaemon(): () => Promise<void> {
@@ -49,7 +49,7 @@ class GuardedWorld extends Simulation {
     return super.startDaemon({}, new HttpClient({ handler, server, clock, log, credentials }));
   }
 
-  /** How many requests there were of those that match. */
+  /** Returns the number of requests that match. */
   requested(what: RegExp): number {
     return this.requests.filter((request) => what.test(request)).length;
   }
@@ -70,11 +70,11 @@ class GuardedWorld extends Simulation {
   }
 }
 
-describe('given a daemon whose token somebody else keeps fresh', () => {
-  let world: GuardedWorld;
+describe('A daemon whose token file is renewed by another process', () => {
+  let world: AuthenticatedSimulation;
 
   beforeEach(async () => {
-    world = new GuardedWorld();
+    world = new AuthenticatedSimulation();
     world.startCluster();
     await world.installCrd();
     world.startDaemon();
@@ -85,7 +85,7 @@ describe('given a daemon whose token somebody else keeps fresh', () => {
   });
   afterEach(() => world.end());
 
-  it('a new token is in use within a minute: nothing is refused, nothing begins anew', async () => {
+  it('uses a new token within a minute, without a rejected request and without a new watch', async () => {
     world.file = 'second';
     world.accepted = ['first', 'second'];
     await world.pass(MINUTE_MS);
@@ -97,7 +97,7 @@ describe('given a daemon whose token somebody else keeps fresh', () => {
     assert.deepEqual(world.errors(), []);
   });
 
-  it('an old token that is refused costs one repetition, and no sync fails', async () => {
+  it('repeats a request once after an old token is rejected, without a failed sync', async () => {
     await world.patchCount({ count: 4 });
     await world.untilReady(4);
     world.requests.length = 0;
@@ -105,14 +105,14 @@ describe('given a daemon whose token somebody else keeps fresh', () => {
     world.accepted = ['second'];
     await world.patchCount({ count: 5 });
     await world.untilReady(5);
-    // Those at the same time as the first.
+    // Requests in flight at the same time as the first.
     assert.ok(world.requested(/^refused/) <= 3, world.requests.join('\n'));
     assert.ok(world.requested(/^refused/) >= 1);
     assert.equal(world.requested(/GET .*(watch=|limit=)/), 0);
     assert.deepEqual(world.errors(), []);
   });
 
-  it('while the file is absent or empty, the last good token serves, and the log says so', async () => {
+  it('continues with the last valid token while the file is absent or empty, and logs it', async () => {
     for (const file of [undefined, '', '\n']) {
       world.file = file;
       world.lines.length = 0;
@@ -126,7 +126,7 @@ describe('given a daemon whose token somebody else keeps fresh', () => {
     assert.equal(world.requested(/^refused/), 0);
   });
 
-  it('refused for good, it asks ever less often, and goes on by itself', async () => {
+  it('retries with increasing delays while its token is rejected, and recovers', async () => {
     world.accepted = ['other'];
     world.server.faults.dropWatches();
     await world.patchCount({ count: 5 });
@@ -134,7 +134,7 @@ describe('given a daemon whose token somebody else keeps fresh', () => {
     const asked = world.requests.length;
     world.requests.length = 0;
     await world.pass(10 * MINUTE_MS);
-    // Two informers ask for a stream and then for a list, each twice, and pause for half a minute or more.
+    // Two informers each send a watch and a list twice, and wait for at least half a minute.
     const most = 2 * (2 + 2) * 20;
     assert.ok(world.requests.length <= most, `${world.requests.length} in ten minutes`);
     assert.ok(asked <= 1.5 * most, `${asked} in the first ten minutes`);
@@ -174,18 +174,18 @@ function unauthorized(): HttpResponse {
 const skip = needsReal('tokens and authorities');
 
 describe(
-  'given a daemon with the files of a ServiceAccount, and a real kube-apiserver',
+  'A daemon with the files of a ServiceAccount, and a real kube-apiserver',
   { skip, timeout: 240_000 },
   () => {
     let plane: ControlPlane;
     let folder: string;
-    /** As the daemon's, with credentials of its own. */
+    /** The daemon's kind of connection, with separate credentials. */
     let client: ClusterConnection;
     let world: WireWorld;
 
     const fileOf = (name: 'ca.crt' | 'token') => join(folder, name);
     const write = async (name: 'ca.crt' | 'token', text: string) => {
-      // As kubelet does: whoever reads sees the one or the other, whole.
+      // Atomic replacement, as by kubelet: a reader gets the old or the new content, never a part.
       await writeFile(`${fileOf(name)}.new`, text);
       await rename(`${fileOf(name)}.new`, fileOf(name));
     };
@@ -206,7 +206,7 @@ describe(
       await rm(folder, { recursive: true });
     });
 
-    /** A token that is good as long as the Secret of that name is there. */
+    /** Returns a token that is valid while the Secret of that name exists. */
     const mint = async (secret: string): Promise<string> => {
       const { namespace } = world;
       const { metadata } = await client.client.create(SECRETS, {
@@ -227,7 +227,7 @@ describe(
       return answer.status.token;
     };
 
-    it('it goes on when its token is replaced and the old one refused, and when the server has another authority', async () => {
+    it('continues when its token is replaced and the old one is rejected, and when the server has a new CA', async () => {
       const { namespace } = world;
       await grant(client.client, namespace);
       await write('token', await mint('first'));
@@ -296,12 +296,12 @@ describe(
           throw error;
         }
       });
-      // What plays the kubelet does not believe the server: Pods that are to go stay.
+      // The kubelet simulation does not trust the server any more, so that terminating Pods stay.
       await world.until('the daemon believes it', async () => {
         const kept = (await world.pods()).filter(({ metadata }) => !metadata.deletionTimestamp);
         return kept.length === 4;
       });
-      // Less than until the files are read anyway: pauses between attempts are at most one minute.
+      // Shorter than the period of the file reload: delays between attempts are at most one minute.
       assert.ok(world.elapsedMs() - from < 90_000, `${world.elapsedMs() - from} ms`);
       await stop();
       await connection.close();
@@ -317,7 +317,7 @@ const SECRETS: Resource = {
   namespaced: true,
 };
 
-/** A ServiceAccount that may do everything: what it needs is another story. */
+/** Grants a ServiceAccount all permissions; the story does not depend on RBAC. */
 async function grant(client: Client, namespace: string): Promise<void> {
   const metadata = { namespace, name: 'daemon' };
   const core = { group: '', version: 'v1', namespaced: true } as const;

@@ -14,19 +14,19 @@ import {
 } from '../support/chaos/http-chaos.ts';
 import type { TcpProxy } from '../support/chaos/tcp-proxy.ts';
 
-/** From a byte to the next, then the answer to a ping, then a new connection: decision 0008. */
+/** Idle time until a ping, time until its response is overdue, and a new connection: decision 0008. */
 const DEAD_CONNECTION_MS = 40_000;
 
-/** A connection that says that it has ended is replaced at once, or after the first pause. */
+/** A closed connection is replaced at once, or after the first delay. */
 const BROKEN_CONNECTION_MS = 3000;
 
 /**
- * Pauses between attempts are at most 1.6, 3.2, 6.4 and 12.8 s: the one in which a fault of five
- * seconds ends is the third at most.
+ * Delays between attempts are at most 1.6, 3.2, 6.4 and 12.8 s. A fault of five seconds ends in the
+ * third delay at the latest.
  */
 const LONGEST_PAUSE_MS = 6400;
 
-/** What the handler must be told of what happens during a fault, in any order. */
+/** Events that the handler must receive for the changes during a fault, in any order. */
 const DIFFERENCES = ['add d', 'delete b', 'update a'];
 
 async function changeThings(world: DeafWorld): Promise<void> {
@@ -35,7 +35,7 @@ async function changeThings(world: DeafWorld): Promise<void> {
   await world.create('d');
 }
 
-describe('given a network that harms the connection of a watch', () => {
+describe('A network that disturbs a watch connection', () => {
   let world: DeafWorld;
   let proxy: TcpProxy;
 
@@ -75,7 +75,7 @@ describe('given a network that harms the connection of a watch', () => {
     },
   ];
   for (const { what, harm, boundMs } of faults) {
-    it(`that ${what}: what changes meanwhile and after is told in time, once`, async () => {
+    it(`${what}: the informer reports all changes in time, once`, async () => {
       harm();
       await changeThings(world);
       const passedMs = await world.until('told', boundMs, () => world.isUpToDate());
@@ -89,7 +89,7 @@ describe('given a network that harms the connection of a watch', () => {
     });
   }
 
-  it('that is gone for four minutes: the informer knows that it is deaf, and recovers', async () => {
+  it('outage of four minutes: the informer reports that its watch is stalled, and recovers', async () => {
     proxy.shut();
     await changeThings(world);
     await world.pass(120_000);
@@ -104,7 +104,7 @@ describe('given a network that harms the connection of a watch', () => {
     assert.equal(world.informer.progress.isStale, false);
   });
 
-  it('that is well: a quiet watch keeps its connection', async () => {
+  it('no disturbance: an idle watch keeps its connection', async () => {
     const before = proxy.accepted;
     await world.pass(240_000);
     assert.equal(proxy.accepted, before);
@@ -113,7 +113,7 @@ describe('given a network that harms the connection of a watch', () => {
     await world.until('told', 1000, () => world.isUpToDate());
   });
 
-  it('that resets it again and again: neither sockets nor memory pile up', async () => {
+  it('repeated resets: neither sockets nor memory accumulate', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const heapAfter = async (rounds: number) => {
@@ -133,7 +133,7 @@ describe('given a network that harms the connection of a watch', () => {
   });
 });
 
-describe('given a server whose answers are not as they should be', () => {
+describe('A server with faulty responses', () => {
   let world: DeafWorld;
   let chaos: HttpChaos;
 
@@ -191,7 +191,7 @@ describe('given a server whose answers are not as they should be', () => {
     'a connection that breaks': () => Promise.reject(new Error('socket hang up')),
   };
   for (const [what, fault] of Object.entries(faults)) {
-    it(`${what}, for five seconds: what changes meanwhile and after is told in time, once`, async () => {
+    it(`${what} for five seconds: the informer reports all changes in time, once`, async () => {
       chaos.fault = fault;
       world.server.faults.dropWatches();
       await changeThings(world);
@@ -208,7 +208,7 @@ describe('given a server whose answers are not as they should be', () => {
     });
   }
 
-  it('history that is gone: it relists, and tells the differences', async () => {
+  it('compacted history: the informer lists again and reports the differences', async () => {
     world.server.faults.dropWatches();
     chaos.fault = () => Promise.reject(new Error('socket hang up'));
     await changeThings(world);
@@ -219,7 +219,7 @@ describe('given a server whose answers are not as they should be', () => {
     assert.deepEqual(world.told.toSorted(), DIFFERENCES);
   });
 
-  it('no bookmark ever: a watch that is quiet for minutes still goes on', async () => {
+  it('no bookmarks: an idle watch continues after minutes', async () => {
     chaos.fault = async (request, handler) =>
       eachLine(await handler(request), (line) => (line.includes('BOOKMARK') ? undefined : line));
     world.server.faults.dropWatches();
@@ -229,7 +229,7 @@ describe('given a server whose answers are not as they should be', () => {
     assert.deepEqual(world.told.toSorted(), DIFFERENCES);
   });
 
-  it('the answer to a write is lost: what was written is told once', async () => {
+  it('lost response to a write: the informer reports the write once', async () => {
     world.server.faults.failNext('POST', 'lostAnswer');
     await assert.rejects(world.create('d'));
     await world.until('told', 1000, () => world.isUpToDate());
@@ -237,7 +237,7 @@ describe('given a server whose answers are not as they should be', () => {
   });
 });
 
-describe('given a server that does not tell its initial state as it should', () => {
+describe('A server with a faulty initial stream', () => {
   type Fault = NonNullable<HttpChaos['fault']>;
   const begin = async (faultIn: (world: DeafWorld) => Fault, options: ReflectorOptions = {}) => {
     const world = new DeafWorld();
@@ -247,7 +247,7 @@ describe('given a server that does not tell its initial state as it should', () 
     return world;
   };
 
-  it('its stream never says that it is complete: it is listed instead', async (context) => {
+  it('the stream never reports completion: the informer lists instead', async (context) => {
     const world = await begin(
       () => async (request, handler) =>
         isInitialStream(request)
@@ -257,18 +257,18 @@ describe('given a server that does not tell its initial state as it should', () 
           : handler(request),
     );
     context.after(() => world.end());
-    // Ten seconds without a word, and a list.
+    // Ten seconds without an event, then a list.
     await world.until('synced', 12_000, () => world.informer.hasSynced);
     await world.until('told', 1000, () => world.isUpToDate());
     assert.deepEqual(world.told.toSorted(), ['add a', 'add b', 'add c']);
   });
 
-  it('the token of a page expires: the whole list is asked for again', async (context) => {
+  it('the continue token expires: the informer lists again without a limit', async (context) => {
     let pages = 0;
     const world = await begin(
       (world) => async (request, handler) => {
         if (isInitialStream(request)) return answer(400, '{"kind":"Status","reason":"BadRequest"}');
-        // From its cache a server answers with the whole list, whatever the limit.
+        // A server that answers from its cache returns the whole list, whatever the limit.
         if (/[?&]resourceVersion=0/.test(request.path)) {
           return answer(410, '{"kind":"Status","reason":"Expired"}');
         }

@@ -30,7 +30,10 @@ const skip =
   (!isOurs && 'the nodes of that cluster are not ours');
 if (skip) console.warn(`SKIPPED: ${import.meta.filename}: ${skip}`);
 
-/** They wait most of the time, so side by side; a real control plane is enough work alone. */
+/**
+ * The examples wait most of the time, so they run concurrently; a real control plane is too slow for
+ * it.
+ */
 const concurrency = process.env['CONTROL_PLANE'] ? 1 : 2;
 
 interface Sample {
@@ -45,26 +48,28 @@ const SAMPLES: readonly Sample[] = [
   { kind: FOOS, file: '04-foo/foo.yaml' },
 ];
 
-/** Commands that only look: given again until they show what the README does. */
-const LOOKS = /^kubectl (get|describe|logs) /;
+/** Read-only commands, repeated until their output is as in the README. */
+const READ_ONLY = /^kubectl (get|describe|logs) /;
 
-/** The READMEs, word for word: every command in them is given, and must print what they say. */
-describe('given somebody who follows the examples', { skip, concurrency, timeout: 240_000 }, () => {
-  describe('each in a namespace of its own', { concurrency: true }, () => {
-    const stage = stageWith(DEFAULT_CONTROLLERS, SAMPLES);
+/** Runs every command in the READMEs and compares its output. */
+describe('The READMEs of the examples', { skip, concurrency, timeout: 240_000 }, () => {
+  describe('in one namespace each', { concurrency: true }, () => {
+    const controlPlane = controlPlaneWith(DEFAULT_CONTROLLERS, SAMPLES);
     for (const example of ['01-count', '02-webapp', '03-at', '04-foo']) {
-      it(`${example} goes as its README says`, () => stage.follow(example));
+      it(`${example}: all commands print the documented output`, () =>
+        controlPlane.follow(example));
     }
   });
 
-  describe('alone in a cluster, as all its Pods are counted', () => {
-    const stage = stageWith(['pod-count'], []);
-    it('05-pod-count goes as its README says', () => stage.follow('05-pod-count'));
+  describe('alone in a cluster, because all Pods are counted', () => {
+    const controlPlane = controlPlaneWith(['pod-count'], []);
+    it('05-pod-count: all commands print the documented output', () =>
+      controlPlane.follow('05-pod-count'));
   });
 });
 
-/** A control plane on which these controllers run, for the tests of a suite. */
-function stageWith(controllers: readonly string[], samples: readonly Sample[]) {
+/** Starts a control plane with these controllers for the tests of a suite. */
+function controlPlaneWith(controllers: readonly string[], samples: readonly Sample[]) {
   let home: string;
   let plane: ControlPlane;
   let daemon: WireWorld;
@@ -85,7 +90,7 @@ function stageWith(controllers: readonly string[], samples: readonly Sample[]) {
     rmSync(home, { recursive: true, force: true });
   });
 
-  /** Gives the commands of an example's README, in a namespace that is empty before and after. */
+  /** Runs the commands of an example's README in a namespace that is empty before and after. */
   const follow = async (example: string) => {
     const world = await WireWorld.create(plane);
     const kubeconfig = join(home, `${example}.kubeconfig`);
@@ -99,7 +104,7 @@ function stageWith(controllers: readonly string[], samples: readonly Sample[]) {
     const steps = consoleSteps(readFileSync(join(EXAMPLES, example, 'README.md'), 'utf8'));
     assert.ok(steps.length > 5, 'its commands were found');
     for (const step of steps) {
-      // No kubelet listens behind a server that is not ours.
+      // A real API server has no kubelet that serves logs here.
       if (step.command.startsWith('kubectl logs') && plane.kind !== 'embedded') continue;
       await reader.follow(step);
     }
@@ -110,7 +115,7 @@ function stageWith(controllers: readonly string[], samples: readonly Sample[]) {
   return { follow };
 }
 
-/** Gives commands to a shell, in the folder that the READMEs are about. */
+/** Runs commands in a shell, in the folder of the READMEs. */
 class Reader {
   readonly #world: WireWorld;
   readonly #environment: Readonly<Record<string, string>>;
@@ -122,7 +127,7 @@ class Reader {
 
   async follow(step: ConsoleStep): Promise<void> {
     let printed = await this.#give(step);
-    if (LOOKS.test(step.command)) {
+    if (READ_ONLY.test(step.command)) {
       const deadline = performance.now() + 30_000;
       while (!isAsShown(step, printed) && performance.now() < deadline) {
         await this.#world.pass(250);
@@ -142,7 +147,7 @@ class Reader {
   }
 }
 
-/** The kubeconfig at `path`, whose user is in `namespace`. */
+/** Returns the kubeconfig at `path` with `namespace` as the current namespace. */
 function kubeconfigIn(namespace: string, path: string): string {
   const kubeconfig = parse(readFileSync(path, 'utf8')) as {
     contexts: { context: { namespace?: string } }[];
@@ -151,7 +156,7 @@ function kubeconfigIn(namespace: string, path: string): string {
   return stringify(kubeconfig);
 }
 
-/** Kubernetes' own garbage collector learns of new kinds every half a minute, and not as they come. */
+/** Waits until the object is collected: Kubernetes' garbage collector discovers new kinds every 30 s. */
 async function untilCollected(world: WireWorld, { kind, file }: Sample): Promise<void> {
   const { client, namespace } = world;
   const sample: Draft<KubernetesObject> = parse(readFileSync(join(EXAMPLES, file), 'utf8'));

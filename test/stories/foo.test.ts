@@ -9,8 +9,8 @@ import type { Draft } from '../../src/api/object.ts';
 import type { World } from '../support/world.ts';
 import { inWorlds } from '../support/worlds.ts';
 
-function tellIn(where: string, create: () => Promise<World>): void {
-  describe(`given a Foo and the daemon, ${where}`, () => {
+function testIn(where: string, create: () => Promise<World>): void {
+  describe(`A Foo and the daemon, ${where}`, () => {
     let world: World;
     let stopDaemon: () => Promise<void>;
 
@@ -62,7 +62,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       },
     });
 
-    it('its Deployment is created and becomes available, and one Synced event says so', async () => {
+    it('creates its Deployment, becomes available, and records one Synced event', async () => {
       const { metadata } = await apply({ replicas: 2 });
       await untilAvailable(2);
       await world.settle();
@@ -78,7 +78,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.deepEqual(world.errors(), []);
     });
 
-    it('nothing is written or told again by a successor', async () => {
+    it('a new leader writes nothing and records no event', async () => {
       await apply();
       await untilAvailable(1);
       await world.settle();
@@ -92,7 +92,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       );
     });
 
-    it('its replicas follow the Foo, and are put back when somebody else scales them', async () => {
+    it('applies its replicas to the Deployment, and restores them when another client scales it', async () => {
       await apply();
       await untilAvailable(1);
       await patch({ replicas: 3 });
@@ -102,7 +102,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       await world.until('put back', async () => (await deployment()).spec?.replicas === 3);
     });
 
-    it('a Deployment that is not its own is left alone, and the Foo goes on once it is gone', async () => {
+    it('keeps an unowned Deployment with its name unchanged, and continues when that is gone', async () => {
       const before = await world.client.create(DEPLOYMENTS, theirs());
       await apply();
       await world.until('refused', async () =>
@@ -118,7 +118,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.ok(events.includes('Synced Foo synced successfully'), events.join());
     });
 
-    it('a new name brings a new Deployment, and the old one goes', async () => {
+    it('creates a new Deployment after a change of deploymentName, and deletes the old one', async () => {
       await apply();
       await untilAvailable(1);
       await patch({ deploymentName: 'site' });
@@ -126,7 +126,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       await untilAvailable(1);
     });
 
-    it('its Deployment comes back when it is deleted, and goes with the Foo', async () => {
+    it('creates a deleted Deployment again, and deletes it with the Foo', async () => {
       await apply();
       await untilAvailable(1);
       const { uid } = (await deployment()).metadata;
@@ -146,4 +146,4 @@ function tellIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-inWorlds(tellIn);
+inWorlds(testIn);

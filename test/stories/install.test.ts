@@ -43,7 +43,7 @@ function resourceOf({ apiVersion, kind }: Manifest): Resource {
   };
 }
 
-/** In an order of its own: `kind/namespace/name` to document. */
+/** Maps `kind/namespace/name` to documents, independent of their order. */
 function byName(manifests: readonly Manifest[]): Map<string, Manifest> {
   const named = manifests.map((each): [string, Manifest] => {
     const { kind, metadata } = each;
@@ -56,10 +56,10 @@ function byFirst([left]: [string, unknown], [right]: [string, unknown]): number 
   return left < right ? -1 : 1;
 }
 
-/** It stays installed: somebody's cluster is left alone. */
+/** The installation is not removed, so it is not tested in a cluster that the user provides. */
 const isOurs = [undefined, 'embedded', 'real', 'cluster'].includes(process.env['CONTROL_PLANE']);
 
-describe('given an empty cluster, and hack/deploy/install.yaml', { skip: !isOurs }, () => {
+describe('hack/deploy/install.yaml on an empty cluster', { skip: !isOurs }, () => {
   let plane: ControlPlane;
   let kubectl: Kubectl | undefined;
   const manifests = manifestsOf('install.yaml');
@@ -82,16 +82,16 @@ describe('given an empty cluster, and hack/deploy/install.yaml', { skip: !isOurs
     plane.client.patch(
       resourceOf(manifest),
       manifest.metadata,
-      // What kubectl has applied meanwhile is its own.
+      // Fields that kubectl has applied belong to kubectl.
       { type: 'apply', body: manifest, force: dryRun },
       { fieldManager: 'admin', fieldValidation: 'Strict', dryRun },
     );
 
-  it('it can be applied, from top to bottom, and again', async () => {
+  it('can be applied in order, and again', async () => {
     for (const all of [manifests, manifests]) for (const manifest of all) await apply(manifest);
   });
 
-  it('its Pods are admitted where Pod Security is restricted', async () => {
+  it('its Pods are admitted by the restricted Pod Security level', async () => {
     const at = { namespace: 'crd-controller-system', name: 'crd-controller' };
     const { spec } = await plane.client.get(DEPLOYMENTS, at);
     const pod = {
@@ -107,7 +107,7 @@ describe('given an empty cluster, and hack/deploy/install.yaml', { skip: !isOurs
     else await assert.rejects(creates, /violates PodSecurity "restricted/);
   });
 
-  it('its Deployment runs this version, with flags that there are, and is given time to stop', async () => {
+  it('its Deployment runs this version, with existing flags and a sufficient grace period', async () => {
     const at = { namespace: 'crd-controller-system', name: 'crd-controller' };
     const { spec } = await plane.client.get(DEPLOYMENTS, at);
     const { containers = [], terminationGracePeriodSeconds = 0 } = spec?.template.spec ?? {};
@@ -121,24 +121,24 @@ describe('given an empty cluster, and hack/deploy/install.yaml', { skip: !isOurs
     }
   });
 
-  describe('and kubectl', { skip: kubectlProgram === undefined && 'there is no kubectl' }, () => {
+  describe('with kubectl', { skip: kubectlProgram === undefined && 'there is no kubectl' }, () => {
     const built = async (folder: string) => {
       assert.ok(kubectl);
       const text = await kubectl.run('kustomize', join(FOLDER, folder));
       return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
     };
 
-    it('it can be applied by that, too', async () => {
+    it('can be applied by kubectl', async () => {
       const flags = ['--server-side', '--force-conflicts', '--namespace=crd-controller-system'];
       const told = await kubectl!.run('apply', ...flags, '-f', join(FOLDER, 'install.yaml'));
       assert.equal(told.trim().split('\n').length, manifests.length, told);
     });
 
-    it('it is what the kustomization builds', async () => {
+    it('equals the output of the kustomization', async () => {
       assert.deepEqual(byName(await built('.')), byName(manifests));
     });
 
-    it('the one for single namespaces has no ClusterRole, and the same rules for the rest', async () => {
+    it('the variant for single namespaces has no ClusterRole, and the same rules otherwise', async () => {
       const roles = (all: readonly Manifest[]) =>
         new Map(
           all
@@ -150,7 +150,7 @@ describe('given an empty cluster, and hack/deploy/install.yaml', { skip: !isOurs
         namespaced.filter(({ kind }) => kind.startsWith('ClusterRole')),
         [],
       );
-      // Who may scrape is nobody's to ask who has rights in some namespaces alone.
+      // A user with rights in some namespaces only cannot grant access to reviews.
       const everywhere = manifests.filter(({ metadata }) => !/-metrics-/.test(metadata.name));
       assert.deepEqual(
         [...roles(namespaced)].toSorted(byFirst),
@@ -174,7 +174,7 @@ describe('given an empty cluster, and hack/deploy/install.yaml', { skip: !isOurs
         ],
         '1',
       );
-      // A replica, and the right to hold a Lease, for each shard.
+      // A replica, and the permission to hold a Lease, for each shard.
       const deployment = found.get('Deployment/crd-controller-system/crd-controller');
       const { replicas, template } = (deployment as Manifest & Deployment).spec ?? {};
       const shards = (template?.spec?.containers ?? [])
@@ -186,7 +186,7 @@ describe('given an empty cluster, and hack/deploy/install.yaml', { skip: !isOurs
           ?.resourceNames,
         Array.from({ length: replicas ?? 0 }, (_, shard) => `crd-controller-${shard}`),
       );
-      // Nobody operates Prometheus there.
+      // The Prometheus operator is not installed there.
       const known = all.filter(({ apiVersion }) => !apiVersion.startsWith('monitoring.'));
       if (plane.kind !== 'embedded') for (const each of known) await apply(each, true);
     });

@@ -17,8 +17,8 @@ const program = findKubectl();
 const skip = program === undefined && 'there is no kubectl: put one on the PATH, or set $KUBECTL';
 if (skip) console.warn(`SKIPPED: ${import.meta.filename}: ${skip}`);
 
-/** The story of one Count, told in order: each chapter begins where the one before it ends. */
-describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_000 }, () => {
+/** The life of one Count; each test starts from the state at the end of the previous one. */
+describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => {
   let plane: ControlPlane;
   let world: WireWorld;
   let kubectl: Kubectl;
@@ -38,7 +38,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Has kubectl wait until the Count is Ready in its present generation, with `pods` Pods. */
+  /** Waits with kubectl until the Count is Ready in its current generation, with `pods` Pods. */
   const ready = async (pods: number) => {
     await kubectl.run('wait', '--for=condition=Ready', 'count/test-count', '--timeout=30s');
     const count = await world.count();
@@ -56,7 +56,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     world.startDaemon();
   });
 
-  it('auth can-i and auth whoami say who one is and what one may do', async () => {
+  it('auth can-i and auth whoami report the user and its permissions', async () => {
     const [may, path, all, self] = await Promise.all([
       kubectl.run('auth', 'can-i', 'delete', 'counts.demo.mark8s.io'),
       kubectl.run('auth', 'can-i', 'get', '/metrics'),
@@ -85,7 +85,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     ]);
   });
 
-  it('get finds it by short name, category, label and field, in every form of output', async () => {
+  it('get finds it by short name, category, label and field, in every output format', async () => {
     const [short, category, wide, yaml, jsonpath, names] = await Promise.all([
       kubectl.run('get', 'ct'),
       kubectl.run('get', 'demo', '--no-headers'),
@@ -133,7 +133,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     assert.match(wrong.stderr, /field label not supported: spec\.name/);
   });
 
-  it('describe and get events tell what happened to it', async () => {
+  it('describe and get events show its events', async () => {
     await world.until('the event', async () =>
       (await world.events()).includes('Synced Count synced successfully'),
     );
@@ -160,7 +160,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     );
   });
 
-  it('explain knows its fields', async () => {
+  it('explain documents its fields', async () => {
     const [spec, replicas] = await Promise.all([
       kubectl.run('explain', 'count.spec'),
       kubectl.run('explain', 'ct.spec.count'),
@@ -175,7 +175,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     assert.match(replicas, /\nFIELD: count <integer>\n/);
   });
 
-  it('apply again changes nothing, and diff says the same', async () => {
+  it('a second apply changes nothing, and diff reports no difference', async () => {
     assert.equal(
       await kubectl.run('apply', '-f', EXAMPLE),
       'count.demo.mark8s.io/test-count unchanged\n',
@@ -191,7 +191,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     assert.match(changed.stdout, /\n- {2}count: 3\n\+ {2}count: 4\n/);
   });
 
-  it('get --watch shows scaling as it happens', async () => {
+  it('get --watch shows changes while it is scaled', async () => {
     const watch = kubectl.start(['get', 'count', 'test-count', '--watch']);
     await watch.printed(/^test-count +3 +3 +true /m);
     const scaled = await kubectl.run('scale', '--replicas=5', 'count/test-count');
@@ -214,7 +214,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     assert.match(stale.stderr, /Expected replicas to be 3, was 5/);
   });
 
-  it('edit opens it in an editor and saves what was changed', async () => {
+  it('edit opens it in an editor and saves the change', async () => {
     const editor = join(folder, 'editor');
     writeFileSync(editor, '#!/bin/sh\nsed -i.bak "s/^  count: 5$/  count: 2/" "$1"\n');
     chmodSync(editor, 0o755);
@@ -230,14 +230,14 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     });
   });
 
-  it('patch takes a merge and a JSON patch', async () => {
+  it('patch accepts a merge patch and a JSON patch', async () => {
     const patch = (type: string, body: unknown) =>
       kubectl.run('patch', 'count', 'test-count', `--type=${type}`, '-p', JSON.stringify(body));
     assert.equal(
       await patch('merge', { spec: { count: 3 } }),
       'count.demo.mark8s.io/test-count patched\n',
     );
-    // A status that is written while kubectl patches is a change too.
+    // A status update during the patch would be a conflict.
     await world.untilReady(3);
     assert.equal(
       await patch('merge', { spec: { count: 3 } }),
@@ -258,7 +258,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     );
   });
 
-  it('delete pod: another takes its place; wait --for=delete sees the old one go', async () => {
+  it('delete pod causes a replacement; wait --for=delete returns when the old Pod is gone', async () => {
     const { uid } = (await world.pod(0)).metadata;
     const { namespace } = world;
     const deleted = await kubectl.run('delete', 'pod', 'test-count-0');
@@ -270,7 +270,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     assert.deepEqual(await world.podNames(), ['test-count-0'], namespace);
   });
 
-  it('apply --server-side creates, owns its fields, and names who else does', async () => {
+  it('apply --server-side creates it, owns its fields, and names conflicting managers', async () => {
     const manifest = countDraft(world.namespace, { count: 1 }, 'applied');
     const apply = ['apply', '--server-side', '-f', '-'];
     const applied = 'count.demo.mark8s.io/applied serverside-applied\n';
@@ -292,7 +292,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     await kubectl.run('delete', 'count', 'applied');
   });
 
-  it('what is wrong with an object is said in words, and nothing is stored', async () => {
+  it('an invalid object is rejected with a message for each field', async () => {
     const bad = (spec: object, name = 'bad') => ({
       ...countDraft(world.namespace, {}, name),
       spec: { name: 'nginx', count: 1, ...spec },
@@ -335,20 +335,20 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     );
   });
 
-  it('what does not exist is said in words', async () => {
-    const [nobody, kind] = await Promise.all([
-      kubectl.start(['get', 'count', 'nobody']).ended(),
+  it('a missing object or kind is reported', async () => {
+    const [missing, kind] = await Promise.all([
+      kubectl.start(['get', 'count', 'missing']).ended(),
       kubectl.start(['get', 'counters']).ended(),
     ]);
     assert.equal(
-      nobody.stderr,
-      'Error from server (NotFound): counts.demo.mark8s.io "nobody" not found\n',
+      missing.stderr,
+      'Error from server (NotFound): counts.demo.mark8s.io "missing" not found\n',
     );
     assert.equal(kind.stderr, 'error: the server doesn\'t have a resource type "counters"\n');
   });
 
-  it('logs shows what a Pod has printed', async (context) => {
-    // The kubelet that pretends is reached by the embedded server alone.
+  it('logs prints the output of a Pod', async (context) => {
+    // The simulated kubelet is reachable from the embedded server only.
     if (plane.kind !== 'embedded') return context.skip('no kubelet listens');
     const yay = ['--image=busybox', '--restart=Never', '--', 'echo', 'YAY'];
     assert.equal(await kubectl.run('run', 'yay', ...yay), 'pod/yay created\n');
@@ -364,7 +364,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     await kubectl.run('delete', 'pod', 'yay');
   });
 
-  it('delete takes the Count and its Pods', async () => {
+  it('delete removes the Count and its Pods', async () => {
     const deleted = await kubectl.run('delete', '-f', EXAMPLE);
     assert.match(deleted, /^count\.demo\.mark8s\.io "test-count" deleted( from \S+ namespace)?\n$/);
     await kubectl.run('wait', '--for=delete', 'pod', '--all', '--timeout=30s');
@@ -373,7 +373,7 @@ describe('given a daemon and somebody with stock kubectl', { skip, timeout: 120_
     assert.equal(gone.stderr, `No resources found in ${world.namespace} namespace.\n`);
   });
 
-  it('delete ns takes everything that is in it', async () => {
+  it('delete ns removes all objects of the namespace', async () => {
     const name = `${world.namespace}-more`;
     assert.equal(await kubectl.run('create', 'ns', name), `namespace/${name} created\n`);
     await kubectl.send(countDraft(name), '-n', name, 'apply', '-f', '-');

@@ -8,13 +8,13 @@ import { crdController, killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { WireWorld } from '../support/wire-world.ts';
 
-/** Enough for a sync to take a while. */
+/** Enough objects for a sync that takes some time. */
 const MANY = 100;
 
 const STOP_MID_SYNC = import.meta.resolve('../support/stop-mid-sync.ts');
 
-/** What SIGSTOP, a frozen machine or a very long pause does to a leader. */
-describe('given two processes, one of which leads', { timeout: 60_000 }, () => {
+/** Pauses a leader with SIGSTOP, as a frozen machine or a very long garbage collection does. */
+describe('Two processes, one of which leads', { timeout: 60_000 }, () => {
   let controlPlane: ControlPlane;
   let world: WireWorld;
   const programs: Program[] = [];
@@ -49,7 +49,7 @@ describe('given two processes, one of which leads', { timeout: 60_000 }, () => {
     return program;
   };
 
-  it('the leader is stopped in the middle of a sync; continued after its lease, it writes nothing and ends with 1', async (context) => {
+  it('a leader that is paused during a sync and resumed after its lease expired sends no writes and exits with code 1', async (context) => {
     const both = [start('one'), start('other')];
     const isLeader = ({ stderr }: Program) => stderr.includes('"Successfully acquired lease"');
     for (const each of both) {

@@ -18,11 +18,11 @@ import { Program } from '../support/program.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { WireWorld } from '../support/wire-world.ts';
 
-// Not before the package's name has its meaning.
+// Imported after the package name was mapped to the source.
 const { podController } = await import('../../examples/06-library/pod-controller.ts');
 const { STATIC_SITES } =
   await import('../../examples/06-library/static-site/src/generated/static-site.ts');
-// The tests that come with the example, and with every project that `init` writes.
+// Also runs the tests of the example, which are part of every project that `init` creates.
 if (process.env['CONTROL_PLANE'] === undefined) {
   await import('../../examples/06-library/static-site/test/controller.test.ts');
 }
@@ -30,7 +30,7 @@ if (process.env['CONTROL_PLANE'] === undefined) {
 const EXAMPLES = join(import.meta.dirname, '../../examples/06-library');
 const HOOK = join(import.meta.dirname, '../../hack/import-from-source.ts');
 
-/** Runs an example as a user of a checkout would. */
+/** Runs an example like a user of a checkout. */
 function example(file: string, args: readonly string[]): Program {
   const cache = getCompileCacheDir();
   return new Program(process.execPath, ['--import', HOOK, join(EXAMPLES, file), ...args], {
@@ -40,7 +40,7 @@ function example(file: string, args: readonly string[]): Program {
   });
 }
 
-describe('the examples of the library, on a control plane', () => {
+describe('The library examples on a control plane', () => {
   let plane: ControlPlane;
   let world: WireWorld;
   let folder: string;
@@ -66,7 +66,7 @@ describe('the examples of the library, on a control plane', () => {
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
     });
 
-  /** The controller of pods.ts, in this process. */
+  /** Runs the controller of pods.ts in this process. */
   const runPodController = (
     stateFile: string,
     print: (line: string) => void,
@@ -84,7 +84,7 @@ describe('the examples of the library, on a control plane', () => {
     assert.equal(code, 0, stderr);
   };
 
-  it('pods.ts tells of Pods that come, and of one that went while it was down', async () => {
+  it('pods.ts reports new Pods, and one that was deleted while it did not run', async () => {
     const stateFile = join(folder, 'state.json');
     await createPod('web');
     const first = example('pods.ts', [
@@ -115,7 +115,7 @@ describe('the examples of the library, on a control plane', () => {
     assert.equal(existsSync(`${stateFile}.next`), false);
   });
 
-  it('a Pod that cannot be told of is tried six times in all, and dropped', async () => {
+  it('a Pod whose report fails is retried five times and then dropped', async () => {
     const { log, lines } = recordingLogger();
     await createPod('web');
     let attempts = 0;
@@ -133,7 +133,7 @@ describe('the examples of the library, on a control plane', () => {
     await running;
   });
 
-  it('the controller of a new kind makes it ready, and is quiet from then on', async () => {
+  it('the controller of a custom kind makes the object ready, and sends no further requests', async () => {
     const read = (path: string) =>
       parse(readFileSync(join(EXAMPLES, 'static-site', path), 'utf8')) as never;
     try {

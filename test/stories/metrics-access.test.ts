@@ -25,18 +25,18 @@ const SYSTEM = 'crd-controller-system';
 const AUTH_ROLE = manifestsOf('rbac/metrics/auth-role.yaml');
 const READER = manifestsOf('rbac/metrics/reader.yaml');
 
-/** What no manifest grants: to look into everything, and to change the verbosity. */
+/** Permissions that no manifest grants: to read all debug pages, and to change the verbosity. */
 const DEBUGGER: readonly PolicyRule[] = [{ nonResourceURLs: ['/debug/*'], verbs: ['get', 'put'] }];
 
-/** Who there is in the cluster, and the token of each. */
+/** Users of the cluster with a token for each. */
 interface Cluster {
-  /** As the ServiceAccount that hack/deploy gives the daemon. */
+  /** A client with the ServiceAccount that hack/deploy creates for the daemon. */
   readonly reviewer: Pick<Client, 'raw'>;
   readonly tokens: Readonly<Record<'prometheus' | 'nosy' | 'debugger', string>>;
   close(): Promise<void>;
 }
 
-/** In this process: users whose rules are those of the manifests. */
+/** Returns a cluster in this process. Its users have the rules in the manifests. */
 function embeddedCluster(): Cluster {
   const rulesIn = (manifests: readonly Manifest[]): readonly PolicyRule[] =>
     manifests.flatMap(({ rules = [] }) => rules);
@@ -68,7 +68,7 @@ function embeddedCluster(): Cluster {
   };
 }
 
-/** On a real server, whose RBAC decides: ServiceAccounts, and roles as they are applied. */
+/** Returns a real cluster with ServiceAccounts, and roles as applied. */
 async function realCluster(): Promise<Cluster> {
   const plane = await startControlPlane();
   const { client, config } = plane;
@@ -100,7 +100,7 @@ async function realCluster(): Promise<Cluster> {
   await bind('debugger', 'debugger');
   const token = await account('crd-controller', SYSTEM);
   const connection = connectCluster({ ...config, credentials: { kind: 'token', token } });
-  // A server's authorizer learns of roles a moment after they are stored.
+  // The authorizer of a server learns of new roles with a short delay.
   const isBound = async (name: string, path: string) => {
     const user = `system:serviceaccount:monitoring:${name}`;
     const spec = { user, nonResourceAttributes: { path, verb: 'get' } };
@@ -136,155 +136,151 @@ async function realCluster(): Promise<Cluster> {
   };
 }
 
-/** Roles are for the whole cluster: somebody's is left alone. */
+/** Roles are cluster-scoped, so none are created in a cluster that the user provides. */
 const isOurs = [undefined, 'embedded', 'real', 'cluster'].includes(process.env['CONTROL_PLANE']);
 
-describe(
-  'given a daemon whose metrics are for those whom the cluster lets',
-  { skip: !isOurs },
-  () => {
-    const { log, lines } = recordingLogger();
-    const level = new ChangeableLogLevel(2, () => log);
-    let cluster: Cluster;
-    let stop: () => Promise<void>;
-    let ports: readonly number[];
+describe('A daemon with protected metrics', { skip: !isOurs }, () => {
+  const { log, lines } = recordingLogger();
+  const level = new ChangeableLogLevel(2, () => log);
+  let cluster: Cluster;
+  let stop: () => Promise<void>;
+  let ports: readonly number[];
 
-    before(async () => {
-      const isEmbedded = (process.env['CONTROL_PLANE'] ?? 'embedded') === 'embedded';
-      cluster = isEmbedded ? embeddedCluster() : await realCluster();
-      const registry = createRegistry();
-      const serving = {
-        isMetricsSecure: true,
-        certificate: undefined,
-        minVersion: 'TLSv1.2',
-        ciphers: undefined,
-        http2: false,
-      } as const;
-      const certificate = await servingCertificate(serving, {
+  before(async () => {
+    const isEmbedded = (process.env['CONTROL_PLANE'] ?? 'embedded') === 'embedded';
+    cluster = isEmbedded ? embeddedCluster() : await realCluster();
+    const registry = createRegistry();
+    const serving = {
+      isMetricsSecure: true,
+      certificate: undefined,
+      minVersion: 'TLSv1.2',
+      ciphers: undefined,
+      http2: false,
+    } as const;
+    const certificate = await servingCertificate(serving, {
+      clock: systemClock,
+      log,
+      host: 'pod-a',
+    });
+    const whole = daemon(
+      {
+        client: new HttpClient({
+          handler: () => Promise.reject(new Error('nobody is asked here')),
+          server: 'https://nowhere',
+        }),
         clock: systemClock,
         log,
+        metrics: { metrics: metricsOf(registry), expose: () => expose(registry) },
+        random: Math.random,
         host: 'pod-a',
-      });
-      const whole = daemon(
-        {
-          client: new HttpClient({
-            handler: () => Promise.reject(new Error('nobody is asked here')),
-            server: 'https://nowhere',
-          }),
-          clock: systemClock,
-          log,
-          metrics: { metrics: metricsOf(registry), expose: () => expose(registry) },
-          random: Math.random,
-          host: 'pod-a',
-          secure: { reviewer: cluster.reviewer, certificate },
-          logLevel: level,
-        },
-        {
-          ...DAEMON_CONFIG,
-          controllers: [],
-          metricsBindAddress: '127.0.0.1:0',
-          // Beyond this machine, if it is let.
-          debugBindAddress: '0.0.0.0:0',
-          profilerAddress: '0.0.0.0:0',
-          serving,
-        },
-      );
-      const stopping = new AbortController();
-      const running = whole.run(stopping.signal);
-      stop = async () => {
-        stopping.abort();
-        await running;
-      };
-      const addresses = () =>
-        lines
-          .filter(({ message }) => message === 'Listening')
-          .map(({ fields }) => String(fields['address']))
-          .toSorted();
-      while (addresses().length < 2) await new Promise((resolve) => setImmediate(resolve));
-      ports = addresses().map((address) => Number(address.split(':').at(-1)));
-    });
-    after(async () => {
-      await stop();
-      await cluster.close();
-    });
-
-    const ask = async (
-      port: number | undefined,
-      path: string,
-      token: string | undefined,
-      body?: string,
-    ) => {
-      const asking = request({
-        port,
-        host: '127.0.0.1',
-        path,
-        method: body === undefined ? 'GET' : 'PUT',
-        headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-        rejectUnauthorized: false,
-      });
-      asking.end(body);
-      const [response] = (await once(asking, 'response')) as [IncomingMessage];
-      let text = '';
-      for await (const chunk of response.setEncoding('utf8')) text += String(chunk);
-      return { status: response.statusCode, text };
+        secure: { reviewer: cluster.reviewer, certificate },
+        logLevel: level,
+      },
+      {
+        ...DAEMON_CONFIG,
+        controllers: [],
+        metricsBindAddress: '127.0.0.1:0',
+        // On all interfaces, if the environment allows it.
+        debugBindAddress: '0.0.0.0:0',
+        profilerAddress: '0.0.0.0:0',
+        serving,
+      },
+    );
+    const stopping = new AbortController();
+    const running = whole.run(stopping.signal);
+    stop = async () => {
+      stopping.abort();
+      await running;
     };
-    // 0.0.0.0 comes before 127.0.0.1.
-    const scrape = (token: string | undefined) => ask(ports[1], '/metrics', token);
-    const debug = (path: string, token: string | undefined, body?: string) =>
-      ask(ports[0], path, token, body);
+    const addresses = () =>
+      lines
+        .filter(({ message }) => message === 'Listening')
+        .map(({ fields }) => String(fields['address']))
+        .toSorted();
+    while (addresses().length < 2) await new Promise((resolve) => setImmediate(resolve));
+    ports = addresses().map((address) => Number(address.split(':').at(-1)));
+  });
+  after(async () => {
+    await stop();
+    await cluster.close();
+  });
 
-    it('who may get /metrics scrapes, others are told who they are, and the rest is unknown', async () => {
-      const { tokens } = cluster;
-      const { status, text } = await scrape(tokens.prometheus);
-      assert.equal(status, 200);
-      assert.match(text, /^# TYPE workqueue_depth gauge$/m);
-      assert.deepEqual(await scrape(tokens.nosy), {
-        status: 403,
-        text: 'User "system:serviceaccount:monitoring:nosy" cannot get path "/metrics"\n',
-      });
-      for (const token of [undefined, '', 'nobodys', `${tokens.prometheus}x`]) {
-        assert.deepEqual(await scrape(token), { status: 401, text: 'Unauthorized\n' });
-      }
+  const ask = async (
+    port: number | undefined,
+    path: string,
+    token: string | undefined,
+    body?: string,
+  ) => {
+    const asking = request({
+      port,
+      host: '127.0.0.1',
+      path,
+      method: body === undefined ? 'GET' : 'PUT',
+      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+      rejectUnauthorized: false,
     });
+    asking.end(body);
+    const [response] = (await once(asking, 'response')) as [IncomingMessage];
+    let text = '';
+    for await (const chunk of response.setEncoding('utf8')) text += String(chunk);
+    return { status: response.statusCode, text };
+  };
+  // 0.0.0.0 comes before 127.0.0.1.
+  const scrape = (token: string | undefined) => ask(ports[1], '/metrics', token);
+  const debug = (path: string, token: string | undefined, body?: string) =>
+    ask(ports[0], path, token, body);
 
-    it('nobody scrapes without TLS', async () => {
-      await assert.rejects(fetch(`http://127.0.0.1:${ports[1]}/metrics`));
+  it('answers 200 to users with access to /metrics, 403 to others, and 401 without authentication', async () => {
+    const { tokens } = cluster;
+    const { status, text } = await scrape(tokens.prometheus);
+    assert.equal(status, 200);
+    assert.match(text, /^# TYPE workqueue_depth gauge$/m);
+    assert.deepEqual(await scrape(tokens.nosy), {
+      status: 403,
+      text: 'User "system:serviceaccount:monitoring:nosy" cannot get path "/metrics"\n',
     });
+    for (const token of [undefined, '', 'nobodys', `${tokens.prometheus}x`]) {
+      assert.deepEqual(await scrape(token), { status: 401, text: 'Unauthorized\n' });
+    }
+  });
 
-    it('what is for debugging is protected the same way, where others can reach it', async () => {
-      const { tokens } = cluster;
-      assert.equal((await debug('/debug/queues', undefined)).status, 401);
-      assert.equal((await debug('/debug/queues', tokens.prometheus)).status, 403);
-      assert.equal((await debug('/debug/queues', tokens.debugger)).status, 200);
-      assert.equal((await debug('/metrics', tokens.debugger)).status, 403);
-      assert.equal((await debug('/debug/flags/v', tokens.prometheus, '9')).status, 403);
-      assert.equal(level.verbosity, 2);
-      assert.deepEqual(await debug('/debug/flags/v', tokens.debugger, '4'), {
-        status: 200,
-        text: 'successfully set klog.logging.verbosity to 4',
-      });
-      assert.equal(level.verbosity, 4);
-      assert.deepEqual(await debug('/debug/flags/v', tokens.debugger, 'four'), {
-        status: 400,
-        text: 'failed set klog.logging.verbosity four: strconv.ParseInt: parsing "four": invalid syntax',
-      });
-    });
+  it('does not serve metrics without TLS', async () => {
+    await assert.rejects(fetch(`http://127.0.0.1:${ports[1]}/metrics`));
+  });
 
-    it('profiles are as well, and heap snapshots are for nobody there', async () => {
-      const { tokens } = cluster;
-      assert.equal((await debug('/debug/pprof/heap', undefined)).status, 401);
-      assert.equal((await debug('/debug/pprof/heap', tokens.prometheus)).status, 403);
-      const { status, text } = await debug('/debug/pprof/heap', tokens.debugger);
-      assert.equal(status, 200, text);
-      assert.ok('head' in JSON.parse(text));
-      const snapshot = await debug('/debug/heapsnapshot', tokens.debugger);
-      assert.equal(snapshot.status, 403);
-      assert.match(snapshot.text, /secrets/);
+  it('protects debug pages that other hosts can reach in the same way', async () => {
+    const { tokens } = cluster;
+    assert.equal((await debug('/debug/queues', undefined)).status, 401);
+    assert.equal((await debug('/debug/queues', tokens.prometheus)).status, 403);
+    assert.equal((await debug('/debug/queues', tokens.debugger)).status, 200);
+    assert.equal((await debug('/metrics', tokens.debugger)).status, 403);
+    assert.equal((await debug('/debug/flags/v', tokens.prometheus, '9')).status, 403);
+    assert.equal(level.verbosity, 2);
+    assert.deepEqual(await debug('/debug/flags/v', tokens.debugger, '4'), {
+      status: 200,
+      text: 'successfully set klog.logging.verbosity to 4',
     });
+    assert.equal(level.verbosity, 4);
+    assert.deepEqual(await debug('/debug/flags/v', tokens.debugger, 'four'), {
+      status: 400,
+      text: 'failed set klog.logging.verbosity four: strconv.ParseInt: parsing "four": invalid syntax',
+    });
+  });
 
-    it('no token is in the log', () => {
-      const all = JSON.stringify(lines);
-      for (const token of Object.values(cluster.tokens)) assert.ok(!all.includes(token));
-    });
-  },
-);
+  it('protects profiles, and serves no heap snapshots there', async () => {
+    const { tokens } = cluster;
+    assert.equal((await debug('/debug/pprof/heap', undefined)).status, 401);
+    assert.equal((await debug('/debug/pprof/heap', tokens.prometheus)).status, 403);
+    const { status, text } = await debug('/debug/pprof/heap', tokens.debugger);
+    assert.equal(status, 200, text);
+    assert.ok('head' in JSON.parse(text));
+    const snapshot = await debug('/debug/heapsnapshot', tokens.debugger);
+    assert.equal(snapshot.status, 403);
+    assert.match(snapshot.text, /secrets/);
+  });
+
+  it('logs no token', () => {
+    const all = JSON.stringify(lines);
+    for (const token of Object.values(cluster.tokens)) assert.ok(!all.includes(token));
+  });
+});

@@ -7,11 +7,11 @@ import type { ControlPlane } from '../support/control-plane.ts';
 import { ForwardProxy } from '../support/forward-proxy.ts';
 import { WireWorld } from '../support/wire-world.ts';
 
-/** A name that the proxy alone can resolve. */
+/** A host name that only the proxy can resolve. */
 const HOST = 'cluster.invalid';
 const USER = 'jane:canary%2Fsecret';
 
-describe('given a cluster that can be reached through a proxy alone', { timeout: 60_000 }, () => {
+describe('A cluster behind a proxy', { timeout: 60_000 }, () => {
   let plane: ControlPlane;
   let world: WireWorld;
   let proxy: ForwardProxy;
@@ -49,7 +49,7 @@ describe('given a cluster that can be reached through a proxy alone', { timeout:
     await plane.close();
   });
 
-  it('all goes through the proxy that HTTPS_PROXY names, and its password is in no line of the log', async () => {
+  it('all requests use the proxy in HTTPS_PROXY, and no log line contains its password', async () => {
     await world.applyCount({ count: 2 });
     let said = '';
     const say = (text: string) => (said += `${text}\n`);
@@ -68,7 +68,7 @@ describe('given a cluster that can be reached through a proxy alone', { timeout:
     assert.equal((await world.pods()).length, 2);
     const host = new URL(proxy.url).host;
     assert.ok(said.includes(`server="https://${HOST}:${port}" proxy="${host}"`), said);
-    // Requests and watches have connections of their own.
+    // Requests and watches have separate connections.
     assert.ok(proxy.tunnels.length >= 2, proxy.tunnels.join());
     assert.deepEqual(new Set(proxy.tunnels), new Set([`${HOST}:${port}`]));
     assert.equal(proxy.refused, 0);

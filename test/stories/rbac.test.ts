@@ -41,17 +41,18 @@ import { WireWorld } from '../support/wire-world.ts';
 import type { World } from '../support/world.ts';
 
 /**
- * The roles of hack/deploy/rbac grant what the controllers ask for, all of it and nothing else.
+ * The roles in hack/deploy/rbac grant exactly what the controllers request.
  *
- * Each controller lives through what can happen to it, as one of several replicas, with the rights of
- * its roles. A real server decides itself, about a ServiceAccount's token; before the embedded one an
- * authorizer stands that reads the same roles. What was asked for is then compared with what is granted.
+ * Each controller passes through its possible states, as one of several replicas, with the permissions
+ * of its roles. A real server authorizes the token of a ServiceAccount. The embedded server has an
+ * authorizer in front of it that reads the same roles. The test then compares the requests with the
+ * granted permissions.
  */
 
-/** Granted, but no request: admission asks for it when a child that blocks its owner's deletion comes. */
-const ASKED_BY_ADMISSION = /^update \S+\/finalizers$/;
+/** Granted without a request of ours: admission checks it when a blocking owner reference is created. */
+const CHECKED_BY_ADMISSION = /^update \S+\/finalizers$/;
 
-/** Everybody who is somebody may read it: the ClusterRole system:public-info-viewer. */
+/** Paths that every authenticated user may read: the ClusterRole system:public-info-viewer. */
 const OPEN_TO_ALL = ['/version'];
 
 const SYSTEM = 'crd-controller-system';
@@ -68,18 +69,18 @@ const LEADER_ELECTION = {
   retryPeriodMs: 500,
 };
 
-/** Where a controller is tried. */
+/** An environment for a controller with limited permissions. */
 interface Stage {
   readonly world: World;
   readonly demand: Demand;
-  /** `apply` of an object of the story's. */
+  /** Creates an object in the namespace of the story. */
   create<T extends KubernetesObject>(resource: Resource<T>, name: string, spec: object): Promise<T>;
   patch(resource: Resource, name: string, body: object): Promise<unknown>;
   untilReady(resource: Resource, name: string): Promise<void>;
   untilGone(resource: Resource, name: string): Promise<void>;
-  /** Until an event of the reason was repeated. */
+  /** Waits until an event with the reason was repeated. */
   untilRepeated(reason: string): Promise<void>;
-  /** Has the object vanish when the daemon is about to write its status. */
+  /** Deletes the object just before the daemon writes its status. */
   vanishing(resource: Resource, name: string): void;
 }
 
@@ -178,7 +179,7 @@ const STORIES: Readonly<Record<string, Story>> = {
   'pod-count': {
     role: 'rbac/pod-count/role.yaml',
     resources: [],
-    // A new leader need not know the number of Pods at once, and so does not list them.
+    // A new leader does not need the number of Pods at once, and does not list them.
     canStreamLists: false,
     async tell(stage) {
       const { world } = stage;
@@ -190,7 +191,7 @@ const STORIES: Readonly<Record<string, Story>> = {
         metadata: { name, labels },
       });
       await stage.create(PODS, 'first', podOf('nginx'));
-      // Somebody disputes the label: that is looked into, with a live read.
+      // Another client changes the label, which the controller checks with a live read.
       await world.until(
         'the dispute is told of',
         async () => {
@@ -208,7 +209,7 @@ const STORIES: Readonly<Record<string, Story>> = {
   },
 };
 
-/** The stages of a control plane; of the embedded server in virtual time, if there is none. */
+/** Returns the stages of a control plane, or of the embedded server in virtual time if there is none. */
 function stages(plane: () => ControlPlane | undefined) {
   const ends: (() => Promise<void>)[] = [];
   return {
@@ -260,7 +261,7 @@ function stages(plane: () => ControlPlane | undefined) {
   };
 }
 
-/** The manifests that grant what a story needs, each in its namespace; cluster-wide without. */
+/** The manifests that grant what a story needs, bound in a namespace or in the whole cluster. */
 interface Grant {
   readonly manifest: Manifest;
   readonly namespace: string | undefined;
@@ -276,7 +277,7 @@ function rights(
   return [
     ...inNamespace(manifestsOf(role), isNamespaced ? watched : undefined),
     ...inNamespace(EVENTS_ROLE, isNamespaced ? watched : undefined),
-    // Events about the Lease are where the Lease is.
+    // Events of a Lease are in the namespace of the Lease.
     ...(isNamespaced ? inNamespace(EVENTS_ROLE, system) : []),
     ...inNamespace(LEASE_ROLE, system),
   ];
@@ -287,7 +288,7 @@ interface Connection {
   close(): Promise<void>;
 }
 
-/** The embedded server authorizes nobody; here is who does, by the same rules. */
+/** Puts an authorizer with the same rules in front of the embedded server, which has none. */
 function withAuthorizer(world: World) {
   return (grants: readonly Grant[]): Promise<Connection> => {
     assert.ok(world instanceof Simulation);
@@ -329,7 +330,7 @@ const SERVICE_ACCOUNTS: Resource = {
   namespaced: true,
 };
 
-/** A ServiceAccount's token, with the roles bound as the manifests bind them. */
+/** Returns connections with the token of a ServiceAccount, with roles bound as in the manifests. */
 function withToken(plane: ControlPlane) {
   return async (grants: readonly Grant[], system: string): Promise<Connection> => {
     const { client } = plane;
@@ -353,7 +354,7 @@ function withToken(plane: ControlPlane) {
   };
 }
 
-/** @returns the token of a ServiceAccount of `system` that has been granted `grants` */
+/** Returns the token of a ServiceAccount in `system` to which `grants` are bound. */
 async function mint(client: Client, system: string, grants: readonly Grant[]): Promise<string> {
   const account = { namespace: system, name: 'crd-controller' };
   await client.create(SERVICE_ACCOUNTS, {
@@ -365,7 +366,7 @@ async function mint(client: Client, system: string, grants: readonly Grant[]): P
   return serviceAccountToken(client, account);
 }
 
-/** Grants as objects: in their namespaces, and under names that no other story has. */
+/** Returns the grants as objects, in their namespaces and with names unique to the story. */
 function bound(grants: readonly Grant[], system: string) {
   return grants.map(({ manifest, namespace }) => {
     const text = JSON.stringify({ ...manifest, metadata: { ...manifest.metadata, namespace } })
@@ -436,110 +437,104 @@ function stageOf(world: World, demand: Demand): Stage {
 
 const isWire = process.env['CONTROL_PLANE'] !== undefined;
 
-describe(
-  'given roles as they are installed',
-  { skip: process.env['CONTROL_PLANE'] === 'embedded' },
-  () => {
-    let plane: ControlPlane | undefined;
-    const set = stages(() => plane);
-    /** Of all stories. */
-    const events = new Set<string>();
+describe('The installed roles', { skip: process.env['CONTROL_PLANE'] === 'embedded' }, () => {
+  let plane: ControlPlane | undefined;
+  const set = stages(() => plane);
+  /** Event verbs used by all stories. */
+  const events = new Set<string>();
 
-    before(async () => {
-      if (!isWire) return;
-      plane = await startControlPlane({
-        cluster: { kubelet: { terminationMs: 100 } },
-        // As OpenShift has it.
-        apiServerFlags: ['--enable-admission-plugins=OwnerReferencesPermissionEnforcement'],
+  before(async () => {
+    if (!isWire) return;
+    plane = await startControlPlane({
+      cluster: { kubelet: { terminationMs: 100 } },
+      // Enabled in OpenShift.
+      apiServerFlags: ['--enable-admission-plugins=OwnerReferencesPermissionEnforcement'],
+    });
+    await knowsOwners(plane);
+  });
+  afterEach(() => set.clear());
+  after(() => plane?.close());
+
+  it('exist for each controller', () => {
+    assert.deepEqual(Object.keys(STORIES).toSorted(), [...CONTROLLERS.keys()].toSorted());
+  });
+
+  for (const [controller, story] of Object.entries(STORIES)) {
+    const isNamespacedToo = !CONTROLLERS.get(controller)?.isClusterScoped;
+    for (const isNamespaced of isNamespacedToo ? [false, true] : [false]) {
+      const where = isNamespaced ? 'within a namespace' : 'everywhere';
+      it(`of ${controller} contain exactly what it needs, ${where}`, async () => {
+        const stage = await set.raise(controller, story, isNamespaced);
+        await story.tell(stage);
+        await stage.world.settle();
+        const { demand } = stage;
+        assert.deepEqual(demand.refused, []);
+        assert.deepEqual([...demand.otherPaths], OPEN_TO_ALL);
+        assert.equal(demand.namespaces.has(''), !isNamespaced);
+        const own = permissionsOf(rulesOf(manifestsOf(story.role)));
+        const shared = permissionsOf(rulesOf([...EVENTS_ROLE, ...LEASE_ROLE]));
+        const [forEvents, others] = split(demand.permissions, (line) => line.endsWith(' /events'));
+        for (const line of forEvents) events.add(line);
+        const [forLease, forSelf] = split(others, (line) => shared.includes(line));
+        assert.deepEqual(forLease, permissionsOf(rulesOf(LEASE_ROLE)));
+        assert.deepEqual(
+          forSelf,
+          own.filter((line) => !CHECKED_BY_ADMISSION.test(line)),
+        );
       });
-      await knowsOwners(plane);
-    });
-    afterEach(() => set.clear());
-    after(() => plane?.close());
-
-    it('there is one for each controller', () => {
-      assert.deepEqual(Object.keys(STORIES).toSorted(), [...CONTROLLERS.keys()].toSorted());
-    });
-
-    for (const [controller, story] of Object.entries(STORIES)) {
-      const isNamespacedToo = !CONTROLLERS.get(controller)?.isClusterScoped;
-      for (const isNamespaced of isNamespacedToo ? [false, true] : [false]) {
-        const where = isNamespaced ? 'within a namespace' : 'everywhere';
-        it(`${controller} needs all of its role, and no more, ${where}`, async () => {
-          const stage = await set.raise(controller, story, isNamespaced);
-          await story.tell(stage);
-          await stage.world.settle();
-          const { demand } = stage;
-          assert.deepEqual(demand.refused, []);
-          assert.deepEqual([...demand.otherPaths], OPEN_TO_ALL);
-          assert.equal(demand.namespaces.has(''), !isNamespaced);
-          const own = permissionsOf(rulesOf(manifestsOf(story.role)));
-          const shared = permissionsOf(rulesOf([...EVENTS_ROLE, ...LEASE_ROLE]));
-          const [forEvents, others] = split(demand.permissions, (line) =>
-            line.endsWith(' /events'),
-          );
-          for (const line of forEvents) events.add(line);
-          const [forLease, forSelf] = split(others, (line) => shared.includes(line));
-          assert.deepEqual(forLease, permissionsOf(rulesOf(LEASE_ROLE)));
-          assert.deepEqual(
-            forSelf,
-            own.filter((line) => !ASKED_BY_ADMISSION.test(line)),
-          );
-        });
-      }
     }
+  }
 
-    it('all that is granted for events is needed', () => {
-      assert.deepEqual([...events].toSorted(), permissionsOf(rulesOf(EVENTS_ROLE)));
-    });
+  it('for events contain only verbs that are used', () => {
+    assert.deepEqual([...events].toSorted(), permissionsOf(rulesOf(EVENTS_ROLE)));
+  });
 
-    it(
-      'who may not set finalizers of an owner may not create what blocks its deletion',
-      { skip: !isWire && 'a matter of admission, which the embedded server has not' },
-      async () => {
-        assert.ok(plane);
-        const { client } = plane;
-        for (const [controller, { role, resources }] of Object.entries(STORIES)) {
-          const [owner, child = PODS] = resources;
-          if (!owner) continue;
-          for (const isGranted of [true, false]) {
-            const system = `admission-${controller}-${isGranted}`;
-            await client.create(NAMESPACES, {
-              apiVersion: 'v1',
-              kind: 'Namespace',
-              metadata: { name: system },
-            });
-            const grants = manifestsOf(role).map(({ rules, ...manifest }) => ({
-              manifest: {
-                ...manifest,
-                ...(rules && { rules: rules.filter((rule) => isGranted || !isOfFinalizers(rule)) }),
-              },
-              namespace: undefined,
-            }));
-            const connection = await withToken(plane)(grants, system);
-            const asks = createOwned(
-              connection.client((handler) => handler),
-              child,
-              owner,
-            );
-            try {
-              if (isGranted) await asks;
-              else await assert.rejects(asks, /cannot set blockOwnerDeletion/, controller);
-            } finally {
-              await connection.close();
-            }
+  it(
+    'without access to finalizers prevent the creation of objects with a blocking owner',
+    { skip: !isWire && 'a matter of admission, which the embedded server has not' },
+    async () => {
+      assert.ok(plane);
+      const { client } = plane;
+      for (const [controller, { role, resources }] of Object.entries(STORIES)) {
+        const [owner, child = PODS] = resources;
+        if (!owner) continue;
+        for (const isGranted of [true, false]) {
+          const system = `admission-${controller}-${isGranted}`;
+          await client.create(NAMESPACES, {
+            apiVersion: 'v1',
+            kind: 'Namespace',
+            metadata: { name: system },
+          });
+          const grants = manifestsOf(role).map(({ rules, ...manifest }) => ({
+            manifest: {
+              ...manifest,
+              ...(rules && { rules: rules.filter((rule) => isGranted || !isOfFinalizers(rule)) }),
+            },
+            namespace: undefined,
+          }));
+          const connection = await withToken(plane)(grants, system);
+          const asks = createOwned(
+            connection.client((handler) => handler),
+            child,
+            owner,
+          );
+          try {
+            if (isGranted) await asks;
+            else await assert.rejects(asks, /cannot set blockOwnerDeletion/, controller);
+          } finally {
+            await connection.close();
           }
         }
-      },
-    );
-  },
-);
+      }
+    },
+  );
+});
 
 function isOfFinalizers({ resources }: PolicyRule): boolean {
   return resources.some((name) => name.endsWith('/finalizers'));
 }
 
-/** Asks whether `child` may be created that blocks the deletion of an `owner`. */
+/** Attempts to create `child` with a blocking reference to an `owner`. */
 function createOwned(client: Client, child: Resource, owner: Resource): Promise<KubernetesObject> {
   const labels = { app: 'child' };
   const template = { metadata: { labels }, ...podOf('nginx') };
@@ -561,7 +556,7 @@ function createOwned(client: Client, child: Resource, owner: Resource): Promise<
   return client.create(child, object, { dryRun: true });
 }
 
-/** Admission looks every half minute which kinds there are; before, it refuses what they own. */
+/** Admission discovers new kinds every 30 s and rejects objects with unknown owners until then. */
 async function knowsOwners(plane: ControlPlane): Promise<void> {
   const world = await WireWorld.create(plane);
   const owners = Object.values(STORIES).flatMap(({ resources }) => resources.slice(0, 1));

@@ -9,8 +9,8 @@ import { after, before, describe, it } from 'node:test';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
 
-/** What a command cannot begin with. That its exit code becomes the process's: test/processes. */
-describe('given somebody who starts the program where it cannot run', () => {
+/** Commands that cannot start. test/processes verifies the exit code of the process. */
+describe('A command that cannot start', () => {
   let folder: string;
 
   before(() => {
@@ -35,7 +35,7 @@ describe('given somebody who starts the program where it cannot run', () => {
     return { code, ...said };
   };
 
-  it('a kubeconfig that is none is one line and exit code 2', async () => {
+  it('reports an invalid kubeconfig in one line, with exit code 2', async () => {
     const complaint = async (text: string) => {
       const file = join(folder, 'config');
       writeFileSync(file, text, { mode: 0o600 });
@@ -54,7 +54,7 @@ describe('given somebody who starts the program where it cannot run', () => {
     assert.match(nothing.stderr, /^Error: No cluster is configured: .*crd-controller serve\.\n$/);
   });
 
-  it('an address for probes that is in use is told, and ends the daemon with 2', async () => {
+  it('reports a probe address that is in use, with exit code 2', async () => {
     const server = new ApiServer();
     const listening = await server.listen();
     const file = join(folder, 'kubeconfig');
@@ -69,7 +69,7 @@ describe('given somebody who starts the program where it cannot run', () => {
     assert.match(stderr, new RegExp(`\nError: .*${address.replaceAll('.', '\\.')}.*in use`));
   });
 
-  it('serve leaves a file that is not its own alone', async () => {
+  it('serve does not overwrite a kubeconfig that it did not write', async () => {
     const file = join(folder, 'mine');
     writeFileSync(file, 'mine');
     const { code, stderr } = await run('serve', `--write-kubeconfig=${file}`);
@@ -78,7 +78,7 @@ describe('given somebody who starts the program where it cannot run', () => {
     assert.equal(readFileSync(file, 'utf8'), 'mine');
   });
 
-  it('serve says that a port is in use', async (context) => {
+  it('serve reports a port that is in use', async (context) => {
     const holder = createServer().listen(0, '127.0.0.1');
     await once(holder, 'listening');
     context.after(() => holder.close());

@@ -11,8 +11,8 @@ import { HttpClient } from '../../src/client/http-client.ts';
 import { Deferred } from '../../src/util/deferred.ts';
 import { countDraft, crdOf } from '../support/world.ts';
 
-/** What flags of `run` do through the composition root: over the wire, in real time. */
-describe('given the program, an API server with Counts, and', () => {
+/** Flags of `run` in the complete program: over the network, in real time. */
+describe('The run command', () => {
   let server: ApiServer;
   let kubeconfig: string;
   let folder: string;
@@ -49,14 +49,14 @@ describe('given the program, an API server with Counts, and', () => {
   const pods = () =>
     ours().filter(({ method, info }) => method === 'POST' && info?.resource === 'pods').length;
 
-  it('--once: it does what there is to do, and exits with 0', async () => {
+  it('--once reconciles all objects and exits with code 0', async () => {
     const { code, said } = await run();
     assert.equal(code, 0, said);
     assert.equal(pods(), 8);
     assert.match(said, /"Nothing is left to do" objects=1 /);
   });
 
-  it('--once --dry-run: it says what it would do, does nothing, and exits with 1', async () => {
+  it('--once --dry-run logs the requests that it would send, sends none, and exits with code 1', async () => {
     const { code, said } = await run('--dry-run', '--leader-elect', '-v=2');
     assert.equal(code, 1, said);
     assert.equal(said.match(/"Dry run".* would="create" resource="pods"/g)?.length, 8);
@@ -68,7 +68,7 @@ describe('given the program, an API server with Counts, and', () => {
     assert.ok(writes.every(({ info }) => info?.query.get('dryRun') === 'All'));
   });
 
-  it('--kube-api-qps and --kube-api-burst: no more than so many requests a second', async () => {
+  it('--kube-api-qps and --kube-api-burst limit the requests per second', async () => {
     const { code, said, ms } = await run('--kube-api-qps=25', '--kube-api-burst=1');
     assert.equal(code, 0, said);
     const sent = ours().filter(({ info }) => info?.resource !== 'events').length;
@@ -76,7 +76,7 @@ describe('given the program, an API server with Counts, and', () => {
     assert.ok(ms >= ((sent - 1) * 1000) / 25, `${sent} requests in ${ms} ms`);
   });
 
-  it('--kube-api-request-timeout: a request that is not answered is given up, and repeated', async () => {
+  it('--kube-api-request-timeout aborts an unanswered request and repeats it', async () => {
     let held = 0;
     const heldOnes = new Deferred();
     server.faults.beforeRequest(async ({ method, info }) => {

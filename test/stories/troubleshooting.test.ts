@@ -40,10 +40,10 @@ import { crdOf, NAME } from '../support/world.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const MINUTE_MS = 60_000;
 
-/** What somebody who is in that trouble sees. */
+/** Causes a failure and returns what the user sees. */
 type Provocation = () => Promise<string>;
 
-/** By the first text in backticks of the row that promises it. */
+/** By the first text in backticks of the row. */
 const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
   'The server does not have the resource; waiting for it to appear': () =>
     inSimulation(async (world) => {
@@ -182,7 +182,7 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
   ErrResourceExists: () =>
     inSimulation(async (world) => {
       await world.installCrd();
-      await world.client.create(PODS, somebodysPod(`${NAME}-0`));
+      await world.client.create(PODS, unownedPod(`${NAME}-0`));
       world.startDaemon();
       await world.applyCount();
       await world.pass(MINUTE_MS);
@@ -191,7 +191,7 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
 
   HotLoop: () =>
     inSimulation(async (world) => {
-      await world.client.create(PODS, somebodysPod('web'));
+      await world.client.create(PODS, unownedPod('web'));
       world.startControllers((kit) => {
         const pods = kit.informers.for(PODS);
         let runs = 0;
@@ -220,7 +220,7 @@ let listening: Listening;
 let server: ApiServer;
 const taken = createServer();
 
-describe('the table of the troubleshooting page', () => {
+describe('The table of the troubleshooting page', () => {
   before(async () => {
     server = new ApiServer();
     listening = await server.listen();
@@ -236,9 +236,9 @@ describe('the table of the troubleshooting page', () => {
 
   for (const row of rows) {
     const texts = quoted(row);
-    it(`what it promises is what is seen: ${texts.join(', ')}`, async () => {
+    it(`quotes the actual output: ${texts.join(', ')}`, async () => {
       const provocation = PROVOCATIONS[texts[0] ?? ''];
-      assert.ok(provocation, `nobody has provoked: ${row}`);
+      assert.ok(provocation, `no provocation for the row: ${row}`);
       const seen = await provocation();
       const commands = new Set(['check', '-v=1']);
       for (const text of texts.filter((each) => !commands.has(each))) {
@@ -250,17 +250,17 @@ describe('the table of the troubleshooting page', () => {
     });
   }
 
-  it('each trouble that is provoked has a row', () => {
-    const told = new Set(rows.map((row) => quoted(row)[0]));
+  it('has a row for each failure that is caused here', () => {
+    const quotedTexts = new Set(rows.map((row) => quoted(row)[0]));
     assert.deepEqual(
-      Object.keys(PROVOCATIONS).filter((text) => !told.has(text)),
+      Object.keys(PROVOCATIONS).filter((text) => !quotedTexts.has(text)),
       [],
     );
   });
 });
 
-describe('given objects whose controller went before them', () => {
-  it('the finalizer patches of the install page remove them and what they own', async () => {
+describe('Objects whose controller was uninstalled before them', () => {
+  it('are removed, with owned objects, by the finalizer patches of the install page', async () => {
     const patches = [
       ...page('docs/install.md').matchAll(
         /kubectl patch (\w+) NAME(\S*) --type=merge -p '([^']+)'/g,
@@ -297,7 +297,7 @@ describe('given objects whose controller went before them', () => {
         spec: { schedule: schedule.replace(/\.\d+/, ''), command: 'sleep 3600' },
       });
       await world.pass(MINUTE_MS / 2);
-      // It stops in the middle: the Pod of the At is there, and has not been recorded.
+      // The daemon stops halfway: the Pod of the At exists and is not recorded in its status.
       const isRecord = { verb: 'patch', resource: 'ats' };
       world.server.faults.failNext(isRecord, 500, { times: Number.POSITIVE_INFINITY });
       await world.until('a Pod of the At', async () => (await world.podNames()).includes('x-pod'), {
@@ -326,7 +326,7 @@ describe('given objects whose controller went before them', () => {
   });
 });
 
-/** What its first column has in backticks. */
+/** Returns the texts in backticks in the first column. */
 function quoted(row: string): string[] {
   const [, seen = ''] = row.split(' | ')[0]?.split('| ') ?? [];
   return [...seen.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
@@ -353,7 +353,7 @@ async function withReplicas(story: (world: Replicas) => Promise<string>): Promis
   }
 }
 
-/** What is shown without asking for more. */
+/** Returns the output at the default verbosity. */
 function textOf(lines: readonly LogLine[]): string {
   return lines
     .filter(({ level }) => level === 'error' || level === 0)
@@ -361,7 +361,7 @@ function textOf(lines: readonly LogLine[]): string {
     .join('\n');
 }
 
-/** What the command line says. */
+/** Returns the output of the command line. */
 async function run(argv: readonly string[]): Promise<string> {
   let said = '';
   const say = (text: string) => (said += `${text}\n`);
@@ -379,7 +379,7 @@ interface Kubeconfig {
   readonly users: readonly { readonly user: object }[];
 }
 
-/** What a command says of the server that listens, reached in a way that may be wrong. */
+/** Returns the output of `check` for the listening server with a modified kubeconfig. */
 async function check(
   { cluster, user }: { readonly cluster?: object; readonly user?: object },
   [command = 'check', ...flags]: readonly string[] = [],
@@ -407,7 +407,7 @@ function at(name: string) {
   return { namespace: 'default', name };
 }
 
-function somebodysPod(name: string) {
+function unownedPod(name: string) {
   const spec = { containers: [{ name: 'app', image: 'nginx' }] };
   return { apiVersion: 'v1', kind: 'Pod', metadata: at(name), spec };
 }

@@ -15,8 +15,8 @@ function conditionsOf({ status }: WebApp): Record<string, string> {
   );
 }
 
-function tellIn(where: string, create: () => Promise<World>): void {
-  describe(`given a WebApp and the daemon, ${where}`, () => {
+function testIn(where: string, create: () => Promise<World>): void {
+  describe(`A WebApp and the daemon, ${where}`, () => {
     let world: World;
     let stopDaemon: () => Promise<void>;
 
@@ -60,7 +60,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
         );
       });
 
-    it('its tasks run in order, and its status tells of each of them', async () => {
+    it('runs its tasks in order, and reports each in its status', async () => {
       await apply();
       await untilReady();
       await world.settle();
@@ -91,7 +91,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.deepEqual(world.errors(), []);
     });
 
-    it('a change reaches the children, and nothing is told or written again by a successor', async () => {
+    it('applies a change to the owned objects; a new leader writes nothing and records no event', async () => {
       await apply();
       await untilReady();
       await patch({ version: '1.27', image: null, replicas: 3 });
@@ -108,7 +108,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.deepEqual(await state(), before);
     });
 
-    it('its deletion takes the tasks down in reverse order, and then lets it go', async () => {
+    it('reverts its tasks in reverse order when it is deleted, and then removes its finalizer', async () => {
       await apply();
       await untilReady();
       await world.client.delete(WEB_APPS, at());
@@ -121,7 +121,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       assert.deepEqual(deleted, ['Deleted Service', 'Deleted Deployment']);
     });
 
-    it('one that is deleted while no daemon runs waits for the next', async () => {
+    it('waits for the next daemon if it is deleted while none runs', async () => {
       await apply();
       await untilReady();
       await stopDaemon();
@@ -132,7 +132,7 @@ function tellIn(where: string, create: () => Promise<World>): void {
       await world.until('gone', () => isGone(webapp()));
     });
 
-    it('a Service that is not its own stops the pipeline there, and is left alone', async () => {
+    it('stops the pipeline at an unowned Service with its name, and keeps that unchanged', async () => {
       const theirs = await world.client.create(SERVICES, {
         apiVersion: 'v1',
         kind: 'Service',
@@ -152,4 +152,4 @@ function tellIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-inWorlds(tellIn);
+inWorlds(testIn);
