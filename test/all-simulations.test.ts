@@ -1,4 +1,4 @@
-/** All stories in virtual time, in one process, for the reason that all unit tests are in one. */
+/** Runs all simulations in one process, which is faster than a process for each file. */
 import { importAll } from './support/import-all.ts';
 
 await importAll('simulation');

@@ -1,6 +1,6 @@
 /**
- * Conformance cases and stories that can be told on a control plane, in one process; on a real one
- * each file has its own.
+ * Runs conformance tests and stories on the embedded server in one process; test:real runs one process
+ * for each file.
  */
 import { importAll } from './support/import-all.ts';
 

@@ -1,4 +1,4 @@
-/** All unit tests, in one process. */
+/** Runs all unit tests in one process. */
 import { importAll } from './support/import-all.ts';
 
 await importAll('unit');

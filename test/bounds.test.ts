@@ -29,14 +29,14 @@ describe('A test process', () => {
     assert.match(stderr, /event loop was blocked/);
   });
 
-  it('is killed if it takes too much memory, also outside the heap', () => {
+  it('is killed if it uses too much memory, also outside the heap', () => {
     const hog = 'const all = []; setInterval(() => all.push(Buffer.alloc(2 ** 25, 1)), 10);';
     const { signal, stderr } = run({ ...LOOSE, memoryBytes: 2 ** 28 }, hog);
     assert.equal(signal, 'SIGKILL');
     assert.match(stderr, /more than 256 MiB/);
   });
 
-  it('is killed if it does not end', () => {
+  it('is killed if it does not end in time', () => {
     const { signal, stderr } = run({ ...LOOSE, lifeMs: 500 }, 'setInterval(() => undefined, 10);');
     assert.equal(signal, 'SIGKILL');
     assert.match(stderr, /lived for more than/);

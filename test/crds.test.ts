@@ -5,10 +5,10 @@ import { describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { manifestsOf } from './support/roles.ts';
 
-/** Ours, and the one that `init` begins with. */
+/** Our CRDs, and the CRD in the project template of `init`. */
 const FOLDERS = ['crds', 'examples/06-library/static-site/crds'];
 
-/** What is looked at here of a schema. */
+/** The tested fields of a schema. */
 interface Schema {
   readonly type?: string;
   readonly description?: string;
@@ -53,7 +53,7 @@ interface Crd {
   };
 }
 
-/** The part of a ValidatingAdmissionPolicy's spec that says which requests it checks. */
+/** The part of a ValidatingAdmissionPolicy's spec that selects requests. */
 interface Policy {
   readonly matchConstraints: {
     readonly resourceRules: readonly {
@@ -63,7 +63,7 @@ interface Policy {
   };
 }
 
-/** Every schema in `schema` with its path, itself included. */
+/** Yields every schema in `schema` with its path, itself included. */
 function* schemasIn(schema: Schema, path = ''): Generator<readonly [path: string, schema: Schema]> {
   yield [path, schema];
   for (const [name, each] of Object.entries(schema.properties ?? {})) {
@@ -72,7 +72,7 @@ function* schemasIn(schema: Schema, path = ''): Generator<readonly [path: string
   if (schema.items) yield* schemasIn(schema.items, `${path}[]`);
 }
 
-/** Paths of the schemas for which `isBad` holds. */
+/** Returns the paths of the schemas for which `isBad` returns true. */
 function paths(schema: Schema, isBad: (each: Schema, path: string) => boolean): string[] {
   return [...schemasIn(schema)].filter(([path, each]) => isBad(each, path)).map(([path]) => path);
 }
@@ -93,14 +93,14 @@ for (const folder of FOLDERS) {
         const root = version.schema.openAPIV3Schema;
         const properties = Object.values(root.properties ?? {});
 
-        test('every field says what it is, for kubectl explain', () => {
+        test('every field has a description for kubectl explain', () => {
           assert.deepEqual(
             paths(root, ({ description }) => !description),
             [],
           );
         });
 
-        test('every value has a bound, so that the cost of rules has one', () => {
+        test('every value is bounded, so that the cost of CEL rules is bounded', () => {
           const isBounded = (each: Schema) => each.maxLength ?? each.enum ?? each.format;
           assert.deepEqual(
             paths(root, (each) => each.type === 'string' && isBounded(each) === undefined),
@@ -120,7 +120,7 @@ for (const folder of FOLDERS) {
           );
         });
 
-        test('what is not in the schema is pruned, and no status has a default', () => {
+        test('unknown fields are pruned, and no status field has a default', () => {
           assert.deepEqual(
             paths(root, (each) => 'x-kubernetes-preserve-unknown-fields' in each),
             [],
@@ -132,7 +132,7 @@ for (const folder of FOLDERS) {
           );
         });
 
-        test('the status is a subresource, with a generation and conditions as kstatus reads them', () => {
+        test('the status is a subresource with a generation and conditions, as kstatus expects', () => {
           assert.ok(version.subresources?.status);
           assert.equal(schemaAt(root, 'status', 'observedGeneration').format, 'int64');
           const conditions = schemaAt(root, 'status', 'conditions');
@@ -145,7 +145,7 @@ for (const folder of FOLDERS) {
           assert.equal(fields['lastTransitionTime']?.format, 'date-time');
         });
 
-        test('tables tell the state and the age, and wide ones the reason', () => {
+        test('printer columns show the state and the age, and the reason with -o wide', () => {
           const columns = version.additionalPrinterColumns ?? [];
           assert.deepEqual(columns.at(-1), {
             name: 'Age',
@@ -160,9 +160,9 @@ for (const folder of FOLDERS) {
         });
 
         if (properties.some(({ properties: fields = {} }) => 'replicas' in fields)) {
-          test('what has replicas can be scaled, by autoscalers too', () => {
+          test('kinds with replicas have a scale subresource, also for autoscalers', () => {
             const scale = version.subresources?.scale ?? {};
-            // What users begin with is left simple.
+            // The project template stays simple.
             const forAutoscalers = folder === 'crds' ? ['labelSelectorPath'] : [];
             for (const name of ['specReplicasPath', 'statusReplicasPath', ...forAutoscalers]) {
               schemaAt(root, ...(scale[name] ?? '.').slice(1).split('.'));
@@ -171,7 +171,7 @@ for (const folder of FOLDERS) {
         }
       }
 
-      test('its names collide with nobody else’s', () => {
+      test('its names do not collide with well-known kinds', () => {
         const { singular, plural, categories = [], shortNames = [] } = spec.names;
         assert.equal(metadata.name, `${plural}.${spec.group}`);
         assert.ok(!categories.includes('all'));

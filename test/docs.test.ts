@@ -11,7 +11,7 @@ import { Program } from './support/program.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
-/** Words in the README, code included: it must be readable in five minutes. */
+/** Maximum number of words in the README, including code. */
 const README_WORDS = 1200;
 
 test('the README has at most 1,200 words', () => {
@@ -26,7 +26,7 @@ test('the table of options is generated from the flags', () => {
   );
 });
 
-test('the compatibility page lists the tested Kubernetes releases, and `check` knows them', () => {
+test('the compatibility page and `check` have the tested Kubernetes releases', () => {
   const listed = tableRows(page('docs/compatibility.md'), '# Compatibility').flatMap(
     (row) => /^\| (1\.\d+\.\d+) /.exec(row)?.[1] ?? [],
   );
@@ -35,7 +35,7 @@ test('the compatibility page lists the tested Kubernetes releases, and `check` k
   assert.deepEqual([Math.max(...minors), Math.min(...minors)], [NEWEST_MINOR, OLDEST_MINOR]);
 });
 
-test('every TypeScript block of the pages is a file of test/docs, where it is compiled', () => {
+test('every TypeScript block of the pages is compiled as a file of test/docs', () => {
   const folder = join(import.meta.dirname, 'docs');
   const files = new Map(
     readdirSync(folder).map((name) => [readFileSync(join(folder, name), 'utf8'), name]),
@@ -64,7 +64,7 @@ test('the example of the embedded API server prints the phase of the Pod', async
   assert.deepEqual([code, stdout, stderr], [0, 'Running\n', '']);
 });
 
-describe('links', () => {
+describe('Links', () => {
   const linked = [
     ...PAGES,
     'src/README.md',
@@ -74,7 +74,7 @@ describe('links', () => {
       .filter((path) => existsSync(join(ROOT, path))),
   ];
   for (const path of linked) {
-    test(`of ${path} lead to files and headings that exist`, () => {
+    test(`in ${path} have existing files and headings as targets`, () => {
       assert.deepEqual(brokenLinks(path), []);
     });
   }
@@ -103,11 +103,11 @@ interface Link {
   readonly text: string;
   /** Path in the repository. */
   readonly target: string;
-  /** Of a heading, or empty. */
+  /** Anchor of a heading, or empty. */
   readonly anchor: string;
 }
 
-/** Links to files of the repository; those to the Web are not checked. */
+/** Returns the links to files of the repository; external links are not checked. */
 function linksOf(path: string): Link[] {
   const prose = page(path).replaceAll(/^```.*?^```/gms, '');
   return Array.from(prose.matchAll(/\]\(([^)\s]+)\)/g), ([, text = '']) => text)
@@ -129,7 +129,7 @@ function brokenLinks(path: string): string[] {
     .map(({ text }) => text);
 }
 
-/** The anchors of the headings of a page, as GitHub makes them. */
+/** Returns the anchors of the headings of a page, in GitHub's form. */
 function anchorsOf(path: string): Set<string> {
   return new Set(
     Array.from(page(path).matchAll(/^#+ (.+)$/gm), ([, heading = '']) =>

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 const src = join(import.meta.dirname, '..', 'src');
 
-/** What each folder, and each public edge, may import besides itself. */
+/** Folders that each folder and public entry point may import besides itself. */
 const mayImport: Record<string, readonly string[]> = {
   util: [],
   metrics: ['util'],
@@ -37,8 +37,8 @@ mayImport['testing.ts'] = ['util', 'api', 'apiserver', 'cluster', 'client'];
 mayImport['controllers.ts'] = ['api', 'controllers'];
 mayImport['cli'] = [...mayImport['index.ts'], 'controllers', 'cluster', 'apiserver', 'codegen'];
 
-/** Packages have one door each: the folder or file that may import them. */
-const doors: Record<string, readonly string[]> = {
+/** Packages with the folder or file that may import them. */
+const packageImporters: Record<string, readonly string[]> = {
   '@kubernetes/client-node': ['client/', 'api/'],
   undici: ['client/'],
   'p-queue': ['workqueue/worker-pool.ts'],
@@ -66,21 +66,21 @@ function importsOf(file: string, text: string): Import[] {
   }));
 }
 
-function breaches(all: readonly Import[]): string[] {
+function violations(all: readonly Import[]): string[] {
   return all.flatMap(({ file, specifier }) => {
-    const from = roomOf(file);
+    const from = folderOf(file);
     if (specifier.startsWith('.')) {
       const target = normalize(join(dirname(file), specifier));
-      const to = roomOf(target);
+      const to = folderOf(target);
       if (to === from) {
         const [, controller] = file.split('/');
         const [, other] = target.split('/');
-        const strangers =
+        const isForbidden =
           from === 'controllers' &&
           file.split('/').length > 2 &&
           target.split('/').length > 2 &&
           controller !== other;
-        return strangers ? [`${file}: controller ${controller} may not import ${other}`] : [];
+        return isForbidden ? [`${file}: controller ${controller} may not import ${other}`] : [];
       }
       return mayImport[from]?.includes(to) ? [] : [`${file}: ${from} may not import ${to}`];
     }
@@ -89,32 +89,32 @@ function breaches(all: readonly Import[]): string[] {
       .split('/')
       .slice(0, specifier.startsWith('@') ? 2 : 1)
       .join('/');
-    return doors[name]?.some((door) => file.startsWith(door))
+    return packageImporters[name]?.some((importer) => file.startsWith(importer))
       ? []
       : [`${file}: ${name} may not be imported here`];
   });
 }
 
-function roomOf(file: string): string {
+function folderOf(file: string): string {
   return file.split('/')[0]!;
 }
 
-test('every import in src obeys the law of layers', () => {
+test('imports in src follow the layering rule', () => {
   const all = globSync('**/*.ts', { cwd: src }).flatMap((file) =>
     importsOf(relative('.', file), readFileSync(join(src, file), 'utf8')),
   );
   assert.ok(all.length > 20, 'the imports were found');
-  assert.deepEqual(breaches(all), []);
+  assert.deepEqual(violations(all), []);
 });
 
-test('a planted breach of each kind is found', () => {
+test('violations of each kind are detected', () => {
   const planted = [
     ...importsOf('util/clock.ts', `import { keyOf } from '../api/object-key.ts';`),
     ...importsOf('cache/indexer.ts', `import pino from 'pino';`),
     ...importsOf('controllers/foo/sync.ts', `export { x } from '../count/sync.ts';`),
     ...importsOf('apiserver/router.ts', `const c = await import('../client/client.ts');`),
   ];
-  assert.deepEqual(breaches(planted), [
+  assert.deepEqual(violations(planted), [
     'util/clock.ts: util may not import api',
     'cache/indexer.ts: pino may not be imported here',
     'controllers/foo/sync.ts: controller foo may not import count',
@@ -123,8 +123,8 @@ test('a planted breach of each kind is found', () => {
 });
 
 /**
- * Folders that handle lists whose length others decide. More than about 120,000 arguments of one call
- * exceed the stack.
+ * Folders that handle lists of any length. More than about 120,000 arguments of one call exceed the
+ * stack.
  */
 const unboundedLists = ['apiserver', 'cache', 'client', 'cluster'];
 
@@ -135,7 +135,7 @@ function spreadsIn(file: string, text: string): string[] {
   return [...text.matchAll(spreads)].map(([call]) => `${file}: ${call.replaceAll(/\s+/g, ' ')}`);
 }
 
-test('no list of unbounded length is spread into the arguments of a call', () => {
+test('no list of any length is spread into the arguments of a call', () => {
   const found = unboundedLists.flatMap((folder) =>
     globSync(`${folder}/**/*.ts`, { cwd: src }).flatMap((file) =>
       spreadsIn(file, readFileSync(join(src, file), 'utf8')),

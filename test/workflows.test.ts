@@ -32,7 +32,7 @@ const workflows = new Map(
   ]),
 );
 
-/** A job does not run until a maintainer enables it, or runs only after one that does not. */
+/** Returns whether a job runs only after a maintainer enables it or a job that it depends on. */
 function isDisabled({ jobs }: Workflow, job: Job): boolean {
   return job.if === undefined
     ? (job.needs ?? []).some((name) => jobs[name] && isDisabled({ jobs }, jobs[name]))
@@ -40,16 +40,16 @@ function isDisabled({ jobs }: Workflow, job: Job): boolean {
 }
 
 for (const [file, workflow] of workflows) {
-  describe(`the workflow ${file}`, () => {
+  describe(`The workflow ${file}`, () => {
     for (const [name, job] of Object.entries(workflow.jobs)) {
-      test(`the job ${name} is disabled by default, has a timeout, and names its permissions`, () => {
+      test(`the job ${name} is disabled by default, has a timeout, and declares its permissions`, () => {
         assert.ok(isDisabled(workflow, job));
         assert.ok(job['timeout-minutes']);
         assert.deepEqual(workflow.permissions, {});
         assert.ok(job.permissions);
       });
 
-      test(`the job ${name} pins actions by commit, and keeps expressions out of scripts`, () => {
+      test(`the job ${name} pins actions by commit, and contains no expressions in scripts`, () => {
         for (const { uses, run, with: inputs } of job.steps) {
           if (uses !== undefined) assert.match(uses, /^[\w-]+\/[\w-]+@[0-9a-f]{40}$/);
           if (uses?.startsWith('actions/checkout@')) {
@@ -59,7 +59,7 @@ for (const [file, workflow] of workflows) {
         }
       });
 
-      test(`the job ${name} runs no install script if it may write`, () => {
+      test(`the job ${name} runs no install scripts if it has write permissions`, () => {
         const canWrite = Object.values(job.permissions ?? {}).includes('write');
         if (!canWrite) return;
         assert.equal(job.environment, 'release');

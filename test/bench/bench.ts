@@ -1,7 +1,7 @@
 /**
  * Runs a benchmark: `npm run bench -- NAME [--json] [...args]`; without a name it lists them. A
- * benchmark is a folder beside this file whose `main.ts` exports `main`. Packages that only
- * benchmarks need are installed here, in a package of their own, when the first one runs.
+ * benchmark is a folder beside this file whose `main.ts` exports `main`. Packages that only benchmarks
+ * need have their own package.json here and are installed at the first run.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, statSync } from 'node:fs';
@@ -19,7 +19,7 @@ if (name === undefined) {
     ['npm run bench -- NAME [--json] [...args], where NAME is one of', ...names].join('\n  '),
   );
 } else if (!names.includes(name)) {
-  console.error(`bench: there is no ${name}; there are ${names.join(', ')}`);
+  console.error(`bench: unknown benchmark ${name}; known: ${names.join(', ')}`);
   process.exitCode = 2;
 } else {
   installPackages();
@@ -27,7 +27,7 @@ if (name === undefined) {
   await main({ args: rest.filter((arg) => arg !== '--json'), json: rest.includes('--json') });
 }
 
-/** As the lock file has them; again whenever that has changed. */
+/** Installs the packages of the lock file, again after a change of the lock file. */
 function installPackages(): void {
   const wanted = join(here, 'package-lock.json');
   const installed = join(here, 'node_modules', '.package-lock.json');
@@ -38,5 +38,7 @@ function installPackages(): void {
     stdio: ['ignore', 2, 2],
   });
   if (status === 0) return;
-  throw new Error('The packages of test/bench could not be installed', { cause: error });
+  throw new Error('Could not install the packages of test/bench; see the output of npm ci', {
+    cause: error,
+  });
 }

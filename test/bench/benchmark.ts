@@ -1,9 +1,9 @@
-/** What `npm run bench -- NAME` imports from `test/bench/NAME/main.ts`: a function called `main`. */
+/** The function `main` that `npm run bench -- NAME` imports from `test/bench/NAME/main.ts`. */
 export type Benchmark = (call: BenchmarkCall) => Promise<void>;
 
 export interface BenchmarkCall {
-  /** What came after the name, without `--json`. */
+  /** The arguments after the name, without `--json`. */
   readonly args: readonly string[];
-  /** Print one JSON document to stdout instead of tables; progress goes to stderr in either case. */
+  /** Print one JSON document to stdout instead of tables. Progress is printed to stderr in both cases. */
   readonly json: boolean;
 }

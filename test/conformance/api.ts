@@ -226,7 +226,7 @@ export class Watching {
   /** Returns the next event; fails if the watch ends or times out. */
   async next(): Promise<Json> {
     const event = await this.#nextOrEnd();
-    assert.ok(event, 'the watch ended instead of saying more');
+    assert.ok(event, 'the watch ended before the expected event');
     return event;
   }
 
@@ -247,13 +247,13 @@ export class Watching {
   }
 
   async close(): Promise<void> {
-    this.#stop.abort(new Error('the case is over'));
+    this.#stop.abort(new Error('the test is over'));
     await this.#reading;
   }
 
   async #nextOrEnd(): Promise<Json> {
     const deadline = setTimeout(
-      () => this.#news.reject(new Error('the watch is silent')),
+      () => this.#news.reject(new Error('no event within the timeout')),
       DEADLINE_MS,
     );
     try {

@@ -171,13 +171,13 @@ test('the status is applied and owned separately', async () => {
 });
 
 test('apply requires a field manager', async () => {
-  assertRejected(await api.patch(`${path}/nobody`, widget('nobody'), APPLY), {
+  assertRejected(await api.patch(`${path}/missing`, widget('missing'), APPLY), {
     code: 422,
     reason: 'Invalid',
     message:
       'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
   });
-  assertRejected(await api.apply(`${path}/nobody`, 'm'.repeat(129), widget('nobody')), {
+  assertRejected(await api.apply(`${path}/missing`, 'm'.repeat(129), widget('missing')), {
     code: 422,
     reason: 'Invalid',
     message:

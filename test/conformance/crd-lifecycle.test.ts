@@ -73,7 +73,7 @@ test('a CRD with conflicting names is not served until the names are free', asyn
   });
   await api.made(api.post(CRDS, other));
   await api.until(
-    'its names are judged',
+    'the server sets conditions',
     async () => (await conditions(`gadgets.${group}`)).length,
   );
   assert.deepEqual(await conditions(`gadgets.${group}`), [
@@ -93,7 +93,7 @@ test('a CRD with conflicting names is not served until the names are free', asyn
   const { status, text } = await api.get(`/apis/${group}/v1/gadgets`);
   assert.deepEqual([status, text], [404, '404 page not found\n']);
   await api.made(api.delete(`${CRDS}/widgets.${group}`));
-  await api.until('the other is served', async () => {
+  await api.until('the other CRD is served', async () => {
     const reply = await api.get(`/apis/${group}/v1/gadgets`);
     return reply.status === 200;
   });

@@ -168,7 +168,7 @@ test('the server reports its version and its health', async () => {
 });
 
 test('OpenAPI contains the paths and the schema of a CRD', async () => {
-  const index = await api.until('the document is there', async () => {
+  const index = await api.until('the document is served', async () => {
     const { paths } = JSON.parse((await api.get('/openapi/v3')).text);
     return paths[`apis/${GROUP}/v1`];
   });

@@ -144,6 +144,6 @@ test('an update of a deleted Lease does not create it', async () => {
     details: { name: 'a', group: 'coordination.k8s.io', kind: 'leases' },
   });
   const again = await api.put(`${leases}/a`, lease);
-  assert.equal(again.status, 201, 'without a uid, it is');
+  assert.equal(again.status, 201, 'created without a uid');
   assert.notEqual(again.body.metadata.uid, uid);
 });

@@ -85,10 +85,10 @@ test('reviews support create only', async () => {
 });
 
 test('an unknown token is not authenticated, and the review contains the error', async () => {
-  const { status, body } = await reviewToken({ token: 'nobody' });
+  const { status, body } = await reviewToken({ token: 'unknown' });
   assert.equal(status, 201);
   assert.deepEqual([body.kind, body.apiVersion], ['TokenReview', 'authentication.k8s.io/v1']);
-  assert.deepEqual(body.spec, { token: 'nobody' });
+  assert.deepEqual(body.spec, { token: 'unknown' });
   assert.deepEqual(body.status, { user: {}, error: 'invalid bearer token' });
   const [{ time, ...entry }, ...more] = body.metadata.managedFields;
   assert.ok(time);
@@ -142,7 +142,7 @@ test('a review without a token is rejected', async () => {
 test('the status in a request is ignored', async () => {
   const { body } = await api.post(`${AUTHENTICATION}/tokenreviews`, {
     metadata: { name: 'x', namespace: 'y', labels: { a: 'b' }, uid: '1' },
-    spec: { token: 'nobody' },
+    spec: { token: 'unknown' },
     status: { authenticated: true },
   });
   const { managedFields, ...metadata } = body.metadata;
@@ -213,7 +213,7 @@ test('other users are allowed what their groups are allowed', async () => {
 test('an invalid review is rejected with all errors', async () => {
   const one =
     'Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified';
-  const nobody = 'Invalid value: "": at least one of user or group must be specified';
+  const noSubject = 'Invalid value: "": at least one of user or group must be specified';
   const shown = 'Invalid value: {"Path":"/metrics","Verb":"get"}';
   const both = `${shown}: cannot be specified in combination with resourceAttributes`;
   assertInvalid(await mine({}), [['spec.resourceAttributes', one]]);
@@ -222,7 +222,7 @@ test('an invalid review is rejected with all errors', async () => {
   ]);
   assertInvalid(await theirs({}), [
     ['spec.resourceAttributes', one],
-    ['spec.user', nobody],
+    ['spec.user', noSubject],
   ]);
   assertInvalid(await local({ user: 'jane', nonResourceAttributes: METRICS }), [
     ['spec.nonResourceAttributes', `${shown}: disallowed on this kind of request`],

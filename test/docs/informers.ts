@@ -23,16 +23,16 @@ pods.addIndexers({ node: ({ spec }) => (spec?.nodeName ? [spec.nodeName] : []) }
 // Metadata alone is sent, cached and typed: there is no `spec` to read.
 const nodes = informers.for(NODES, { metadataOnly: true });
 
-const seat = pods.addHandler(
+const registration = pods.addHandler(
   { onAdd: ({ metadata }) => console.log(metadata.name, 'runs'), onDelete: () => {} },
-  // Pods that start or stop running are added or deleted, until `seat.remove()`.
+  // Pods that start or stop running are added or deleted, until `registration.remove()`.
   { filter: ({ status }) => status?.phase === 'Running', resyncPeriodMs: 600_000 },
 );
 
 const stop = AbortSignal.timeout(60_000);
 const running = informers.run(stop);
 await informers.synced; // The caches are filled,
-await seat.synced; // and the handler was called for every cached object.
+await registration.synced; // and the handler was called for every cached object.
 console.log(nodes.lister.size, pods.lister.byIndex('node', 'node-1').length);
 await running;
 await connection.close();

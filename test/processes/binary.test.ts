@@ -19,9 +19,9 @@ import { crdController } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { countCrd, countDraft } from '../support/world.ts';
 
-/** The program as its users start it: processes, files and signals. */
-describe('given the program as a process', { concurrency: 2, timeout: 120_000 }, () => {
-  it('serve in one terminal and the daemon in another run a Count', async (context) => {
+/** Tests the program as processes with files and signals. */
+describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () => {
+  it('serve in one terminal and the daemon in another reconcile a Count', async (context) => {
     const folder = folderFor(context);
     const kubeconfig = join(folder, 'dev.kubeconfig');
     const server = started(context, ['serve', `--write-kubeconfig=${kubeconfig}`]);
@@ -51,7 +51,7 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
     assert.deepEqual(await podNames(client), ['test-count-0', 'test-count-1', 'test-count-2']);
 
     assert.deepEqual(await endedBy('SIGTERM', daemon), { code: 0, stdout: '' });
-    assert.ok(messagesOf(daemon).includes('Fetched the state'), '-v=4 says more than -v=2');
+    assert.ok(messagesOf(daemon).includes('Fetched the state'), '-v=4 logs more than -v=2');
     assert.deepEqual(messagesOf(daemon).slice(-4), [
       'Shutting down; a second signal ends the process at once',
       'Shutting down workers',
@@ -67,10 +67,10 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
 
     const again = started(context, ['serve', `--write-kubeconfig=${kubeconfig}`]);
     await again.printed(/^export KUBECONFIG=\S+$/m);
-    assert.equal(statSync(kubeconfig).mode & 0o777, 0o600, 'its own file it writes again');
+    assert.equal(statSync(kubeconfig).mode & 0o777, 0o600, 'overwrites its own file');
   });
 
-  it('a healthy run is a handful of lines, and -v=2 adds its own', async (context) => {
+  it('a healthy run logs a few lines, and more with -v=2', async (context) => {
     const { server, file } = await apiServer(context);
     const shown = async (verbosity: number) => {
       const daemon = started(context, [
@@ -102,7 +102,7 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
     assert.ok(server.requests.count({ resource: 'counts' }) > 0);
   });
 
-  it('the API server stops and starts again: it goes on, in a few lines', async (context) => {
+  it('the daemon continues after a restart of the API server, with a few log lines', async (context) => {
     const { client, listening, listenAgain, file } = await apiServer(context);
     const daemon = started(context, [
       `--kubeconfig=${file()}`,
@@ -123,7 +123,7 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
     requireNoStack(daemon);
   });
 
-  it('a token that is refused: the line names the fix, and a new token is taken', async (context) => {
+  it('a rejected token is logged with its solution, and a new token is used', async (context) => {
     const { server, token, file } = await apiServer(context);
     const tokenFile = join(folderFor(context), 'token');
     writeFileSync(tokenFile, 'expired');
@@ -139,7 +139,8 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
     for (const line of errors) {
       assert.match(line, /err="Unauthorized" .* fix="the server does not accept the credentials: /);
     }
-    // A try is a stream and a list, each sent again with the token read anew; two caches, few tries.
+    // An attempt is a watch and a list, each repeated after the token is read again; two caches, few
+    // attempts.
     assert.ok(server.requests.count() <= 32, `${server.requests.count()} requests`);
     writeFileSync(tokenFile, token);
     await daemon.printed(/"Starting workers"/);
@@ -147,7 +148,7 @@ describe('given the program as a process', { concurrency: 2, timeout: 120_000 },
     assert.equal(daemon.child.exitCode, 0, daemon.stderr);
   });
 
-  it('a page of HTML in place of an API server is told as such, and tried again', async (context) => {
+  it('an HTML page in place of an API server is reported as such, and the request is retried', async (context) => {
     const page = `<!DOCTYPE html><html><body><h1>Sign in</h1>${'<p>Hello</p>'.repeat(10_000)}`;
     let requests = 0;
     const proxy = createServer((_request, response) => {
@@ -181,7 +182,7 @@ function folderFor(context: TestContext): string {
   return folder;
 }
 
-/** A process that does not outlive its test. */
+/** Starts a process that ends with its test. */
 function started(context: TestContext, args: readonly string[]): Program {
   const program = crdController(args);
   context.after(async () => {
@@ -191,7 +192,7 @@ function started(context: TestContext, args: readonly string[]): Program {
   return program;
 }
 
-/** An API server of this process, with the CRD, and kubeconfigs for it. */
+/** Starts an API server in this process, with the CRD, and writes kubeconfigs for it. */
 async function apiServer(context: TestContext) {
   const server = new ApiServer();
   const client = new HttpClient({ handler: server.handler, server: 'in-process' });
@@ -205,7 +206,7 @@ async function apiServer(context: TestContext) {
     listening,
     token: listening.token,
     listenAgain: () => server.listen({ port: listening.port }),
-    /** Writes a kubeconfig, whose user may be another, and returns its path. */
+    /** Writes a kubeconfig, by default with the token of the server, and returns its path. */
     file: (user: object = { token: listening.token }) => {
       const path = join(folder, 'kubeconfig');
       const users = [{ name: 'crd-controller', user }];
@@ -217,8 +218,8 @@ async function apiServer(context: TestContext) {
 }
 
 /**
- * Listens below the ports that systems hand out by themselves: while the server is away, nobody
- * takes its port.
+ * Listens on a port below the ephemeral range, so that no other process uses it while the server is
+ * down.
  */
 async function listenOnKeptPort(server: ApiServer): Promise<Listening> {
   for (;;) {
@@ -241,7 +242,7 @@ async function endedBy(signal: 'SIGTERM' | 'SIGINT', program: Program) {
   return { code, stdout };
 }
 
-/** The messages of the log, in order. */
+/** Returns the messages of the log in order. */
 function messagesOf({ stderr }: Program): string[] {
   return Array.from(
     stderr.matchAll(/^[IE]\d{4} [\d:.]+ +\d+ [\w.-]+:\d+\] "((?:[^"\\]|\\.)*)"/gm),

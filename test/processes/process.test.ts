@@ -25,25 +25,18 @@ function folderFor(context: TestContext): string {
   return folder;
 }
 
-// The demo waits more than it works: the others have the machine meanwhile.
-describe('the program', { concurrency: 3 }, () => {
-  test(
-    'the demo tells its story, and everything it claims is so',
-    { timeout: 60_000 },
-    async () => {
-      const { code, stdout, stderr } = await run('demo', '--only=count');
-      assert.equal(code, 0, stdout + stderr);
-      assert.equal(stderr, '');
-      assert.ok(!stdout.includes('✗'));
-      assert.ok(!stdout.includes('\u001b'), 'no colours where there is no terminal');
-      assert.match(
-        stdout,
-        /\n\d+ checks passed, 6 Pods came, \d+ events, \d+ requests, [\d.]+s\n$/,
-      );
-    },
-  );
+// The demo waits most of the time; the other tests run meanwhile.
+describe('The program', { concurrency: 3 }, () => {
+  test('the demo completes, and its claims are true', { timeout: 60_000 }, async () => {
+    const { code, stdout, stderr } = await run('demo', '--only=count');
+    assert.equal(code, 0, stdout + stderr);
+    assert.equal(stderr, '');
+    assert.ok(!stdout.includes('✗'));
+    assert.ok(!stdout.includes('\u001b'), 'no colours where there is no terminal');
+    assert.match(stdout, /\n\d+ checks passed, 6 Pods came, \d+ events, \d+ requests, [\d.]+s\n$/);
+  });
 
-  describe('the command line', { concurrency: 2 }, () => {
+  describe('The command line', { concurrency: 2 }, () => {
     test('--help and --version print to standard output and succeed', async () => {
       const [help, version] = await Promise.all([run('--help'), run('-version')]);
       assert.equal(help.code, 0);
@@ -53,7 +46,7 @@ describe('the program', { concurrency: 3 }, () => {
       assert.match(version.stdout, /^crd-controller v\d+\.\d+\.\d+ \(.*node v\d+.*\)\n$/);
     });
 
-    test('an unknown flag and a bad value are one line, a hint, and exit code 2', async () => {
+    test('an unknown flag and an invalid value print one line and a hint, with exit code 2', async () => {
       const [unknown, bad] = await Promise.all([run('--no-such-flag'), run('-v=loud')]);
       assert.deepEqual(unknown, {
         code: 2,
@@ -67,22 +60,22 @@ describe('the program', { concurrency: 3 }, () => {
       });
     });
 
-    test('it does not start where certificates would not be checked', async () => {
+    test('it does not start with certificate verification disabled', async () => {
       const program = crdController([], { NODE_TLS_REJECT_UNAUTHORIZED: '0' });
       const { code, stderr } = await program.ended();
       assert.equal(code, 2);
       assert.match(stderr, /^Error: NODE_TLS_REJECT_UNAUTHORIZED=0 switches off all checks/);
     });
 
-    test('a kubeconfig that is not there is named, and exit code 2', async () => {
+    test('a missing kubeconfig is named, with exit code 2', async () => {
       const { code, stderr } = await run('--kubeconfig=/nonexistent/kubeconfig');
       assert.equal(code, 2);
       assert.match(stderr, /^Error: .*\/nonexistent\/kubeconfig.*\n$/);
     });
   });
 
-  describe('serve', () => {
-    test('prints the export line, and SIGTERM ends it with 0 and removes its temporary file', async () => {
+  describe('The serve command', () => {
+    test('prints the export line; SIGTERM ends it with exit code 0 and removes its temporary kubeconfig', async () => {
       const program = crdController(['serve', '--no-cluster-controllers']);
       await program.printed(/export KUBECONFIG=\S+\n/);
       const [, path = ''] = /export KUBECONFIG=(\S+)/.exec(program.stdout) ?? [];
@@ -94,9 +87,9 @@ describe('the program', { concurrency: 3 }, () => {
     });
   });
 
-  describe('a signal', { concurrency: 2 }, () => {
-    test('lets work in flight finish, and then the process ends with 0', async (context) => {
-      const { program, reached, release, client } = await daemonInTheMiddleOfACreate(context);
+  describe('A signal', { concurrency: 2 }, () => {
+    test('lets requests in flight complete, and the process exits with code 0', async (context) => {
+      const { program, reached, release, client } = await daemonCreatingPod(context);
       await reached;
       program.child.kill('SIGTERM');
       await program.printed(/"Shutting down workers".* inFlight=1/);
@@ -108,8 +101,8 @@ describe('the program', { concurrency: 3 }, () => {
       assert.doesNotMatch(stderr, /^E/m);
     });
 
-    test('that comes a second time ends the process at once with 1', async (context) => {
-      const { program, reached } = await daemonInTheMiddleOfACreate(context);
+    test('that is repeated ends the process at once with exit code 1', async (context) => {
+      const { program, reached } = await daemonCreatingPod(context);
       await reached;
       program.child.kill('SIGTERM');
       await program.printed(/"Shutting down workers"/);
@@ -121,8 +114,8 @@ describe('the program', { concurrency: 3 }, () => {
   });
 });
 
-/** A daemon whose request to create a Pod waits for `release`. */
-async function daemonInTheMiddleOfACreate(context: TestContext) {
+/** Starts a daemon whose request to create a Pod waits for `release`. */
+async function daemonCreatingPod(context: TestContext) {
   const server = new ApiServer();
   const client = new HttpClient({ handler: server.handler, server: 'in-process' });
   await client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());

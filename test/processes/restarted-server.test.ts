@@ -12,9 +12,9 @@ import { crdController, killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { countCrd, countDraft } from '../support/world.ts';
 
-/** The API server is killed under a running daemon, and another one is started with its kubeconfig. */
-describe('given a daemon and a server that is killed', { concurrency: 2, timeout: 120_000 }, () => {
-  it('it goes on with a server of the same identity', async (context) => {
+/** Kills the API server of a running daemon and starts another one with its kubeconfig. */
+describe('A daemon whose server is killed', { concurrency: 2, timeout: 120_000 }, () => {
+  it('continues with a new server of the same identity', async (context) => {
     const { kubeconfig, killServer, serve, works } = await started(context);
     const before = readFileSync(kubeconfig, 'utf8');
     await killServer();
@@ -24,7 +24,7 @@ describe('given a daemon and a server that is killed', { concurrency: 2, timeout
     assert.doesNotMatch(daemon.stderr, /x509|Unauthorized|Kubeconfig changed/);
   });
 
-  it('it goes on with a server that has another CA and another token', async (context) => {
+  it('continues with a new server that has another CA and another token', async (context) => {
     const { kubeconfig, killServer, serve, works } = await started(context);
     const before = await loadClusterConfig({ kubeconfig });
     await killServer();
@@ -38,7 +38,7 @@ describe('given a daemon and a server that is killed', { concurrency: 2, timeout
   });
 });
 
-/** A server and a daemon, as processes, which have nothing in common but a kubeconfig. */
+/** Starts a server and a daemon as processes that share only a kubeconfig. */
 async function started(context: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'restarted-server-'));
   const kubeconfig = join(folder, 'dev.kubeconfig');

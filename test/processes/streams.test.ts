@@ -14,13 +14,13 @@ import { crdController, crdControllerTo, killAll, Program } from '../support/pro
 import { until } from '../support/until.ts';
 import { countCrd, countDraft } from '../support/world.ts';
 
-/** Standard streams and files of the real program that cannot be written, or are not read. */
-describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
+/** Standard streams and files that cannot be written or are not read. */
+describe('The program', { concurrency: 2, timeout: 60_000 }, () => {
   for (const [format, redirections] of [
     ['text', '2>/dev/full'],
     ['json', '>/dev/full 2>/dev/full'],
   ] as const) {
-    test(`runs on while its log of format ${format} cannot be written`, async (context) => {
+    test(`continues if its log in the format ${format} cannot be written`, async (context) => {
       const { client, kubeconfig } = await cluster(context);
       const program = kept(
         context,
@@ -38,7 +38,7 @@ describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
     });
   }
 
-  test('runs on while nothing reads its log', async (context) => {
+  test('continues if its log is not read', async (context) => {
     const { client, kubeconfig } = await cluster(context);
     const { path, keepOpen } = fifo(context);
     keepOpen();
@@ -52,7 +52,7 @@ describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
     assert.equal((await program.ended()).code, 0);
   });
 
-  test('fails if its output cannot be written, and says so', async () => {
+  test('reports an error and fails if its output cannot be written', async () => {
     for (const args of [['version'], ['serve', '--no-cluster-controllers']]) {
       const { code, stderr } = await crdControllerTo('>/dev/full', args).ended();
       assert.equal(code, 1, stderr);
@@ -64,14 +64,14 @@ describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
     assert.equal((await crdControllerTo('2>/dev/full', ['--no-such-flag']).ended()).code, 2);
   });
 
-  test('refuses to write a kubeconfig to a FIFO', async (context) => {
+  test('does not write a kubeconfig to a FIFO', async (context) => {
     const { path } = fifo(context);
     const { code, stderr } = await crdController(['serve', `--write-kubeconfig=${path}`]).ended();
     assert.equal(code, 2);
     assert.match(stderr, /is not a regular file/);
   });
 
-  test('reads a kubeconfig and manifests from a FIFO as soon as there is a writer', async (context) => {
+  test('reads a kubeconfig and manifests from a FIFO as soon as it has a writer', async (context) => {
     const { kubeconfig } = await cluster(context);
     const { path } = fifo(context);
     const args = ['apply', `--kubeconfig=${kubeconfig}`, '-f', path];
@@ -100,7 +100,7 @@ describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
     });
   }
 
-  test('ends with 1 at the second signal, also while a thread is blocked', async (context) => {
+  test('exits with code 1 at the second signal, also while a thread is blocked', async (context) => {
     const { path } = fifo(context);
     const signals = new URL('../../src/manager/signals.ts', import.meta.url).href;
     const script = `
@@ -121,13 +121,13 @@ describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
   });
 });
 
-/** A process that does not outlive its test. */
+/** Kills the process at the end of the test. */
 function kept(context: TestContext, program: Program): Program {
   context.after(() => killAll([program]));
   return program;
 }
 
-/** An API server of this process that serves Counts, and a kubeconfig for it. */
+/** Starts an API server in this process that serves Counts, and writes a kubeconfig for it. */
 async function cluster(context: TestContext) {
   const server = new ApiServer();
   const client = new HttpClient({ handler: server.handler, server: 'in-process' });
@@ -139,7 +139,7 @@ async function cluster(context: TestContext) {
   return { client, kubeconfig };
 }
 
-/** A FIFO that has no writer, and after `keepOpen` no reader who reads. */
+/** Creates a FIFO without a writer; after `keepOpen` it has a reader that does not read. */
 function fifo(context: TestContext) {
   const path = join(folderFor(context), 'fifo');
   assert.equal(spawnSync('mkfifo', [path]).status, 0);
@@ -158,7 +158,7 @@ function folderFor(context: TestContext): string {
   return folder;
 }
 
-/** Resolves when there are so many Pods. */
+/** Resolves when `count` Pods exist. */
 function pods(client: Client, count = 1): Promise<boolean> {
   return until(`${count} Pods`, async () => {
     const { items } = await client.list(PODS, { namespace: 'default' });

@@ -31,7 +31,7 @@ interface Case {
   readonly spec: object;
   /** A change to the spec. */
   readonly change: object;
-  /** The kinds that the controller creates. */
+  /** Kinds that the controller creates. */
   readonly creates: readonly Created[];
   readonly isScalable: boolean;
 }
@@ -79,7 +79,7 @@ const ALL_CREATED: readonly Created[] = [
 const skip = needsReal('which evaluates admission policies');
 
 describe(
-  'given the component admission, and a user who may do anything with our kinds',
+  'The admission component, and a user with all permissions for the custom kinds only',
   { skip, timeout: 180_000 },
   () => {
     let plane: ControlPlane;
@@ -96,7 +96,7 @@ describe(
       const apiGroups = CASES.map(({ resource }) => resource.group);
       const rules = [{ apiGroups, resources: ['*'], verbs: ['*'] }];
       await grant(plane.client, 'our-kinds', { user: USER, rules });
-      // The server takes a moment to enforce a new role and a new policy.
+      // The server enforces a new role and a new policy with a short delay.
       const probe = countDraft('default', { count: 1 }, 'probe');
       const isEnforced = () => isDenied(() => jane.client.create(COUNTS, probe, { dryRun: true }));
       await until('a denial by the policy', async () => (await isEnforced()) || undefined);
@@ -106,13 +106,13 @@ describe(
       await plane.close();
     });
 
-    /** Lets the user create objects of these kinds; resolves once the server knows. */
+    /** Allows the user to create objects of these kinds; resolves when the server enforces it. */
     const allowCreation = async (namespace: string, created: readonly Created[]) => {
       for (const [group, plural] of created) {
         const rules = [{ apiGroups: [group], resources: [plural], verbs: ['create'] }];
         await grant(plane.client, `create-${plural}`, { user: USER, namespace, rules });
         const resourceAttributes = { namespace, verb: 'create', group, resource: plural };
-        await until(`the right to create ${plural}`, async () => {
+        await until(`the permission to create ${plural}`, async () => {
           const { status } = (await jane.client.raw({
             method: 'POST',
             path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
@@ -127,7 +127,7 @@ describe(
       }
     };
 
-    /** Every request that has the controller create or change what runs. */
+    /** Returns each request that makes the controller create or change a workload. */
     const requestsOf = (at: Place, { resource, spec, change, isScalable }: Case) => {
       const { client } = jane;
       const { namespace } = at;
@@ -160,7 +160,7 @@ describe(
       const { resource, spec, creates, isScalable } = each;
       const kinds = creates.map(([, plural]) => plural).join(' and ');
 
-      it(`creating, changing and scaling a ${resource.kind} takes the right to create ${kinds}`, async () => {
+      it(`creating, changing and scaling a ${resource.kind} requires the permission to create ${kinds}`, async () => {
         const world = await WireWorld.create(plane);
         const at = { namespace: world.namespace, name: 'existing' };
         await plane.client.create(resource, draft(resource, at, spec));
@@ -176,9 +176,9 @@ describe(
         assert.ok(last);
         const others = ALL_CREATED.filter(([, plural]) => plural !== last[1]);
         await allowCreation(at.namespace, others);
-        assert.deepEqual(await denied(), all, `with all rights but that of ${last[1]}`);
+        assert.deepEqual(await denied(), all, `without permission for ${last[1]}`);
 
-        // The rest of the object, and the same number of replicas.
+        // A change of labels, and an update with the same number of replicas, is allowed.
         const body = { metadata: { labels: { a: 'b' } } };
         await jane.client.patch(resource, at, { type: 'merge', body });
         if (isScalable) await scale(resource, at, 1);
@@ -194,7 +194,7 @@ describe(
       const world = await WireWorld.create(plane);
       await world.applyCount({ count: 1 });
       const stop = world.startDaemon({ namespaces: [world.namespace] });
-      await world.until('it runs', async () => {
+      await world.until('the Pods run', async () => {
         const { status } = await world.client.get(COUNTS, world.at);
         return status?.healthy === true;
       });
@@ -209,7 +209,7 @@ function draft(resource: Resource, metadata: Place, spec: object) {
   return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, spec };
 }
 
-/** Whether the policy denies the request. */
+/** Returns whether the policy denies the request. */
 async function isDenied(request: () => Promise<unknown>): Promise<boolean> {
   try {
     await request();

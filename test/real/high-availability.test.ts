@@ -16,14 +16,14 @@ import { Shop } from '../support/shop.ts';
 import { until } from '../support/until.ts';
 
 /**
- * What a platform team does with it: install, lose a replica, stop one, update all. Everything is
- * measured by what the API server shows: how long an object waits for its child.
+ * Installs the daemon as a platform team does, kills a replica, stops one and updates all. Each test
+ * measures at the API server how long an object waits for the objects that it owns.
  */
 
 const ROOT = join(import.meta.dirname, '../..');
 const SYSTEM = 'crd-controller-system';
 
-/** What is looked at of a container in a manifest. */
+/** The tested fields of a container in a manifest. */
 interface Container {
   readonly args?: readonly string[];
   readonly env?: readonly {
@@ -33,7 +33,7 @@ interface Container {
   }[];
 }
 
-/** Of an election, in milliseconds. */
+/** Times of the leader election, in milliseconds. */
 interface Terms {
   readonly leaseMs: number;
   readonly deadlineMs: number;
@@ -43,7 +43,7 @@ interface Terms {
 const SHORT: Terms = { leaseMs: 4000, deadlineMs: 3000, retryMs: 1000 };
 const DEFAULT: Terms = { leaseMs: 15_000, deadlineMs: 10_000, retryMs: 2000 };
 
-/** What README promises. */
+/** Upper bound documented in docs/reliability.md. */
 const afterKill = ({ leaseMs, retryMs }: Terms) => leaseMs + retryMs;
 const afterStop = ({ retryMs }: Terms) => retryMs + 1000;
 
@@ -52,11 +52,11 @@ const skip =
   process.env['CONTROL_PLANE'] !== 'cluster'
     ? 'needs a whole control plane: npm run test:real'
     : kubectlProgram === undefined
-      ? 'there is no kubectl'
+      ? 'kubectl not found'
       : whyNoPods();
 
 describe(
-  'given an installation on a cluster, with objects of every kind',
+  'An installation with objects of every kind',
   {
     skip: skip ?? false,
     timeout: 580_000,
@@ -91,7 +91,7 @@ describe(
       rmSync(folder, { recursive: true, force: true });
     });
 
-    /** As an admin does it; and then what kubelet does for a Pod. */
+    /** Installs with kubectl, and provides what kubelet provides to a Pod. */
     const install = async () => {
       await kubectl.run('apply', '-k', join(ROOT, 'hack/deploy'));
       await kubectl.run('wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all');
@@ -114,7 +114,7 @@ describe(
       const command = [
         process.execPath,
         join(folder, 'image/crd-controller.mjs'),
-        // All Pods are on this machine, which has one port of each number.
+        // All Pods run on this machine, where each port exists once.
         ...(container.args ?? []).filter((flag) => !/^--(metrics|health)/.test(flag)),
         '--health-probe-bind-address=127.0.0.1:0',
         `--leader-elect-lease-duration=${leaseMs}ms`,
@@ -129,29 +129,32 @@ describe(
       return replica;
     };
 
-    /** As a Deployment would: whatever happened to those before, there are two. */
-    const two = async (terms: Terms) => {
+    /** Starts replicas until ensureTwoReplicas run, as a Deployment does. */
+    const ensureTwoReplicas = async (terms: Terms) => {
       while (replicas.filter(({ isRunning }) => isRunning).length < 2) {
         await start(`replica-${replicas.length + 1}`, terms);
       }
     };
 
     const leader = async (): Promise<Replica> => {
-      const holder = await until('somebody leads', async () => {
+      const holder = await until('a replica leads', async () => {
         const lease = { namespace: SYSTEM, name: 'crd-controller' };
         const { spec } = await plane.client.get(LEASES, lease);
         return spec?.holderIdentity || undefined;
       });
       const found = replicas.find(({ name }) => holder.startsWith(`${name}_`));
-      assert.ok(found, `${holder} is one of us`);
+      assert.ok(found, `${holder} is not one of the replicas`);
       return found;
     };
 
-    /** @returns those that stand by */
+    /** Returns the running replicas except `one`. */
     const others = (one: Replica) =>
       replicas.filter((replica) => replica !== one && replica.isRunning);
 
-    /** Has `act` do something to the leader: nothing that is ordered then may wait any longer. */
+    /**
+     * Runs `act` on the leader and asserts that no object created meanwhile waits longer than
+     * `withinMs`.
+     */
     const inTime = async (
       t: TestContext,
       withinMs: number,
@@ -162,18 +165,18 @@ describe(
         byKind = await act();
       });
       const all = { ...byKind, [`the longest of ${orders}`]: longestMs };
-      t.diagnostic(`waited, in ms, of ${withinMs}: ${JSON.stringify(all)}`);
+      t.diagnostic(`waiting times in ms, limit ${withinMs}: ${JSON.stringify(all)}`);
       assert.ok(Math.max(...Object.values(all)) <= withinMs, JSON.stringify(all));
     };
 
-    describe('and two replicas', () => {
+    describe('with ensureTwoReplicas replicas', () => {
       before(async () => {
-        await two(SHORT);
+        await ensureTwoReplicas(SHORT);
         await shop.stock();
       });
-      beforeEach(() => two(SHORT));
+      beforeEach(() => ensureTwoReplicas(SHORT));
 
-      it('one leads; the other is ready, and warm', async () => {
+      it('one leads; the other is ready with synced caches', async () => {
         const one = await leader();
         const [other] = others(one);
         assert.ok(other);
@@ -182,7 +185,7 @@ describe(
         assert.match(one.program.stderr, /source="in-cluster"/);
       });
 
-      it('the leader is killed: the other works within lease duration + retry period', async (t) => {
+      it('after the leader is killed, the other syncs within lease duration + retry period', async (t) => {
         const one = await leader();
         await inTime(t, afterKill(SHORT), async () => {
           one.program.child.kill('SIGKILL');
@@ -190,7 +193,7 @@ describe(
         });
       });
 
-      it('the leader is stopped: the other works within retry period + 1 s', async (t) => {
+      it('after the leader is stopped, the other syncs within retry period + 1 s', async (t) => {
         const one = await leader();
         await inTime(t, afterStop(SHORT), async () => {
           one.program.child.kill('SIGTERM');
@@ -199,7 +202,7 @@ describe(
         assert.equal((await one.program.ended()).code, 0, one.program.stderr);
       });
 
-      it('all are updated, one after the other: nobody waits longer than that', async (t) => {
+      it('during a rolling update, no object waits longer than retry period + 1 s', async (t) => {
         await inTime(t, afterStop(SHORT), async () => {
           const old = others(await start('updated-1', SHORT));
           for (const [index, each] of old.entries()) {
@@ -212,7 +215,7 @@ describe(
         assert.match((await leader()).name, /^updated-/);
       });
 
-      it('all are stopped at last: nobody leads', async () => {
+      it('after all replicas were stopped, the lease has no holder', async () => {
         const running = replicas.filter(({ isRunning }) => isRunning);
         for (const { program } of running) program.child.kill('SIGTERM');
         for (const { program } of running) {
@@ -223,10 +226,10 @@ describe(
       });
     });
 
-    describe('and two replicas with the default times', () => {
-      beforeEach(() => two(DEFAULT));
+    describe('with ensureTwoReplicas replicas and the default times', () => {
+      beforeEach(() => ensureTwoReplicas(DEFAULT));
 
-      it('the leader is stopped: the other works within 3 s', async (t) => {
+      it('after the leader is stopped, the other syncs within 3 s', async (t) => {
         const one = await leader();
         await inTime(t, afterStop(DEFAULT), async () => {
           one.program.child.kill('SIGTERM');
@@ -234,7 +237,7 @@ describe(
         });
       });
 
-      it('the leader is killed: the other works within 17 s', async (t) => {
+      it('after the leader is killed, the other syncs within 17 s', async (t) => {
         const one = await leader();
         await inTime(t, afterKill(DEFAULT), async () => {
           one.program.child.kill('SIGKILL');
@@ -243,8 +246,8 @@ describe(
       });
     });
 
-    describe('and all that has happened to them', () => {
-      it('no child was ever created twice, or deleted', () => {
+    describe('after all disruptions', () => {
+      it('no owned object was created twice or deleted', () => {
         assert.deepEqual(shop.deleted, []);
         const twice = [...shop.children]
           .filter(([, uids]) => uids.size > 1)
@@ -253,7 +256,7 @@ describe(
         assert.ok(shop.children.size > 30, `${shop.children.size} children`);
       });
 
-      it('no event was told twice', async () => {
+      it('no event was recorded twice', async () => {
         const { items } = await plane.client.list(EVENTS, { namespace: shop.namespace });
         const told = new Map<string, number>();
         for (const { involvedObject, reason, message, count = 1, source } of items) {
@@ -268,7 +271,7 @@ describe(
         );
       });
 
-      it('nobody was refused anything, and nobody failed', () => {
+      it('no request was forbidden and no sync failed', () => {
         for (const { name, program } of replicas) {
           const errors = program.stderr.split('\n').filter((line) => /^E\d{4} /.test(line));
           assert.deepEqual(errors, [], name);
@@ -279,7 +282,7 @@ describe(
   },
 );
 
-/** The variables that kubelet would set in a container of the Pod `metadata`. */
+/** Returns the environment variables that kubelet sets in a container of the Pod `metadata`. */
 function environmentOf(
   { env = [] }: Container,
   metadata: Readonly<Record<string, string>>,
@@ -309,7 +312,7 @@ class Replica {
     return exitCode === null && signalCode === null && !this.program.child.killed;
   }
 
-  /** Resolves once its readiness probe would pass. */
+  /** Resolves when the readiness probe succeeds. */
   async ready(): Promise<void> {
     const listening = /"Listening".* address="([^"]+)"/;
     await this.program.printed(listening);

@@ -10,16 +10,16 @@ import { needsReal } from '../support/needs-real.ts';
 import { WireWorld } from '../support/wire-world.ts';
 import { NAME } from '../support/world.ts';
 
-/** Enough Pods for a Count to take a while. */
+/** Enough Pods for a sync that takes some time. */
 const MANY = 40;
 
 const skip = needsReal('a kube-apiserver to end');
 
 /**
- * The control plane is its own: with each outage within two minutes the scheduler and the kubelet of
- * this cluster wait longer before they look for the server again, up to a minute after the fourth.
+ * The test starts its own control plane. After each outage within two minutes, the scheduler and the
+ * kubelet of this cluster wait longer before they reconnect: up to a minute after the fourth.
  */
-describe('given a real control plane, a Count and the daemon', { skip, timeout: 240_000 }, () => {
+describe('A Count on a real control plane', { skip, timeout: 240_000 }, () => {
   let plane: ControlPlane;
   let processes: NonNullable<ControlPlane['processes']>;
   let world: WireWorld;
@@ -35,7 +35,7 @@ describe('given a real control plane, a Count and the daemon', { skip, timeout: 
     await plane.close();
   });
 
-  it('kube-apiserver is killed while it is scaled: in the end every Pod is there, made once', async (t) => {
+  it('all Pods are created exactly once if kube-apiserver is killed while the Count is scaled', async (t) => {
     await world.installCrd();
     world.startDaemon();
     const phaseOf = ({ status }: DeepReadonly<Pod>) => status?.phase;
@@ -54,14 +54,14 @@ describe('given a real control plane, a Count and the daemon', { skip, timeout: 
     await world.patchCount({ count: MANY });
     await world.until('the crash', async () => crash !== undefined);
     await crash;
-    assert.ok(comings().length < MANY, `${comings().length} Pods: it was in the middle`);
+    assert.ok(comings().length < MANY, `${comings().length} Pods: killed during the sync`);
     await processes.restart('kube-apiserver');
 
     await world.untilReady(MANY);
     await world.settle();
     const names = Array.from({ length: MANY }, (_, ordinal) => `${NAME}-${ordinal}`);
     assert.deepEqual(await world.podNames(), names.toSorted());
-    await world.until('all Pods heard of', async () => comings().length >= MANY);
+    await world.until('all Pods were observed', async () => comings().length >= MANY);
     assert.deepEqual(comings().toSorted(), names.map((name) => `add ${name}`).toSorted());
     const events = await world.events();
     assert.deepEqual(

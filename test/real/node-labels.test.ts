@@ -22,7 +22,7 @@ const json = (...body: readonly JsonPatchOperation[]): Patch => ({ type: 'json',
 
 const skip = needsReal('which evaluates admission policies');
 
-describe('given the component rbac/pod-count', { skip, timeout: 120_000 }, () => {
+describe('The component rbac/pod-count', { skip, timeout: 120_000 }, () => {
   let plane: ControlPlane;
   let controller: ClusterConnection;
 
@@ -35,7 +35,7 @@ describe('given the component rbac/pod-count', { skip, timeout: 120_000 }, () =>
       ...manifestsOf('rbac/pod-count/role.yaml'),
       ...manifestsOf('rbac/pod-count/policy.yaml'),
     ]);
-    // The component does not grant this; the policy does not rely on that.
+    // The component does not grant this. The policy must deny it nevertheless.
     const rules = [{ apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] }];
     await grant(client, 'node-status', { user: USER, rules });
     const token = await serviceAccountToken(client, SERVICE_ACCOUNT);
@@ -50,14 +50,14 @@ describe('given the component rbac/pod-count', { skip, timeout: 120_000 }, () =>
         finalizers: ['example.com/held'],
       },
     });
-    // More than a kubelet reports: the policy compares all of it within the server's cost limit.
+    // More images than a kubelet reports: the comparison must stay within the server's cost limit.
     const images = Array.from({ length: 200 }, (_, index) => ({
       names: Array.from({ length: 4 }, (__, name) => `registry.example.com/${index}/${name}`),
       sizeBytes: index,
     }));
     const body = { status: { images } };
     await client.patch(NODES, NODE, { type: 'merge', body }, { subresource: 'status' });
-    // The server takes a moment to enforce a new role and a new policy.
+    // The server enforces a new role and a new policy with a short delay.
     await until('a denial by the policy', async () => {
       const annotations = { tried: String(Math.random()) };
       return (await isDenied(merge({ metadata: { annotations } }))) || undefined;
@@ -74,7 +74,7 @@ describe('given the component rbac/pod-count', { skip, timeout: 120_000 }, () =>
       ...(subresource !== undefined && { subresource }),
     });
 
-  /** Whether the policy denies the patch. */
+  /** Returns whether the policy denies the patch. */
   const isDenied = async (what: Patch, subresource?: string): Promise<boolean> => {
     try {
       await patch(what, subresource);
@@ -87,7 +87,7 @@ describe('given the component rbac/pod-count', { skip, timeout: 120_000 }, () =>
     }
   };
 
-  it('its ServiceAccount may change one label of a Node, and nothing else of it', async () => {
+  it('allows its ServiceAccount to change one label of a Node and nothing else', async () => {
     const before = await plane.client.get(NODES, NODE);
     const denied: readonly (readonly [patch: Patch, subresource?: string])[] = [
       [merge({ spec: { unschedulable: true } })],
@@ -121,7 +121,7 @@ describe('given the component rbac/pod-count', { skip, timeout: 120_000 }, () =>
     for (const [what, subresource] of denied) {
       assert.ok(await isDenied(what, subresource), JSON.stringify({ ...what, subresource }));
     }
-    // The server drops a status that does not come through its subresource.
+    // The server ignores a status outside the status subresource.
     await patch(merge({ status: { capacity: { cpu: '1k' } } }));
     assert.deepEqual(await plane.client.get(NODES, NODE), before);
 
@@ -133,7 +133,7 @@ describe('given the component rbac/pod-count', { skip, timeout: 120_000 }, () =>
     assert.deepEqual(metadata.labels, { zone: 'a', [LABEL]: '5' });
   });
 
-  it('its ServiceAccount may give a Node its first label, and others change what they may', async () => {
+  it('allows its ServiceAccount to add the first label to a Node, and does not restrict other users', async () => {
     const change = (body: object) => plane.client.patch(NODES, NODE, merge(body));
     await change({ metadata: { labels: null, annotations: null, finalizers: null } });
     const { metadata } = await patch(merge({ metadata: { labels: { [LABEL]: '1' } } }));

@@ -13,7 +13,7 @@ const skip =
   process.env['CONTROL_PLANE'] === undefined &&
   'SKIPPED: bundles the program twice; needs CONTROL_PLANE, as npm run test:real sets it';
 
-/** The next release has another default, and nothing else that would show. */
+/** The next release changes a default, so that its effect is visible. */
 const NEXT = {
   file: 'src/controllers/at/pod.ts',
   from: "image: 'busybox:1.37'",
@@ -21,7 +21,7 @@ const NEXT = {
 };
 
 describe(
-  'given two releases of the program, and live objects of every kind',
+  'Two releases of the program, and objects of every kind',
   { skip, timeout: 240_000 },
   () => {
     let plane: ControlPlane;
@@ -48,7 +48,7 @@ describe(
       await Promise.all([current.remove(), next.remove()]);
     });
 
-    /** A replica, once it has settled whether it leads. */
+    /** Starts a replica, and waits until it leads or has observed the leader. */
     const start = async (release: Release): Promise<Program> => {
       const program = release.run(
         [
@@ -66,7 +66,7 @@ describe(
       return program;
     };
 
-    /** A rolling update: the new replica is there before the old one goes. */
+    /** Performs a rolling update: the new replica starts before the old one stops. */
     const roll = async (old: Program, release: Release): Promise<Program> => {
       const successor = await start(release);
       old.child.kill('SIGTERM');
@@ -80,7 +80,7 @@ describe(
     const sorted = (state: Map<string, string>) =>
       [...state].map((entry) => entry.join(': ')).toSorted();
 
-    it('forward and back again nothing is created anew, written or told twice', async () => {
+    it('upgrade and downgrade re-create no object, and repeat no write and no event', async () => {
       const first = await start(current);
       await kinds.create('old');
       await kinds.untilSettled();
@@ -91,12 +91,16 @@ describe(
       assert.deepEqual(sorted(await kinds.state()), sorted(before), 'forward');
       await kinds.create('new');
       await kinds.untilSettled();
-      assert.deepEqual(await kinds.images('new'), ['busybox:1.38'], 'it is the next release');
+      assert.deepEqual(await kinds.images('new'), ['busybox:1.38'], 'the next release leads');
       const both = await kinds.state();
       for (const [name, version] of before) assert.equal(both.get(name), version, name);
 
       const third = await roll(second, current);
-      assert.deepEqual(sorted(await kinds.state()), sorted(both), 'and back');
+      assert.deepEqual(
+        sorted(await kinds.state()),
+        sorted(both),
+        'the current release leads again',
+      );
 
       for (const name of ['old-count', 'new-count']) {
         const at = { namespace: world.namespace, name };

@@ -14,7 +14,7 @@ const skip =
   process.env['CONTROL_PLANE'] !== 'cluster' &&
   'SKIPPED: needs a whole control plane: npm run test:real';
 
-describe('given the kubelets of a test cluster', { skip, timeout: 240_000 }, () => {
+describe('The kubelets of a test cluster', { skip, timeout: 240_000 }, () => {
   let plane: ControlPlane;
 
   before(async () => {
@@ -22,7 +22,7 @@ describe('given the kubelets of a test cluster', { skip, timeout: 240_000 }, () 
   });
   after(() => plane.close());
 
-  /** Creates a Pod, as soon as the name is free. */
+  /** Creates a Pod as soon as the name is free. */
   const create = (name: string): Promise<Pod> =>
     until(`the name ${name} is free`, async () => {
       try {
@@ -45,7 +45,7 @@ describe('given the kubelets of a test cluster', { skip, timeout: 240_000 }, () 
       return pod.status?.phase === 'Running' ? pod : undefined;
     });
 
-  it('a Pod outlives an earlier Pod of the same name', async () => {
+  it('do not delete a Pod because of an earlier Pod of the same name', async () => {
     const names = Array.from({ length: PODS_AT_ONCE }, (_, index) => `web-${index}`);
     let pods = await Promise.all(names.map(create));
     for (let round = 0; round < ROUNDS; round++) {

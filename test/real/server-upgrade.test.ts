@@ -11,7 +11,7 @@ import { EveryKind } from '../support/every-kind.ts';
 import { needsReal } from '../support/needs-real.ts';
 import { WireWorld } from '../support/wire-world.ts';
 
-/** Oldest first: those that have been built on this machine, and the one that is tested anyway. */
+/** Oldest first: versions built on this machine, and the default version. */
 const versions = KUBERNETES_VERSIONS.toReversed().filter((version) =>
   isBuilt(['kube-apiserver'], version),
 );
@@ -20,81 +20,77 @@ const skip =
   (versions.length < 2 &&
     `SKIPPED: needs an older release too: KUBERNETES_VERSION=1.35 node hack/envtest/main.ts`);
 
-describe(
-  'given a daemon, and a kube-apiserver that is upgraded under it',
-  { skip, timeout: 480_000 },
-  () => {
-    const [first = '', ...later] = versions;
-    let plane: ControlPlane;
-    let world: WireWorld;
-    let kinds: EveryKind;
-    let connection: ClusterConnection;
-    /** What the daemon has asked to be told the whole of. */
-    let lists: string[] = [];
+describe('A daemon whose kube-apiserver is upgraded', { skip, timeout: 480_000 }, () => {
+  const [first = '', ...later] = versions;
+  let plane: ControlPlane;
+  let world: WireWorld;
+  let kinds: EveryKind;
+  let connection: ClusterConnection;
+  /** Complete lists that the daemon has requested. */
+  let lists: string[] = [];
 
-    before(async () => {
-      plane = await startControlPlane({
-        cluster: { kubelet: { terminationMs: 0 } },
-        kubernetes: first,
-      });
-      world = await WireWorld.create(plane);
-      kinds = new EveryKind(world);
-      await kinds.install();
-      connection = connectCluster(plane.config, {
-        around: (handler) => (request) => {
-          if (/limit=|sendInitialEvents/.test(request.path))
-            lists.push(request.path.replace(/\?.*/, ''));
-          return handler(request);
-        },
-      });
+  before(async () => {
+    plane = await startControlPlane({
+      cluster: { kubelet: { terminationMs: 0 } },
+      kubernetes: first,
     });
-    after(async () => {
-      await world.end();
-      await connection.close();
-      await plane.close();
+    world = await WireWorld.create(plane);
+    kinds = new EveryKind(world);
+    await kinds.install();
+    connection = connectCluster(plane.config, {
+      around: (handler) => (request) => {
+        if (/limit=|sendInitialEvents/.test(request.path))
+          lists.push(request.path.replace(/\?.*/, ''));
+        return handler(request);
+      },
     });
+  });
+  after(async () => {
+    await world.end();
+    await connection.close();
+    await plane.close();
+  });
 
-    const gitVersion = async () =>
-      (await serverVersion(plane.client, AbortSignal.timeout(10_000))).gitVersion;
+  const gitVersion = async () =>
+    (await serverVersion(plane.client, AbortSignal.timeout(10_000))).gitVersion;
 
-    it(`from ${versions.join(' to ')} it goes on: nothing is created anew, written or told twice`, async () => {
-      assert.equal(await gitVersion(), `v${first}`);
-      world.startDaemon(
-        {
-          controllers: ['count', 'webapp', 'foo', 'at'],
-          namespaces: [world.namespace],
-        },
-        connection.client,
-      );
-      await kinds.create('old');
+  it(`from ${versions.join(' to ')}: re-creates no object, and repeats no write and no event`, async () => {
+    assert.equal(await gitVersion(), `v${first}`);
+    world.startDaemon(
+      {
+        controllers: ['count', 'webapp', 'foo', 'at'],
+        namespaces: [world.namespace],
+      },
+      connection.client,
+    );
+    await kinds.create('old');
+    await kinds.untilSettled();
+    const before = await kinds.state();
+    for (const [index, version] of later.entries()) {
+      const from = world.lines.length;
+      await plane.processes?.terminate('kube-apiserver');
+      await plane.processes?.restart('kube-apiserver', version);
+      assert.equal(await gitVersion(), `v${version}`);
+      lists = [];
+      // All existing watches receive the next changes.
+      await kinds.create(`new-${index}`);
       await kinds.untilSettled();
-      const before = await kinds.state();
-      for (const [index, version] of later.entries()) {
-        const from = world.lines.length;
-        await plane.processes?.terminate('kube-apiserver');
-        await plane.processes?.restart('kube-apiserver', version);
-        assert.equal(await gitVersion(), `v${version}`);
-        lists = [];
-        // What changes now is heard by all who watched before.
-        await kinds.create(`new-${index}`);
-        await kinds.untilSettled();
-        const after = await kinds.state();
-        for (const [name, state] of before)
-          assert.equal(after.get(name), state, `${version}: ${name}`);
-        // A new process has no history from before its start: each cache is told anew what there is, once.
-        assert.deepEqual(lists.toSorted(), [...new Set(lists)].toSorted());
-        const errors = world.lines.slice(from).filter(({ level }) => level === 'error');
-        for (const { message, error } of errors) {
-          assert.match(
-            `${message}: ${String(error)}`,
-            /Cannot reach the API server|retry would not help/,
-          );
-        }
+      const after = await kinds.state();
+      for (const [name, state] of before)
+        assert.equal(after.get(name), state, `${version}: ${name}`);
+      // A new process has no history from before its start, so each cache lists once.
+      assert.deepEqual(lists.toSorted(), [...new Set(lists)].toSorted());
+      const errors = world.lines.slice(from).filter(({ level }) => level === 'error');
+      for (const { message, error } of errors) {
+        assert.match(
+          `${message}: ${String(error)}`,
+          /Cannot reach the API server|retry would not help/,
+        );
       }
-      const at = { namespace: world.namespace, name: 'old-count' };
-      await world.client.patch(COUNTS, at, { type: 'merge', body: { spec: { count: 3 } } });
-      await kinds.untilSettled();
-      await kinds.removeAll();
-    });
-  },
-);
+    }
+    const at = { namespace: world.namespace, name: 'old-count' };
+    await world.client.patch(COUNTS, at, { type: 'merge', body: { spec: { count: 3 } } });
+    await kinds.untilSettled();
+    await kinds.removeAll();
+  });
+});

@@ -152,12 +152,15 @@ test('creates exactly one Pod for an At, not before its schedule, under random d
       (await world.client.list(ATS, { namespace: 'default' })).items.every(
         ({ status }) => status?.phase === 'DONE',
       );
-    await world.until('all are done', isDone, { withinMs: 30 * 60_000, stepMs: 5000 });
+    await world.until('all Ats are done', isDone, { withinMs: 30 * 60_000, stepMs: 5000 });
     await world.end();
     for (const { metadata, spec } of ats) {
       const [createdMs = 0, ...more] = world.created.get(metadata.uid) ?? [];
       assert.deepEqual(more, [], `${metadata.name} had several Pods`);
-      assert.ok(createdMs >= Date.parse(spec.schedule), `${metadata.name} was early`);
+      assert.ok(
+        createdMs >= Date.parse(spec.schedule),
+        `${metadata.name} was created before its schedule`,
+      );
     }
   };
   await fc.assert(fc.asyncProperty(scenario, play), { numRuns: 20, seed: 20_260_101 });

@@ -36,7 +36,7 @@ const BOUNDARIES: readonly Boundary[] = [
     names: Array.from({ length: 10 }, (_, at) => `${nameOf(251)}-${at}`),
   },
   {
-    what: 'the longest name, with a Pod too many',
+    what: 'the longest name, with eleven Pods',
     resource: COUNTS,
     name: nameOf(251),
     spec: { count: 11 },
@@ -50,7 +50,13 @@ const BOUNDARIES: readonly Boundary[] = [
     owns: undefined,
   },
   { what: 'no Pods', resource: COUNTS, name: 'x', spec: { count: 0 }, owns: PODS, names: [] },
-  { what: 'a Pod too many', resource: COUNTS, name: 'x', spec: { count: 1001 }, owns: undefined },
+  {
+    what: 'more Pods than allowed',
+    resource: COUNTS,
+    name: 'x',
+    spec: { count: 1001 },
+    owns: undefined,
+  },
   {
     what: 'the longest name',
     resource: ATS,
@@ -60,7 +66,7 @@ const BOUNDARIES: readonly Boundary[] = [
   },
   { what: 'a name that is too long', resource: ATS, name: nameOf(250), owns: undefined },
   {
-    what: 'the longest name of a Deployment',
+    what: 'the longest Deployment name',
     resource: FOOS,
     name: 'x',
     spec: { deploymentName: nameOf(242), replicas: 10 },
@@ -68,22 +74,28 @@ const BOUNDARIES: readonly Boundary[] = [
     names: [nameOf(242)],
   },
   {
-    what: 'a name of a Deployment that is too long',
+    what: 'a Deployment name that is too long',
     resource: FOOS,
     name: 'x',
     spec: { deploymentName: nameOf(243) },
     owns: undefined,
   },
   {
-    what: 'a replica too many',
+    what: 'more replicas than allowed',
     resource: FOOS,
     name: 'x',
     spec: { replicas: 11 },
     owns: undefined,
   },
-  { what: 'a replica too few', resource: FOOS, name: 'x', spec: { replicas: 0 }, owns: undefined },
   {
-    what: 'the longest name of a Service',
+    what: 'fewer replicas than allowed',
+    resource: FOOS,
+    name: 'x',
+    spec: { replicas: 0 },
+    owns: undefined,
+  },
+  {
+    what: 'the longest Service name',
     resource: WEB_APPS,
     name: 'a'.repeat(63),
     spec: { replicas: 0 },
@@ -91,7 +103,7 @@ const BOUNDARIES: readonly Boundary[] = [
     names: ['a'.repeat(63)],
   },
   {
-    what: 'a replica too many',
+    what: 'more replicas than allowed',
     resource: WEB_APPS,
     name: 'x',
     spec: { replicas: 1001 },
@@ -125,7 +137,7 @@ describe('Objects with boundary values in names and numbers', () => {
       .toSorted();
 
   for (const { what, resource, name, spec, owns, names } of BOUNDARIES) {
-    const outcome = owns === undefined ? 'is invalid, and owns nothing' : 'gets what it wants';
+    const outcome = owns === undefined ? 'reports it as invalid' : 'creates its objects';
 
     it(`reconciles a ${resource.kind} with ${what}: ${outcome}`, async () => {
       const kind = await start(resource);

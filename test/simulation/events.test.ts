@@ -125,7 +125,7 @@ for (const kind of KINDS) {
       assert.equal((await status())?.podUID, undefined);
       first.kill();
       start('second');
-      await world.until('it is done', isDone);
+      await world.until('the object is reconciled', isDone);
       await world.settle();
       assert.deepEqual(await counts(), [1]);
     });
@@ -142,9 +142,9 @@ for (const kind of KINDS) {
         return response;
       });
       await create();
-      await world.until('it dies', async () => first.wasKilled);
+      await world.until('the daemon is killed', async () => first.wasKilled);
       start('second');
-      await world.until('it is done', isDone);
+      await world.until('the object is reconciled', isDone);
       await world.settle();
       assert.deepEqual(await counts(), [1]);
     });
@@ -186,7 +186,7 @@ describe('A Count whose owner freezes between the event and the status update', 
       await world.settle();
       isArmed = true;
       await world.patchCount({ name: 'nginx:3' });
-      await world.until('it freezes', async () => first.wasKilled);
+      await world.until('the replica is paused', async () => first.wasKilled);
       world.startReplica('second', { config });
       await world.untilReady(1);
       await world.settle();

@@ -141,7 +141,7 @@ for (const kind of KINDS) {
           shapes.add(String(await settled('x')));
           if (++accepted === 2) break;
         }
-        assert.equal(accepted, 2, `two good values of ${field} are known`);
+        assert.equal(accepted, 2, `two valid values of ${field}`);
         if (!kind.unseen?.includes(field)) assert.equal(shapes.size, 3, `${field} has an effect`);
         const { [field]: _, ...without } = original;
         if (await accepts(() => replace(without))) await settled('x');
@@ -169,7 +169,7 @@ for (const kind of KINDS) {
         const count = failures.get(`default/${name}`) ?? 0;
         assert.ok(count <= mostErrors, `${shown}: ${count} errors\n${world.errors().at(-1)}`);
         const { status, metadata } = await get(name);
-        assert.equal(status?.observedGeneration, metadata.generation, `${shown} was looked at`);
+        assert.equal(status?.observedGeneration, metadata.generation, `${shown} was synced`);
         const is = (type: string) =>
           status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false;
         const waits = resource === ATS && is('Reconciling');

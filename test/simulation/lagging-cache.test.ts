@@ -123,7 +123,7 @@ describe('A Count in its desired state', () => {
     assert.equal(sent(), before);
     assert.ok(
       world.lines.some(({ message }) => message === 'Caches populated'),
-      'the daemon was there',
+      'the daemon sent requests',
     );
     await world.end();
   });

@@ -71,7 +71,7 @@ describe('Two replicas with leader election', () => {
       .filter(({ userAgent, method }) => userAgent.startsWith('a') && method !== 'GET')
       .slice(-2)
       .map(({ info }) => `${info?.verb} ${info?.resource}`);
-    assert.deepEqual(last, ['create events', 'update leases'], 'says so, and then lets go');
+    assert.deepEqual(last, ['create events', 'update leases'], 'an event, then the release');
     await world.untilReady(5);
     assert.deepEqual(await leaderEvents(), [
       'LeaderElection a became leader',
@@ -96,14 +96,16 @@ describe('Two replicas with leader election', () => {
     a.pause();
     await world.patchCount({ count: 5 });
     const tookMs = await untilWorks(b, LEASE_MS + AT_ONCE_MS);
-    assert.ok(tookMs > LEASE_MS - RETRY_MS, 'it could have been alive');
+    assert.ok(tookMs > LEASE_MS - RETRY_MS, 'not before the lease has expired');
     await world.untilReady(5);
     assert.deepEqual(b.errors, []);
   });
 
   it('a leader that cannot renew its lease exits and sends no further writes', async () => {
     a.network('without leases');
-    await world.until('it gives up', async () => a.ending !== undefined, { withinMs: DEADLINE_MS });
+    await world.until('the leader exits', async () => a.ending !== undefined, {
+      withinMs: DEADLINE_MS,
+    });
     const before = world.writesOf(a).length;
     assert.ok(a.ending instanceof LeadershipLostError, String(a.ending));
     await world.patchCount({ count: 5 });
@@ -120,7 +122,7 @@ describe('Two replicas with leader election', () => {
   it('a leader that was paused during a sync sends no writes after it resumes', async () => {
     world.server.faults.delayNext({ verb: 'create', resource: 'pods' }, 50, { times: 100 });
     await world.patchCount({ count: 30 });
-    await world.until('it is at it', async () => (await world.pods()).length > 5);
+    await world.until('the sync is running', async () => (await world.pods()).length > 5);
     a.pause();
     await world.untilReady(30);
     assert.deepEqual(world.writers(), ['b']);
@@ -188,13 +190,13 @@ describe('A standby whose Pod cache lags behind', () => {
     a.pause();
     await world.pass(45_000);
     assert.deepEqual(world.writers(), ['b']);
-    assert.ok(!b.hasLogged('Starting controller'), 'it leads, and waits');
+    assert.ok(!b.hasLogged('Starting controller'), 'the standby leads and waits for its cache');
     assert.deepEqual(world.writesOf(b), []);
     gate.resolve();
     await world.pass(1000);
     assert.ok(b.hasLogged('Starting workers'));
     await world.settle();
-    assert.deepEqual(world.writesOf(b), [], 'there is nothing to do');
+    assert.deepEqual(world.writesOf(b), [], 'all work was done before');
     await world.end();
   });
 });

@@ -26,7 +26,7 @@ describe('2,000 Counts that are created at once', () => {
     assert.equal((await world.pods()).length, 2000);
     // One status update after the creation of the Pod, one after it became ready.
     const statuses = world.server.requests.count({ verb: 'patch', resource: 'counts' });
-    assert.equal(statuses, 4000, 'each Count costs two writes of its status');
+    assert.equal(statuses, 4000, 'two status updates for each Count');
     const state = async () => (await world.pods()).map(({ metadata }) => metadata.resourceVersion);
     const before = await state();
     const requests = world.server.requests.count();
@@ -34,7 +34,7 @@ describe('2,000 Counts that are created at once', () => {
     const writes = world.server.requests.count() - requests;
     await world.pass(6 * MINUTE_MS);
     assert.deepEqual(await state(), before);
-    assert.ok(writes < 100, `${writes} requests in four quiet minutes`);
+    assert.ok(writes < 100, `${writes} requests in four minutes without changes`);
     assert.deepEqual(world.errors(), []);
     await world.end();
   });

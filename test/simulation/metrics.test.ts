@@ -73,7 +73,7 @@ describe('A daemon that has run all controllers', () => {
     assert.equal(value('leader_election_master_status'), 1);
     assert.equal(value('crd_controller_at_due_total'), 1);
     assert.equal(value('crd_controller_at_start_delay_seconds_count'), 1);
-    assert.equal(value('crd_controller_at_missed_total'), 0, 'nobody is late for what is new');
+    assert.equal(value('crd_controller_at_missed_total'), 0, 'a new At is not missed');
   });
 
   /** Returns the metrics and labels in an expression that the daemon does not export. */
@@ -82,7 +82,7 @@ describe('A daemon that has run all controllers', () => {
     const known = new Set<string>();
     const found = selectors.flatMap(({ metric, labels }) => {
       const has = labelsOf.get(metric);
-      if (!has) return [`nothing is called ${metric}`];
+      if (!has) return [`unknown metric ${metric}`];
       for (const label of has) known.add(label);
       return [
         ...labels.filter((label) => !has.has(label)).map((label) => `${metric} has no ${label}`),
@@ -90,8 +90,9 @@ describe('A daemon that has run all controllers', () => {
         ...(labels.includes('job') ? [] : [`${metric} of which job?`]),
       ];
     });
-    if (selectors.length === 0) found.push('it asks for nothing');
-    for (const label of grouping) if (!known.has(label)) found.push(`nothing has a ${label}`);
+    if (selectors.length === 0) found.push('no metric in the expression');
+    for (const label of grouping)
+      if (!known.has(label)) found.push(`no metric has the label ${label}`);
     return found.map((problem) => `${where}: ${problem}`);
   };
 
@@ -116,11 +117,11 @@ describe('A daemon that has run all controllers', () => {
         '1 + 1',
       ].flatMap((expression) => problems(['x', expression])),
       [
-        'x: nothing is called workqueue_depht',
+        'x: unknown metric workqueue_depht',
         'x: workqueue_depth has no queue',
         'x: workqueue_depth of which job?',
-        'x: nothing has a queue',
-        'x: it asks for nothing',
+        'x: no metric has the label queue',
+        'x: no metric in the expression',
       ],
     );
   });

@@ -25,7 +25,7 @@ interface LateWrite {
 const LATE_WRITES: readonly LateWrite[] = [
   {
     controller: 'count',
-    does: 'deletes a Pod that is one too many',
+    does: 'deletes a surplus Pod',
     method: 'DELETE',
     resource: PODS,
     name: 'x-1',
@@ -33,7 +33,7 @@ const LATE_WRITES: readonly LateWrite[] = [
   },
   {
     controller: 'count',
-    does: 'deletes a Pod of another image',
+    does: 'deletes a Pod with an outdated image',
     method: 'DELETE',
     resource: PODS,
     name: 'x-1',
@@ -111,7 +111,7 @@ const LATE_WRITES: readonly LateWrite[] = [
   },
   {
     controller: 'foo',
-    does: 'deletes the Deployment of its former name',
+    does: 'deletes the Deployment of its previous deploymentName',
     method: 'DELETE',
     resource: DEPLOYMENTS,
     name: 'x-site',
@@ -204,7 +204,7 @@ describe('A cache that shows an object which was replaced by another one of the 
       }
       await cause(object, world);
       await world.until('the write is late', async () => (answers[0] ?? 0) > 0);
-      assert.ok([404, 409, 422].includes(answers[0] ?? 0), `it is answered ${answers[0]}`);
+      assert.ok([404, 409, 422].includes(answers[0] ?? 0), `the response was ${answers[0]}`);
       await world.pass(60_000);
       const at = { namespace: world.namespace, name };
       const after = await world.client.get(resource, at);
@@ -231,7 +231,7 @@ describe('A cache that shows an object which was replaced by another one of the 
       world.startDaemonBehind(around, { controllers: [kind.controller] });
       await object.create();
       await object.untilDone();
-      assert.ok([404, 409, 422].includes(answers[0] ?? 0), `it is answered ${answers[0]}`);
+      assert.ok([404, 409, 422].includes(answers[0] ?? 0), `the response was ${answers[0]}`);
       await world.settle();
       for (const { resource, name } of kind.owned) {
         const { metadata } = await world.client.get(resource, { ...object.at, name });
@@ -252,7 +252,7 @@ describe('A name collision with an object without owners', () => {
         await createNamesake(world, resource, name);
         world.startDaemon({ controllers: [kind.controller] });
         await object.create();
-        await world.until('it is stalled', () => object.has('Stalled'));
+        await world.until('the object is stalled', () => object.has('Stalled'));
         // The next retry would be minutes later.
         await world.pass(1_240_000);
         const namesake = await world.client.get(resource, { ...object.at, name });

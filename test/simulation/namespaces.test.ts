@@ -98,7 +98,7 @@ describe('A daemon for two namespaces without permissions in others', () => {
       await world.client.patch(COUNTS, { namespace: 'a', name: NAME }, { type: 'merge', body });
       await world.pass(1000);
     }
-    assert.equal(created('a'), 3, 'no run but the first');
+    assert.equal(created('a'), 3, 'one sync');
     gate.resolve();
     gate = undefined;
     await untilReadyIn('a');

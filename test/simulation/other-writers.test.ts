@@ -88,7 +88,7 @@ describe('Objects with concurrent writers', () => {
     await object.install();
     world.startDaemonBehind(addingFinalizer(PODS, 'x-pod'), { controllers: ['at'] });
     await object.create({ command: 'sleep 3600' });
-    await world.until('it was about to be released', async () => lateWrites === 1);
+    await world.until('the controller was about to release it', async () => lateWrites === 1);
     await world.settle();
     const pod = await world.client.get(PODS, { ...object.at, name: 'x-pod' });
     assert.deepEqual(pod.metadata.finalizers, [THEIRS]);
@@ -109,7 +109,7 @@ describe('Objects with concurrent writers', () => {
         observedGeneration: 1,
         lastTransitionTime: '2025-01-01T00:00:00Z',
         reason: 'Theirs',
-        message: 'as they have it',
+        message: 'the other controller’s value',
       };
       const { status, metadata } = await object.get();
       const conditions = [theirs, ...(status?.conditions ?? [])];

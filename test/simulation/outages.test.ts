@@ -43,12 +43,12 @@ describe('A daemon during outages', () => {
     await world.pass(4 * MINUTE_MS);
     const lines = about(/crds\/|CustomResourceDefinition|counts\.demo\.mark8s\.io/);
     assert.equal(lines.length, 1, JSON.stringify(lines));
-    assert.match(JSON.stringify(lines[0]), /apply/, 'it names the fix');
+    assert.match(JSON.stringify(lines[0]), /apply/, 'the line names the fix');
     await world.installCrd();
     await world.applyCount();
     const from = world.elapsedMs();
     await world.untilReady(3);
-    assert.ok(world.elapsedMs() - from < 15_000, 'soon after the CRD is there');
+    assert.ok(world.elapsedMs() - from < 15_000, 'soon after the CRD was installed');
     assert.deepEqual(world.errors(), []);
   });
 
@@ -112,7 +112,7 @@ describe('A daemon during outages', () => {
     network.isUp = false;
     world.server.faults.dropWatches();
     await world.pass(2 * MINUTE_MS);
-    assert.equal(await readyz(), '200 ok', 'an interruption is no deafness');
+    assert.equal(await readyz(), '200 ok', 'a short interruption does not make it stalled');
     await world.pass(2 * MINUTE_MS);
     assert.match(await readyz(), /^500 .*\[-\]informer-progress failed/s);
     network.isUp = true;
@@ -169,7 +169,7 @@ describe('A daemon during outages', () => {
     await world.installCrd();
     world.startDaemon();
     await world.applyCount();
-    await world.until('the failure is told', async () =>
+    await world.until('the failure is reported', async () =>
       (await world.events()).some((event) => event.startsWith('FailedCreate Error creating: ')),
     );
     await world.untilReady(3);
@@ -179,11 +179,11 @@ describe('A daemon during outages', () => {
     await world.installCrd();
     const stop = world.startDaemon();
     await world.applyCount();
-    await world.until('work begins', async () => (await world.pods()).length > 0);
+    await world.until('the sync starts', async () => (await world.pods()).length > 0);
     await stop();
     const names = await world.podNames();
     const created = (await world.events()).filter((event) => event.startsWith('SuccessfulCreate'));
-    assert.equal(created.length, names.length, 'each Pod it made is told of');
+    assert.equal(created.length, names.length, 'one event for each created Pod');
     await world.patchCount({ count: 6 });
     await world.pass(MINUTE_MS);
     assert.deepEqual(await world.podNames(), names);

@@ -66,7 +66,7 @@ describe('A daemon that counts Pods', () => {
     await world.pass(60_000);
     assert.equal(await version('master'), before);
     assert.deepEqual(await world.events('pod-count-controller'), events);
-    assert.equal(events.length, 1, 'the node was told; the Pod was there before');
+    assert.equal(events.length, 1, 'an event for the node, none for the existing Pod');
   });
 
   it('limits writes to one every ten seconds when Pods change often, at twenty changes per second', async () => {

@@ -155,7 +155,7 @@ describe('Two replicas whose API server is restored from a backup', () => {
   for (const [what, happenNext] of [
     ['restored', () => Promise.resolve()],
     [
-      'restored, and has passed what they have seen',
+      'restored, with newer resourceVersions than the caches',
       async () => {
         await outage(world, 3000);
         await writeElsewhere(world, 300);

@@ -176,7 +176,7 @@ describe('A migration from sample-controller', () => {
     );
     assert.deepEqual(more, []);
     const { generation } = (await foo()).metadata;
-    assert.equal(generation, 2, 'nothing but the user changed the Foo');
+    assert.equal(generation, 2, 'only the user changed the Foo');
   });
 
   it('reports a Foo with an empty deploymentName, and does not retry it', async () => {

@@ -86,7 +86,7 @@ describe(`${OBJECTS} Counts that three replicas share`, { timeout: 120_000 }, ()
     const [a, b] = [world.join('a'), world.join('b'), world.join('c')];
     await world.pass(40_000);
     for (let i = 0; i < OBJECTS; i++) await world.applyCount({ count: 0 }, `count-${i}`);
-    await world.until('every Count was looked at', () => world.isCurrent(OBJECTS), POLL);
+    await world.until('all Counts are synced', () => world.isCurrent(OBJECTS), POLL);
     assert.deepEqual([...world.loads.keys()].toSorted(), ['a', 'b', 'c']);
     for (const load of world.loads.values()) {
       assert.ok(Math.abs(load / (OBJECTS / 3) - 1) < 0.2, `${load} is a fair share`);
@@ -96,7 +96,7 @@ describe(`${OBJECTS} Counts that three replicas share`, { timeout: 120_000 }, ()
     b.pause();
     const sinceMs = world.elapsedMs();
     await world.touchSome('one');
-    await world.until('one has done it all', () => world.isCurrent(TOUCHED), POLL);
+    await world.until('one replica has synced all changes', () => world.isCurrent(TOUCHED), POLL);
     assert.ok(world.elapsedMs() - sinceMs <= LEASE_MS + RETRY_MS, 'no Count waited longer');
     assert.deepEqual(world.loads, new Map([['c', TOUCHED]]));
 
@@ -105,7 +105,11 @@ describe(`${OBJECTS} Counts that three replicas share`, { timeout: 120_000 }, ()
     await world.pass(40_000);
     assert.ok(b.ending instanceof Error);
     await world.touchSome('two');
-    await world.until('both have done their share', () => world.isCurrent(TOUCHED), POLL);
+    await world.until(
+      'both replicas have synced their share',
+      () => world.isCurrent(TOUCHED),
+      POLL,
+    );
     assert.deepEqual([...world.loads.keys()].toSorted(), ['c', 'd']);
 
     assert.deepEqual(world.unownedWrites, []);

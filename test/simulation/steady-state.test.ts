@@ -70,25 +70,25 @@ describe('All controllers in one daemon, with reconciled objects', () => {
   it('write nothing and record no events during resyncs, a restart and a leader change', async () => {
     const first = start('first');
     await world.pass(MINUTE_MS);
-    assert.ok(writes.length > 20, 'there was work');
+    assert.ok(writes.length > 20, 'writes before the steady state');
     await world.pass(MINUTE_MS);
     writes = [];
     await world.pass(10 * MINUTE_MS);
-    assert.deepEqual(writes, [], 'through resyncs');
+    assert.deepEqual(writes, [], 'during resyncs');
 
     first.stop();
-    await world.until('it ends', async () => first.ending !== undefined);
+    await world.until('the daemon has stopped', async () => first.ending !== undefined);
     const second = start('second');
     await world.pass(2 * MINUTE_MS);
     assert.ok(second.hasLogged('Starting workers'));
-    assert.deepEqual(writes, [], 'through a restart');
+    assert.deepEqual(writes, [], 'during a restart');
 
     const third = start('third');
     await world.pass(MINUTE_MS);
     second.kill();
     await world.pass(2 * MINUTE_MS);
     assert.ok(third.hasLogged('Starting workers'));
-    assert.deepEqual(writes, [], 'through a change of leaders');
+    assert.deepEqual(writes, [], 'during a leader change');
     assert.deepEqual(third.errors, []);
   });
 });

@@ -185,11 +185,11 @@ describe('A leader in the middle of a sync', () => {
     assert.deepEqual(
       new Set(seen),
       new Set(['update leases holder=leader']),
-      'it waits, and leads',
+      'the leader waits for the sync and renews its lease',
     );
     seen = [];
     answer();
-    await world.until('it ends', async () => leader.ending !== undefined);
+    await world.until('the leader has stopped', async () => leader.ending !== undefined);
     assert.equal(leader.ending, 'ended');
     assert.deepEqual(seen, [
       'patch counts status',
@@ -200,6 +200,6 @@ describe('A leader in the middle of a sync', () => {
       'a watch ends',
     ]);
     assert.equal(await probe('/livez'), 'closed');
-    assert.equal((await world.pods()).length, 3, 'nothing was begun for the other Count');
+    assert.equal((await world.pods()).length, 3, 'the other Count was not synced');
   });
 });

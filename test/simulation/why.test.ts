@@ -73,7 +73,7 @@ describe('The debug pages of a daemon', () => {
 
   const about = (runs: readonly RunSummary[], cause: string) =>
     runs.find(({ causes }) => causes.includes(cause)) ??
-    assert.fail(`${cause} is none of ${runs.flatMap(({ causes }) => causes).join('\n')}`);
+    assert.fail(`${cause} is not among ${runs.flatMap(({ causes }) => causes).join('\n')}`);
 
   it('report the changed field of a WebApp spec or of an owned object as the cause of a sync', async () => {
     await world.patchCount({ count: 1 });

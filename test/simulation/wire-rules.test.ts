@@ -140,7 +140,7 @@ describe('A daemon whose server takes 300 ms for each response', () => {
       const sums = [...text.matchAll(new RegExp(`^${name}_sum.* (\\S+)$`, 'gm'))];
       assert.ok(
         sums.some(([, sum]) => Number(sum) > 0.1),
-        `${name} measures something`,
+        `${name} has observations`,
       );
     }
     await world.end();

@@ -80,8 +80,8 @@ describe('A cluster with workload controllers', () => {
         status.replicas === 4
       );
     });
-    assert.equal(most, 5, 'one more than wanted: a quarter');
-    assert.equal(fewest, 3, 'one less than wanted: a quarter');
+    assert.equal(most, 5, 'maxSurge of 25 %: one Pod');
+    assert.equal(fewest, 3, 'maxUnavailable of 25 %: one Pod');
     assert.equal((await sets()).length, 2);
     // `kubectl rollout undo` replaces the annotations, so that at least one is required.
     const revision = async () => (await live()).metadata.annotations;
@@ -89,7 +89,7 @@ describe('A cluster with workload controllers', () => {
     await setImage('nginx:1');
     await untilRolledOut(4);
     assert.deepEqual(await revision(), { 'deployment.kubernetes.io/revision': '3' });
-    assert.equal((await sets()).length, 2, 'the old set is the new one');
+    assert.equal((await sets()).length, 2, 'the previous ReplicaSet is used again');
     const images = (await pods()).filter(isActive).map(({ spec }) => spec?.containers[0]?.image);
     assert.deepEqual(new Set(images), new Set(['nginx:1']));
   });

@@ -163,7 +163,7 @@ inWorlds((where, create) => {
       await lift();
       lift = () => Promise.resolve();
       // The object is not changed: only a retry detects that the policy was removed.
-      await world.until('it converges', () => isDone(kind), {
+      await world.until('the object is reconciled', () => isDone(kind), {
         withinMs: BACKOFF_MS + 30_000,
         stepMs: world.isVirtual ? 1000 : 100,
       });
@@ -183,7 +183,7 @@ inWorlds((where, create) => {
 
         it(`${what} as invalid is stalled, retried slowly without events, and reconciled after the policy is removed`, async () => {
           await start(kind, { resource, reason: 'Invalid' });
-          await world.until('it is stalled', () => has(kind, 'Stalled'));
+          await world.until('the object is stalled', () => has(kind, 'Stalled'));
           await world.until('the event', async () => (await warnings()).length > 0);
           // Its own status updates and its other owned objects cause a few additional attempts.
           await world.settle();
@@ -204,7 +204,7 @@ inWorlds((where, create) => {
 
         it(`${what} as forbidden is reconciled after the policy is removed`, async () => {
           await start(kind, { resource, reason: 'Forbidden' });
-          await world.until('a try fails', async () => world.errors().length > 0);
+          await world.until('an attempt fails', async () => world.errors().length > 0);
           await world.pass(world.isVirtual ? 3_600_000 : 1000);
           assert.ok(!(await isDone(kind)));
           await removePolicyAndConverge(kind);
@@ -214,7 +214,7 @@ inWorlds((where, create) => {
       for (const reason of ['Invalid', 'Forbidden'] as const) {
         it(`a ${kind.resource.kind} whose status is denied as ${reason.toLowerCase()} repeats no event, and gets its status after the policy is removed`, async () => {
           await start(kind, { resource: kind.resource, subresource: 'status', reason });
-          await world.until('a try fails', async () => world.errors().length > 0);
+          await world.until('an attempt fails', async () => world.errors().length > 0);
           await world.pass(world.isVirtual ? 3_600_000 : 1000);
           assert.ok(!(await isDone(kind)));
           await removePolicyAndConverge(kind);
@@ -233,7 +233,7 @@ inWorlds((where, create) => {
       const [kind] = KINDS;
       assert.ok(kind);
       await start(kind, { resource: PODS, reason: 'Invalid' });
-      await world.until('it is stalled', () => has(kind, 'Stalled'));
+      await world.until('the object is stalled', () => has(kind, 'Stalled'));
       await world.client.delete(COUNTS, at());
       await world.client.create(COUNTS, {
         apiVersion: 'demo.mark8s.io/v1',
@@ -241,8 +241,8 @@ inWorlds((where, create) => {
         metadata: { ...at(), name: 'x'.repeat(253) },
         spec: { name: 'nginx', count: 2 },
       });
-      await world.until('it is told', async () =>
-        world.errors().some((line) => line.includes('a retry would not help')),
+      await world.until('the failure is reported', async () =>
+        world.errors().some((line) => line.includes('no further attempts')),
       );
       const errors = world.errors().length;
       await world.pass(world.isVirtual ? 3_600_000 : 1000);

@@ -65,7 +65,7 @@ describe('The apply command on an empty cluster', () => {
         assert.equal(
           what,
           'unchanged',
-          `${kind} ${metadata.name}, ${dryRun ? 'on trial' : 'applied'}`,
+          `${kind} ${metadata.name}, ${dryRun ? 'dry run' : 'applied'}`,
         );
       }
     }

@@ -81,7 +81,7 @@ function testIn(where: string, create: () => Promise<World>): void {
       const owner = await configMap('owner');
       await configMap('child', { ownerReferences: [ownedBy(owner, { uid: 'another' })] });
       await configMap('orphan', {
-        ownerReferences: [ownedBy(owner, { name: 'nobody', uid: 'nobody' })],
+        ownerReferences: [ownedBy(owner, { name: 'missing', uid: 'missing' })],
       });
       await untilGone('child', 'orphan');
       assert.ok(await find('owner'));
@@ -95,7 +95,7 @@ function testIn(where: string, create: () => Promise<World>): void {
       });
       await configMap('plain', { ownerReferences: [ownedBy(owner)] });
       await world.client.delete(CONFIG_MAPS, at('owner'), { propagationPolicy: 'Foreground' });
-      await world.until('the blocking dependent is on its way', async () => {
+      await world.until('the blocking dependent is terminating', async () => {
         return (await find('blocking'))?.metadata.deletionTimestamp !== undefined;
       });
       assert.deepEqual((await find('owner'))?.metadata.finalizers, ['foregroundDeletion']);
@@ -197,7 +197,7 @@ describe('A kubelet with configured delays', () => {
     assert.equal(await phase(), 'Running');
     await world.client.delete(PODS, { namespace: 'default', name: 'slow' });
     await world.pass(2000);
-    assert.equal((await world.pods()).length, 1, 'it is still going away');
+    assert.equal((await world.pods()).length, 1, 'the Pod is still terminating');
     await world.pass(1500);
     assert.deepEqual(await world.pods(), []);
     await world.end();

@@ -200,14 +200,14 @@ function testIn(where: string, create: () => Promise<World>): void {
       const before = await world.pod(1);
       await world.applyCount();
       const message = 'Resource "test-count-1" already exists and is not managed by Count';
-      await world.until('the obstacle is told', async () =>
+      await world.until('the collision is reported', async () =>
         (await world.events()).includes(`ErrResourceExists ${message}`),
       );
       assert.equal(conditionsOf(await world.count())['Stalled'], 'True ErrResourceExists');
       assert.deepEqual(
         await world.podNames(),
         ['test-count-0', 'test-count-1', 'test-count-2'],
-        'the others are created',
+        'the other Pods are created',
       );
       assert.equal((await world.pod(1)).metadata.uid, before.metadata.uid);
       assert.equal((await world.pod(1)).metadata.ownerReferences, undefined);
@@ -219,7 +219,7 @@ function testIn(where: string, create: () => Promise<World>): void {
       await world.untilReady(3);
       assert.ok(
         world.elapsedMs() - deletedAt < 5000,
-        'its deletion wakes the Count, no backoff does',
+        'the deletion triggers the sync, not the backoff',
       );
       assert.deepEqual(conditionsOf(await world.count()), { Ready: 'True PodsReady' });
     });

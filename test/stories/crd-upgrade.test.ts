@@ -96,7 +96,7 @@ inWorlds((where, create) => {
         return [v1];
       });
       await world.client.delete(PODS, world.podAt(0));
-      await world.until('another Pod in its place', async () => {
+      await world.until('a replacement Pod', async () => {
         const pods = await world.pods();
         const isReady = pods.every(({ status }) => status?.phase === 'Running');
         return pods.length === 3 && isReady;
@@ -114,7 +114,7 @@ inWorlds((where, create) => {
       }
       if (world.isVirtual) {
         await world.pass(3_600_000);
-        assert.ok(errors().length <= reported.length + 17, 'and again slowly');
+        assert.ok(errors().length <= reported.length + 17, 'retries are slow');
       }
 
       await world.patchCount({ count: 1 });
@@ -138,7 +138,10 @@ inWorlds((where, create) => {
         for (const resource of [COUNTS, WEB_APPS, FOOS, ATS]) {
           await world.client.delete(CUSTOM_RESOURCE_DEFINITIONS, { name: crdNameOf(resource) });
         }
-        await world.until('no child is left', async () => (await kinds.children()).length === 0);
+        await world.until(
+          'no owned object is left',
+          async () => (await kinds.children()).length === 0,
+        );
         await world.until('no CRD is left', async () => {
           const { items } = await world.client.list(CUSTOM_RESOURCE_DEFINITIONS);
           return items.length === 0;

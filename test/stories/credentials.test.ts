@@ -138,7 +138,10 @@ describe('A daemon whose token file is renewed by another process', () => {
     const most = 2 * (2 + 2) * 20;
     assert.ok(world.requests.length <= most, `${world.requests.length} in ten minutes`);
     assert.ok(asked <= 1.5 * most, `${asked} in the first ten minutes`);
-    assert.ok(world.requests.length >= most / 4, `${world.requests.length}: it goes on trying`);
+    assert.ok(
+      world.requests.length >= most / 4,
+      `${world.requests.length}requests: it continues to retry`,
+    );
     assert.equal(world.requested(/^accepted/), 0);
 
     world.file = 'other';
@@ -256,38 +259,38 @@ describe(
       const old = await readFile(fileOf('token'), 'utf8');
       await write('token', await mint('second'));
       await client.client.delete(SECRETS, { namespace, name: 'first' });
-      const stranger = connectCluster({
+      const untrusting = connectCluster({
         ...plane.config,
         credentials: { kind: 'token', token: old },
       });
-      await world.until('the old token is refused', async () => {
+      await world.until('the old token is rejected', async () => {
         try {
-          await stranger.client.list(PODS, { namespace });
+          await untrusting.client.list(PODS, { namespace });
           return false;
         } catch (error) {
           return isApiError(error, 'unauthorized');
         }
       });
-      await stranger.close();
-      const begun = watches.length;
+      await untrusting.close();
+      const watchesBefore = watches.length;
       await world.patchCount({ count: 5 });
       await world.untilReady(5);
       assert.ok(refused() >= 1 && refused() <= 3, `${refused()} refusals`);
-      assert.equal(watches.length, begun, 'its watches went on');
+      assert.equal(watches.length, watchesBefore, 'the watches continue');
       assert.deepEqual(world.errors(), []);
 
       const ca = await plane.processes?.replaceAuthority();
       assert.ok(ca);
       await plane.processes?.crash('kube-apiserver');
       await plane.processes?.restart('kube-apiserver');
-      await world.until('it does not believe the server', async () =>
+      await world.until('the daemon does not trust the server', async () =>
         world.lines.some(({ error, fields }) =>
           /x509/.test(`${String(error)} ${JSON.stringify(fields)}`),
         ),
       );
       const from = world.elapsedMs();
       await write('ca.crt', ca);
-      await world.until('who reads the file believes it', async () => {
+      await world.until('clients with the new CA trust the server', async () => {
         try {
           await world.patchCount({ count: 4 });
           return true;
@@ -297,7 +300,7 @@ describe(
         }
       });
       // The kubelet simulation does not trust the server any more, so that terminating Pods stay.
-      await world.until('the daemon believes it', async () => {
+      await world.until('the daemon trusts the server', async () => {
         const kept = (await world.pods()).filter(({ metadata }) => !metadata.deletionTimestamp);
         return kept.length === 4;
       });

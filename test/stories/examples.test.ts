@@ -26,8 +26,8 @@ const EXAMPLES = join(import.meta.dirname, '../../examples');
 const kubectl = findKubectl();
 const isOurs = !process.env['CONTROL_PLANE']?.includes('/');
 const skip =
-  (kubectl === undefined && 'there is no kubectl: put one on the PATH, or set $KUBECTL') ||
-  (!isOurs && 'the nodes of that cluster are not ours');
+  (kubectl === undefined && 'kubectl not found: add it to the PATH, or set $KUBECTL') ||
+  (!isOurs && 'counts the Pods of the whole cluster');
 if (skip) console.warn(`SKIPPED: ${import.meta.filename}: ${skip}`);
 
 /**
@@ -102,7 +102,7 @@ function controlPlaneWith(controllers: readonly string[], samples: readonly Samp
       ...WITHOUT_COLLECTION,
     });
     const steps = consoleSteps(readFileSync(join(EXAMPLES, example, 'README.md'), 'utf8'));
-    assert.ok(steps.length > 5, 'its commands were found');
+    assert.ok(steps.length > 5, 'commands in the README');
     for (const step of steps) {
       // A real API server has no kubelet that serves logs here.
       if (step.command.startsWith('kubectl logs') && plane.kind !== 'embedded') continue;
@@ -172,7 +172,7 @@ async function untilCollected(world: WireWorld, { kind, file }: Sample): Promise
     metadata: { name, namespace, ownerReferences },
   });
   await client.delete(kind, owner.metadata);
-  await world.until(`what a ${kind.kind} owned is collected`, async () => {
+  await world.until(`owned objects of a ${kind.kind} are collected`, async () => {
     const { items } = await client.list(CONFIG_MAPS, { namespace });
     return items.every(({ metadata }) => metadata.name !== name);
   });

@@ -99,7 +99,7 @@ function testIn(where: string, create: () => Promise<World>): void {
       await untilAvailable(3);
       const body = { spec: { replicas: 7 } };
       await world.client.patch(DEPLOYMENTS, at('web'), { type: 'merge', body });
-      await world.until('put back', async () => (await deployment()).spec?.replicas === 3);
+      await world.until('replicas restored', async () => (await deployment()).spec?.replicas === 3);
     });
 
     it('keeps an unowned Deployment with its name unchanged, and continues when that is gone', async () => {

@@ -14,7 +14,7 @@ const CRDS = join(ROOT, 'crds');
 const EXAMPLE = join(ROOT, 'examples/01-count');
 
 const program = findKubectl();
-const skip = program === undefined && 'there is no kubectl: put one on the PATH, or set $KUBECTL';
+const skip = program === undefined && 'kubectl not found: add it to the PATH, or set $KUBECTL';
 if (skip) console.warn(`SKIPPED: ${import.meta.filename}: ${skip}`);
 
 /** The life of one Count; each test starts from the state at the end of the previous one. */
@@ -225,7 +225,7 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
     assert.equal(code, 0, stderr);
     assert.equal(stdout, 'count.demo.mark8s.io/test-count edited\n');
     await ready(2);
-    await world.until('the others gone', async () => {
+    await world.until('the other Pods are gone', async () => {
       return (await world.podNames()).join() === 'test-count-0,test-count-1';
     });
   });
@@ -251,7 +251,7 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
     const refused = await kubectl
       .start(['patch', 'count', 'test-count', '-p', '{"spec":{"count":2}}'])
       .ended();
-    assert.equal(refused.code, 1, 'a strategic merge patch is not for custom resources');
+    assert.equal(refused.code, 1, 'custom resources do not support strategic merge patches');
     assert.match(
       refused.stderr,
       /^error: application\/strategic-merge-patch\+json is not supported by /,
@@ -277,18 +277,18 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
     assert.equal(await kubectl.send(manifest, ...apply), applied);
     assert.equal(await kubectl.send(manifest, ...apply), applied);
     const more = countDraft(world.namespace, { count: 2 }, 'applied');
-    const conflict = await kubectl.refused(more, ...apply, '--field-manager=somebody-else');
+    const conflict = await kubectl.refused(more, ...apply, '--field-manager=other-manager');
     assert.match(
       conflict,
       /Apply failed with 1 conflict: conflict with "kubectl": \.spec\.count\n/,
     );
     assert.equal(
-      await kubectl.send(more, ...apply, '--field-manager=somebody-else', '--force-conflicts'),
+      await kubectl.send(more, ...apply, '--field-manager=other-manager', '--force-conflicts'),
       applied,
     );
     const applies = 'jsonpath={.metadata.managedFields[?(@.operation=="Apply")].manager}';
     const managers = await kubectl.run('get', 'count', 'applied', '-o', applies);
-    assert.equal(managers, 'kubectl somebody-else');
+    assert.equal(managers, 'kubectl other-manager');
     await kubectl.run('delete', 'count', 'applied');
   });
 

@@ -122,7 +122,7 @@ describe('The library examples on a control plane', () => {
     const end = new AbortController();
     const jam = () => {
       attempts++;
-      throw new Error('the paper is out');
+      throw new Error('printer out of paper');
     };
     const running = runPodController(join(folder, 'state.json'), jam, end.signal, log);
     const dropped = () => lines.filter(({ message }) => message.includes('dropped'));

@@ -121,7 +121,7 @@ async function realCluster(): Promise<Cluster> {
       throw error;
     }
   };
-  while (!(await settled())) assert.ok(performance.now() < deadlineMs, 'roles that do not count');
+  while (!(await settled())) assert.ok(performance.now() < deadlineMs, 'roles without permissions');
   return {
     reviewer: connection.client,
     tokens: {
@@ -165,7 +165,7 @@ describe('A daemon with protected metrics', { skip: !isOurs }, () => {
     const whole = daemon(
       {
         client: new HttpClient({
-          handler: () => Promise.reject(new Error('nobody is asked here')),
+          handler: () => Promise.reject(new Error('unexpected request')),
           server: 'https://nowhere',
         }),
         clock: systemClock,

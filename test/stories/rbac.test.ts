@@ -193,7 +193,7 @@ const STORIES: Readonly<Record<string, Story>> = {
       await stage.create(PODS, 'first', podOf('nginx'));
       // Another client changes the label, which the controller checks with a live read.
       await world.until(
-        'the dispute is told of',
+        'the competing writes are reported',
         async () => {
           const { metadata } = await world.client.get(NODES, { name });
           if (metadata.labels?.[LABEL] !== 'theirs' && metadata.labels?.[LABEL] !== undefined) {
@@ -251,7 +251,9 @@ function stages(plane: () => ControlPlane | undefined) {
         client,
         { client: leases, fence, identity: 'replica', namespace: system },
       );
-      await world.until('it stands by', async () => demand.permissions.includes(WATCHES_LEASE));
+      await world.until('the standby waits', async () =>
+        demand.permissions.includes(WATCHES_LEASE),
+      );
       await world.client.delete(LEASES, lease);
       return stageOf(world, demand);
     },
@@ -491,7 +493,7 @@ describe('The installed roles', { skip: process.env['CONTROL_PLANE'] === 'embedd
 
   it(
     'without access to finalizers prevent the creation of objects with a blocking owner',
-    { skip: !isWire && 'a matter of admission, which the embedded server has not' },
+    { skip: !isWire && 'the embedded server has no such admission plugin' },
     async () => {
       assert.ok(plane);
       const { client } = plane;
@@ -562,7 +564,7 @@ async function knowsOwners(plane: ControlPlane): Promise<void> {
   const owners = Object.values(STORIES).flatMap(({ resources }) => resources.slice(0, 1));
   for (const owner of owners) await world.installCrd(owner);
   for (const owner of owners) {
-    await world.until('admission knows the kind', async () => {
+    await world.until('admission has discovered the kind', async () => {
       try {
         await createOwned(world.client, PODS, owner);
         return true;

@@ -87,7 +87,7 @@ describe('The run command', () => {
       const { code, said } = await run('--kube-api-request-timeout=200ms');
       assert.equal(code, 0, said);
       assert.match(said, /not done within 0\.2 s/);
-      assert.ok(held > 8, 'it was repeated');
+      assert.ok(held > 8, 'the request was repeated');
     } finally {
       heldOnes.resolve();
     }

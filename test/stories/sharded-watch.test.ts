@@ -76,7 +76,7 @@ describe('Three programs that share objects by shard selectors', () => {
       await client.patch(CONFIG_MAPS, at(i), { type: 'merge', body: { data: { revision: '2' } } });
     }
     for (let i = 20; i < 30; i++) await client.delete(CONFIG_MAPS, at(i));
-    await world.until('all is heard of', async () => {
+    await world.until('all changes are received', async () => {
       return names('2').length === 20 && names().length === OBJECTS - 10;
     });
     assert.equal(new Set(names()).size, OBJECTS - 10);

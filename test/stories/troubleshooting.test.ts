@@ -316,7 +316,7 @@ describe('Objects whose controller was uninstalled before them', () => {
         const patch = { type: 'merge', body: JSON.parse(body) as object } as const;
         await world.client.patch(resource, at(`x${suffix}`), patch);
       }
-      await world.until('nothing is left', async () => (await left()).length === 0, {
+      await world.until('all objects are gone', async () => (await left()).length === 0, {
         withinMs: 5 * MINUTE_MS,
         stepMs: 1000,
       });

@@ -1,6 +1,6 @@
 /**
- * The floor: undici and JSON.parse, line by line. It has no cache in a storm; when there is none,
- * it keeps what it parsed in a Map, so that its heap can be compared.
+ * Baseline: undici and JSON.parse for each line. Without a storm it keeps the parsed objects in a Map,
+ * for comparison of the heap.
  */
 import { Pool } from 'undici';
 import { FOOS } from '../support/foo-bytes.ts';

@@ -1,4 +1,4 @@
-/** kubernetes-fluent-client's watch: a private cache without indexes, one callback. */
+/** The watch of kubernetes-fluent-client: a private cache without indexes, one callback. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ for (const event of [WatchEvent.LIST_ERROR, WatchEvent.WATCH_ERROR, WatchEvent.N
 }
 await watcher.start();
 
-/** It reads the kubeconfig of the environment, and nothing else. */
+/** Sets the kubeconfig in the environment, which is the client's only source. */
 function useServer(url: string): void {
   const folder = mkdtempSync(join(tmpdir(), 'bench-fluent-'));
   const file = join(folder, 'config');

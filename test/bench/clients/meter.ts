@@ -1,6 +1,6 @@
 /**
- * What every client program of a benchmark does besides its work: it says when its cache is filled
- * and when the storm is over, and what that cost by the operating system's count.
+ * Measures a client program: reports when its cache is synced and when the storm is over, with the CPU
+ * time and memory counted by the operating system.
  */
 import type { Mode } from '../support/canned-server.ts';
 
@@ -9,11 +9,11 @@ export interface ClientOptions {
   readonly server: string;
   readonly mode: Mode;
   readonly objects: number;
-  /** Events of the storm; 0: there is none. */
+  /** Number of events in the storm; 0 for no storm. */
   readonly events: number;
 }
 
-/** One line of JSON on the client's stdout. */
+/** A line of JSON on the client's stdout. */
 export type ClientReport =
   | {
       readonly at: 'synced';
@@ -21,7 +21,7 @@ export type ClientReport =
       readonly cpuMs: number;
       readonly wallMs: number;
       readonly peakRssKb: number;
-      /** Growth of the heap since the start, each measured after a collection. */
+      /** Growth of the heap since the start; both values are measured after a garbage collection. */
       readonly heapBytes: number;
     }
   | {
@@ -42,13 +42,13 @@ export class Meter {
   #start: Reading = { cpuMs: 0, wallMs: 0 };
   #left = this.options.events;
 
-  /** Everything is loaded; the work begins. */
+  /** Starts the measurement; call it when all modules are loaded. */
   begin(): void {
     this.#startHeapBytes = heapBytes();
     this.#start = reading();
   }
 
-  /** The initial state is there. Ends the process if no storm is to follow. */
+  /** Call it when the cache is synced. Ends the process if there is no storm. */
   synced(): void {
     const { cpuMs, wallMs } = this.#since();
     const peakRssKb = process.resourceUsage().maxRSS;
@@ -65,7 +65,7 @@ export class Meter {
     if (this.#left === 0) process.exit();
   }
 
-  /** One event of the storm was handled; the last ends the process. */
+  /** Call it for each event of the storm; the last one ends the process. */
   event(): void {
     if (--this.#left > 0) return;
     report({ at: 'stormed', ...this.#since(), peakRssKb: process.resourceUsage().maxRSS });
@@ -84,13 +84,13 @@ function reading(): Reading {
 }
 
 function heapBytes(): number {
-  // Twice: what finalizers let go of goes with the second.
+  // Twice, because finalizers release objects that only the second collection frees.
   globalThis.gc!();
   globalThis.gc!();
   return process.memoryUsage().heapUsed;
 }
 
 function report(line: ClientReport): void {
-  // Synchronous on a pipe: process.exit may follow.
+  // Writes to a pipe are synchronous, so process.exit may follow.
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }

@@ -1,6 +1,6 @@
 /**
- * The whole pipeline as a daemon has it: transport, decoder, reflector, delta queue, a cache with
- * two indexes, metrics, one handler.
+ * The complete pipeline of a daemon: transport, decoder, reflector, delta queue, a cache with two
+ * indexes, metrics, one handler.
  */
 import type { Resource } from '../../../src/api/resource.ts';
 import { Informer } from '../../../src/cache/informer.ts';

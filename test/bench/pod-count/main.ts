@@ -6,12 +6,13 @@ import type { BenchmarkCall } from '../benchmark.ts';
 import { Arguments } from '../support/arguments.ts';
 import { table } from '../support/table.ts';
 
-/** So many requests are under way at once. */
+/** Number of concurrent requests. */
 const WIDTH = 100;
 
 /**
- * What counting Pods costs the API server while they come and go, in virtual time: the embedded
- * server and the daemon are in this process. Three in five changes are new Pods, two are deletions.
+ * Measures how many requests the Pod count causes while Pods are created and deleted, in virtual time:
+ * the embedded server and the daemon are in this process. Three in five changes create a Pod, two
+ * delete one.
  *
  * `--pods=50000 --rate=1000 --seconds=60`
  */
@@ -36,7 +37,7 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
     });
   const remove = (number: number) => client.delete(PODS, at(number), { gracePeriodSeconds: 0 });
   await inParallel(pods, create);
-  console.error(`${pods} Pods are there`);
+  console.error(`${pods} Pods exist`);
 
   const sent = { reads: 0, labels: 0, events: 0 };
   const around =

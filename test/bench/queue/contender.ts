@@ -1,15 +1,15 @@
-/** What is to be done with the keys of a round. */
+/** What happens with the keys of a round. */
 export const SCENARIOS = ['plain', 'priority', 'backoff', 'handler'] as const;
 export type Scenario = (typeof SCENARIOS)[number];
 
 /**
- * One way to have every key dealt with once. Keys are added twice, as changes that come in bursts
- * do; who cannot merge them deals with them twice.
+ * An implementation that processes every key once. Keys are added twice, as in a burst of changes; a
+ * queue without deduplication processes them twice.
  *
- * - `plain`: add, take, give back.
- * - `priority`: every other key is of those that nobody waits for, and keys belong to 40 tenants.
- * - `backoff`: each key fails once and comes back after some milliseconds.
- * - `handler`: an async handler is called for each key, ten at once.
+ * - `plain`: add, take, mark as done.
+ * - `priority`: every other key has low priority, and keys belong to 40 tenants.
+ * - `backoff`: each key fails once and is retried after some milliseconds.
+ * - `handler`: an async handler is called for each key, ten concurrently.
  */
 export type Contender = (scenario: Scenario, keys: readonly string[]) => Promise<void>;
 
@@ -24,7 +24,7 @@ export interface QueueReport {
   readonly peakRssKb: number;
 }
 
-/** Body of a child process: the waves one after another, the first not counted. */
+/** Body of a child process: runs the waves one after another; the first is not counted. */
 export async function measure(contender: Contender): Promise<void> {
   const { scenario, keys, waves } = JSON.parse(process.argv[2]!) as QueueOptions;
   const names = Array.from({ length: keys }, (_, number) => `tenant-${number % 40}/foo-${number}`);

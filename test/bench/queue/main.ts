@@ -9,22 +9,23 @@ import { table } from '../support/table.ts';
 import { SCENARIOS } from './contender.ts';
 import type { QueueOptions, QueueReport, Scenario } from './contender.ts';
 
-/** The floor comes first. */
+/** The baseline comes first. */
 const CONTENDERS = ['plain', 'ours', 'p-queue'] as const;
 type Contender = (typeof CONTENDERS)[number];
 
 interface Result {
   readonly scenario: Scenario;
   readonly contender: Contender;
-  /** User and system time, in microseconds for each key dealt with. */
+  /** User and system time, in microseconds for each key. */
   readonly cpuUs: Spread;
-  /** To the floor, round by round. */
+  /** Ratio to the baseline in each round. */
   readonly ratio: Spread;
   readonly peakRssMb: Spread;
 }
 
 /**
- * What a key costs in our work queue and worker pool, in p-queue alone, and in a loop over arrays.
+ * Measures what a key costs in our work queue and worker pool, in p-queue alone, and in a loop over
+ * arrays.
  *
  * `--keys=20000 --waves=10 --rounds=5`
  */

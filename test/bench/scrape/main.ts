@@ -18,7 +18,7 @@ import type { BenchmarkCall } from '../benchmark.ts';
 import { Arguments } from '../support/arguments.ts';
 import { spreadOf, textOf } from '../support/spread.ts';
 
-/** What there is as many of, each with a name of its own. */
+/** Kinds that are created in equal numbers, with unique names. */
 const KINDS: readonly (readonly [Resource, object])[] = [
   [COUNTS, { name: 'web', image: 'nginx', count: 1 }],
   [WEB_APPS, { version: '1', replicas: 1, image: 'nginx:1' }],
@@ -28,8 +28,8 @@ const KINDS: readonly (readonly [Resource, object])[] = [
 ];
 
 /**
- * How long a scrape takes, over TLS and a connection that is kept as Prometheus keeps it, of a daemon
- * that has run all controllers, Pods counted.
+ * Measures the duration of a scrape, over TLS and a kept-alive connection as Prometheus uses, of a
+ * daemon that has run all controllers, including the Pod count.
  *
  * `--objects=2000 --rounds=50`
  */

@@ -41,7 +41,7 @@ export class Arguments {
     return CLIENTS.filter((client) => given.includes(client));
   }
 
-  /** @throws {TypeError} if there are arguments that nobody asked for */
+  /** @throws {TypeError} if there are unknown arguments */
   end(): void {
     const [name] = this.#given.keys();
     if (name !== undefined) throw new TypeError(`There is no argument --${name}`);

@@ -1,9 +1,9 @@
 /**
- * Child process: an API server that knows one resource and computes nothing. All it sends was
- * rendered before it says that it is ready, so that it costs every client the same.
+ * Child process: an API server for one resource that sends prepared responses, so that it costs every
+ * client the same. It reports that it is ready when all responses are rendered.
  *
- * Watches are framed as a kube-apiserver's: each event is a chunk of its own. A storm begins when
- * the parent says so.
+ * Watches have the framing of kube-apiserver: each event is a chunk of its own. The parent process
+ * starts a storm.
  */
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
@@ -11,9 +11,9 @@ import { changedBy, fooJson, FOOS, LIST_VERSION } from './foo-bytes.ts';
 
 export interface CannedServerOptions {
   readonly objects: number;
-  /** Events of a storm. */
+  /** Number of events in a storm. */
   readonly events: number;
-  /** `stream`: initial state may be streamed. `pages`: it is refused, and lists come in pages. */
+  /** `stream`: the initial state is streamed. `pages`: streams are rejected, and lists are paged. */
   readonly mode: Mode;
 }
 
@@ -24,7 +24,7 @@ export type ToServer = 'storm';
 
 const { objects, events, mode } = JSON.parse(process.argv[2]!) as CannedServerOptions;
 
-/** Bytes handed to a socket at once. */
+/** Bytes written to a socket at once. */
 const PORTION = 256 * 1024;
 
 const items = Array.from({ length: objects }, (_, number) =>
@@ -51,15 +51,15 @@ server.listen(0, '127.0.0.1', () => {
   process.send!({ port } satisfies FromServer);
 });
 process.on('message', () => {
-  // A client that lists has its state before its watch stands.
+  // A client that lists has its state before its watch is open.
   if (watchers.size === 0) stormDue = true;
   for (const socket of watchers) void send(socket, storm);
 });
 process.on('disconnect', () => process.exit());
 
-/** One connection. Requests are GETs without a body, and never pipelined. */
+/** Serves one connection. Requests are GETs without a body and without pipelining. */
 async function serve(socket: Socket): Promise<void> {
-  // A client that has seen enough goes without a word.
+  // Clients close the connection when they have received all events.
   socket.on('error', () => socket.destroy());
   socket.on('close', () => watchers.delete(socket));
   let head = '';
@@ -145,7 +145,7 @@ async function send(socket: Socket, bytes: Buffer): Promise<void> {
   }
 }
 
-/** Resolves when there is room again, or nobody to write to. */
+/** Resolves when the socket accepts more data or is closed. */
 function drained(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     const settle = () => {

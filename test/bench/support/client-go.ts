@@ -8,12 +8,12 @@ import type { Command } from './client-program.ts';
 
 const source = join(import.meta.dirname, '..', 'client-go');
 
-/** The program in `client-go/`, built where Go is into a cache outside the repository. */
+/** Builds the program in `client-go/` into a cache outside the repository. Returns undefined without Go. */
 export async function clientGo(): Promise<Command | undefined> {
   try {
     await promisify(execFile)('go', ['version']);
   } catch {
-    console.error('bench: SKIPPED client-go: there is no Go on this machine');
+    console.error('bench: SKIPPED client-go: Go is not installed');
     return undefined;
   }
   const file = join(cacheFolder(), `client-${fingerprint()}`);
@@ -30,7 +30,7 @@ function cacheFolder(): string {
   return join(root, 'crd-controller', 'bench');
 }
 
-/** A change of the program is another program. */
+/** Returns a hash of the program, so that a change builds it again. */
 function fingerprint(): string {
   const hash = createHash('sha256');
   for (const name of ['go.mod', 'go.sum', 'main.go']) hash.update(readFileSync(join(source, name)));

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import type { ClientOptions, ClientReport } from '../clients/meter.ts';
 import { clientGo } from './client-go.ts';
 
-/** The floor comes first: ratios are to it. */
+/** The baseline comes first: ratios are relative to it. */
 export const CLIENTS = ['bare', 'ours', 'client-node', 'fluent', 'client-go'] as const;
 export type ClientName = (typeof CLIENTS)[number];
 
@@ -15,8 +15,8 @@ export interface Command {
 }
 
 /**
- * How to start each client that can run here. What cannot is named on stderr, loudly: a table
- * without a peer is not a table in which it lost.
+ * Returns the command of each client that can run here, and reports the others on stderr: a table
+ * without a client does not compare with it.
  */
 export async function commandsOf(
   names: readonly ClientName[],
@@ -35,9 +35,9 @@ function nodeProgram(name: ClientName): Command {
 }
 
 /**
- * Runs a client to its end.
+ * Runs a client until it exits.
  *
- * @param onSynced called once its cache is filled, while it goes on
+ * @param onSynced called when its cache is synced, before it exits
  */
 export async function runClient(
   { file, args }: Command,
@@ -55,7 +55,7 @@ export async function runClient(
     if (report.at === 'synced') onSynced();
   }
   const code = await ended;
-  if (code !== 0) throw new Error(`${file} ${args.join(' ')} ended with ${code}`);
+  if (code !== 0) throw new Error(`${file} ${args.join(' ')} exited with code ${code}`);
   return reports;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Foo objects as a kube-apiserver sends them: keys sorted, two entries of managedFields, 650 to 900
+ * Foo objects as kube-apiserver sends them: sorted keys, two entries of managedFields, 650 to 900
  * bytes. Rendered without JSON.stringify, which would take longer than the benchmark.
  */
 export const FOOS = {
@@ -10,7 +10,7 @@ export const FOOS = {
   path: '/apis/samplecontroller.k8s.io/v1alpha1/foos',
 } as const;
 
-/** resourceVersion of the state that a list or an initial stream shows. */
+/** resourceVersion of a list or an initial stream. */
 export const LIST_VERSION = 1_000_000;
 
 const NAMESPACES = 40;
@@ -21,10 +21,10 @@ const MANAGED_FIELDS = [
   '{"apiVersion":"samplecontroller.k8s.io/v1alpha1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{".":{},"f:availableReplicas":{}}},"manager":"sample-controller","operation":"Update","subresource":"status","time":"2026-03-01T09:30:05Z"}',
 ];
 
-/** The object of this number, in the state of this resourceVersion. */
+/** Returns the object with this number at this resourceVersion. */
 export function fooJson(number: number, resourceVersion: number): string {
   const name = `foo-${number}`;
-  // Half of them have never been synced.
+  // Half of the objects have never been synced.
   const synced = number % 2 === 0;
   const managedFields = synced ? MANAGED_FIELDS.join(',') : MANAGED_FIELDS[0];
   const status = synced ? `,"status":{"availableReplicas":${resourceVersion % 10}}` : '';
@@ -38,7 +38,10 @@ export function fooJson(number: number, resourceVersion: number): string {
   );
 }
 
-/** Number of the object that a storm's event changes: each as often as any other, in no order. */
+/**
+ * Returns the number of the object that an event of a storm changes: uniformly distributed, in no
+ * order.
+ */
 export function changedBy(event: number, objects: number): number {
   return (event * 7919) % objects;
 }

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { CannedServerOptions, FromServer, ToServer } from './canned-server.ts';
 
-/** The canned server in its process. */
+/** A child process with the canned server. */
 export interface ServerProgram extends AsyncDisposable {
   readonly url: string;
-  /** Begins a storm on every watch. */
+  /** Starts a storm on every watch. */
   storm(): void;
 }
 
-/** Resolves once everything is rendered. */
+/** Resolves when all responses are rendered. */
 export async function startServer(options: CannedServerOptions): Promise<ServerProgram> {
   const child = fork(join(import.meta.dirname, 'canned-server.ts'), [JSON.stringify(options)], {
     // 100,000 events in one buffer, and the text they are rendered from.

@@ -1,4 +1,4 @@
-/** What several rounds said of one number. */
+/** Statistics of one number over several rounds. */
 export interface Spread {
   readonly median: number;
   readonly min: number;
@@ -17,7 +17,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median, min, max: sorted.at(-1) ?? min };
 }
 
-/** Round by round, so that what slowed a whole round slows both. */
+/** Computed for each round, so that a slow round affects both values. */
 export function ratios(values: readonly number[], floor: readonly number[]): Spread {
   return spreadOf(values.map((value, round) => value / (floor[round] ?? Number.NaN)));
 }

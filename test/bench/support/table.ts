@@ -1,4 +1,4 @@
-/** A table for people: the first column to the left, the others to the right. */
+/** Formats a table: the first column is left-aligned, the others right-aligned. */
 export function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [columns, ...rows];
   const widths = columns.map((_, column) =>

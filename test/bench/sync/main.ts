@@ -9,11 +9,11 @@ import type { Spread } from '../support/spread.ts';
 import { table } from '../support/table.ts';
 
 interface Sample {
-  /** From everything loaded to the cache filled. */
+  /** From loaded modules to the synced cache. */
   readonly cpuMs: number;
-  /** Before that: the runtime's start and the modules. */
+  /** Before that: start of the runtime and loading of modules. */
   readonly startCpuMs: number;
-  /** Growth of the heap for each object, after a collection. */
+  /** Growth of the heap for each object, after a garbage collection. */
   readonly heapBytes: number;
   readonly peakRssMb: number;
 }
@@ -22,7 +22,7 @@ interface Result {
   readonly mode: Mode;
   readonly client: ClientName;
   readonly cpuMs: Spread;
-  /** To the floor, round by round; absent without one. */
+  /** Ratio to the baseline in each round; undefined without the baseline. */
   readonly ratio?: Spread;
   readonly startCpuMs: Spread;
   readonly heapBytes: Spread;
@@ -30,8 +30,8 @@ interface Result {
 }
 
 /**
- * The initial state: streamed (WatchList), and in pages of 500. Clients that can do neither list
- * everything in one answer. The floor keeps what it parsed in a Map.
+ * Measures the initial sync: streamed (WatchList), and in pages of 500. Clients that support neither
+ * list everything in one response. The baseline keeps the parsed objects in a Map.
  *
  * `--objects=22000 --rounds=5 --clients=bare,ours,client-node,fluent,client-go`
  */

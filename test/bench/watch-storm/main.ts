@@ -18,15 +18,15 @@ interface Result {
   readonly objects: number;
   readonly client: ClientName;
   readonly cpuUs: Spread;
-  /** To the floor, round by round; absent without one. */
+  /** Ratio to the baseline in each round; undefined without the baseline. */
   readonly ratio?: Spread;
   readonly eventsPerSecond: Spread;
   readonly peakRssMb: Spread;
 }
 
 /**
- * MODIFIED events as fast as they can be taken, on caches of several sizes. What an event costs: CPU
- * time of the client's process from the filled cache to the last event handled.
+ * Sends MODIFIED events as fast as the client reads, to caches of several sizes. Measures the CPU time
+ * of the client's process for each event, from the synced cache to the last handled event.
  *
  * `--objects=2000,100000 --events=100000 --rounds=5 --clients=bare,ours,client-node,fluent,client-go`
  */
@@ -47,7 +47,7 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
         const options = { server: server.url, mode: 'stream', objects, events } as const;
         const reports = await runClient(command, options, () => server.storm());
         const end = reports.find(({ at }) => at === 'stormed');
-        if (!end) throw new Error(`${client} did not weather the storm`);
+        if (!end) throw new Error(`${client} did not handle all events`);
         const sample = {
           cpuUs: (end.cpuMs * 1000) / events,
           eventsPerSecond: (events * 1000) / end.wallMs,

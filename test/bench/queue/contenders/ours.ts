@@ -1,4 +1,4 @@
-/** Our work queue, with its metrics; for `handler` our worker pool on it. */
+/** Our work queue with its metrics, and our worker pool for `handler`. */
 import { createRegistry } from '../../../../src/metrics/registry.ts';
 import { workqueueMetrics } from '../../../../src/metrics/workqueue-metrics.ts';
 import { systemClock } from '../../../../src/util/clock.ts';

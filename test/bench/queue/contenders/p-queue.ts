@@ -1,4 +1,4 @@
-/** p-queue alone: a queue of tasks. It knows no keys, so that a key added twice runs twice. */
+/** p-queue alone: a queue of tasks without keys, so that a key added twice runs twice. */
 import PQueue from 'p-queue';
 import { measure } from '../contender.ts';
 

@@ -1,4 +1,4 @@
-/** The floor: a Map to merge keys, arrays to keep their order, timers to wait; no guarantees. */
+/** Baseline: a Map for deduplication, arrays for the order and timers for delays; no guarantees. */
 import { measure } from '../contender.ts';
 
 await measure(async (scenario, keys) => {
@@ -22,7 +22,7 @@ await measure(async (scenario, keys) => {
     });
   const drain = async () => {
     for (const line of [high, low]) {
-      // A loop over an array sees what is added to it meanwhile.
+      // A loop over an array includes elements that are added during the loop.
       for (const key of line) {
         waiting.delete(key);
         if (scenario === 'handler') await handle();

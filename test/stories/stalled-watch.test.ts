@@ -53,7 +53,7 @@ describe('A network that disturbs a watch connection', () => {
     readonly boundMs: number;
   }[] = [
     {
-      what: 'swallows all, and acknowledges it',
+      what: 'drops all data and acknowledges it',
       harm: () => proxy.befall('blackhole'),
       boundMs: DEAD_CONNECTION_MS,
     },
@@ -63,13 +63,13 @@ describe('A network that disturbs a watch connection', () => {
       boundMs: DEAD_CONNECTION_MS,
     },
     {
-      what: 'lets its bytes trickle',
+      what: 'delivers bytes slowly',
       harm: () => proxy.befall('drip'),
       boundMs: BROKEN_CONNECTION_MS,
     },
     { what: 'resets it', harm: () => proxy.reset(), boundMs: BROKEN_CONNECTION_MS },
     {
-      what: 'cuts it in the middle of a line',
+      what: 'closes it in the middle of a line',
       harm: () => proxy.cutAfter(150),
       boundMs: BROKEN_CONNECTION_MS,
     },
@@ -93,10 +93,10 @@ describe('A network that disturbs a watch connection', () => {
     proxy.shut();
     await changeThings(world);
     await world.pass(120_000);
-    assert.equal(world.informer.progress.isStale, false, 'an interruption is no deafness');
+    assert.equal(world.informer.progress.isStale, false, 'not after a short interruption');
     await world.pass(120_000);
     assert.equal(world.informer.progress.isStale, true);
-    assert.equal(world.informer.hasSynced, true, 'it never goes back');
+    assert.equal(world.informer.hasSynced, true, 'hasSynced stays true');
     assert.match(String(world.informer.progress.lastError), /Cannot reach/);
     proxy.open();
     await world.until('told', 61_000, () => world.isUpToDate());
@@ -128,7 +128,7 @@ describe('A network that disturbs a watch connection', () => {
     await heapAfter(15);
     const before = await heapAfter(5);
     const grown = (await heapAfter(15)) - before;
-    assert.ok(grown < 1_000_000, `${grown} bytes more after fifteen resets`);
+    assert.ok(grown < 1_000_000, `${grown} additional bytes after fifteen resets`);
     assert.ok(proxy.connections <= 2, 'one for the watch, and one for other requests');
   });
 });
@@ -196,7 +196,7 @@ describe('A server with faulty responses', () => {
       world.server.faults.dropWatches();
       await changeThings(world);
       await world.pass(5000);
-      assert.ok(chaos.hits > 0, 'the fault was met');
+      assert.ok(chaos.hits > 0, 'the fault occurred');
       assert.equal(world.informer.hasSynced, true);
       chaos.fault = undefined;
       await world.until('told', LONGEST_PAUSE_MS, () => world.isUpToDate());
@@ -239,7 +239,10 @@ describe('A server with faulty responses', () => {
 
 describe('A server with a faulty initial stream', () => {
   type Fault = NonNullable<HttpChaos['fault']>;
-  const begin = async (faultIn: (world: DeafWorld) => Fault, options: ReflectorOptions = {}) => {
+  const startWith = async (
+    faultIn: (world: DeafWorld) => Fault,
+    options: ReflectorOptions = {},
+  ) => {
     const world = new DeafWorld();
     const chaos = new HttpChaos();
     chaos.fault = faultIn(world);
@@ -248,7 +251,7 @@ describe('A server with a faulty initial stream', () => {
   };
 
   it('the stream never reports completion: the informer lists instead', async (context) => {
-    const world = await begin(
+    const world = await startWith(
       () => async (request, handler) =>
         isInitialStream(request)
           ? eachLine(await handler(request), (line) =>
@@ -265,7 +268,7 @@ describe('A server with a faulty initial stream', () => {
 
   it('the continue token expires: the informer lists again without a limit', async (context) => {
     let pages = 0;
-    const world = await begin(
+    const world = await startWith(
       (world) => async (request, handler) => {
         if (isInitialStream(request)) return answer(400, '{"kind":"Status","reason":"BadRequest"}');
         // A server that answers from its cache returns the whole list, whatever the limit.
@@ -283,7 +286,7 @@ describe('A server with a faulty initial stream', () => {
     context.after(() => world.end());
     await world.until('synced', 20_000, () => world.isUpToDate());
     assert.deepEqual(world.told.toSorted(), ['add a', 'add b', 'add c']);
-    assert.ok(pages >= 2, `${pages} lists from their beginning`);
+    assert.ok(pages >= 2, `${pages} lists from the first page`);
     await changeThings(world);
     await world.until('told', 1000, () => world.isUpToDate());
   });

@@ -1,23 +1,23 @@
 import type { ApiServer } from '../../../src/apiserver/api-server.ts';
 import type { TcpProxy } from '../../support/chaos/tcp-proxy.ts';
 
-export interface Place {
+export interface FaultTarget {
   readonly server: ApiServer;
   readonly proxy: TcpProxy;
 }
 
-/** What happens, and what ends it after a while if it ends. */
+/** A fault, and what ends it after some time, if it ends. */
 export interface Fault {
   readonly name: string;
-  begin(place: Place): void;
-  end?(place: Place): void;
+  start(target: FaultTarget): void;
+  end?(target: FaultTarget): void;
 }
 
-const refused = (name: string, code: number): Fault => {
+const respondWith = (name: string, code: number): Fault => {
   const hooks = new WeakMap<ApiServer, () => void>();
   return {
     name,
-    begin: ({ server }) => {
+    start: ({ server }) => {
       hooks.set(
         server,
         server.faults.beforeRequest(({ info }) =>
@@ -34,21 +34,21 @@ const refused = (name: string, code: number): Fault => {
 
 /** In the order of the table. */
 export const FAULTS: readonly Fault[] = [
-  { name: 'connection swallowed, acknowledged', begin: ({ proxy }) => proxy.befall('blackhole') },
-  { name: 'connection half open', begin: ({ proxy }) => proxy.befall('halfOpen') },
-  { name: 'connection reset', begin: ({ proxy }) => proxy.reset() },
-  { name: 'cut in the middle of a line', begin: ({ proxy }) => proxy.cutAfter(150) },
+  { name: 'data dropped but acknowledged', start: ({ proxy }) => proxy.befall('blackhole') },
+  { name: 'connection half open', start: ({ proxy }) => proxy.befall('halfOpen') },
+  { name: 'connection reset', start: ({ proxy }) => proxy.reset() },
+  { name: 'closed in the middle of a line', start: ({ proxy }) => proxy.cutAfter(150) },
   {
     name: 'no server for 10 s',
-    begin: ({ proxy }) => proxy.shut(),
+    start: ({ proxy }) => proxy.shut(),
     end: ({ proxy }) => proxy.open(),
   },
-  refused('429 for 10 s', 429),
-  refused('500 for 10 s', 500),
-  refused('503 for 10 s', 503),
+  respondWith('429 for 10 s', 429),
+  respondWith('500 for 10 s', 500),
+  respondWith('503 for 10 s', 503),
   {
     name: '410: history gone',
-    begin: ({ server }) => {
+    start: ({ server }) => {
       server.faults.expireHistory();
       server.faults.dropWatches();
     },

@@ -4,10 +4,10 @@ import { listerWatcher } from '../../../src/cache/lister-watcher.ts';
 import { connectCluster } from '../../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../../src/client/kube-config/kube-config.ts';
 import { CONFIG_MAPS } from '../../support/config-maps.ts';
-import { heard } from './heard.ts';
+import { printReceived } from './print-received.ts';
 
 const { client } = connectCluster(await loadClusterConfig());
 const source = listerWatcher(client, CONFIG_MAPS, { namespace: 'default' });
 const informer = new Informer(CONFIG_MAPS, source);
-informer.addHandler({ onAdd: heard, onUpdate: (_, object) => heard(object) });
+informer.addHandler({ onAdd: printReceived, onUpdate: (_, object) => printReceived(object) });
 await informer.run(new AbortController().signal);

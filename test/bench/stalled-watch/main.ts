@@ -1,7 +1,7 @@
 /**
- * How long a change stays unheard when something happens to the watch, for our informer and its
- * peers: each fault and client has a server, a proxy and a process of its own, and all run side by
- * side in real time. Who has heard nothing after three minutes never will, as far as anybody waits.
+ * Measures how long a change is not received after a fault of the watch connection, for our informer
+ * and others. Each fault and client has its own server, proxy and process; all run concurrently in real
+ * time. A change that is not received within three minutes counts as lost.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,28 +24,28 @@ type ClientName = (typeof CLIENTS)[number];
 interface Cell {
   readonly fault: string;
   readonly client: ClientName;
-  /** Until what changed during the fault was heard; undefined: never. */
+  /** Time until the change during the fault was received; undefined if it was not. */
   readonly seconds: number | undefined;
   /** Connections at the proxy at the end. */
   readonly connections: number;
 }
 
-const CAP_MS = 180_000;
+const TIMEOUT_MS = 180_000;
 const FAULT_MS = 10_000;
-/** A watch has stood for a while before it is harmed. */
-const PEACE_MS = 5000;
+/** Age of a watch when the fault starts. */
+const SETTLE_MS = 5000;
 
 export async function main({ json }: BenchmarkCall): Promise<void> {
   const cells = await Promise.all(
     FAULTS.flatMap((fault, row) =>
       CLIENTS.map(async (client, column) => {
-        // Processes that all begin at once would wait for each other.
+        // Processes that all start at once would delay each other.
         await sleep((row * CLIENTS.length + column) * 700);
         return measure(fault, client);
       }),
     ),
   );
-  console.log(json ? JSON.stringify({ capSeconds: CAP_MS / 1000, cells }) : table(cells));
+  console.log(json ? JSON.stringify({ capSeconds: TIMEOUT_MS / 1000, cells }) : table(cells));
 }
 
 async function measure(fault: Fault, client: ClientName): Promise<Cell> {
@@ -72,24 +72,24 @@ async function measure(fault: Fault, client: ClientName): Promise<Cell> {
     env: { ...process.env, KUBECONFIG: kubeconfig.path },
     stdio: ['ignore', 'pipe', 'ignore'],
   });
-  const heard = new Set<string>();
+  const received = new Set<string>();
   const lines = createInterface({ input: child.stdout });
-  lines.on('line', (line) => heard.add(line));
-  const hears = async (value: string, withinMs: number) => {
+  lines.on('line', (line) => received.add(line));
+  const receives = async (value: string, withinMs: number) => {
     const until = performance.now() + withinMs;
-    while (!heard.has(value) && performance.now() < until) await sleep(50);
-    return heard.has(value);
+    while (!received.has(value) && performance.now() < until) await sleep(50);
+    return received.has(value);
   };
   try {
-    if (!(await hears('before', 60_000))) throw new Error(`${client} did not begin`);
-    await sleep(PEACE_MS);
-    const place = { server, proxy };
+    if (!(await receives('before', 60_000))) throw new Error(`${client} did not sync`);
+    await sleep(SETTLE_MS);
+    const target = { server, proxy };
     const from = performance.now();
-    fault.begin(place);
+    fault.start(target);
     await set('during');
-    if (fault.end) setTimeout(() => fault.end?.(place), FAULT_MS);
-    const isHeard = await hears('during', CAP_MS);
-    const seconds = isHeard ? (performance.now() - from) / 1000 : undefined;
+    if (fault.end) setTimeout(() => fault.end?.(target), FAULT_MS);
+    const isReceived = await receives('during', TIMEOUT_MS);
+    const seconds = isReceived ? (performance.now() - from) / 1000 : undefined;
     return { fault: fault.name, client, seconds, connections: proxy.connections };
   } finally {
     child.kill('SIGKILL');
