@@ -15,17 +15,17 @@ import { countCrd, countDraft } from '../support/world.ts';
 /** Kills the API server of a running daemon and starts another one with its kubeconfig. */
 describe('A daemon whose server is killed', { concurrency: 2, timeout: 120_000 }, () => {
   it('continues with a new server of the same identity', async (context) => {
-    const { kubeconfig, killServer, serve, works } = await started(context);
+    const { kubeconfig, killServer, serve, reconcilesNewCount } = await started(context);
     const before = readFileSync(kubeconfig, 'utf8');
     await killServer();
     await serve();
     assert.equal(readFileSync(kubeconfig, 'utf8'), before, 'the CA, the token and the port');
-    const daemon = await works();
+    const daemon = await reconcilesNewCount();
     assert.doesNotMatch(daemon.stderr, /x509|Unauthorized|Kubeconfig changed/);
   });
 
   it('continues with a new server that has another CA and another token', async (context) => {
-    const { kubeconfig, killServer, serve, works } = await started(context);
+    const { kubeconfig, killServer, serve, reconcilesNewCount } = await started(context);
     const before = await loadClusterConfig({ kubeconfig });
     await killServer();
     rmSync(`${kubeconfig}.ca-key`);
@@ -33,7 +33,7 @@ describe('A daemon whose server is killed', { concurrency: 2, timeout: 120_000 }
     const after = await loadClusterConfig({ kubeconfig });
     assert.notDeepEqual(after.ca, before.ca);
     assert.notDeepEqual(after.credentials, before.credentials);
-    const daemon = await works();
+    const daemon = await reconcilesNewCount();
     assert.match(daemon.stderr, /"Kubeconfig changed; reconnecting"/);
   });
 });
@@ -59,22 +59,22 @@ async function started(context: TestContext) {
   };
   await serve();
   const daemon = start(`--kubeconfig=${kubeconfig}`, '--controllers=count', '--vmodule=sync=2');
-  const healthy = /"Count is healthy" .*ready=3 desired=3/g;
-  /** Resolves once the daemon has brought a new Count to health. */
-  const works = async (): Promise<Program> => {
-    const times = [...daemon.output.matchAll(healthy)].length;
+  const healthyLine = /"Count is healthy" .*ready=3 desired=3/g;
+  /** Creates a Count and resolves when the daemon has made it healthyLine. */
+  const reconcilesNewCount = async (): Promise<Program> => {
+    const times = [...daemon.output.matchAll(healthyLine)].length;
     const connection = connectCluster(await loadClusterConfig({ kubeconfig }));
     await connection.client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
     await connection.client.create(COUNTS, countDraft('default'));
     await connection.close();
-    await daemon.printed(new RegExp(`(${healthy.source}[^]*){${times + 1}}`));
+    await daemon.printed(new RegExp(`(${healthyLine.source}[^]*){${times + 1}}`));
     return daemon;
   };
-  await works();
+  await reconcilesNewCount();
   return {
     kubeconfig,
     serve,
-    works,
+    reconcilesNewCount,
     killServer: async () => {
       server.child.kill('SIGKILL');
       await server.ended();
