@@ -60,7 +60,7 @@ async function started(context: TestContext) {
   await serve();
   const daemon = start(`--kubeconfig=${kubeconfig}`, '--controllers=count', '--vmodule=sync=2');
   const healthyLine = /"Count is healthy" .*ready=3 desired=3/g;
-  /** Creates a Count and resolves when the daemon has made it healthyLine. */
+  /** Creates a Count and resolves when the daemon has made it healthy. */
   const reconcilesNewCount = async (): Promise<Program> => {
     const times = [...daemon.output.matchAll(healthyLine)].length;
     const connection = connectCluster(await loadClusterConfig({ kubeconfig }));

@@ -50,7 +50,7 @@ describe('given a leader and a standby, and an etcd', { skip }, () => {
   };
 
   /** Two programs, of which the first leads, and a Count with as many Pods. */
-  const begin = async (count: number) => {
+  const startScenario = async (count: number) => {
     world = await WireWorld.create(plane);
     await world.installCrd();
     programs = [];
@@ -96,7 +96,7 @@ describe('given a leader and a standby, and an etcd', { skip }, () => {
       `restored from a backup ${what}: leader and standby work from the state that is there`,
       { timeout: 120_000 },
       async () => {
-        const { leader, standby } = await begin(3);
+        const { leader, standby } = await startScenario(3);
         const restore = await etcd.backUp();
         await writeElsewhere(lost);
         await world.patchCount({ count: 5 });
@@ -121,7 +121,7 @@ describe('given a leader and a standby, and an etcd', { skip }, () => {
     'wiped clean: the controllers work from nothing, once there is something again',
     { timeout: 120_000 },
     async () => {
-      await begin(2);
+      await startScenario(2);
       await writeElsewhere(100);
       await etcd.wipe();
       // The Lease went too: either of the two may create it.

@@ -3,11 +3,7 @@ import type { KubernetesObject, ObjectList, WatchEvent } from '../../src/api/obj
 import { keyOf } from '../../src/api/object-key.ts';
 import type { ObjectKey } from '../../src/api/object-key.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import type {
-  ListerWatcher,
-  ListRequest,
-  WatchRequest,
-} from '../../src/cache/lister-watcher.ts';
+import type { ListerWatcher, ListRequest, WatchRequest } from '../../src/cache/lister-watcher.ts';
 import type { WatchStream } from '../../src/client/client.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { Deferred } from '../../src/util/deferred.ts';

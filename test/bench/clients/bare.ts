@@ -19,7 +19,7 @@ const { server, mode, objects, events } = meter.options;
 const pool = new Pool(server);
 const kept = new Map<string, Foo>();
 
-meter.begin();
+meter.start();
 if (events > 0) {
   await watch(
     `resourceVersion=1&watch=true`,

@@ -7,7 +7,7 @@ import { Meter } from './meter.ts';
 const meter = new Meter();
 const { server, objects } = meter.options;
 
-meter.begin();
+meter.start();
 const config = new KubeConfig();
 config.loadFromClusterAndUser({ name: 'bench', server, skipTLSVerify: true }, { name: 'bench' });
 const api = config.makeApiClient(CustomObjectsApi);

@@ -12,7 +12,7 @@ const meter = new Meter();
 const { server, objects } = meter.options;
 useServer(server);
 
-meter.begin();
+meter.start();
 const { group, version, plural, kind } = FOOS;
 RegisterKind(Foo, { group, version, plural, kind });
 let added = 0;

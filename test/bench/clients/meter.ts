@@ -43,7 +43,7 @@ export class Meter {
   #left = this.options.events;
 
   /** Starts the measurement; call it when all modules are loaded. */
-  begin(): void {
+  start(): void {
     this.#startHeapBytes = heapBytes();
     this.#start = reading();
   }

@@ -15,7 +15,7 @@ import { Meter } from './meter.ts';
 const foos: Resource = { ...FOOS, namespaced: true };
 const meter = new Meter();
 
-meter.begin();
+meter.start();
 const transport = undiciTransport({ server: meter.options.server });
 const client = new HttpClient({ handler: transport.handle, server: meter.options.server });
 const metrics = reflectorMetrics(createRegistry());
