@@ -1,6 +1,6 @@
 /**
- * The test kit: a Kubernetes API server in this process, the controllers of a cluster, and a clock
- * moved by hand. Give `HttpClient` the server's `handler`, and no socket is opened.
+ * The test kit: a Kubernetes API server in this process, cluster controllers, and a clock with virtual time.
+ * An `HttpClient` with the server's `handler` opens no socket.
  */
 export type { ApiUser } from './apiserver/access.ts';
 export type { PolicyRule } from './apiserver/policy-rule.ts';

@@ -1,23 +1,22 @@
 import type { Schema } from './schema.ts';
 
-/** What one branch of a `oneOf` or `anyOf` says about the properties of an object. */
+/** The effect of one branch of a `oneOf` or `anyOf` on the properties of an object. */
 export interface Alternative {
-  /** Properties that are there, besides those that always are. */
+  /** Optional properties that are required in this branch. */
   readonly required: ReadonlySet<string>;
-  /** Properties that are not there. */
+  /** Properties that are absent in this branch. */
   readonly absent: ReadonlySet<string>;
-  /** Properties that have one of these values. */
+  /** Properties that have only these values in this branch. */
   readonly narrowed: ReadonlyMap<string, readonly unknown[]>;
 }
 
-/** More branches than this are no choice that a reader of types would recognise. */
+/** Maximum number of branches. A larger union type is not readable. */
 const MOST_BRANCHES = 16;
 
 /**
- * The alternatives between the forms of an object, if its schema has some that a type can tell
- * apart: `oneOf: [{ required: [git] }, { required: [image] }]`. Undefined otherwise. What a type
- * cannot say (patterns, bounds) is left out, so that the alternatives never refuse what the schema
- * allows.
+ * Returns the alternative forms of an object, or undefined if its schema has none that types can
+ * distinguish. Example: `oneOf: [{ required: [git] }, { required: [image] }]`. Ignores constraints that
+ * types cannot express, such as patterns and bounds, so that the types accept every valid object.
  */
 export function alternativesOf(schema: Schema): readonly Alternative[] | undefined {
   return alternativesAmong(schema, schema.oneOf, true) ?? alternativesAmong(schema, schema.anyOf);
@@ -29,10 +28,10 @@ function alternativesAmong(
   isExclusive: boolean = false,
 ): readonly Alternative[] | undefined {
   if (branches.length < 2 || branches.length > MOST_BRANCHES) return undefined;
-  const marks = isExclusive ? branches.map(markOf) : [];
+  const soleProperties = isExclusive ? branches.map(soleRequired) : [];
   const alternatives = branches.map((branch, at): Alternative => {
     const required = new Set(branch.required?.filter((name) => isOptional(schema, name)));
-    const excluded = marks.filter((name, other) => name !== undefined && other !== at);
+    const excluded = soleProperties.filter((name, other) => name !== undefined && other !== at);
     const absent = [...excluded, ...absentIn(branch)].filter((name) => name !== undefined);
     return {
       required,
@@ -40,9 +39,9 @@ function alternativesAmong(
       narrowed: narrowedIn(branch, schema),
     };
   });
-  const saysNothing = ({ required, absent, narrowed }: Alternative) =>
+  const isEmpty = ({ required, absent, narrowed }: Alternative) =>
     required.size + absent.size + narrowed.size === 0;
-  return alternatives.some(saysNothing) ? undefined : alternatives;
+  return alternatives.some(isEmpty) ? undefined : alternatives;
 }
 
 function isOptional(schema: Schema, name: string): boolean {
@@ -50,22 +49,22 @@ function isOptional(schema: Schema, name: string): boolean {
 }
 
 /**
- * The property whose mere presence makes the branch apply: no other of a `oneOf` can have it. One
- * that asks for more can be left by the rest, with the property in place.
+ * Returns the property of a branch that requires only this property. Other branches of a `oneOf` cannot have
+ * it, because both branches would apply.
  */
-function markOf(branch: Schema): string | undefined {
+function soleRequired(branch: Schema): string | undefined {
   const [name, ...more] = branch.required ?? [];
   return Object.keys(branch).length === 1 && more.length === 0 ? name : undefined;
 }
 
-/** `not: { required: [a] }`, or `not: { anyOf: [{ required: [a] }, { required: [b] }] }`. */
+/** Returns `a` for `not: { required: [a] }` and for this schema in a `not: { anyOf: […] }`. */
 function absentIn({ not }: Schema): string[] {
   if (!not) return [];
-  const refused = Object.keys(not).length === 1 && not.anyOf ? not.anyOf : [not];
-  return refused.map(markOf).filter((name) => name !== undefined);
+  const excluded = Object.keys(not).length === 1 && not.anyOf ? not.anyOf : [not];
+  return excluded.map(soleRequired).filter((name) => name !== undefined);
 }
 
-/** The branch's enumerations of properties that are text; only those tell branches apart. */
+/** Returns the enumerations of string properties, which distinguish branches. */
 function narrowedIn(branch: Schema, schema: Schema): Map<string, readonly unknown[]> {
   const narrowed = new Map<string, readonly unknown[]>();
   for (const [name, property] of Object.entries(branch.properties ?? {})) {

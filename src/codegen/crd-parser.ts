@@ -3,22 +3,22 @@ import type { Resource } from '../api/resource.ts';
 import { asRecord, asSchema } from './schema.ts';
 import type { Schema } from './schema.ts';
 
-/** A kind that a CustomResourceDefinition defines, in one of its versions. */
+/** One version of a kind that a CustomResourceDefinition defines. */
 export interface CustomResource extends Omit<Resource, 'objectType'> {
   readonly schema: Schema;
-  /** Of the kind's versions, the one people mean: which is stored, if it is served. */
+  /** Whether it is the main version: the storage version, or the first served version. */
   readonly isMain: boolean;
 }
 
-/** As deep as lists of objects are looked into: one that kubectl prints is one level. */
+/** Maximum depth of nested lists. A list that kubectl prints has one level. */
 const DEEPEST_LIST = 4;
 
 /**
- * The kinds that the CustomResourceDefinitions in a YAML text define, in each version that is
- * served, the main one first. Documents of other kinds are passed over.
+ * Parses the CustomResourceDefinitions in a YAML text. Returns each served version, the main version first.
+ * Skips documents of other kinds.
  *
  * @throws {SyntaxError} if the text is not YAML
- * @throws {TypeError} if a definition is not a `apiextensions.k8s.io/v1` one, or has no schema
+ * @throws {TypeError} if a definition is not of `apiextensions.k8s.io/v1`, or is invalid
  */
 export function parseCustomResources(text: string): CustomResource[] {
   return parseAllDocuments(text).flatMap((document) => {
@@ -59,12 +59,12 @@ function customResourcesOf(definition: Record<string, unknown>): CustomResource[
   }));
 }
 
-/** The stored one first, if it is served. */
+/** Returns the served versions, the storage version first. */
 function servedVersions(versions: unknown): Record<string, unknown>[] {
   const served = (Array.isArray(versions) ? versions : [])
     .map((version, index) => asRecord(version, `spec.versions[${index}]`))
     .filter((version) => version['served'] === true);
-  if (served.length === 0) throw new TypeError('spec.versions: none of them has served: true');
+  if (served.length === 0) throw new TypeError('spec.versions: no version has served: true');
   const isStored = (version: Record<string, unknown>) => version['storage'] === true;
   return [...served.filter(isStored), ...served.filter((version) => !isStored(version))];
 }

@@ -5,39 +5,39 @@ import type { Schema } from './schema.ts';
 import type { Declaration, Field, TypeNode } from './type-node.ts';
 import { BOOLEAN, NEVER, NULL, NUMBER, printType, STRING, UNKNOWN } from './type-node.ts';
 
-/** What generated modules import. Nothing that is declared may have one of these names. */
+/** Types that generated modules import. Declarations cannot have these names. */
 export const LIBRARY_TYPES = ['Condition', 'KubernetesObject', 'ObjectMeta', 'Resource'] as const;
 export type LibraryType = (typeof LIBRARY_TYPES)[number];
 
 export interface Declarations {
-  /** The kind's own interface first, then what it refers to, each after what refers to it. */
+  /** The interface of the kind first. Each declaration follows those that refer to it. */
   readonly all: readonly Declaration[];
-  /** What the kind's own interface is called: the kind, unless that name means something else. */
+  /** Name of the interface of the kind: the kind, unless this name has another meaning. */
   readonly root: string;
-  /** What of the library is referred to. */
+  /** Types of the library that the declarations use. */
   readonly imports: ReadonlySet<LibraryType>;
 }
 
-/** The fields of every object, which `KubernetesObject` declares. */
+/** Fields of all objects, declared in `KubernetesObject`. */
 const INHERITED: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
-/** An enumeration longer than this gets a name of its own instead of standing inline. */
+/** Maximum length of an inline enumeration. A longer one gets a type alias. */
 const LONGEST_INLINE = 72;
 
-/** The interfaces of a custom resource and of every object inside it. */
+/** Returns the declarations of a custom resource and of the objects in it. */
 export function declarationsOf(resource: CustomResource): Declarations {
   const module = new Module();
   const root = module.declareRoot(resource);
   return { all: module.declarations, root, imports: module.imports };
 }
 
-/** Collects declarations and keeps their names apart. */
+/** Collects declarations with unique names. */
 class Module {
   readonly declarations: Declaration[] = [];
   readonly imports = new Set<LibraryType>(['KubernetesObject', 'Resource']);
   readonly #names = new Set<string>([...LIBRARY_TYPES, 'Array', 'Partial', 'Record']);
 
-  /** `status` is optional whatever the schema says: nobody has written it in a new object. */
+  /** `status` is always optional, because new objects have none. */
   declareRoot({ kind, schema }: CustomResource): string {
     const properties = Object.fromEntries(
       Object.entries(schema.properties ?? {}).filter(([name]) => !INHERITED.has(name)),
@@ -105,8 +105,8 @@ class Module {
     return { kind: 'map', of: open ? UNKNOWN : NEVER };
   }
 
-  #declare(schema: Schema, wanted: string, base?: LibraryType): string {
-    const name = this.#unusedName(wanted);
+  #declare(schema: Schema, preferred: string, base?: LibraryType): string {
+    const name = this.#unusedName(preferred);
     const place = this.declarations.length;
     this.declarations.splice(place, 0, {
       kind: 'interface',
@@ -119,15 +119,15 @@ class Module {
     return name;
   }
 
-  /** A union of interfaces, one for each form that the object may have. */
+  /** Declares a union of interfaces, one for each alternative form of an object. */
   #declareAlternatives(
     schema: Schema,
-    wanted: string,
+    preferred: string,
     alternatives: readonly Alternative[],
   ): string {
-    const name = this.#unusedName(wanted);
+    const name = this.#unusedName(preferred);
     const place = this.declarations.length;
-    const touched = new Set(
+    const affected = new Set(
       alternatives.flatMap(({ required, absent, narrowed }) => [
         ...required,
         ...absent,
@@ -135,7 +135,7 @@ class Module {
       ]),
     );
     const fields = this.#fields(schema, name);
-    const common = fields.filter((field) => !touched.has(field.name));
+    const common = fields.filter((field) => !affected.has(field.name));
     const base = common.length > 0 || isOpen(schema) ? this.#unusedName(`${name}Base`) : undefined;
     const forms = alternatives.map((alternative): Declaration => ({
       kind: 'interface',
@@ -143,7 +143,7 @@ class Module {
       doc: [],
       ...(base ? { extends: base } : {}),
       fields: fields
-        .filter((field) => touched.has(field.name))
+        .filter((field) => affected.has(field.name))
         .map((field) => fieldIn(field, alternative)),
       open: false,
     }));
@@ -172,7 +172,7 @@ class Module {
     const declared = Object.entries(schema.properties ?? {}).map(([property, of]): Field => ({
       name: property,
       type: this.#typeOf(of, name + pascalCase(property)),
-      // What has a default is there in every object that a server hands out.
+      // The server sets defaults, so the field is present in all its objects.
       optional: of.default === undefined && !schema.required?.includes(property),
       doc: [...lines(of.description), ...defaultTag(of.default)],
     }));
@@ -201,20 +201,20 @@ class Module {
     return { kind: 'named', name };
   }
 
-  #unusedName(wanted: string): string {
-    let name = wanted;
-    for (let count = 2; this.#names.has(name); count++) name = `${wanted}${count}`;
+  #unusedName(preferred: string): string {
+    let name = preferred;
+    for (let count = 2; this.#names.has(name); count++) name = `${preferred}${count}`;
     this.#names.add(name);
     return name;
   }
 }
 
-/** The object may have fields that are not declared. */
+/** Reports whether the object may have undeclared fields. */
 function isOpen(schema: Schema): boolean {
   return schema['x-kubernetes-preserve-unknown-fields'] ?? false;
 }
 
-/** `field` as one of the forms of its object has it. */
+/** Returns `field` as it is in one alternative form of its object. */
 function fieldIn(field: Field, { required, absent, narrowed }: Alternative): Field {
   if (absent.has(field.name)) return { ...field, type: NEVER, optional: true, doc: [] };
   const values = narrowed.get(field.name)?.filter(isScalar);
@@ -224,7 +224,7 @@ function fieldIn(field: Field, { required, absent, narrowed }: Alternative): Fie
   return { ...field, type, optional: field.optional && !required.has(field.name) };
 }
 
-/** `WithGit`, `WithUserAndPassword`, `WithoutGit`: by what sets a form apart. */
+/** Returns a suffix that names the distinction of a form: `WithGit`, `WithUserAndPassword`, `WithoutGit`. */
 function formName({ required, absent, narrowed }: Alternative): string {
   const named = (names: Iterable<unknown>) =>
     Array.from(names, (name) => pascalCase(String(name)))
@@ -235,15 +235,15 @@ function formName({ required, absent, narrowed }: Alternative): string {
   return values ? `With${named(values)}` : `Without${named(absent)}`;
 }
 
-/** `anyOf: [{ enum: [a] }, { enum: [b] }]` is an enumeration in pieces. */
+/** Joins the enumerations of branches: `anyOf: [{ enum: [a] }, { enum: [b] }]`. */
 function valuesOfBranches({ oneOf, anyOf }: Schema): readonly unknown[] | undefined {
   const branches = oneOf ?? anyOf ?? [];
-  const isPiece = (branch: Schema) => branch.enum !== undefined && Object.keys(branch).length === 1;
-  if (branches.length === 0 || !branches.every(isPiece)) return undefined;
+  const isEnum = (branch: Schema) => branch.enum !== undefined && Object.keys(branch).length === 1;
+  if (branches.length === 0 || !branches.every(isEnum)) return undefined;
   return [...new Set(branches.flatMap((branch) => branch.enum ?? []))];
 }
 
-/** A `meta/v1` Condition by its looks: it has no other mark in a schema. */
+/** Recognises a `meta/v1` Condition by its properties, since schemas do not name their type. */
 function isCondition({ properties = {}, required = [] }: Schema): boolean {
   const mandatory = ['type', 'status', 'lastTransitionTime', 'reason', 'message'];
   return (
@@ -259,7 +259,7 @@ function isScalar(value: unknown): value is string | number | boolean | null {
   return value === null || ['string', 'number', 'boolean'].includes(typeof value);
 }
 
-/** `max-surge` and `max_surge` become `MaxSurge`; whatever no name can hold is left out. */
+/** Converts `max-surge` and `max_surge` to `MaxSurge`. Drops characters that names cannot contain. */
 function pascalCase(text: string): string {
   return text
     .split(/[^A-Za-z0-9]+/)
@@ -267,7 +267,7 @@ function pascalCase(text: string): string {
     .join('');
 }
 
-/** What one of many is called, by the commonest rules of English alone. */
+/** Returns the singular of a name by the common rules of English. */
 function singular(name: string): string {
   if (/[^aeiou]ies$/i.test(name)) return `${name.slice(0, -3)}y`;
   if (/(?:ss|x|ch|sh)es$/i.test(name)) return name.slice(0, -2);

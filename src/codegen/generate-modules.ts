@@ -5,26 +5,26 @@ import type { CustomResource } from './crd-parser.ts';
 import { generateTypes, moduleNameOf } from './generate-types.ts';
 import type { GenerateTypesOptions } from './generate-types.ts';
 
-/** A text with CustomResourceDefinitions, and where it comes from. */
+/** A text with CustomResourceDefinitions and its source. */
 export interface Definitions {
   readonly source: string;
   readonly text: string;
 }
 
-/** A module that is to be there. */
+/** A generated TypeScript module. */
 export interface GeneratedModule {
-  /** Of the file, without a folder: `web-app.ts`. */
+  /** Name of the file, without its folder: `web-app.ts`. */
   readonly fileName: string;
   readonly text: string;
   readonly resource: CustomResource;
 }
 
 /**
- * One module for each kind and served version that the definitions define, in their order.
+ * Generates a module for each kind and served version, in the order of the definitions.
  *
- * @throws {SyntaxError} naming the source that is not YAML
- * @throws {TypeError} naming the source and what is wrong with its definition
- * @throws {Error} if two kinds would be one file, or a source defines nothing
+ * @throws {SyntaxError} if a source is not YAML
+ * @throws {TypeError} if a definition is invalid
+ * @throws {Error} if two modules have the same file name, or a source has no definition
  */
 export function generateModules(
   definitions: readonly Definitions[],
@@ -33,13 +33,13 @@ export function generateModules(
   const modules = new Map<string, GeneratedModule>();
   for (const { source, text } of definitions) {
     const resources = parsed(source, text);
-    if (resources.length === 0) throw new Error(`${source}: no CustomResourceDefinition in it`);
+    if (resources.length === 0) throw new Error(`${source} contains no CustomResourceDefinition`);
     for (const resource of resources) {
       const fileName = `${moduleNameOf(resource)}.ts`;
       const present = modules.get(fileName.toLowerCase());
       if (present) {
         throw new Error(
-          `${source}: ${groupResourceOf(resource)} and ${groupResourceOf(present.resource)} would both be ${fileName}: generate them into two folders`,
+          `${source}: ${groupResourceOf(resource)} and ${groupResourceOf(present.resource)} have the same file name ${fileName}: generate them into different folders`,
         );
       }
       const module = generateTypes(resource, { ...options, source });
@@ -62,7 +62,7 @@ function parsed(source: string, text: string): CustomResource[] {
 
 const PACKAGE = 'crd-controller';
 
-/** Where the modules of users import the types of the library from. */
+/** Modules from which generated modules in user projects import the types of the library. */
 export const LIBRARY_MODULES: GenerateTypesOptions['modules'] = {
   Condition: PACKAGE,
   KubernetesObject: PACKAGE,

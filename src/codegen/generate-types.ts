@@ -7,11 +7,11 @@ import type { Declaration, Field } from './type-node.ts';
 import { printType, quote } from './type-node.ts';
 
 export interface GenerateTypesOptions {
-  /** Where the definition comes from, named in the first line: `crds/counts.demo.mark8s.io.yaml`. */
+  /** Source of the definition, for the first line: `crds/counts.demo.mark8s.io.yaml`. */
   readonly source: string;
-  /** How to make it anew, named in the first line. */
+  /** Command that generates the module, for the first line. */
   readonly command: string;
-  /** The module that each type of the library is imported from. */
+  /** The module of each imported type of the library. */
   readonly modules: Readonly<Record<LibraryType, string>>;
 }
 
@@ -19,14 +19,14 @@ const WIDTH = 100;
 
 const MARK = '// Generated from ';
 
-/** True if the text is a module that was generated: it may be replaced. */
+/** Reports whether the text is a generated module, which may be overwritten. */
 export function isGenerated(text: string): boolean {
   return text.startsWith(MARK);
 }
 
 /**
- * The TypeScript module of a custom resource: its interfaces, and the descriptor that makes
- * clients, informers and listers typed. Equal input gives equal text, in prettier's format.
+ * Generates the TypeScript module of a custom resource: its interfaces, and the resource descriptor for
+ * typed clients, informers and listers. The output is deterministic and formatted like prettier's.
  */
 export function generateTypes(resource: CustomResource, options: GenerateTypesOptions): string {
   const { all, root, imports } = declarationsOf(resource);
@@ -38,10 +38,7 @@ export function generateTypes(resource: CustomResource, options: GenerateTypesOp
   ].join('\n\n')}\n`;
 }
 
-/**
- * What the module's file is called: `WebApp` → `web-app`, and `web-app-v1beta1` for a version that is
- * not the main one.
- */
+/** Returns the file name of a module without extension: `web-app`, or `web-app-v1beta1` if it is not the main version. */
 export function moduleNameOf({
   kind,
   version,
@@ -51,7 +48,7 @@ export function moduleNameOf({
   return isMain ? name : `${name}-${version}`;
 }
 
-/** Names of files are their author's: what they hold must not end the comment it stands in. */
+/** Replaces line breaks and control characters, so that a file name cannot end its comment. */
 function onOneLine(text: string): string {
   return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '?');
 }
@@ -94,10 +91,10 @@ function printField({ name, type, optional, doc }: Field): string {
   return `${printDoc(doc, '  ')}  ${key}${optional ? '?' : ''}: ${printType(type)};\n`;
 }
 
-/** The comment with long lines wrapped, ended by a line break; nothing if there are no lines. */
+/** Returns the doc comment with wrapped lines and a final line break, or an empty string without lines. */
 function printDoc(doc: readonly string[], indent: string): string {
   const width = WIDTH - indent.length - ' * '.length;
-  // A description must not be able to end the comment it stands in.
+  // Prevents a description from ending the comment.
   const text = doc.flatMap((line) => wrap(line.replaceAll('*/', String.raw`*\/`), width));
   const [first = ''] = text;
   if (text.length === 0) return '';
@@ -126,7 +123,7 @@ function printDescriptor(resource: CustomResource, root: string): string {
   const { group, version, plural, kind, namespaced } = resource;
   const constant = constantOf(resource.kind, resource.plural);
   return [
-    `/** Makes what is asked of informers, listers and clients typed: \`informers.for(${constant})\`. */`,
+    `/** Resource descriptor for typed clients, informers and listers: \`informers.for(${constant})\`. */`,
     `export const ${constant}: Resource<${root}> = {`,
     `  group: ${quote(group)},`,
     `  version: ${quote(version)},`,

@@ -1,12 +1,12 @@
-/** What a kind is called in all the places where its name stands. */
+/** The names of a kind in all its forms. */
 export interface KindNames {
   /** `StaticSite` */
   readonly kind: string;
-  /** `staticSite`: beginnings of identifiers. */
+  /** `staticSite`: prefix of identifiers. */
   readonly camel: string;
-  /** `static-site`: files and components. */
+  /** `static-site`: names of files and components. */
   readonly kebab: string;
-  /** `STATIC_SITES`: the descriptor. */
+  /** `STATIC_SITES`: the resource descriptor. */
   readonly constant: string;
   /** `staticsite` */
   readonly singular: string;
@@ -16,18 +16,20 @@ export interface KindNames {
   readonly group: string;
 }
 
-/** Groups that belong to the Kubernetes project: servers refuse CRDs in them that nobody approved. */
+/** Groups of the Kubernetes project. Servers reject CRDs in them without an approval annotation. */
 const RESERVED_GROUPS = /(?:^|\.)(?:k8s|kubernetes)\.io$/;
 
-/** Words that are no text where YAML has no quotes around them. */
+/** Words that YAML does not parse as strings without quotes. */
 const YAML_VALUES = /^(?:y|n|yes|no|on|off|true|false|null)$/;
 
 const LONGEST_LABEL = 63;
 const LONGEST_DOMAIN = 253;
 
 /**
- * @param plural default: the English plural of the kind
- * @throws {RangeError} naming what is wrong with a name, and what would be right
+ * Derives all forms of the names of a kind.
+ *
+ * @param plural by default the English plural of the kind
+ * @throws {RangeError} if a name is invalid
  */
 export function kindNames(
   kind: string,
@@ -36,19 +38,21 @@ export function kindNames(
 ): KindNames {
   if (!/^[A-Z][A-Za-z0-9]*$/.test(kind)) {
     throw new RangeError(
-      `KIND must be in PascalCase, letters and digits, as in StaticSite: got ${JSON.stringify(kind)}`,
+      `KIND must be in PascalCase with letters and digits, for example StaticSite: got ${JSON.stringify(kind)}`,
     );
   }
   const singular = kind.toLowerCase();
   if (YAML_VALUES.test(singular)) {
-    throw new RangeError(`KIND must not be ${kind}: in YAML the word is no text`);
+    throw new RangeError(`KIND must not be ${kind}: YAML does not parse this word as a string`);
   }
   if (plural.length > LONGEST_LABEL) {
-    throw new RangeError(`KIND is too long: ${plural} may have ${LONGEST_LABEL} characters`);
+    throw new RangeError(
+      `KIND is too long: its plural ${plural} exceeds ${LONGEST_LABEL} characters`,
+    );
   }
   if (!/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(plural)) {
     throw new RangeError(
-      `--plural must be in lower case, letters, digits and dashes, as in staticsites: got ${JSON.stringify(plural)}`,
+      `--plural must have lower-case letters, digits and dashes, for example staticsites: got ${JSON.stringify(plural)}`,
     );
   }
   const isDomain =
@@ -57,12 +61,12 @@ export function kindNames(
     group.split('.').every((label) => label.length <= LONGEST_LABEL);
   if (!isDomain) {
     throw new RangeError(
-      `--group must be a DNS name in lower case, as in example.com: got ${JSON.stringify(group)}`,
+      `--group must be a lower-case DNS name with a dot, for example example.com: got ${JSON.stringify(group)}`,
     );
   }
   if (RESERVED_GROUPS.test(group)) {
     throw new RangeError(
-      `--group must be a domain of yours: ${group} belongs to the Kubernetes project`,
+      `--group must be your own domain: ${group} belongs to the Kubernetes project`,
     );
   }
   const words = wordsOf(kind);
@@ -84,7 +88,7 @@ function pluralOf(singular: string): string {
   return /(?:s|x|z|ch|sh)$/.test(singular) ? `${singular}es` : `${singular}s`;
 }
 
-/** WebApp with plural webapps → WEB_APPS; NetworkPolicy, networkpolicies → NETWORK_POLICIES. */
+/** Returns the name of the descriptor: WEB_APPS for WebApp, NETWORK_POLICIES for NetworkPolicy. */
 export function constantOf(kind: string, plural: string): string {
   let common = 0;
   while (common < plural.length && kind[common]?.toLowerCase() === plural[common]) common++;
@@ -93,7 +97,7 @@ export function constantOf(kind: string, plural: string): string {
   return /^[0-9]/.test(name) ? `_${name}` : name;
 }
 
-/** `HTTPRoute` → `HTTP`, `Route` */
+/** Splits a kind into words: `HTTPRoute` into `HTTP` and `Route`. */
 export function wordsOf(kind: string): string[] {
   return kind.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+/g) ?? [];
 }

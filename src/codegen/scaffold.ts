@@ -1,10 +1,10 @@
 import { generateModules, LIBRARY_MODULES } from './generate-modules.ts';
 import type { KindNames } from './kind-names.ts';
 
-/** Text of a file by its path in its project. */
+/** The files of a project by their paths. */
 export type ProjectFiles = ReadonlyMap<string, string>;
 
-/** What the kind of the template is called. No two of these can be taken for each other. */
+/** The names in the template. They are all different, so that each can be replaced separately. */
 const TEMPLATE_NAMES: KindNames = {
   kind: 'StaticSite',
   camel: 'staticSite',
@@ -19,7 +19,7 @@ const FORMS = ['kind', 'camel', 'kebab', 'constant', 'singular', 'plural', 'grou
 
 const CRD_PATH = 'crds/staticsites.example.com.yaml';
 
-/** What is taken of the template: its types are generated anew. */
+/** Files of the template, without the types, which are generated. */
 export const TEMPLATE_PATHS: readonly string[] = [
   'README.md',
   CRD_PATH,
@@ -32,16 +32,15 @@ export const TEMPLATE_PATHS: readonly string[] = [
   'tsconfig.json',
 ];
 
-/** Not part of the template: packages cannot hold a file of this name. */
+/** Not part of the template, because npm packages cannot contain a file with this name. */
 const GIT_IGNORE = 'node_modules/\ndev.kubeconfig\n';
 
 /**
- * The project for a new kind: the template, which is an example that runs and is tested, in other
- * words.
+ * Creates the project for a new kind from the template, which is a tested example, by replacing its names.
  *
- * @param template what is at `TEMPLATE_PATHS`
- * @param dependency by which the project finds this package: `^0.1.0`, `file:/tmp/package.tgz`
- * @throws {RangeError} if the kind is called like something else that the project names
+ * @param template the files at `TEMPLATE_PATHS`
+ * @param dependency the version of this package: `^0.1.0`, `file:/tmp/package.tgz`
+ * @throws {RangeError} if the kind has the name of another identifier in the project
  */
 export function scaffold(
   template: ProjectFiles,
@@ -52,7 +51,7 @@ export function scaffold(
   const files = new Map<string, string>();
   for (const path of TEMPLATE_PATHS) {
     const text = template.get(path);
-    if (text === undefined) throw new Error(`The template has no ${path}`);
+    if (text === undefined) throw new Error(`The template does not contain ${path}`);
     files.set(renamed(path, names), renamed(text, names));
   }
   const source = renamed(CRD_PATH, names);
@@ -67,12 +66,12 @@ export function scaffold(
 }
 
 function renamed(text: string, names: KindNames): string {
-  const wanted = new Map<string, string>(
+  const replacements = new Map<string, string>(
     FORMS.map((form) => [TEMPLATE_NAMES[form], names[form]] as const),
   );
   return text.replaceAll(
     /StaticSite|staticSite|static-site|STATIC_SITES|staticsites|staticsite|example\.com/g,
-    (name) => wanted.get(name) ?? name,
+    (name) => replacements.get(name) ?? name,
   );
 }
 
@@ -81,7 +80,7 @@ function withDependency(manifest: string, dependency: string): string {
   return manifest.replace(/"crd-controller": "[^"]*"/, () => line);
 }
 
-/** What the code of the template names besides its kind must not be what the kind is called. */
+/** @throws {RangeError} if the code of the template uses a name of the kind for something else */
 function requireFreeNames(template: ProjectFiles, { kind, constant }: KindNames): void {
   const taken = new Set<string>();
   for (const [path, text] of template) {
@@ -93,6 +92,8 @@ function requireFreeNames(template: ProjectFiles, { kind, constant }: KindNames)
     (name) => taken.has(name) && !Object.values(TEMPLATE_NAMES).includes(name),
   );
   if (clash !== undefined) {
-    throw new RangeError(`KIND must not be ${kind}: in the code, ${clash} is something else`);
+    throw new RangeError(
+      `KIND must not be ${kind}: the generated code uses the name ${clash} for something else`,
+    );
   }
 }

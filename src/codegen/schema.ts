@@ -1,8 +1,8 @@
 import { isRecord } from '../util/values.ts';
 
 /**
- * The part of a structural schema that has a bearing on types. What it leaves out (patterns,
- * bounds, CEL rules) narrows values, which the server checks.
+ * The part of a structural schema that determines types. It omits constraints on values, such as patterns,
+ * bounds and CEL rules, which the server validates.
  */
 export interface Schema {
   readonly type?: string;
@@ -22,14 +22,14 @@ export interface Schema {
   readonly 'x-kubernetes-embedded-resource'?: boolean;
 }
 
-/** Schemas nest as deep as their author likes; the code that walks them is recursive. */
+/** Maximum depth of a schema, because the code that reads schemas is recursive. */
 const DEEPEST = 64;
 
 /**
- * Makes sure that `value` has the shape that `Schema` promises, all the way down.
+ * Checks that `value` is a `Schema`, with all its nested schemas.
  *
- * @param path where `value` stands, for error messages: `.spec.template`
- * @throws {TypeError} naming the path, what was expected and what was found
+ * @param path path of `value` in error messages: `.spec.template`
+ * @throws {TypeError} if it is not
  */
 export function asSchema(value: unknown, path: string, depth: number = 0): Schema {
   if (depth > DEEPEST) throw new TypeError(`${path}: nested deeper than ${DEEPEST} levels`);

@@ -1,6 +1,6 @@
 import { assertNever } from '../util/values.ts';
 
-/** A TypeScript type as data. */
+/** A TypeScript type. */
 export type TypeNode =
   | { readonly kind: 'named'; readonly name: string }
   | { readonly kind: 'literal'; readonly value: string | number | boolean | null }
@@ -8,16 +8,16 @@ export type TypeNode =
   | { readonly kind: 'map'; readonly of: TypeNode }
   | { readonly kind: 'union'; readonly of: readonly TypeNode[] };
 
-/** A member of an interface. */
+/** A field of an interface. */
 export interface Field {
   readonly name: string;
   readonly type: TypeNode;
   readonly optional: boolean;
-  /** Lines of the comment above it; none: no comment. */
+  /** Lines of the doc comment, or none. */
   readonly doc: readonly string[];
 }
 
-/** What stands at the top level of a module. */
+/** A declaration at the top level of a module. */
 export type Declaration =
   | {
       readonly kind: 'interface';
@@ -25,7 +25,7 @@ export type Declaration =
       readonly doc: readonly string[];
       readonly extends?: string;
       readonly fields: readonly Field[];
-      /** The object may have fields that are not declared. */
+      /** Whether the object may have undeclared fields. */
       readonly open: boolean;
     }
   | {
@@ -42,7 +42,7 @@ export const UNKNOWN: TypeNode = { kind: 'named', name: 'unknown' };
 export const NEVER: TypeNode = { kind: 'named', name: 'never' };
 export const NULL: TypeNode = { kind: 'literal', value: null };
 
-/** The type's source text. */
+/** Returns the source text of a type. */
 export function printType(type: TypeNode): string {
   switch (type.kind) {
     case 'named':
@@ -60,7 +60,7 @@ export function printType(type: TypeNode): string {
   }
 }
 
-/** A string literal, in the quotes that need fewer escapes; single ones if that is the same. */
+/** Returns a string literal, in double quotes only if they need fewer escapes than single quotes. */
 export function quote(text: string): string {
   const double = JSON.stringify(text);
   const inner = double.slice(1, -1).replaceAll(String.raw`\"`, '"');

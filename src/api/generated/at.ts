@@ -45,7 +45,7 @@ export interface AtStatus {
   conditions?: Condition[];
 }
 
-/** Makes what is asked of informers, listers and clients typed: `informers.for(ATS)`. */
+/** Resource descriptor for typed clients, informers and listers: `informers.for(ATS)`. */
 export const ATS: Resource<At> = {
   group: 'cnat.programming-kubernetes.info',
   version: 'v1alpha1',

@@ -52,7 +52,7 @@ export interface CountStatus {
   conditions?: Condition[];
 }
 
-/** Makes what is asked of informers, listers and clients typed: `informers.for(COUNTS)`. */
+/** Resource descriptor for typed clients, informers and listers: `informers.for(COUNTS)`. */
 export const COUNTS: Resource<Count> = {
   group: 'demo.mark8s.io',
   version: 'v1',

@@ -43,7 +43,7 @@ export interface FooStatus {
   conditions?: Condition[];
 }
 
-/** Makes what is asked of informers, listers and clients typed: `informers.for(FOOS)`. */
+/** Resource descriptor for typed clients, informers and listers: `informers.for(FOOS)`. */
 export const FOOS: Resource<Foo> = {
   group: 'samplecontroller.k8s.io',
   version: 'v1alpha1',

@@ -65,7 +65,7 @@ export interface WebAppStatusCondition {
   phase?: string;
 }
 
-/** Makes what is asked of informers, listers and clients typed: `informers.for(WEB_APPS)`. */
+/** Resource descriptor for typed clients, informers and listers: `informers.for(WEB_APPS)`. */
 export const WEB_APPS: Resource<WebApp> = {
   group: 'jiajunhuang.com',
   version: 'v1',

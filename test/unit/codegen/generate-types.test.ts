@@ -25,22 +25,26 @@ const widget: CustomResource = {
 };
 
 function generate(resource: CustomResource): string {
-  return generateTypes(resource, { source: 'wild.yaml', command: 'hand', modules });
+  return generateTypes(resource, { source: 'complex-crd.yaml', command: 'hand', modules });
 }
 
 function withSpec(spec: Schema): string {
   return generate({ ...widget, schema: { type: 'object', properties: { spec } } });
 }
 
-// The gate compiles, lints and formats wild.generated.ts like any other file: that it passes there
-// is the better half of this test. `node --test --test-update-snapshots` writes it anew.
+// The gate also compiles, lints and checks the format of complex-crd.generated.ts. To update it, run
+// `node --test --test-update-snapshots`.
 test('generates a readable module from a definition with many schema features', (context) => {
   const [resource] = parseCustomResources(
-    readFileSync(join(import.meta.dirname, 'wild.yaml'), 'utf8'),
+    readFileSync(join(import.meta.dirname, 'complex-crd.yaml'), 'utf8'),
   );
-  context.assert.fileSnapshot(generate(resource!), join(import.meta.dirname, 'wild.generated.ts'), {
-    serializers: [(text) => String(text)],
-  });
+  context.assert.fileSnapshot(
+    generate(resource!),
+    join(import.meta.dirname, 'complex-crd.generated.ts'),
+    {
+      serializers: [(text) => String(text)],
+    },
+  );
 });
 
 test('wraps long descriptions and keeps their line breaks', () => {
@@ -107,7 +111,7 @@ test('definitions cannot inject code through comments, names or literals', () =>
     },
     { source: `a\nevil();\u2028evil();.yaml`, command: 'hand', modules },
   );
-  // Without comments and strings, nothing of it is left.
+  // Without comments and strings, no injected code is left.
   const code = text
     .replaceAll(/\/\*[^]*?\*\/|\/\/[^\n\u2028\u2029]*/g, '')
     .replaceAll(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, '');

@@ -21,10 +21,10 @@ import type {
 import { STATIC_SITES } from './generated/static-site.ts';
 import type { StaticSite } from './generated/static-site.ts';
 
-/** Who writes, in managedFields and in labels. */
+/** Field manager, and value of the label `app.kubernetes.io/managed-by`. */
 const COMPONENT = 'static-site-controller';
 
-/** Keeps a Deployment of `spec.replicas` Pods that run `spec.image` for every StaticSite. */
+/** Reconciles each StaticSite into a Deployment with `spec.replicas` Pods that run `spec.image`. */
 export function staticSiteController(kit: ControllerKit): Controller {
   const owners = kit.informers.for(STATIC_SITES);
   const deployments = kit.informers.for(DEPLOYMENTS);
@@ -32,7 +32,7 @@ export function staticSiteController(kit: ControllerKit): Controller {
 
   const sync: SyncHandler = async (key, context) => {
     const owner = owners.lister.get(key);
-    // Its Deployment goes with it: the garbage collector follows the owner reference.
+    // The garbage collector deletes the Deployment because of its owner reference.
     if (!owner || owner.metadata.deletionTimestamp) return done();
     const child = await ensureChild(context, {
       resource: DEPLOYMENTS,
@@ -50,7 +50,7 @@ export function staticSiteController(kit: ControllerKit): Controller {
       conditions: withReadiness(conditions, readinessOf(owner, child), generation, kit.clock.now()),
     };
     if (statuses.differs(owner, status)) await statuses.write(context, owner, status);
-    // Nobody tells us when somebody else's Deployment goes.
+    // No event reports the deletion of a Deployment without our owner reference.
     return isForeign ? requeueAfter(60_000) : done();
   };
 
@@ -89,7 +89,7 @@ function readinessOf(
   { kind, object }: ChildOutcome<Deployment>,
 ): Readiness {
   if (kind === 'foreign') {
-    const message = `Deployment "${object.metadata.name}" is somebody else's`;
+    const message = `Deployment "${object.metadata.name}" already exists and is not managed by StaticSite`;
     return { kind: 'stalled', reason: 'DeploymentExists', message };
   }
   const { observedGeneration, replicas, updatedReplicas, availableReplicas } = object.status ?? {};

@@ -1,6 +1,6 @@
 /**
- * A cluster in this process, with the CRD, the sample and the controller, until Ctrl-C. It tells what
- * becomes of the sample; dev.kubeconfig is for kubectl. Nothing is kept.
+ * Runs a cluster in this process with the CRD, the sample and the controller, until Ctrl-C. Prints the
+ * status of the sample. Use dev.kubeconfig for kubectl. The data is lost when the process ends.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -31,7 +31,7 @@ await client.create(CUSTOM_RESOURCE_DEFINITIONS, load('crds/staticsites.example.
 await client.create(STATIC_SITES, load('samples/static-site.yaml'));
 writeFileSync(kubeconfig, JSON.stringify(listening.kubeconfig()), { mode: 0o600 });
 process.stdout.write(
-  `A cluster in this process; for kubectl:\n\n  export KUBECONFIG=${kubeconfig}\n\n`,
+  `Cluster running in this process. To use kubectl:\n\n  export KUBECONFIG=${kubeconfig}\n\n`,
 );
 
 const { signal } = terminationSignal(process, log);
@@ -49,22 +49,22 @@ try {
 }
 
 function controllers(kit: ControllerKit): Controller[] {
-  return [staticSiteController(kit), narrator(kit)];
+  return [staticSiteController(kit), statusPrinter(kit)];
 }
 
-/** Tells what the status of each StaticSite says, as it changes. */
-function narrator(kit: ControllerKit): Controller {
+/** Prints the status of each StaticSite when it changes. */
+function statusPrinter(kit: ControllerKit): Controller {
   const owners = kit.informers.for(STATIC_SITES);
-  const told = new Map<string, string>();
+  const printed = new Map<string, string>();
   return new Controller(kit, {
-    name: 'narrator',
+    name: 'status-printer',
     kind: STATIC_SITES.kind,
     sync: async (key) => {
       const owner = owners.lister.get(key);
       const ready = owner?.status?.conditions?.find(({ type }) => type === 'Ready');
-      const state = owner ? (ready?.message ?? 'is new') : 'is gone';
-      if (told.get(key) !== state) process.stdout.write(`StaticSite ${key}: ${state}\n`);
-      told.set(key, state);
+      const state = owner ? (ready?.message ?? 'created') : 'deleted';
+      if (printed.get(key) !== state) process.stdout.write(`StaticSite ${key}: ${state}\n`);
+      printed.set(key, state);
       return done();
     },
   }).for(owners);

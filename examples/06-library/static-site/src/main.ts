@@ -1,6 +1,6 @@
 /**
- * The controller against a cluster, until SIGTERM or SIGINT. Where the cluster is: --kubeconfig,
- * $KUBECONFIG, the service account of the Pod, ~/.kube/config.
+ * Runs the controller until SIGTERM or SIGINT. Configuration of the cluster, in order of precedence:
+ * --kubeconfig, $KUBECONFIG, the service account of the Pod, ~/.kube/config.
  */
 import { parseArgs } from 'node:util';
 import { connectCluster, loadClusterConfig, runControllers, textLogger } from 'crd-controller';

@@ -18,8 +18,8 @@ import { STATIC_SITES } from '../src/generated/static-site.ts';
 
 const AT = { namespace: 'default', name: 'example' };
 
-/** An API server, what a cluster has besides, and the controller, in virtual time: no test waits. */
-async function startWorld(context: TestContext) {
+/** Starts an API server, cluster controllers and the controller, in virtual time. */
+async function startCluster(context: TestContext) {
   const clock = new FakeClock();
   const server = new ApiServer({ clock });
   const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
@@ -47,9 +47,9 @@ async function startWorld(context: TestContext) {
     change: (spec: object) => client.patch(STATIC_SITES, AT, { type: 'merge', body: { spec } }),
     ready: async () => {
       const { status } = await client.get(STATIC_SITES, AT);
-      const { status: is, message } =
+      const { status: ready, message } =
         status?.conditions?.find(({ type }) => type === 'Ready') ?? {};
-      return `${is}: ${message}`;
+      return `${ready}: ${message}`;
     },
   };
 }
@@ -58,8 +58,8 @@ function load(path: string) {
   return parse(readFileSync(new URL(`../${path}`, import.meta.url), 'utf8'));
 }
 
-test('it is ready once its Pods are', async (context) => {
-  const { client, clock, create, ready } = await startWorld(context);
+test('is ready when its Pods are ready', async (context) => {
+  const { client, clock, create, ready } = await startCluster(context);
   await create({ replicas: 2 });
   await clock.advance(10_000);
   assert.equal(await ready(), 'True: 2 of 2 replicas are available');
@@ -70,8 +70,8 @@ test('it is ready once its Pods are', async (context) => {
   );
 });
 
-test('its Deployment follows every change, and comes back when it is deleted', async (context) => {
-  const { client, clock, create, change, ready } = await startWorld(context);
+test('updates its Deployment after changes and creates it again after a deletion', async (context) => {
+  const { client, clock, create, change, ready } = await startCluster(context);
   await create({ replicas: 2 });
   await clock.advance(10_000);
   await change({ replicas: 3, image: 'nginx:1.30' });
@@ -84,29 +84,32 @@ test('its Deployment follows every change, and comes back when it is deleted', a
   assert.equal(spec?.template.spec?.containers[0]?.image, 'nginx:1.30');
 });
 
-test("somebody else's Deployment is left alone, until it is gone", async (context) => {
-  const { client, clock, create, ready } = await startWorld(context);
-  const labels = { app: 'theirs' };
-  const theirs = await client.create(DEPLOYMENTS, {
+test('does not change an existing Deployment of another owner', async (context) => {
+  const { client, clock, create, ready } = await startCluster(context);
+  const labels = { app: 'other' };
+  const existing = await client.create(DEPLOYMENTS, {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: AT,
     spec: {
       selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: { containers: [{ name: 'app', image: 'theirs' }] } },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'app', image: 'other' }] } },
     },
   });
   await create();
   await clock.advance(10_000);
-  assert.equal(await ready(), `False: Deployment "example" is somebody else's`);
-  assert.deepEqual((await client.get(DEPLOYMENTS, AT)).spec, theirs.spec);
+  assert.equal(
+    await ready(),
+    'False: Deployment "example" already exists and is not managed by StaticSite',
+  );
+  assert.deepEqual((await client.get(DEPLOYMENTS, AT)).spec, existing.spec);
   await client.delete(DEPLOYMENTS, AT);
   await clock.advance(120_000);
   assert.equal(await ready(), 'True: 2 of 2 replicas are available');
 });
 
-test('what it owns goes with it', async (context) => {
-  const { client, clock, create } = await startWorld(context);
+test('deletes its Deployment when it is deleted', async (context) => {
+  const { client, clock, create } = await startCluster(context);
   await create();
   await clock.advance(10_000);
   await client.delete(STATIC_SITES, AT);
@@ -115,8 +118,8 @@ test('what it owns goes with it', async (context) => {
   assert.deepEqual((await client.list(PODS)).items, []);
 });
 
-test('where nothing happens, nothing is written', async (context) => {
-  const { clock, server, create } = await startWorld(context);
+test('writes nothing while nothing changes', async (context) => {
+  const { clock, server, create } = await startCluster(context);
   await create();
   await clock.advance(60_000);
   const { revision } = server;
@@ -124,8 +127,8 @@ test('where nothing happens, nothing is written', async (context) => {
   assert.equal(server.revision, revision);
 });
 
-test('what cannot be is refused', async (context) => {
-  const { create } = await startWorld(context);
+test('rejects invalid specs', async (context) => {
+  const { create } = await startCluster(context);
   for (const spec of [{ replicas: -1 }, { replicas: 101 }, { image: '' }, { image: null }]) {
     await assert.rejects(create(spec), (error) => isApiError(error, 'invalid'));
   }

@@ -98,12 +98,12 @@ test('what cannot be generated is told with its file', async (context) => {
     [[], /^generate needs the path of a CRD/],
     [[join(folder, 'none.yaml')], /^There is no file or folder ".*none\.yaml"$/],
     [[join(folder, 'empty')], /^No \.yaml file in/],
-    [[write('pod.yaml', 'kind: Pod')], /^pod\.yaml: no CustomResourceDefinition in it$/],
+    [[write('pod.yaml', 'kind: Pod')], /^pod\.yaml contains no CustomResourceDefinition$/],
     [[write('bad.yaml', 'a: [')], /^bad\.yaml: /],
     [[write('old.yaml', crd('Old').replace('/v1', '/v1beta1'))], /^old\.yaml: apiVersion must be/],
     [
       [write('x.yaml', crd('Same')), write('y.yaml', crd('Same', ['v1'], 'acme.org'))],
-      /^y\.yaml: sames\.acme\.org and sames\.example\.com would both be same\.ts/,
+      /^y\.yaml: sames\.acme\.org and sames\.example\.com have the same file name same\.ts/,
     ],
   ];
   for (const [paths, message] of refusals) {

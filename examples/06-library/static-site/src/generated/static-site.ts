@@ -2,39 +2,39 @@
 
 import type { Condition, KubernetesObject, Resource } from 'crd-controller';
 
-/** StaticSite keeps a number of equal Pods running, by a Deployment of its name. */
+/** StaticSite runs a number of equal Pods with a Deployment of the same name. */
 export interface StaticSite extends KubernetesObject {
-  /** What is wanted. */
+  /** Desired state. */
   spec: StaticSiteSpec;
-  /** What the controller has seen. Written by the controller alone. */
+  /** Observed state. Written only by the controller. */
   status?: StaticSiteStatus;
 }
 
-/** What is wanted. */
+/** Desired state. */
 export interface StaticSiteSpec {
-  /** Image that the Pods run. */
+  /** Image of the Pods. */
   image: string;
   /**
-   * How many Pods there are, 0 to 100.
+   * Desired number of Pods, from 0 to 100.
    * @default 1
    */
   replicas: number;
 }
 
-/** What the controller has seen. Written by the controller alone. */
+/** Observed state. Written only by the controller. */
 export interface StaticSiteStatus {
-  /** The metadata.generation that this status was computed from. */
+  /** The metadata.generation that this status describes. */
   observedGeneration?: number;
-  /** Replicas that are available. */
+  /** Number of available replicas. */
   availableReplicas?: number;
   /**
-   * Ready says whether all replicas are available. Reconciling and Stalled appear only while they
-   * hold: work is under way, or cannot go on without somebody's help.
+   * Ready is True if all replicas are available. Reconciling and Stalled are present only while
+   * they are True: the controller is working, or is blocked until a user changes something.
    */
   conditions?: Condition[];
 }
 
-/** Makes what is asked of informers, listers and clients typed: `informers.for(STATIC_SITES)`. */
+/** Resource descriptor for typed clients, informers and listers: `informers.for(STATIC_SITES)`. */
 export const STATIC_SITES: Resource<StaticSite> = {
   group: 'example.com',
   version: 'v1alpha1',

@@ -66,10 +66,10 @@ test('skips empty documents and other kinds', () => {
 });
 
 test('rejects invalid definitions with the path of the problem', () => {
-  const refusals: [Record<string, unknown>, RegExp][] = [
+  const invalid: [Record<string, unknown>, RegExp][] = [
     [{ apiVersion: 'apiextensions.k8s.io/v1beta1' }, /apiVersion must be apiextensions.k8s.io\/v1/],
     [{ spec: undefined }, /^spec: expected a mapping/],
-    [{ spec: { ...definition.spec, versions: [] } }, /none of them has served: true/],
+    [{ spec: { ...definition.spec, versions: [] } }, /no version has served: true/],
     [{ spec: { ...definition.spec, group: "x';" } }, /^spec.group: expected .* found "x';"/],
     [
       { spec: { ...definition.spec, names: { kind: 'A-B', plural: 'abs' } } },
@@ -80,7 +80,7 @@ test('rejects invalid definitions with the path of the problem', () => {
       /^Widget: schema: expected a mapping/,
     ],
   ];
-  for (const [change, message] of refusals) {
+  for (const [change, message] of invalid) {
     assert.throws(() => parseCustomResources(JSON.stringify({ ...definition, ...change })), {
       name: 'TypeError',
       message,
@@ -93,7 +93,7 @@ test('rejects invalid YAML with a SyntaxError', () => {
 });
 
 test('rejects an invalid schema with the path of the problem', () => {
-  const refusals: [unknown, RegExp][] = [
+  const invalid: [unknown, RegExp][] = [
     [[], /^Widget: expected a mapping, found \[\]/],
     [{ properties: { a: { type: 1 } } }, /^Widget.a: type must be a string, found 1/],
     [{ items: { nullable: 'yes' } }, /^Widget\[\]: nullable must be a boolean/],
@@ -104,7 +104,7 @@ test('rejects an invalid schema with the path of the problem', () => {
     [{ anyOf: ['a'] }, /^Widget\(anyOf\): expected a mapping/],
     [{ not: [] }, /^Widget\(not\): expected a mapping/],
   ];
-  for (const [schema, message] of refusals) {
+  for (const [schema, message] of invalid) {
     assert.throws(() => asSchema(schema, 'Widget'), { name: 'TypeError', message });
   }
 });

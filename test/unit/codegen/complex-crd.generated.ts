@@ -1,4 +1,4 @@
-// Generated from wild.yaml by hand. Do not edit.
+// Generated from complex-crd.yaml by hand. Do not edit.
 
 import type { Condition } from '../../../src/api/conditions.ts';
 import type { KubernetesObject, ObjectMeta } from '../../../src/api/object.ts';
@@ -17,7 +17,7 @@ export interface NetworkPolicySpec {
   nested: (number | string)[][];
   /** @default "On" */
   mode: 'On' | 'Off' | "don't";
-  /** More values than a line holds. */
+  /** More values than fit on a line. */
   verbose?: NetworkPolicySpecVerbose;
   level?: 1 | 2 | null;
   modes?: ('a' | 'b')[];
@@ -29,9 +29,9 @@ export interface NetworkPolicySpec {
   half?: NetworkPolicySpecHalf;
   template?: NetworkPolicySpecTemplate;
   nothing?: Record<string, never>;
-  /** Where it comes from. */
+  /** The source. */
   source?: NetworkPolicySpecSource;
-  /** At least one of them. */
+  /** At least one of the two. */
   login?: NetworkPolicySpecLogin;
   strategy?: NetworkPolicySpecStrategy;
   /** @default {"cpu":"1"} */
@@ -41,14 +41,14 @@ export interface NetworkPolicySpec {
   resource?: NetworkPolicySpecResource;
 }
 
-/** More values than a line holds. */
+/** More values than fit on a line. */
 export type NetworkPolicySpecVerbose =
   | 'aaaaaaaaaaaaaaaaaaaaaaa'
   | 'bbbbbbbbbbbbbbbbbbbbbbb'
   | 'ccccccccccccccccccccccc'
   | 'ddddddddddddddddddddddd';
 
-/** One of them. */
+/** A policy. */
 export interface NetworkPolicySpecPolicy {
   'max-size'?: number;
 }
@@ -69,12 +69,12 @@ export interface NetworkPolicySpecTemplate {
   [field: string]: unknown;
 }
 
-/** Where it comes from. */
+/** The source. */
 export type NetworkPolicySpecSource =
   NetworkPolicySpecSourceWithGit | NetworkPolicySpecSourceWithImage;
 
 export interface NetworkPolicySpecSourceBase {
-  /** What it is called. */
+  /** The name. */
   name: string;
 }
 
@@ -93,7 +93,7 @@ export interface NetworkPolicySpecSourceGit {
   url: string;
 }
 
-/** At least one of them. */
+/** At least one of the two. */
 export type NetworkPolicySpecLogin =
   NetworkPolicySpecLoginWithToken | NetworkPolicySpecLoginWithPassword;
 
@@ -134,7 +134,7 @@ export interface NetworkPolicySpecResource {
 
 export interface NetworkPolicyStatus {
   conditions?: Condition[];
-  /** Almost conditions, yet not quite. */
+  /** Similar to conditions, but not the same. */
   steps?: NetworkPolicyStatusStep[];
 }
 
@@ -147,9 +147,9 @@ export interface NetworkPolicyStatusStep {
   phase?: string;
 }
 
-/** Makes what is asked of informers, listers and clients typed: `informers.for(NETWORK_POLICIES)`. */
+/** Resource descriptor for typed clients, informers and listers: `informers.for(NETWORK_POLICIES)`. */
 export const NETWORK_POLICIES: Resource<NetworkPolicy> = {
-  group: 'wild.example.com',
+  group: 'complex.example.com',
   version: 'v1alpha1',
   plural: 'networkpolicies',
   kind: 'NetworkPolicy',
