@@ -35,6 +35,10 @@ mayImport['controllers'] = mayImport['index.ts'];
 mayImport['cluster'] = mayImport['index.ts'];
 mayImport['testing.ts'] = ['util', 'api', 'apiserver', 'cluster', 'client'];
 mayImport['controllers.ts'] = ['api', 'controllers'];
+/** Entry points by topic re-export what the library has. */
+for (const name of globSync('*.ts', { cwd: src })) {
+  mayImport[name] ??= mayImport['index.ts'];
+}
 mayImport['cli'] = [...mayImport['index.ts'], 'controllers', 'cluster', 'apiserver', 'codegen'];
 
 /** Packages with the folder or file that may import them. */

@@ -1,6 +1,8 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
-import { Controller, done, keyOf, objectKey, PODS, splitKey } from 'crd-controller';
-import type { ControllerKit, Lister, ObjectKey, Pod } from 'crd-controller';
+import { Controller, done, keyOf, objectKey, splitKey } from 'crd-controller';
+import { PODS } from 'crd-controller/kinds';
+import type { ControllerKit, Lister, ObjectKey } from 'crd-controller';
+import type { Pod } from 'crd-controller/kinds';
 
 export interface PodControllerOptions {
   /** File with the names of known Pods, to report Pods that were deleted while the program was stopped. */

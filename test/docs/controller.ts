@@ -3,10 +3,10 @@ import {
   Controller,
   done,
   loadClusterConfig,
-  PODS,
   runControllers,
   textLogger,
 } from 'crd-controller';
+import { PODS } from 'crd-controller/kinds';
 
 const log = textLogger({ verbosity: 2 });
 const connection = connectCluster(await loadClusterConfig(), { log });

@@ -1,4 +1,5 @@
-import { HttpClient, PODS, silentLogger } from 'crd-controller';
+import { HttpClient, silentLogger } from 'crd-controller';
+import { PODS } from 'crd-controller/kinds';
 import { ApiServer, Cluster, FakeClock } from 'crd-controller/testing';
 
 const clock = new FakeClock();

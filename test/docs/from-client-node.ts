@@ -1,4 +1,5 @@
-import { connectCluster, InformerSet, loadClusterConfig, PODS, textLogger } from 'crd-controller';
+import { connectCluster, InformerSet, loadClusterConfig, textLogger } from 'crd-controller';
+import { PODS } from 'crd-controller/kinds';
 
 const log = textLogger();
 const connection = connectCluster(await loadClusterConfig(), { log });

@@ -1,4 +1,5 @@
-import { Controller, done, keyOf, PODS, requeueAfter, TerminalError } from 'crd-controller';
+import { Controller, done, keyOf, requeueAfter, TerminalError } from 'crd-controller';
+import { PODS } from 'crd-controller/kinds';
 import type { ControllerKit } from 'crd-controller';
 
 export function podController(kit: ControllerKit): Controller {

@@ -1,11 +1,5 @@
-import {
-  Controller,
-  controllerReference,
-  DEPLOYMENTS,
-  done,
-  ensureChild,
-  labelValue,
-} from 'crd-controller';
+import { Controller, controllerReference, done, ensureChild, labelValue } from 'crd-controller';
+import { DEPLOYMENTS } from 'crd-controller/kinds';
 import type { ControllerKit } from 'crd-controller';
 import { FOOS } from 'crd-controller/controllers';
 

@@ -1,4 +1,5 @@
-import { connectCluster, InformerSet, loadClusterConfig, NODES, PODS } from 'crd-controller';
+import { connectCluster, InformerSet, loadClusterConfig } from 'crd-controller';
+import { NODES, PODS } from 'crd-controller/kinds';
 
 const connection = connectCluster(await loadClusterConfig());
 const informers = new InformerSet(connection.client, {

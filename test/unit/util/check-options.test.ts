@@ -2,7 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PODS } from '../../../src/api/builtin.ts';
 import { loadClusterConfig } from '../../../src/client/kube-config/kube-config.ts';
+import * as apply from '../../../src/apply.ts';
+import * as cache from '../../../src/cache.ts';
+import * as clients from '../../../src/client.ts';
+import * as debug from '../../../src/debug.ts';
+import * as events from '../../../src/events.ts';
 import * as library from '../../../src/index.ts';
+import * as kinds from '../../../src/kinds.ts';
+import * as leaderelection from '../../../src/leaderelection.ts';
+import * as manager from '../../../src/manager.ts';
+import * as metrics from '../../../src/metrics.ts';
+import * as serving from '../../../src/serving.ts';
+import * as workqueue from '../../../src/workqueue.ts';
 import * as kit from '../../../src/testing.ts';
 import { checkOptions } from '../../../src/util/check-options.ts';
 
@@ -25,10 +36,10 @@ const server = new kit.ApiServer();
 const clock = new kit.FakeClock();
 const log = library.silentLogger;
 const client = new library.HttpClient({ handler: server.handler, server: 'https://test' });
-const source = library.listerWatcher(client, PODS, {});
+const source = cache.listerWatcher(client, PODS, {});
 const at = { namespace: 'default', name: 'web' };
 const pod = { apiVersion: 'v1', kind: 'Pod', metadata: at, spec: { containers: [] } };
-const config: library.ClusterConfig = {
+const config: clients.ClusterConfig = {
   source: 'test',
   server: 'https://127.0.0.1:1',
   insecureSkipTlsVerify: false,
@@ -37,7 +48,7 @@ const config: library.ClusterConfig = {
 };
 const election = {
   client,
-  fence: new library.WriteFence(),
+  fence: new clients.WriteFence(),
   namespace: 'default',
   name: 'lease',
   identity: 'me',
@@ -47,12 +58,12 @@ const clusterDeps = { client, clock, log };
 
 /** Every function of the library and the test kit that takes options, called with `wrong` among them. */
 const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
-  applyManifests: (wrong) => library.applyManifests(client, [], wrong).next(),
+  applyManifests: (wrong) => apply.applyManifests(client, [], wrong).next(),
   'client.get': (wrong) => client.get(PODS, at, wrong),
   'client.list': (wrong) => client.list(PODS, wrong),
   'client.watch': (wrong) => client.watch(PODS, wrong),
   'client.create': (wrong) => client.create(PODS, pod, wrong),
-  'client.update': (wrong) => client.update(PODS, pod as unknown as library.Pod, wrong),
+  'client.update': (wrong) => client.update(PODS, pod as unknown as kinds.Pod, wrong),
   'client.patch': (wrong) => client.patch(PODS, at, { type: 'merge', body: {} }, wrong),
   'client.delete': (wrong) => client.delete(PODS, at, wrong),
   connectCluster: (wrong) => library.connectCluster(config, wrong),
@@ -60,37 +71,37 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
   loadClusterConfig: (wrong) => loadClusterConfig(wrong),
   HttpClient: (wrong) =>
     new library.HttpClient({ handler: server.handler, server: 'https://test', ...wrong }),
-  readManifests: (wrong) => library.readManifests([], wrong),
+  readManifests: (wrong) => apply.readManifests([], wrong),
   retryOnConflict: (wrong) => library.retryOnConflict(async () => undefined, wrong),
-  Informer: (wrong) => new library.Informer(PODS, source, wrong),
-  'informer.addHandler': (wrong) => new library.Informer(PODS, source).addHandler({}, wrong),
-  'lister.list': (wrong) => new library.Informer(PODS, source).lister.list(wrong),
+  Informer: (wrong) => new cache.Informer(PODS, source, wrong),
+  'informer.addHandler': (wrong) => new cache.Informer(PODS, source).addHandler({}, wrong),
+  'lister.list': (wrong) => new cache.Informer(PODS, source).lister.list(wrong),
   'lister.list of several namespaces': (wrong) =>
     new library.InformerSet(client).for(PODS, { namespaces: ['a', 'b'] }).lister.list(wrong),
   InformerSet: (wrong) => new library.InformerSet(client, wrong),
   'informers.for': (wrong) => new library.InformerSet(client).for(PODS, wrong),
-  WorkQueue: (wrong) => new library.WorkQueue({ name: 'web', clock }, wrong),
-  'queue.add': (wrong) => new library.WorkQueue({ name: 'web', clock }).add('key', wrong),
+  WorkQueue: (wrong) => new workqueue.WorkQueue({ name: 'web', clock }, wrong),
+  'queue.add': (wrong) => new workqueue.WorkQueue({ name: 'web', clock }).add('key', wrong),
   WorkerPool: (wrong) =>
-    new library.WorkerPool(
+    new workqueue.WorkerPool(
       {
         name: 'web',
-        queue: new library.WorkQueue({ name: 'web', clock }),
+        queue: new workqueue.WorkQueue({ name: 'web', clock }),
         handler: async () => library.done(),
         clock,
         log,
       },
       wrong,
     ),
-  exponentialLimiter: (wrong) => library.exponentialLimiter({ initialMs: 1, maxMs: 2, ...wrong }),
+  exponentialLimiter: (wrong) => workqueue.exponentialLimiter({ initialMs: 1, maxMs: 2, ...wrong }),
   fastSlowLimiter: (wrong) =>
-    library.fastSlowLimiter({ fastMs: 1, slowMs: 2, fastAttempts: 3, ...wrong }),
-  bucketLimiter: (wrong) => library.bucketLimiter({ perSecond: 1, burst: 1, ...wrong }, clock),
-  EventBroadcaster: (wrong) => new library.EventBroadcaster({ client, clock, log }, wrong),
+    workqueue.fastSlowLimiter({ fastMs: 1, slowMs: 2, fastAttempts: 3, ...wrong }),
+  bucketLimiter: (wrong) => workqueue.bucketLimiter({ perSecond: 1, burst: 1, ...wrong }, clock),
+  EventBroadcaster: (wrong) => new events.EventBroadcaster({ client, clock, log }, wrong),
   'EventBroadcaster: correlation': (wrong) =>
-    new library.EventBroadcaster({ client, clock, log }, { correlation: wrong }),
+    new events.EventBroadcaster({ client, clock, log }, { correlation: wrong }),
   LeaderElector: (wrong) =>
-    new library.LeaderElector(
+    new leaderelection.LeaderElector(
       { client, clock, log, random: Math.random },
       { namespace: 'default', name: 'lease', identity: 'me', ...wrong },
     ),
@@ -109,37 +120,37 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
   'controllerManager: leaderElection': (wrong) =>
     library.controllerManager({ client, controllers, leaderElection: { ...election, ...wrong } }),
   runControllers: (wrong) => library.runControllers({ client, controllers, ...wrong }),
-  Pass: (wrong) => new library.Pass({ clock, log }, { isDryRun: false, ...wrong }),
+  Pass: (wrong) => new manager.Pass({ clock, log }, { isDryRun: false, ...wrong }),
   HttpServer: (wrong) =>
-    new library.HttpServer({ log }, { name: 'a', bindAddress: ':0', routes: {}, ...wrong }),
+    new serving.HttpServer({ log }, { name: 'a', bindAddress: ':0', routes: {}, ...wrong }),
   'HttpServer: routes': (wrong) =>
-    new library.HttpServer({ log }, { name: 'a', bindAddress: ':0', routes: wrong }),
+    new serving.HttpServer({ log }, { name: 'a', bindAddress: ':0', routes: wrong }),
   'HttpServer: tls': (wrong) =>
-    new library.HttpServer(
+    new serving.HttpServer(
       { log },
       {
         name: 'a',
         bindAddress: ':0',
         routes: {},
-        tls: { certificate: library.selfSigned({ clock, dnsNames: [] }), ...wrong },
+        tls: { certificate: serving.selfSigned({ clock, dnsNames: [] }), ...wrong },
       },
     ),
   CertificateFiles: (wrong) =>
-    new library.CertificateFiles(
+    new serving.CertificateFiles(
       { clock, log },
       { certificatePath: 'a', privateKeyPath: 'b', ...wrong },
     ),
-  Manager: (wrong) => new library.Manager({ clock, log }, wrong),
-  RunHistory: (wrong) => new library.RunHistory(wrong),
+  Manager: (wrong) => new manager.Manager({ clock, log }, wrong),
+  RunHistory: (wrong) => new debug.RunHistory(wrong),
   debugPages: (wrong) =>
-    library.debugPages({
+    debug.debugPages({
       controllers,
-      history: new library.RunHistory(),
+      history: new debug.RunHistory(),
       clock,
       ...wrong,
     }),
-  statusPage: (wrong) => library.statusPage({ clock, version: '', informers: () => [], ...wrong }),
-  createRegistry: (wrong) => library.createRegistry(wrong),
+  statusPage: (wrong) => debug.statusPage({ clock, version: '', informers: () => [], ...wrong }),
+  createRegistry: (wrong) => metrics.createRegistry(wrong),
   textLogger: (wrong) => library.textLogger(wrong),
   ApiServer: (wrong) => new kit.ApiServer(wrong),
   'server.listen': (wrong) => server.listen(wrong),

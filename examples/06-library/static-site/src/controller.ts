@@ -1,7 +1,6 @@
 import {
   Controller,
   controllerReference,
-  DEPLOYMENTS,
   done,
   ensureChild,
   labelValue,
@@ -9,15 +8,16 @@ import {
   StatusWriter,
   withReadiness,
 } from 'crd-controller';
+import { DEPLOYMENTS } from 'crd-controller/kinds';
 import type {
   ChildOutcome,
   ControllerKit,
   DeepReadonly,
-  Deployment,
   Draft,
   Readiness,
   SyncHandler,
 } from 'crd-controller';
+import type { Deployment } from 'crd-controller/kinds';
 import { STATIC_SITES } from './generated/static-site.ts';
 import type { StaticSite } from './generated/static-site.ts';
 

@@ -6,7 +6,6 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import {
   Controller,
-  CUSTOM_RESOURCE_DEFINITIONS,
   done,
   HttpClient,
   runAll,
@@ -16,6 +15,7 @@ import {
   terminationSignal,
   textLogger,
 } from 'crd-controller';
+import { CUSTOM_RESOURCE_DEFINITIONS } from 'crd-controller/kinds';
 import type { ControllerKit } from 'crd-controller';
 import { ApiServer, Cluster } from 'crd-controller/testing';
 import { parse } from 'yaml';

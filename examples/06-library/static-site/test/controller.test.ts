@@ -2,15 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import {
-  CUSTOM_RESOURCE_DEFINITIONS,
-  DEPLOYMENTS,
-  HttpClient,
-  isApiError,
-  PODS,
-  runControllers,
-  silentLogger,
-} from 'crd-controller';
+import { HttpClient, isApiError, runControllers, silentLogger } from 'crd-controller';
+import { CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, PODS } from 'crd-controller/kinds';
 import { ApiServer, Cluster, FakeClock } from 'crd-controller/testing';
 import { parse } from 'yaml';
 import { staticSiteController } from '../src/controller.ts';

@@ -1,0 +1,32 @@
+/**
+ * Talking to an API server: requests, options, discovery, dry run, the write fence, and kubeconfig errors.
+ */
+export type {
+  DeleteOptions,
+  GetOptions,
+  JsonPatchOperation,
+  ListOptions,
+  Patch,
+  Selection,
+  WatchOptions,
+  WatchStream,
+  WriteOptions,
+} from './client/client.ts';
+export type { ClusterConnectionOptions } from './client/cluster-connection.ts';
+export { discover, serverVersion } from './client/discovery.ts';
+export type { DiscoveredResource, Discovery, ServerVersion } from './client/discovery.ts';
+export { dryRunClient } from './client/dry-run.ts';
+export type { HttpClientOptions } from './client/http-client.ts';
+export type {
+  ClusterConfig,
+  CredentialSource,
+  Impersonation,
+  PemSource,
+} from './client/kube-config/cluster-config.ts';
+export { KubeConfigError } from './client/kube-config/kube-config-error.ts';
+export type { ClusterConfigOptions } from './client/kube-config/kube-config.ts';
+export type { RetryOnConflictOptions } from './client/retry-on-conflict.ts';
+export { isConnectionRefused } from './client/transport/connection-error.ts';
+export { isWriteFenced, WriteFence } from './client/write-fence.ts';
+export type { BackoffPolicy } from './util/backoff.ts';
+export type { HttpHandler, HttpRequest, HttpResponse } from './util/http.ts';

@@ -1,0 +1,10 @@
+/**
+ * Leader election on Leases. `runControllers` uses it by its option `leaderElection`.
+ */
+export { LeaderElector, LeadershipLostError } from './leaderelection/leader-elector.ts';
+export type {
+  LeaderElectorDeps,
+  LeaderElectorOptions,
+  LeadershipRecorder,
+} from './leaderelection/leader-elector.ts';
+export type { LeaseClient } from './leaderelection/lease-lock.ts';

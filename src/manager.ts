@@ -1,0 +1,16 @@
+/**
+ * The parts of `controllerManager`, for programs that connect them in another way.
+ */
+export type { ChildContext, ChildWish } from './manager/child.ts';
+export type { ControllerDeps, ControllerObserver, Feed } from './manager/controller.ts';
+export type { KeySink, ToKeys } from './manager/enqueue.ts';
+export { Manager } from './manager/manager.ts';
+export type { Leadership, ManagerOptions, Stage } from './manager/manager.ts';
+export { Pass } from './manager/pass.ts';
+export type { PassDeps, PassOptions } from './manager/pass.ts';
+export type { DebugOptions } from './manager/run-controllers.ts';
+export type { WithStatus } from './manager/status-writer.ts';
+export { withSyncBarrier } from './manager/sync-barrier.ts';
+export type { LogFields } from './util/logger.ts';
+export { AbruptStop } from './util/runnable.ts';
+export type { TextLoggerOptions } from './util/text-logger.ts';

@@ -1,0 +1,7 @@
+/**
+ * Metrics with the names of client-go and controller-runtime, on a prom-client registry.
+ */
+export { metricsOf } from './metrics/metrics.ts';
+export type { Metrics } from './metrics/metrics.ts';
+export { createRegistry, expose } from './metrics/registry.ts';
+export type { Exposition, Registry, RegistryOptions } from './metrics/registry.ts';
