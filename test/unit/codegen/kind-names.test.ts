@@ -23,13 +23,13 @@ test('the plural of a kind is the English one', () => {
   }
 });
 
-test('a plural that is given is used, also in the name of the descriptor', () => {
+test('uses a given plural, also in the name of the descriptor', () => {
   const { plural, constant } = kindNames('Person', 'example.com', 'people');
   assert.deepEqual([plural, constant], ['people', 'PEOPLE']);
   for (const wrong of ['People', 'a_b', '-x', 'x-', '1st']) {
     assert.throws(() => kindNames('Person', 'example.com', wrong), {
       name: 'RangeError',
-      message: /--plural must be in lower case/,
+      message: /--plural must have lower-case letters/,
     });
   }
 });

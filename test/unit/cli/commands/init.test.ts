@@ -144,7 +144,7 @@ test('names that cannot be, or would not work, are refused with what would', asy
     [["X';evil()"], 'example.com', /PascalCase/],
     [['../Up'], 'example.com', /PascalCase/],
     [['A'.repeat(63)], 'example.com', /too long/],
-    [['No'], 'example.com', /in YAML/],
+    [['No'], 'example.com', /YAML does not parse/],
     [
       ['Deployment'],
       'example.com',
