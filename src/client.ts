@@ -23,7 +23,7 @@ export type {
   Impersonation,
   PemSource,
 } from './client/kube-config/cluster-config.ts';
-export { KubeConfigError } from './client/kube-config/kube-config-error.ts';
+export { KubeConfigError } from './client/kube-config/kube-config-file.ts';
 export type { ClusterConfigOptions } from './client/kube-config/kube-config.ts';
 export type { RetryOnConflictOptions } from './client/retry-on-conflict.ts';
 export { isConnectionRefused } from './client/transport/connection-error.ts';

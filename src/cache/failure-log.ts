@@ -3,7 +3,7 @@ import { formatDuration } from '../util/duration.ts';
 import type { LogFields, Logger } from '../util/logger.ts';
 import { RateLimitedLog, subjectFields } from '../util/rate-limited-log.ts';
 import { ApiError, isApiError } from '../api/api-error.ts';
-import { REFUSAL_PERSISTS_MS } from '../client/refusal-log.ts';
+import { REFUSAL_PERSISTS_MS } from '../client/missing-permissions.ts';
 import { failureReason } from '../client/transport/connection-error.ts';
 import { messageOf } from '../util/values.ts';
 import { canICommand, parseForbidden, qualifiedResource } from '../api/permission.ts';

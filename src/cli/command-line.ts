@@ -1,4 +1,4 @@
-import { KubeConfigError } from '../client/kube-config/kube-config-error.ts';
+import { KubeConfigError } from '../client/kube-config/kube-config-file.ts';
 import { terminationSignal } from '../manager/signals.ts';
 import type { Logger } from '../util/logger.ts';
 import { exitProcess } from '../util/process-exit.ts';

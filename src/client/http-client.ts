@@ -5,7 +5,7 @@ import { collectionPath, groupResourceOf, objectPath } from '../api/resource.ts'
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 import type { HttpRequest } from '../util/http.ts';
-import { parseAnswer } from './answer.ts';
+import { parseResponse } from './response.ts';
 import type {
   Client,
   DeleteOptions,
@@ -19,8 +19,8 @@ import type {
 } from './client.ts';
 import { Decoder } from './decoder.ts';
 import type { DecoderOptions, Expected } from './decoder.ts';
-import type { ExchangerOptions } from './exchanger.ts';
-import { Exchanger } from './exchanger.ts';
+import type { RequestExecutorOptions } from './request-executor.ts';
+import { RequestExecutor } from './request-executor.ts';
 import { malformed, parseJson } from './json.ts';
 import { isRecord } from '../util/values.ts';
 import { watchStream } from './watch-stream.ts';
@@ -97,7 +97,7 @@ const GET_OPTIONS: OptionNames<GetOptions> = {
   resourceVersion: true,
 };
 
-export interface HttpClientOptions extends ExchangerOptions, DecoderOptions {
+export interface HttpClientOptions extends RequestExecutorOptions, DecoderOptions {
   /** Bound on an event of a watch; as in `WatchStreamOptions`. */
   readonly maxLineBytes?: number | undefined;
 }
@@ -119,14 +119,14 @@ type UpdateOptions = WriteOptions & { readonly subresource?: string };
  * process. Answers are asked for uncompressed: on a cluster's network that costs less than gzip.
  */
 export class HttpClient implements Client {
-  readonly #exchanger: Exchanger;
+  readonly #executor: RequestExecutor;
   readonly #decoder: Decoder;
   readonly #clock: Clock;
   readonly #maxLineBytes: number | undefined;
 
   constructor(options: HttpClientOptions) {
     checkOptions(options, HTTP_CLIENT_OPTIONS, 'HttpClient');
-    this.#exchanger = new Exchanger(options);
+    this.#executor = new RequestExecutor(options);
     this.#decoder = new Decoder(options);
     this.#clock = options.clock ?? systemClock;
     this.#maxLineBytes = options.maxLineBytes;
@@ -172,7 +172,7 @@ export class HttpClient implements Client {
     const path = withQuery(collectionPath(resource, namespace), { watch: true, ...query });
     const accept = metadataOnly ? metadataType('PartialObjectMetadata') : JSON_TYPE;
     const call = { ...httpCall({ method: 'GET', path, accept, signal }), longRunning: true };
-    const { body, activity } = await this.#exchanger.open(call);
+    const { body, activity } = await this.#executor.open(call);
     const expected: Expected<T> = { resource, metadataOnly };
     return watchStream({
       ...expected,
@@ -181,7 +181,7 @@ export class HttpClient implements Client {
       signal,
       decoder: this.#decoder,
       clock: this.#clock,
-      call: this.#exchanger.describe(call),
+      call: this.#executor.describe(call),
       maxLineBytes: this.#maxLineBytes,
     });
   }
@@ -263,7 +263,7 @@ export class HttpClient implements Client {
 
   /** A path whose answer is a text and not JSON: a Pod's log, `/metrics`. */
   async text({ method = 'GET', path, accept = '*/*', body, signal }: RawRequest): Promise<string> {
-    const answer = await this.#exchanger.send(httpCall({ method, path, accept, body, signal }));
+    const answer = await this.#executor.send(httpCall({ method, path, accept, body, signal }));
     return answer.body.toString('utf8');
   }
 
@@ -273,8 +273,8 @@ export class HttpClient implements Client {
 
   async #json(json: JsonCall, parse = parseJson): Promise<unknown> {
     const call = httpCall(json);
-    const { response, body } = await this.#exchanger.send(call);
-    return parseAnswer(response, body, this.#exchanger.describe(call), parse);
+    const { response, body } = await this.#executor.send(call);
+    return parseResponse(response, body, this.#executor.describe(call), parse);
   }
 }
 

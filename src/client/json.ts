@@ -1,6 +1,4 @@
 import { ApiError } from '../api/api-error.ts';
-import { scanJson } from './json-scan.ts';
-import type { JsonPath, JsonScan } from './json-scan.ts';
 
 /**
  * Objects and arrays may nest this deep. Kubernetes' own kinds stay below 20; recursive code
@@ -8,7 +6,22 @@ import type { JsonPath, JsonScan } from './json-scan.ts';
  */
 export const MAX_DEPTH = 100;
 
+/** In a `JsonPath`: every element of an array. */
+export const ELEMENTS = Symbol('elements');
+
+/** The way from the root of a JSON text to a member: names, and `ELEMENTS` for those of an array. */
+export type JsonPath = readonly (string | typeof ELEMENTS)[];
+
+export interface JsonScan {
+  /** How deep objects and arrays nest, apart from what is left out. */
+  readonly depth: number;
+  /** Where to leave out something: offsets, alternately of its first byte and of the one behind it. */
+  readonly cuts: readonly number[];
+}
+
 const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 const OPEN_BRACKET = 0x5b;
 const OPEN_BRACE = 0x7b;
@@ -78,11 +91,102 @@ function isDeeper(bytes: Buffer, limit: number): boolean {
       else if (byte === QUOTE) quoted = false;
     } else if (byte === QUOTE) {
       quoted = true;
-    } else if ((byte | BRACE_BIT) === OPEN_BRACE) {
+    } else if (isOpening(byte)) {
       if (++depth > limit) return true;
-    } else if ((byte | BRACE_BIT) === CLOSE_BRACE) {
+    } else if (isClosing(byte)) {
       depth--;
     }
   }
   return false;
+}
+
+/**
+ * Looks at the structure of a JSON text without parsing it, in one pass over its bytes, and finds
+ * the arrays at the end of `path`, so that they need not be parsed.
+ *
+ * Only what is certainly there is found: a text in another form than a server's (with blanks
+ * between a name and its value) has nothing to leave out, and one that is no JSON stays none, save
+ * for what is wrong inside of what is left out.
+ */
+export function scanJson(bytes: Uint8Array, path: JsonPath): JsonScan {
+  const cuts: number[] = [];
+  let depth = 0;
+  let deepest = 0;
+  /** How many steps of the path lead to where we are; those behind it only while `steps < depth`. */
+  let steps = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte === QUOTE) {
+      const end = endOfString(bytes, at);
+      const step = steps === depth - 1 ? path[steps] : undefined;
+      if (typeof step !== 'string' || !isName(bytes, at, end, step)) {
+        at = end;
+      } else if (steps < path.length - 1) {
+        at = end + 1;
+        if (!isOpening(bytes[end + 2])) continue;
+        at++;
+        steps++;
+        depth++;
+        if (depth > deepest) deepest = depth;
+      } else {
+        const behind = bytes[end + 2] === OPEN_BRACKET ? endOfValue(bytes, end + 2) : -1;
+        if (behind === -1) {
+          at = end;
+        } else if (bytes[behind] === COMMA) {
+          cuts.push(at, behind + 1);
+          at = behind;
+        } else {
+          cuts.push(bytes[at - 1] === COMMA ? at - 1 : at, behind);
+          at = behind - 1;
+        }
+      }
+    } else if (isOpening(byte)) {
+      if (steps === depth - 1 && path[steps] === ELEMENTS) steps++;
+      if (++depth > deepest) deepest = depth;
+    } else if (isClosing(byte)) {
+      depth--;
+      if (steps > 0 && steps >= depth) steps = depth - 1;
+    }
+  }
+  return { depth: deepest, cuts };
+}
+
+function isOpening(byte: number | undefined): boolean {
+  return ((byte ?? 0) | BRACE_BIT) === OPEN_BRACE;
+}
+
+function isClosing(byte: number): boolean {
+  return (byte | BRACE_BIT) === CLOSE_BRACE;
+}
+
+/** True if the string from `start` to `end` is `name`, and a colon follows. Names here are ASCII. */
+function isName(bytes: Uint8Array, start: number, end: number, name: string): boolean {
+  if (end - start - 1 !== name.length || bytes[end + 1] !== COLON) return false;
+  for (let at = 0; at < name.length; at++) {
+    if (bytes[start + 1 + at] !== name.charCodeAt(at)) return false;
+  }
+  return true;
+}
+
+/** Where the quote is that ends the string which begins at `start`. */
+function endOfString(bytes: Uint8Array, start: number): number {
+  let at = start + 1;
+  for (; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) break;
+    if (byte === BACKSLASH) at++;
+  }
+  return at;
+}
+
+/** What is behind the object or array that begins at `start`; -1 if it does not end. */
+function endOfValue(bytes: Uint8Array, start: number): number {
+  let depth = 0;
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte === QUOTE) at = endOfString(bytes, at);
+    else if (isOpening(byte)) depth++;
+    else if (isClosing(byte) && --depth === 0) return at + 1;
+  }
+  return -1;
 }

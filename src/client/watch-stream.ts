@@ -74,8 +74,8 @@ class LineSplitter {
   readonly #maxBytes: number;
   readonly #call: string;
   /** Chunks of the line that has begun and not ended. */
-  #begun: Buffer[] = [];
-  #begunBytes = 0;
+  #partial: Buffer[] = [];
+  #partialBytes = 0;
 
   constructor(maxBytes: number, call: string) {
     this.#maxBytes = maxBytes;
@@ -87,7 +87,9 @@ class LineSplitter {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       const part = chunk.subarray(start, end);
-      const line = trimmed(this.#begunBytes === 0 ? this.#bounded(part) : this.#finish(part));
+      const line = withoutCarriageReturn(
+        this.#partialBytes === 0 ? this.#checkLength(part) : this.#finish(part),
+      );
       start = end + 1;
       if (line.length > 0) yield line;
     }
@@ -96,29 +98,29 @@ class LineSplitter {
 
   /** What came after the last newline. */
   rest(): Buffer {
-    return trimmed(this.#finish(Buffer.of()));
+    return withoutCarriageReturn(this.#finish(Buffer.of()));
   }
 
   #finish(end: Buffer): Buffer {
     this.#keep(end);
-    const line = Buffer.concat(this.#begun, this.#begunBytes);
-    this.#begun = [];
-    this.#begunBytes = 0;
+    const line = Buffer.concat(this.#partial, this.#partialBytes);
+    this.#partial = [];
+    this.#partialBytes = 0;
     return line;
   }
 
   #keep(part: Buffer): void {
-    this.#begun.push(this.#bounded(part));
-    this.#begunBytes += part.length;
+    this.#partial.push(this.#checkLength(part));
+    this.#partialBytes += part.length;
   }
 
-  #bounded(part: Buffer): Buffer {
-    if (this.#begunBytes + part.length <= this.#maxBytes) return part;
+  #checkLength(part: Buffer): Buffer {
+    if (this.#partialBytes + part.length <= this.#maxBytes) return part;
     throw malformed(`${this.#call}: an event is longer than ${this.#maxBytes} bytes`);
   }
 }
 
-function trimmed(line: Buffer): Buffer {
+function withoutCarriageReturn(line: Buffer): Buffer {
   return line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
 }
 

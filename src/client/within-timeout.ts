@@ -1,13 +1,13 @@
 import type { Clock } from '../util/clock.ts';
 
 /** Time was up before the work had ended. */
-export class TimeUpError extends Error {
-  override readonly name = 'TimeUpError';
+export class TimeoutError extends Error {
+  override readonly name = 'TimeoutError';
 }
 
 /**
  * Runs `work` under a signal that aborts with the caller's, or after `timeoutMs` with a
- * `TimeUpError`. Rejects with the reason of whichever came first; leaves no timer and no listener.
+ * `TimeoutError`. Rejects with the reason of whichever came first; leaves no timer and no listener.
  */
 export async function withinTimeout<R>(
   { clock, timeoutMs, signal }: TimeLimit,
@@ -30,7 +30,7 @@ export async function withinTimeout<R>(
  * The same for work that goes on when `work` has resolved: only its beginning is limited, and the
  * signal stays tied to the caller's.
  */
-export async function beginWithin<R>(
+export async function startWithinTimeout<R>(
   { clock, timeoutMs, signal }: TimeLimit,
   work: (signal: AbortSignal) => Promise<R>,
 ): Promise<R> {
@@ -43,8 +43,8 @@ export async function beginWithin<R>(
   }
 }
 
-function timeUp(timeoutMs: number): TimeUpError {
-  return new TimeUpError(`not done within ${timeoutMs / 1000} s`);
+function timeUp(timeoutMs: number): TimeoutError {
+  return new TimeoutError(`not done within ${timeoutMs / 1000} s`);
 }
 
 export interface TimeLimit {

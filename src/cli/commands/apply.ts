@@ -66,7 +66,7 @@ async function manifestsOf(
       recursive,
       environment: world.environment,
       signal: world.signal,
-      onPassedOver: (file) =>
+      onSkipped: (file) =>
         complain(world, 'Note', `${file} has neither apiVersion nor kind and is passed over`),
     });
     const manifests = parseManifests(texts);

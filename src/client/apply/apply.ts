@@ -5,13 +5,13 @@ import type { ObjectName } from '../../api/object-key.ts';
 import { apiVersionOf, groupResourceOf } from '../../api/resource.ts';
 import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
-import { AppliedDefinitions } from './applied-definitions.ts';
-import { isHopeless, refusalOf } from './apply-refusal.ts';
+import { AppliedCrds } from './applied-crds.ts';
+import { isFatal, refusalOf } from './apply-result.ts';
 import type { ApplyChange, ApplyResult, Refusal } from './apply-result.ts';
 import type { Client, WriteOptions } from '../client.ts';
 import type { DiscoveredResource } from '../discovery.ts';
-import { KindFinder } from './kind-finder.ts';
-import type { FoundKind } from './kind-finder.ts';
+import { RestMapper } from './rest-mapper.ts';
+import type { RestMapping } from './rest-mapper.ts';
 import type { Manifest, ManifestObject } from './manifest.ts';
 import { checkOptions } from '../../util/check-options.ts';
 import type { OptionNames } from '../../util/check-options.ts';
@@ -111,17 +111,17 @@ class Batch {
   readonly #client: Client;
   readonly #manifests: readonly Manifest[];
   readonly #options: ApplyOptions;
-  readonly #finder: KindFinder;
-  readonly #definitions: AppliedDefinitions;
+  readonly #finder: RestMapper;
+  readonly #definitions: AppliedCrds;
 
   constructor(client: Client, manifests: readonly Manifest[], options: ApplyOptions) {
     const { clock = systemClock, servedTimeoutMs = SERVED_TIMEOUT_MS, signal } = options;
-    const finder = new KindFinder(client);
+    const finder = new RestMapper(client);
     this.#client = client;
     this.#manifests = manifests;
     this.#options = options;
     this.#finder = finder;
-    this.#definitions = new AppliedDefinitions({
+    this.#definitions = new AppliedCrds({
       client,
       finder,
       clock,
@@ -144,7 +144,7 @@ class Batch {
     try {
       return await this.#applyTo(resource, manifest);
     } catch (error) {
-      if (!(error instanceof ApiError) || isHopeless(error)) throw error;
+      if (!(error instanceof ApiError) || isFatal(error)) throw error;
       return refused(manifest, this.#explained(error, manifest.object, resource), resource);
     }
   }
@@ -211,7 +211,7 @@ class Batch {
 
   #unknown(
     { apiVersion, kind }: ManifestObject,
-    { suggestions, isDown }: FoundKind & { readonly kind: 'unknown' },
+    { suggestions, isDown }: RestMapping & { readonly kind: 'unknown' },
   ): Refusal {
     const isDefinedHere = this.#manifests.some(
       ({ object }) => isDefinition(object) && defines(object, apiVersion, kind),

@@ -1,6 +1,5 @@
 import { isNode, isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
 import type { Document, ParseOptions, DocumentOptions, SchemaOptions, YAMLError } from 'yaml';
-import { splitJson } from './manifest-json.ts';
 
 /** One document of a file, as far as it is YAML. */
 export type ManifestDocument =
@@ -24,7 +23,7 @@ export type ManifestDocument =
     };
 
 /** An alias stands for what may have aliases again: this bounds what comes of it. */
-const MOST_ALIASES = 100;
+const MAX_ALIASES = 100;
 
 const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
   // What Kubernetes' own tools read, save for types that JSON has not.
@@ -79,7 +78,7 @@ function read(document: Document.Parsed, number: number, place: Place): Manifest
       kind: 'parsed',
       number,
       line: place(start).line,
-      value: document.toJS({ maxAliasCount: MOST_ALIASES }),
+      value: document.toJS({ maxAliasCount: MAX_ALIASES }),
       lineAt: (path) => {
         const node = document.getIn(path, true);
         return isNode(node) && node.range ? place(node.range[0]).line : undefined;
@@ -155,9 +154,50 @@ function wordsForThrown({ name, message }: Error): string {
   if (name === 'RangeError') return 'not YAML: it is nested too deep';
   return message.startsWith('Unresolved alias')
     ? 'not YAML: an alias (*) has no anchor (&) before it'
-    : `aliases (*) stand for too much: more than ${MOST_ALIASES} copies of an anchor (&) and what is in it`;
+    : `aliases (*) stand for too much: more than ${MAX_ALIASES} copies of an anchor (&) and what is in it`;
 }
 
 function isJson(tag: { readonly tag: string; readonly format?: string }): boolean {
   return tag.format !== 'TIME' && !/:(?:timestamp|binary|omap|pairs|set)$/.test(tag.tag);
+}
+
+/** A part of a text. */
+interface JsonPiece {
+  readonly text: string;
+  /** Where it begins, from 1. */
+  readonly line: number;
+}
+
+/**
+ * The JSON objects that stand one after another in `text`, as `jq` prints them; undefined if it is
+ * anything else, a single object included. Looks at braces and quotes only: whether the pieces are
+ * JSON, their parser says.
+ */
+function splitJson(text: string): JsonPiece[] | undefined {
+  const pieces: JsonPiece[] = [];
+  let piece = { start: 0, line: 1 };
+  let line = 1;
+  let depth = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at];
+    if (sign === '\n') line++;
+    if (quoted) {
+      if (sign === '\\') at++;
+      else if (sign === '"') quoted = false;
+    } else if (sign === '{') {
+      if (depth++ === 0) piece = { start: at, line };
+    } else if (depth === 0) {
+      if (!isBlank(sign)) return undefined;
+    } else if (sign === '"') {
+      quoted = true;
+    } else if (sign === '}' && --depth === 0) {
+      pieces.push({ text: text.slice(piece.start, at + 1), line: piece.line });
+    }
+  }
+  return depth === 0 && pieces.length > 1 ? pieces : undefined;
+}
+
+function isBlank(sign: string | undefined): boolean {
+  return sign === ' ' || sign === '\n' || sign === '\r' || sign === '\t';
 }

@@ -1,7 +1,7 @@
-import { plainJson, ValueError } from './manifest-value.ts';
 import { parseDocuments } from './manifest-yaml.ts';
 import type { ManifestDocument } from './manifest-yaml.ts';
 import { isRecord } from '../../util/values.ts';
+import { MAX_DEPTH } from '../json.ts';
 
 /** What a file says an object should be: the fields its author has an opinion about. */
 export interface ManifestObject {
@@ -58,7 +58,7 @@ export interface ManifestText {
 }
 
 /** As deep as lists of lists are looked into: what kubectl prints is one level. */
-const DEEPEST_LIST = 4;
+const MAX_LIST_DEPTH = 4;
 
 /**
  * The objects in a text of YAML or JSON, in its order: any number of documents, and the items of
@@ -126,7 +126,7 @@ interface Item {
 
 /** The value itself, or the items of a list. */
 function itemsOf(value: unknown, path: Item['path'] = []): Item[] {
-  if (!isRecord(value) || !isList(value) || path.length >= 2 * DEEPEST_LIST) {
+  if (!isRecord(value) || !isList(value) || path.length >= 2 * MAX_LIST_DEPTH) {
     return [{ value, path }];
   }
   return value.items.flatMap((item, index) => itemsOf(item, [...path, 'items', index]));
@@ -217,4 +217,84 @@ function typeName(value: unknown): string {
     default:
       return 'a number; quote it';
   }
+}
+
+/** A value that is no JSON, or too much of it. The message names the field and not the value. */
+class ValueError extends Error {
+  override readonly name = 'ValueError';
+}
+
+/** What an API server takes in one request. */
+const MAX_CHARACTERS = 3 * 1024 * 1024;
+
+/**
+ * A copy of a parsed document that is a tree, as JSON has it: what YAML's aliases shared is there
+ * several times, so its size and depth are bounded here, where anchors cannot hide them. Integers
+ * (they come as bigint) become numbers, or, where a number would round them, their own digits.
+ *
+ * @throws {ValueError} naming the field
+ */
+function plainJson(object: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const copy = new Copy();
+  return copy.record(object, []);
+}
+
+class Copy {
+  #left = MAX_CHARACTERS;
+
+  record(value: Readonly<Record<string, unknown>>, path: string[]): Record<string, unknown> {
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => {
+        this.#spend(name.length, path);
+        return [name, this.#inside(member, name, path)];
+      }),
+    );
+  }
+
+  #value(value: unknown, path: string[]): unknown {
+    this.#spend(typeof value === 'string' ? value.length + 1 : 1, path);
+    if (typeof value === 'bigint') return integer(value);
+    if (typeof value === 'number' && !Number.isFinite(value)) {
+      throw new ValueError(`${display(path)}: JSON has no such number`);
+    }
+    if (Array.isArray(value)) {
+      return value.map((item: unknown, index) => this.#inside(item, `[${index}]`, path));
+    }
+    return isRecord(value) ? this.record(value, path) : value;
+  }
+
+  #inside(value: unknown, step: string, path: string[]): unknown {
+    if (path.length >= MAX_DEPTH) {
+      throw new ValueError(`${display(path)}: nested deeper than ${MAX_DEPTH} levels`);
+    }
+    path.push(step);
+    const copy = this.#value(value, path);
+    path.pop();
+    return copy;
+  }
+
+  #spend(characters: number, path: readonly string[]): void {
+    this.#left -= characters;
+    if (this.#left < 0) {
+      throw new ValueError(
+        `the object is larger than the ${MAX_CHARACTERS / 1024 / 1024} MiB that an API server takes; that is exceeded in ${display(path)}`,
+      );
+    }
+  }
+}
+
+function display(path: readonly string[]): string {
+  const steps = path.slice(0, 8).map((step) => (step.startsWith('[') ? step : `.${step}`));
+  return `${steps.join('').replace(/^\./, '')}${path.length > 8 ? '…' : ''}`;
+}
+
+// Since V8 11.4; TypeScript does not know of it.
+const json: Pick<typeof JSON, 'stringify'> & {
+  readonly rawJSON?: (text: string) => unknown;
+} = JSON;
+
+function integer(value: bigint): unknown {
+  const rounded = Number(value);
+  if (BigInt(rounded) === value || !json.rawJSON) return rounded;
+  return json.rawJSON(value.toString());
 }

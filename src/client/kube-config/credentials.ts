@@ -8,11 +8,10 @@ import { noRestClientMetrics } from '../../metrics/rest-client-metrics.ts';
 import type { ClusterConfig } from './cluster-config.ts';
 import type { TlsMaterial } from '../transport/dial.ts';
 import { ExecPlugin } from './exec-plugin.ts';
-import type { RequestCredentials } from '../exchanger.ts';
-import { PemFiles } from './pem-files.ts';
+import type { RequestCredentials } from '../request-executor.ts';
+import { PemFiles, TokenFile } from './credential-files.ts';
 import type { ReadFile } from '../read-file.ts';
 import { readTextFile } from '../read-file.ts';
-import { TokenFile } from './token-file.ts';
 
 /** What proves who we are, kept fresh, and whom we trust. */
 export interface Credentials extends RequestCredentials {

@@ -4,9 +4,9 @@ import type { RestClientMetrics } from '../../metrics/rest-client-metrics.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
 import type { ClusterConfig, ExecSource } from './cluster-config.ts';
-import { credentialError } from './credential-error.ts';
+import { credentialError } from './credential-files.ts';
 import { hasErrorCode, isRecord } from '../../util/values.ts';
-import { TimeUpError, withinTimeout } from '../within-timeout.ts';
+import { TimeoutError, withinTimeout } from '../within-timeout.ts';
 
 /** What a plugin printed. At least one of token and certificate is there. */
 export interface ExecCredential {
@@ -38,7 +38,7 @@ const RUN_TIMEOUT_MS = 60_000;
 const EXPIRY_SKEW_MS = 30_000;
 /** Pause after an attempt to replace one that is still valid, in milliseconds. */
 const RETRY_MS = 10_000;
-const MOST_OUTPUT_BYTES = 1024 * 1024;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
 
 /**
  * Credentials from a program named in the kubeconfig (client.authentication.k8s.io/v1, v1beta1). It
@@ -118,7 +118,7 @@ export class ExecPlugin {
       const nextStep = 'Its standard error says why; run it by hand to see.';
       return credentialError(`${name} failed`, error, nextStep);
     }
-    if (error instanceof TimeUpError) {
+    if (error instanceof TimeoutError) {
       metrics.execPluginCalled({ code: 1, status: 'plugin_execution_error' });
       return credentialError(
         name,
@@ -175,7 +175,7 @@ function outputOf(
     child.stdout.on('data', (chunk: Buffer) => {
       length += chunk.length;
       chunks.push(chunk);
-      if (length > MOST_OUTPUT_BYTES) fail(new Error(`more than ${MOST_OUTPUT_BYTES} bytes`));
+      if (length > MAX_OUTPUT_BYTES) fail(new Error(`more than ${MAX_OUTPUT_BYTES} bytes`));
     });
     child.once('error', reject);
     child.once('close', (code, endedBy) => {

@@ -1,11 +1,16 @@
-import type { Cluster, Context } from '@kubernetes/client-node/dist/config_types.js';
-import { newClusters, newContexts } from '@kubernetes/client-node/dist/config_types.js';
-import type { ClusterConfig } from './cluster-config.ts';
-import { isRecord } from '../../util/values.ts';
-import { EntryReader, parse } from './kube-config-entry.ts';
-import { KubeConfigError } from './kube-config-error.ts';
+import type { Cluster, Context, User } from '@kubernetes/client-node/dist/config_types.js';
+import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js';
+import type {
+  ClusterConfig,
+  CredentialSource,
+  ExecApiVersion,
+  Impersonation,
+  PemSource,
+} from './cluster-config.ts';
+import { KubeConfigError } from './kube-config-file.ts';
 import type { KubeConfigEntry, KubeConfigFile } from './kube-config-file.ts';
-import { UserReader } from './kube-config-user.ts';
+import { dirname, isAbsolute, join } from 'node:path';
+import { isRecord, messageOf } from '../../util/values.ts';
 
 export interface ContextChoice {
   /** What messages call the kubeconfig: a file, or several. */
@@ -49,6 +54,81 @@ export function configOfContext(kubeconfig: KubeConfigFile, choice: ContextChoic
   };
 }
 
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Reads fields of one entry, and names the entry and its file in what it throws. */
+class EntryReader {
+  protected readonly entry: KubeConfigEntry;
+  readonly #kind: 'cluster' | 'user';
+  /** What stands under `cluster:` or `user:`. */
+  protected readonly fields: Fields;
+
+  constructor(entry: KubeConfigEntry, kind: 'cluster' | 'user') {
+    const fields = entry.raw[kind];
+    this.entry = entry;
+    this.#kind = kind;
+    this.fields = isRecord(fields) ? fields : {};
+  }
+
+  wrong(what: string): KubeConfigError {
+    return wrongEntry(this.entry, this.#kind, what);
+  }
+
+  /** A field that must be text if it is there. */
+  protected text(name: string, fields: Fields = this.fields): string | undefined {
+    const value = fields[name] ?? undefined;
+    if (value === undefined || value === '') return undefined;
+    if (typeof value !== 'string') throw this.wrong(`${name} must be text`);
+    return value;
+  }
+
+  protected texts(name: string, fields: Fields = this.fields): readonly string[] {
+    const value = fields[name] ?? [];
+    if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;
+    throw this.wrong(`${name} must be a list of texts`);
+  }
+
+  /** `<name>-data` in base64, or the file `<name>`; data wins, as in kubectl. */
+  protected pem(name: string): PemSource | undefined {
+    const data = this.text(`${name}-data`);
+    const file = this.text(name);
+    if (data !== undefined) {
+      const pem = Buffer.from(data, 'base64').toString('utf8');
+      if (!pem.includes('-----BEGIN ')) throw this.wrong(`${name}-data is not PEM in base64`);
+      return { kind: 'data', pem };
+    }
+    return file === undefined ? undefined : { kind: 'file', path: this.path(file) };
+  }
+
+  /** Relative paths start from the file that has them. */
+  protected path(path: string): string {
+    return isAbsolute(path) ? path : join(dirname(this.entry.file), path);
+  }
+}
+
+/** Lets client-node read one entry, and says where the entry was if it does not like it. */
+function parse<T>(
+  read: (list: unknown[]) => T[],
+  found: KubeConfigEntry,
+  kind: 'context' | 'cluster' | 'user',
+): T {
+  try {
+    const [parsed] = read([found.raw]);
+    if (parsed) return parsed;
+  } catch (error) {
+    // `clusters[0].cluster.server is missing`: there is one entry, and it has a name.
+    const words = messageOf(error);
+    throw wrongEntry(found, kind, words.replace(/^\w+\[0\]\./, ''));
+  }
+  throw wrongEntry(found, kind, 'is empty');
+}
+
+function wrongEntry(found: KubeConfigEntry, kind: string, what: string): KubeConfigError {
+  return new KubeConfigError(
+    `${found.file}: ${kind} ${JSON.stringify(found.name)}: ${what}. Correct the kubeconfig, or choose another context by --context.`,
+  );
+}
+
 class ClusterReader extends EntryReader {
   readonly #cluster: Cluster;
 
@@ -86,6 +166,111 @@ class ClusterReader extends EntryReader {
     );
     return isRecord(found) ? found['extension'] : undefined;
   }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads a user of a kubeconfig: what proves who they are, and whom they act as. */
+class UserReader extends EntryReader {
+  readonly #user: User;
+
+  constructor(entry: KubeConfigEntry) {
+    super(entry, 'user');
+    this.#user = parse<User>(newUsers, entry, 'user');
+  }
+
+  /** `clusterSettings` are what the cluster keeps for an exec plugin. */
+  credentials(environment: Environment, clusterSettings: unknown): CredentialSource {
+    if (this.#user.authProvider) {
+      const { name } = this.#user.authProvider as Fields;
+      throw this.wrong(
+        `auth-provider ${JSON.stringify(name)} is no longer supported by Kubernetes. Use an exec plugin instead (gke-gcloud-auth-plugin, kubelogin, kubectl oidc-login)`,
+      );
+    }
+    const certificate = this.pem('client-certificate');
+    const key = this.pem('client-key');
+    if (certificate && key) return { kind: 'clientCertificate', certificate, key };
+    if (certificate) throw this.wrong('client-certificate needs a client-key');
+    const tokenFile = this.text('tokenFile');
+    if (tokenFile) return { kind: 'tokenFile', path: this.path(tokenFile) };
+    const token = this.text('token');
+    if (token) return { kind: 'token', token };
+    const username = this.text('username');
+    if (username) return { kind: 'basic', username, password: this.text('password') ?? '' };
+    const { exec } = this.fields;
+    return isRecord(exec) ? this.#exec(exec, environment, clusterSettings) : { kind: 'none' };
+  }
+
+  impersonation(): { readonly impersonation?: Impersonation } {
+    const user = this.text('as');
+    if (user === undefined) return {};
+    const uid = this.text('as-uid');
+    const extra = this.fields['as-user-extra'];
+    const keys = isRecord(extra) ? Object.keys(extra) : [];
+    return {
+      impersonation: {
+        user,
+        ...(uid === undefined ? {} : { uid }),
+        groups: this.texts('as-groups'),
+        extra: new Map(
+          keys.map((key) => [key, this.texts(key, isRecord(extra) ? extra : {})] as const),
+        ),
+      },
+    };
+  }
+
+  #exec(exec: Fields, environment: Environment, clusterSettings: unknown): CredentialSource {
+    const command = this.text('command', exec);
+    if (command === undefined) throw this.wrong('exec.command is missing');
+    if (exec['interactiveMode'] === 'Always') {
+      throw this.wrong(`exec: ${command} wants a terminal (interactiveMode), a daemon has none`);
+    }
+    const installHint = this.text('installHint', exec);
+    return {
+      kind: 'exec',
+      // A bare name is looked up in the PATH; a path starts from the file that has it.
+      command: /[/\\]/.test(command) ? this.path(command) : command,
+      args: this.texts('args', exec),
+      environment: { ...definedOnly(environment), ...this.#variables(exec) },
+      apiVersion: this.#execVersion(exec),
+      provideClusterInfo: exec['provideClusterInfo'] === true,
+      ...(installHint === undefined ? {} : { installHint }),
+      ...(clusterSettings === undefined ? {} : { clusterSettings }),
+    };
+  }
+
+  #execVersion(exec: Fields): ExecApiVersion {
+    const version = this.text('apiVersion', exec);
+    switch (version) {
+      case 'client.authentication.k8s.io/v1':
+      case 'client.authentication.k8s.io/v1beta1':
+        return version;
+      default:
+        throw this.wrong(
+          `exec.apiVersion ${version ?? '(none)'} is not supported. Expected client.authentication.k8s.io/v1 or v1beta1: update the plugin and write the kubeconfig anew`,
+        );
+    }
+  }
+
+  #variables(exec: Fields): Record<string, string> {
+    const list = Array.isArray(exec['env']) ? (exec['env'] as unknown[]) : [];
+    return Object.fromEntries(
+      list.map((item) => {
+        const variable = isRecord(item) ? item : {};
+        const name = this.text('name', variable);
+        if (name === undefined) throw this.wrong('exec.env has an entry without name');
+        return [name, this.text('value', variable) ?? ''] as const;
+      }),
+    );
+  }
+}
+
+function definedOnly(environment: Environment): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(environment).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value] as const],
+    ),
+  );
 }
 
 function entry(

@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { hasErrorCode, isRecord, messageOf } from '../../util/values.ts';
 import { readTextFile } from '../read-file.ts';
-import { KubeConfigError } from './kube-config-error.ts';
 
 /** An entry of a kubeconfig's lists, with the file it stands in. */
 export interface KubeConfigEntry {
@@ -118,4 +117,9 @@ async function warnOfReaders(file: string, onWarning: (warning: string) => void)
       `The kubeconfig ${file} is ${readers.join('- and ')}-readable: who has it can act as you. Restrict it: chmod 600 ${file}`,
     );
   }
+}
+
+/** There is no usable configuration. The message names where it was sought, and the next step. */
+export class KubeConfigError extends Error {
+  override readonly name = 'KubeConfigError';
 }

@@ -9,7 +9,7 @@ export class DialError extends Error {
 export class ProxyError extends DialError {
   /** @param proxy its user and password are shown to nobody */
   constructor(proxy: URL, cause: unknown) {
-    super(`the proxy ${proxy.host}: ${wordsOf(cause)}`, { cause });
+    super(`the proxy ${proxy.host}: ${rootMessageOf(cause)}`, { cause });
   }
 }
 
@@ -193,7 +193,7 @@ function explain(error: unknown): Explanation {
           'the connection is dead',
           'Check the network, and what stands between this machine and the API server.',
         ),
-        happened: `the connection is dead: ${wordsOf(error)} (${code})`,
+        happened: `the connection is dead: ${rootMessageOf(error)} (${code})`,
       };
     case 'CERT_HAS_EXPIRED':
     case 'CERT_NOT_YET_VALID':
@@ -221,14 +221,14 @@ function explain(error: unknown): Explanation {
         );
       }
       return {
-        happened: wordsOf(error),
+        happened: rootMessageOf(error),
         nextStep: 'Check the server address and the network between.',
       };
   }
 }
 
 /** The error's own words, on one line. */
-function wordsOf(error: unknown): string {
+function rootMessageOf(error: unknown): string {
   const cause = causesOf(error).at(-1);
   const words = cause instanceof Error ? cause.message || cause.name : String(cause);
   return words.replaceAll(/\s+/g, ' ').slice(0, 200);
@@ -242,13 +242,13 @@ function codesOf(error: unknown): string[] {
 }
 
 /** How many causes of causes are looked at: chains are short, and a cycle must end. */
-const MOST_CAUSES = 16;
+const MAX_CAUSES = 16;
 
 /** The error, its causes, and the errors an AggregateError gathers (one per address tried). */
 function causesOf(error: unknown): unknown[] {
   const found: unknown[] = [];
   const pending = [error];
-  while (pending.length > 0 && found.length < MOST_CAUSES) {
+  while (pending.length > 0 && found.length < MAX_CAUSES) {
     const next = pending.shift();
     if (next === undefined || next === null) continue;
     found.push(next);

@@ -1,14 +1,16 @@
 import type { LookupFunction, Socket } from 'node:net';
-import { connect as connectTcp, isIP } from 'node:net';
+import { connect as connectTcp, isIP, isIPv6 } from 'node:net';
 import { callbackify } from 'node:util';
 import type { ConnectionOptions, SecureVersion } from 'node:tls';
 import { connect as connectTls, getCACertificates } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
-import { ProxyError } from './connection-error.ts';
-import { connected } from './dial-step.ts';
-import { isSocks, tunnel } from './tunnel.ts';
+import { DialError, ProxyError } from './connection-error.ts';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:http';
+import { socks5 } from './socks5.ts';
+import type { Socks5User } from './socks5.ts';
 
 /** Whom a TLS connection trusts, and what it presents. */
 export interface TlsMaterial {
@@ -187,4 +189,135 @@ async function dialTunnel(proxy: URL, target: DialTarget, options: DialOptions):
 
 function withDefaults(ca: string): string {
   return [...getCACertificates('default'), ca].join('\n');
+}
+
+interface DialStep {
+  readonly socket: Socket;
+  /** What shows that it succeeded. */
+  readonly event: 'connect' | 'secureConnect';
+  readonly timeoutMs: number;
+  readonly clock: Pick<Clock, 'after'>;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The socket once the event has come; rejects with why it did not, the socket destroyed. */
+function connected({ socket, event, timeoutMs, clock, signal }: DialStep): Promise<Socket> {
+  const step = event === 'connect' ? 'dial' : 'TLS handshake';
+  return new Promise((resolve, reject) => {
+    const detach = () => {
+      cancelTimeout();
+      socket.off(event, arrived);
+      socket.off('error', fail);
+      socket.off('close', closed);
+      signal?.removeEventListener('abort', aborted);
+    };
+    const fail = (cause: Error) => {
+      detach();
+      destroySocket(socket);
+      reject(new DialError(`${step} failed: ${cause.message}`, { cause }));
+    };
+    const arrived = () => {
+      detach();
+      resolve(socket);
+    };
+    const closed = () => fail(systemError('ECONNRESET', 'closed by the peer'));
+    const aborted = () => fail(abortReason(signal));
+    const cancelTimeout = clock.after(timeoutMs, () =>
+      fail(systemError('ETIMEDOUT', `nothing within ${timeoutMs} ms`)),
+    );
+    socket.once(event, arrived);
+    socket.once('error', fail);
+    socket.once('close', closed);
+    signal?.addEventListener('abort', aborted, { once: true });
+    if (signal?.aborted) aborted();
+  });
+}
+
+/** Late errors of a socket that was given up must not end the process. */
+function destroySocket(socket: Socket): void {
+  socket.on('error', () => undefined);
+  socket.destroy();
+}
+
+/** Why `signal` gave a connection up. */
+function abortReason(signal: AbortSignal | undefined): Error {
+  const reason: unknown = signal?.reason;
+  return reason instanceof Error ? reason : new Error('nobody waits for it any more');
+}
+
+/** An error as the operating system gives it. */
+function systemError(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
+}
+
+interface TunnelOptions {
+  /** Connected to the proxy. */
+  readonly socket: Socket;
+  /** `http://`, `https://` or `socks5://`; user and password may be in it. */
+  readonly proxy: URL;
+  /** Where the tunnel leads: a name or an address, IPv6 without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** Bound on the proxy's answer, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly clock: Pick<Clock, 'after'>;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Makes the proxy carry the bytes of `socket` from now on; rejects with why it does not. */
+async function tunnel(options: TunnelOptions): Promise<void> {
+  const { socket, proxy, host, port, timeoutMs, clock, signal } = options;
+  let givenUp: Error | undefined;
+  const giveUp = (error: Error) => {
+    givenUp ??= error;
+    socket.destroy(error);
+  };
+  const expired = systemError('ETIMEDOUT', `nothing within ${timeoutMs} ms`);
+  const cancelTimeout = clock.after(timeoutMs, () => giveUp(expired));
+  const abort = () => giveUp(abortReason(signal));
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    if (signal?.aborted) abort();
+    const user = userOf(proxy);
+    await (isSocks(proxy) ? socks5(socket, { host, port }, user) : connect(options, user));
+  } catch (error) {
+    destroySocket(socket);
+    throw givenUp ?? error;
+  } finally {
+    cancelTimeout();
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+function isSocks({ protocol }: URL): boolean {
+  return protocol === 'socks5:' || protocol === 'socks5h:';
+}
+
+function userOf({ username, password }: URL): Socks5User | undefined {
+  if (username === '') return undefined;
+  return { name: decodeURIComponent(username), password: decodeURIComponent(password) };
+}
+
+async function connect(
+  { socket, host, port }: TunnelOptions,
+  user: Socks5User | undefined,
+): Promise<void> {
+  const authority = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  const pair = user && Buffer.from(`${user.name}:${user.password}`).toString('base64');
+  const asked = request({
+    method: 'CONNECT',
+    path: authority,
+    headers: {
+      host: authority,
+      ...(pair && { 'proxy-authorization': `Basic ${pair}` }),
+    },
+    createConnection: () => socket,
+  });
+  const { statusCode } = await new Promise<IncomingMessage>((resolve, reject) => {
+    asked.on('error', reject);
+    asked.once('connect', resolve);
+    asked.once('response', resolve);
+    asked.end();
+  });
+  if (statusCode !== 200) throw new Error(`it answered ${statusCode} to CONNECT ${authority}`);
 }

@@ -9,11 +9,11 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../util/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import { unreachable } from './connection-error.ts';
-import { Heartbeat } from './heartbeat.ts';
-import type { HeartbeatLimits } from './heartbeat.ts';
-import { brokenOff, http2Body } from './http2-body.ts';
+import { HealthCheck } from './health-check.ts';
+import type { HealthCheckLimits } from './health-check.ts';
+import { Deferred } from '../../util/deferred.ts';
 
-export interface Http2ConnectionOptions extends HeartbeatLimits {
+export interface Http2ConnectionOptions extends HealthCheckLimits {
   /** Connected; both sides have agreed to speak HTTP/2. */
   readonly socket: Socket;
   /** A path is put before every request's. */
@@ -44,7 +44,7 @@ export class Http2Connection {
   readonly #session: ClientHttp2Session;
   readonly #options: Http2ConnectionOptions;
   readonly #prefix: string;
-  readonly #heartbeat: Heartbeat;
+  readonly #healthCheck: HealthCheck;
   #isReady = false;
   #streams = 0;
   #error: unknown;
@@ -60,7 +60,7 @@ export class Http2Connection {
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
     });
     this.#session = session;
-    this.#heartbeat = new Heartbeat(clock, options, {
+    this.#healthCheck = new HealthCheck(clock, options, {
       ping: () => this.#ping(),
       onDead: (error) => this.destroy(error),
     });
@@ -69,7 +69,7 @@ export class Http2Connection {
       this.#error ??= error;
     });
     session.once('close', () => {
-      this.#heartbeat.stop();
+      this.#healthCheck.stop();
       options.onClosed(this.#error);
     });
     this.ready = new Promise((resolve, reject) => {
@@ -77,7 +77,7 @@ export class Http2Connection {
         this.#isReady = true;
         resolve();
       });
-      session.once('close', () => reject(this.#explained(brokenOff(), undefined)));
+      session.once('close', () => reject(this.#explained(connectionReset(), undefined)));
     });
   }
 
@@ -105,15 +105,15 @@ export class Http2Connection {
       signal?.addEventListener('abort', abort, { once: true });
       stream.once('close', () => signal?.removeEventListener('abort', abort));
       const headers = await headersOf(stream);
-      this.#heartbeat.beat();
+      this.#healthCheck.beat();
       return {
         status: headers[':status'] ?? 0,
         headers: plain(headers),
         body: this.#read(
-          http2Body(stream, () => this.#heartbeat.beat()),
+          http2Body(stream, () => this.#healthCheck.beat()),
           signal,
         ),
-        activity: this.#heartbeat,
+        activity: this.#healthCheck,
       };
     } catch (error) {
       throw this.#explained(error, signal);
@@ -157,7 +157,7 @@ export class Http2Connection {
       return;
     }
     this.#session.ping((error) => {
-      if (!error) this.#heartbeat.beat();
+      if (!error) this.#healthCheck.beat();
     });
   }
 
@@ -187,7 +187,7 @@ function headersOf(
   return new Promise((resolve, reject) => {
     stream.once('response', resolve);
     stream.once('error', reject);
-    stream.once('close', () => reject(brokenOff(stream.rstCode)));
+    stream.once('close', () => reject(connectionReset(stream.rstCode)));
   });
 }
 
@@ -208,4 +208,109 @@ function plain(headers: IncomingHttpHeaders): Readonly<Record<string, string>> {
     flat[name] = Array.isArray(value) ? value.join(', ') : value;
   }
   return flat;
+}
+
+/** How much may wait for its reader before the stream is paused, in bytes. */
+const HIGH_WATER_BYTES = 256 * 1024;
+
+/**
+ * What arrives on a stream, in chunks as large as the network brought them at once: servers cut
+ * their answers into frames of one event or of 4 KiB, and a step of an asynchronous iteration costs
+ * as much as decoding a small event. (Measured: it makes the whole cheaper than HTTP/1.1 by undici.)
+ * A reader that does not keep up pauses the stream; the peer stops when the stream's window is full.
+ *
+ * Throws what broke the stream. Leaving the iteration closes it.
+ *
+ * @param onData called at every arrival
+ */
+function http2Body(
+  stream: ClientHttp2Stream,
+  onData: () => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  // Listening begins before the first read: a stream may break until then.
+  return read(new ReceiveBuffer(stream, onData));
+}
+
+async function* read(arrivals: ReceiveBuffer): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    for (;;) {
+      const bytes = arrivals.take();
+      if (bytes) yield bytes;
+      else if (arrivals.over) return;
+      else await arrivals.next();
+    }
+  } finally {
+    arrivals.close();
+  }
+}
+
+/** An error for a stream or connection that its peer closed before the end. */
+function connectionReset(rstCode?: number): Error {
+  const how = rstCode === undefined ? 'closed' : `reset with HTTP/2 code ${rstCode}`;
+  return Object.assign(new Error(`${how} before the end`), { code: 'ECONNRESET' });
+}
+
+/** The reading side of a stream, and what has arrived on it and was not taken yet. */
+class ReceiveBuffer {
+  readonly #stream: ClientHttp2Stream;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #ended = false;
+  #closed = false;
+  #failure: { readonly error: unknown } | undefined;
+  #arrival: Deferred | undefined;
+
+  constructor(stream: ClientHttp2Stream, onData: () => void) {
+    this.#stream = stream;
+    stream.on('data', (chunk: Buffer) => {
+      onData();
+      this.#chunks.push(chunk);
+      this.#bytes += chunk.length;
+      if (this.#bytes > HIGH_WATER_BYTES) stream.pause();
+      // Later in this turn of the event loop: by then everything that can be read now is here.
+      if (this.#chunks.length === 1) setImmediate(() => this.#arrival?.resolve());
+    });
+    stream.once('end', () => {
+      this.#ended = true;
+    });
+    stream.once('error', (error) => {
+      this.#failure = { error };
+    });
+    // A reset ends a stream too, as far as reading goes; how it ended is known when it has closed.
+    stream.once('close', () => {
+      this.#closed = true;
+      if (!this.#ended || stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
+        this.#failure ??= { error: connectionReset(stream.rstCode) };
+      }
+      this.#arrival?.resolve();
+    });
+  }
+
+  /** Everything there is; undefined if there is nothing. */
+  take(): Buffer | undefined {
+    const [first] = this.#chunks;
+    const all = this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#bytes) : first;
+    this.#chunks = [];
+    this.#bytes = 0;
+    if (this.#stream.isPaused()) this.#stream.resume();
+    return all;
+  }
+
+  /** True if nothing more will come. Throws what broke the stream. */
+  get over(): boolean {
+    if (this.#closed && this.#failure) throw this.#failure.error;
+    return this.#closed;
+  }
+
+  /** Resolves when there is something new. */
+  next(): Promise<void> {
+    this.#arrival = new Deferred();
+    return this.#arrival.promise;
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#stream.destroy();
+  }
 }

@@ -7,6 +7,8 @@ import { isCertificateRefused, unreachable } from './connection-error.ts';
 import type { TlsMaterial } from './dial.ts';
 import { dialer } from './dial.ts';
 import { rejectOnAbort } from '../../util/abort.ts';
+import type { WatchConnectionsOptions } from './watch-connections.ts';
+import { WatchConnections } from './watch-connections.ts';
 
 export interface TransportOptions {
   /** `https://10.0.0.1:6443`; a path is put before every request's. */
@@ -183,4 +185,31 @@ function flatten(
     if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(', ') : value;
   }
   return flat;
+}
+
+export interface ClusterTransportOptions extends WatchConnectionsOptions {
+  /** As in `TransportOptions`; of what is not endless. */
+  readonly headersTimeoutMs?: number;
+}
+
+/**
+ * What is endless goes over HTTP/2 connections that are asked for signs of life, everything else over
+ * HTTP/1.1; where the server does not speak HTTP/2, all of it does.
+ */
+export function clusterTransport({ clock, ...options }: ClusterTransportOptions): Transport {
+  const lane = new WatchConnections({ ...options, clock });
+  const ordinary = undiciTransport({ ...options, ...(clock === undefined ? {} : { clock }) });
+  return {
+    server: ordinary.server,
+    handle: async (request) =>
+      (request.longRunning ? await lane.send(request) : undefined) ?? ordinary.handle(request),
+    async retire() {
+      lane.retire();
+      await ordinary.retire();
+    },
+    async close() {
+      lane.close();
+      await ordinary.close();
+    },
+  };
 }

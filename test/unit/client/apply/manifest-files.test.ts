@@ -62,7 +62,7 @@ describe('files and folders', () => {
       ['b.yaml', 'b'],
       ['c.json', '{"kind": "C"}'],
     ];
-    assert.deepEqual(await read({ onPassedOver: (path) => passedOver.push(path) }), own);
+    assert.deepEqual(await read({ onSkipped: (path) => passedOver.push(path) }), own);
     assert.deepEqual(passedOver, [join(folder, 'package.json')]);
     assert.deepEqual(await read({ recursive: true }), [
       ...own,

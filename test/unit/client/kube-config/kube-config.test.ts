@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import type { ClusterConfigOptions } from '../../../../src/client/kube-config/kube-config.ts';
 import { loadClusterConfig } from '../../../../src/client/kube-config/kube-config.ts';
-import { KubeConfigError } from '../../../../src/client/kube-config/kube-config-error.ts';
+import { KubeConfigError } from '../../../../src/client/kube-config/kube-config-file.ts';
 
 /** A home, files in it, and a loader that sees nothing else of this machine. */
 async function machine(t: TestContext) {

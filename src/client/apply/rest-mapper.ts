@@ -6,7 +6,7 @@ import { discover } from '../discovery.ts';
 import type { DiscoveredResource, Discovery } from '../discovery.ts';
 
 /** What a server has under a name. */
-export type FoundKind =
+export type RestMapping =
   | { readonly kind: 'found'; readonly resource: DiscoveredResource }
   | {
       readonly kind: 'unknown';
@@ -17,17 +17,17 @@ export type FoundKind =
     };
 
 /** How many other names are offered. */
-const MOST_SUGGESTIONS = 3;
+const MAX_SUGGESTIONS = 3;
 /** Letters by which a word may differ from what was meant. */
-const MOST_TYPOS = 2;
+const MAX_TYPOS = 2;
 /** Nobody mistypes what is longer; no name of a kind is. */
-const LONGEST_NAME = 253;
+const MAX_NAME = 253;
 
 /**
  * Finds the resource of a kind. The server is asked once for all it has, and again for a kind that it
  * did not have then.
  */
-export class KindFinder {
+export class RestMapper {
   readonly #client: Client;
   #discovery: Discovery | undefined;
   /** Kinds that were not there either when the server was asked again. */
@@ -37,7 +37,7 @@ export class KindFinder {
     this.#client = client;
   }
 
-  async find(apiVersion: string, kind: string, signal?: AbortSignal): Promise<FoundKind> {
+  async find(apiVersion: string, kind: string, signal?: AbortSignal): Promise<RestMapping> {
     const name = `${apiVersion} ${kind}`;
     const isFirst = this.#discovery === undefined;
     let discovery = this.#discovery ?? (await this.#ask(signal));
@@ -91,28 +91,28 @@ function suggestionsFor(
   kind: string,
   resources: readonly Resource[],
 ): readonly string[] {
-  if (kind.length > LONGEST_NAME || apiVersion.length > LONGEST_NAME) return [];
+  if (kind.length > MAX_NAME || apiVersion.length > MAX_NAME) return [];
   const scored = resources
     .map((resource) => ({
       name: `${apiVersionOf(resource)} ${resource.kind}`,
-      score: unlikeness(apiVersion, kind, resource),
+      score: distanceOf(apiVersion, kind, resource),
     }))
     .filter(({ score }) => score !== undefined)
     .toSorted((a, b) => (a.score ?? 0) - (b.score ?? 0));
-  return [...new Set(scored.map(({ name }) => name))].slice(0, MOST_SUGGESTIONS);
+  return [...new Set(scored.map(({ name }) => name))].slice(0, MAX_SUGGESTIONS);
 }
 
 /** Undefined if nobody would take one for the other. */
-function unlikeness(apiVersion: string, kind: string, resource: Resource): number | undefined {
-  const most = Math.min(MOST_TYPOS, Math.floor(kind.length / 3));
+function distanceOf(apiVersion: string, kind: string, resource: Resource): number | undefined {
+  const most = Math.min(MAX_TYPOS, Math.floor(kind.length / 3));
   const typos = editDistance(kind.toLowerCase(), resource.kind.toLowerCase(), most);
   if (typos > most) return undefined;
   const actual = apiVersionOf(resource);
   if (actual === apiVersion) return typos;
   const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [];
   if (group === resource.group) return typos + 1;
-  const groupTypos = editDistance(group, resource.group, MOST_TYPOS);
-  if (groupTypos <= MOST_TYPOS) return typos + 1 + groupTypos;
+  const groupTypos = editDistance(group, resource.group, MAX_TYPOS);
+  if (groupTypos <= MAX_TYPOS) return typos + 1 + groupTypos;
   // Somewhere else altogether: only if it is called exactly so.
   return typos === 0 ? 5 : undefined;
 }

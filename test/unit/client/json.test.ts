@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { MAX_DEPTH, parseJson } from '../../../src/client/json.ts';
+import { ELEMENTS, MAX_DEPTH, parseJson, scanJson } from '../../../src/client/json.ts';
 import { isRecord } from '../../../src/util/values.ts';
-import { ELEMENTS, scanJson } from '../../../src/client/json-scan.ts';
-import type { JsonPath } from '../../../src/client/json-scan.ts';
+import type { JsonPath } from '../../../src/client/json.ts';
 
 const IN_EVENT: JsonPath = ['object', 'metadata', 'managedFields'];
 const IN_LIST: JsonPath = ['items', ELEMENTS, 'metadata', 'managedFields'];

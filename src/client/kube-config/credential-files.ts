@@ -2,9 +2,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
 import type { PemSource } from './cluster-config.ts';
-import { credentialError } from './credential-error.ts';
 import type { TlsMaterial } from '../transport/dial.ts';
 import type { ReadFile } from '../read-file.ts';
+import { ApiError } from '../../api/api-error.ts';
 
 export type PemSources = { readonly [K in keyof TlsMaterial]?: PemSource | undefined };
 
@@ -15,8 +15,10 @@ export interface PemFilesOptions {
   readonly readFile: ReadFile;
 }
 
-/** How old what was read from files may become, in milliseconds. */
-const REREAD_MS = 5 * 60_000;
+/** Age at which certificate and key files are read again, in milliseconds. */
+const PEM_REREAD_MS = 5 * 60_000;
+/** Age at which a token file is read again, in milliseconds. */
+const TOKEN_REREAD_MS = 60_000;
 /** The same, where the last reading gave nothing of use. */
 const REREAD_AFTER_FAILURE_MS = 10_000;
 
@@ -53,7 +55,7 @@ export class PemFiles {
 
   async #read(): Promise<TlsMaterial> {
     const { sources, clock, log, readFile } = this.#options;
-    let rereadMs = REREAD_MS;
+    let rereadMs = PEM_REREAD_MS;
     try {
       const read = await readAll(sources, readFile);
       if (!this.#material || !same(this.#material, read)) {
@@ -149,4 +151,78 @@ function placeOf(source: PemSource | undefined): string {
 
 function same(a: TlsMaterial, b: TlsMaterial): boolean {
   return a.ca === b.ca && a.certificate === b.certificate && a.key === b.key;
+}
+
+/** No credentials could be had, so no request was sent. `cause` must carry nothing secret. */
+export function credentialError(happened: string, cause: unknown, nextStep: string): ApiError {
+  const why = cause instanceof Error ? `: ${cause.message}` : '';
+  return new ApiError({ kind: 'unauthorized', message: `${happened}${why}. ${nextStep}`, cause });
+}
+
+export interface TokenFileOptions {
+  readonly path: string;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly log: Logger;
+  readonly readFile: ReadFile;
+}
+
+/**
+ * A token that somebody else keeps fresh in a file, as kubelet does with a service account's. While
+ * the file cannot be read, the last good token is used: it may well be valid still.
+ */
+export class TokenFile {
+  readonly #path: string;
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #log: Logger;
+  readonly #readFile: ReadFile;
+  #token: string | undefined;
+  #rereadAtMs = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | undefined;
+
+  constructor({ path, clock, log, readFile }: TokenFileOptions) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#log = log;
+    this.#readFile = readFile;
+  }
+
+  /** @throws {ApiError} of kind `unauthorized` if there is no token and never was */
+  async token(): Promise<string> {
+    if (this.#clock.monotonic() >= this.#rereadAtMs) {
+      this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+      await this.#reading;
+    }
+    if (this.#token === undefined) throw this.#missing(undefined);
+    return this.#token;
+  }
+
+  /** The server refused `token`: it is forgotten. One read since stays. */
+  invalidate(token: string): void {
+    if (this.#token !== token) return;
+    this.#token = undefined;
+    this.#rereadAtMs = Number.NEGATIVE_INFINITY;
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const token = (await this.#readFile(this.#path)).trim();
+      if (token === '') throw new Error('the file is empty');
+      this.#token = token;
+      this.#rereadAtMs = this.#clock.monotonic() + TOKEN_REREAD_MS;
+    } catch (error) {
+      if (this.#token === undefined) throw this.#missing(error);
+      this.#rereadAtMs = this.#clock.monotonic() + REREAD_AFTER_FAILURE_MS;
+      this.#log.error(error, 'Failed to read the token file, using the last good token', {
+        file: this.#path,
+      });
+    }
+  }
+
+  #missing(cause: unknown): Error {
+    return credentialError(
+      `Cannot read the token file ${this.#path}`,
+      cause,
+      'Check that it exists, is readable and has a token in it.',
+    );
+  }
 }

@@ -3,7 +3,7 @@ import type { ConnectionActivity } from '../../util/http.ts';
 import { PingTimeoutError } from './connection-error.ts';
 
 /** How the silence of a connection is told from its death. */
-export interface HeartbeatLimits {
+export interface HealthCheckLimits {
   /**
    * How long nothing may arrive before the peer is asked for a sign of life, in milliseconds.
    * @default 20_000
@@ -28,9 +28,9 @@ const OVERSLEPT_MS = 1000;
  * A process that was stopped, or a machine that slept, finds its timers overdue and the answers
  * still unread: then it asks again.
  */
-export class Heartbeat implements ConnectionActivity {
+export class HealthCheck implements ConnectionActivity {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
-  readonly #limits: HeartbeatLimits;
+  readonly #limits: HealthCheckLimits;
   readonly #ping: () => void;
   readonly #onDead: (error: PingTimeoutError) => void;
   #lastMs: number;
@@ -38,7 +38,7 @@ export class Heartbeat implements ConnectionActivity {
 
   constructor(
     clock: Pick<Clock, 'monotonic' | 'after'>,
-    limits: HeartbeatLimits,
+    limits: HealthCheckLimits,
     { ping, onDead }: { ping: () => void; onDead: (error: PingTimeoutError) => void },
   ) {
     this.#clock = clock;

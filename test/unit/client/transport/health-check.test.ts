@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PingTimeoutError } from '../../../../src/client/transport/connection-error.ts';
-import { Heartbeat } from '../../../../src/client/transport/heartbeat.ts';
+import { HealthCheck } from '../../../../src/client/transport/health-check.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 
 /** Time passes while this machine sleeps; its timers then come late. */
@@ -17,7 +17,7 @@ function world(answers: 'at once' | 'late' | 'never' = 'at once') {
   const clock = new SleepyClock();
   const pings: number[] = [];
   const deaths: [number, string][] = [];
-  const heartbeat: Heartbeat = new Heartbeat(
+  const heartbeat: HealthCheck = new HealthCheck(
     clock,
     { pingAfterMs: 20_000, pingTimeoutMs: 10_000 },
     {

@@ -8,13 +8,13 @@ import { silentLogger } from '../../util/logger.ts';
 import { isCertificateRefused, PingTimeoutError, unreachable } from './connection-error.ts';
 import type { TlsMaterial } from './dial.ts';
 import { dial } from './dial.ts';
-import type { HeartbeatLimits } from './heartbeat.ts';
+import type { HealthCheckLimits } from './health-check.ts';
 import { Http2Connection } from './http2-connection.ts';
 import type { TransportOptions } from './transport.ts';
 import { rejectOnAbort } from '../../util/abort.ts';
 
-export interface WatchLaneOptions
-  extends Omit<TransportOptions, 'headersTimeoutMs' | 'clock'>, Partial<HeartbeatLimits> {
+export interface WatchConnectionsOptions
+  extends Omit<TransportOptions, 'headersTimeoutMs' | 'clock'>, Partial<HealthCheckLimits> {
   /** @default the machine's clock */
   readonly clock?: Pick<Clock, 'monotonic' | 'after'> | undefined;
   /** @default silent */
@@ -31,9 +31,9 @@ const HTTP1_BELIEVED_MS = 10 * 60_000;
  * Connections are opened as they are needed, one more when the others carry as many streams as the
  * server allows.
  */
-export class WatchLane {
-  readonly #options: WatchLaneOptions;
-  readonly #limits: HeartbeatLimits;
+export class WatchConnections {
+  readonly #options: WatchConnectionsOptions;
+  readonly #limits: HealthCheckLimits;
   readonly #server: URL;
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly #log: Logger;
@@ -44,7 +44,7 @@ export class WatchLane {
   #http1UntilMs = Number.NEGATIVE_INFINITY;
   #toldHttp1 = false;
 
-  constructor(options: WatchLaneOptions) {
+  constructor(options: WatchConnectionsOptions) {
     const { pingAfterMs = 20_000, pingTimeoutMs = 10_000, clock = systemClock } = options;
     this.#options = options;
     this.#limits = { pingAfterMs, pingTimeoutMs };

@@ -4,12 +4,12 @@ import { malformed, parseJson } from './json.ts';
 import { isRecord } from '../util/values.ts';
 
 /** Above this, an answer is refused: lists are to be paged. Strings of V8 end soon after. */
-const MOST_BODY_BYTES = 256 * 1024 * 1024;
+const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
 /** @throws {ApiError} of kind `malformed` if the body is longer than `limit` bytes */
 export async function readBody(
   response: HttpResponse,
-  limit: number = MOST_BODY_BYTES,
+  limit: number = MAX_BODY_BYTES,
 ): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -24,22 +24,22 @@ export async function readBody(
 }
 
 /** The JSON of a successful answer to `call` (`GET https://…`). */
-export function parseAnswer(
+export function parseResponse(
   response: HttpResponse,
   body: Buffer,
   call: string,
   parse: (bytes: Buffer, what: string) => unknown = parseJson,
 ): unknown {
-  if (!isJson(response)) throw notKubernetes(response, body, call, 'malformed');
+  if (!isJson(response)) throw notAStatus(response, body, call, 'malformed');
   return parse(body, `The answer to ${call}`);
 }
 
 /** The error an unsuccessful answer stands for: the server's own words where it sent a Status. */
-export function errorOf(response: HttpResponse, body: Buffer, call: string): ApiError {
+export function errorFromResponse(response: HttpResponse, body: Buffer, call: string): ApiError {
   const retryAfterMs = retryAfterOf(response);
   const status = isJson(response) ? parseStatus(body) : undefined;
   if (!status) {
-    return notKubernetes(response, body, call, kindWithoutStatus(response), retryAfterMs);
+    return notAStatus(response, body, call, kindWithoutStatus(response), retryAfterMs);
   }
   const error = ApiError.fromStatus(status, response.status);
   if (retryAfterMs === undefined) return error;
@@ -85,7 +85,7 @@ function kindWithoutStatus(response: HttpResponse): ApiError['kind'] {
   return status < 400 || (isHtml(response) && !believable) ? 'malformed' : kindOfCode(status);
 }
 
-function notKubernetes(
+function notAStatus(
   response: HttpResponse,
   body: Buffer,
   call: string,

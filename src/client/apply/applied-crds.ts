@@ -6,11 +6,11 @@ import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Client } from '../client.ts';
 import { isRecord } from '../../util/values.ts';
-import type { KindFinder } from './kind-finder.ts';
+import type { RestMapper } from './rest-mapper.ts';
 
-export interface AppliedDefinitionsDeps {
+export interface AppliedCrdsDeps {
   readonly client: Client;
-  readonly finder: KindFinder;
+  readonly finder: RestMapper;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
   /** How long one definition is waited for, in milliseconds. */
   readonly timeoutMs: number;
@@ -31,18 +31,18 @@ interface Definition {
 
 /** Pauses between two looks, in milliseconds: the first, the longest, and how they grow. */
 const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 1000;
 const GROWTH = 1.5;
 
 /**
  * The CustomResourceDefinitions of a batch. Objects of their kinds have to wait: a server accepts a
  * definition first, establishes it then, and tells of it later still.
  */
-export class AppliedDefinitions {
-  readonly #deps: AppliedDefinitionsDeps;
+export class AppliedCrds {
+  readonly #deps: AppliedCrdsDeps;
   readonly #definitions: Definition[] = [];
 
-  constructor(deps: AppliedDefinitionsDeps) {
+  constructor(deps: AppliedCrdsDeps) {
     this.#deps = deps;
   }
 
@@ -72,7 +72,7 @@ export class AppliedDefinitions {
     const { clock, signal } = this.#deps;
     const definition = this.#of(apiVersion, kind);
     if (!definition || clock.monotonic() >= (definition.deadlineMs ?? 0)) return false;
-    await clock.sleep(LONGEST_PAUSE_MS, signal);
+    await clock.sleep(MAX_PAUSE_MS, signal);
     signal?.throwIfAborted();
     return true;
   }
@@ -86,7 +86,7 @@ export class AppliedDefinitions {
   async #wait(definition: Definition): Promise<string | undefined> {
     const { clock, timeoutMs, signal } = this.#deps;
     definition.deadlineMs = clock.monotonic() + timeoutMs;
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(GROWTH * pauseMs, LONGEST_PAUSE_MS)) {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(GROWTH * pauseMs, MAX_PAUSE_MS)) {
       const state = await this.#look(definition);
       if (state.kind === 'served') return undefined;
       if (state.kind === 'never') return state.why;

@@ -8,7 +8,7 @@ import { LruMap } from '../util/lru-map.ts';
 const REMINDER_MS = 60 * 60_000;
 
 /** Rules remembered so as not to repeat them; beyond that, an old one may be shown again. */
-const MOST_REMEMBERED = 1000;
+const MAX_REMEMBERED = 1000;
 
 /**
  * A permission that is refused again after so long is missing, in milliseconds. Before, an API server
@@ -35,7 +35,7 @@ export function logMissingPermissions(
   log: Logger,
   clock: Pick<Clock, 'monotonic'>,
 ): (error: unknown) => void {
-  const permissions = new LruMap<string, Refused>(MOST_REMEMBERED);
+  const permissions = new LruMap<string, Refused>(MAX_REMEMBERED);
   return (error) => {
     const refusal = isApiError(error, 'forbidden') ? parseForbidden(error.message) : undefined;
     if (!refusal || refusal.verb === 'list' || refusal.verb === 'watch') return;

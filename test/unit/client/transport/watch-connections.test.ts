@@ -5,13 +5,13 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import { ApiError } from '../../../../src/api/api-error.ts';
-import { clusterTransport } from '../../../../src/client/cluster-transport.ts';
+import { clusterTransport } from '../../../../src/client/transport/transport.ts';
 import {
   isConnectionReset,
   isDeadConnection,
 } from '../../../../src/client/transport/connection-error.ts';
-import type { WatchLaneOptions } from '../../../../src/client/transport/watch-lane.ts';
-import { WatchLane } from '../../../../src/client/transport/watch-lane.ts';
+import type { WatchConnectionsOptions } from '../../../../src/client/transport/watch-connections.ts';
+import { WatchConnections } from '../../../../src/client/transport/watch-connections.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { HttpRequest, HttpResponse } from '../../../../src/util/http.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
@@ -22,16 +22,16 @@ import { serve, serveTls } from '../server.ts';
 function laneTo(
   t: TestContext,
   { url, ca }: Pick<Http2TestServer, 'url' | 'ca'>,
-  options: Partial<WatchLaneOptions> = {},
-): WatchLane {
+  options: Partial<WatchConnectionsOptions> = {},
+): WatchConnections {
   const material = { ca };
-  const lane = new WatchLane({ server: url, tls: () => material, ...options });
+  const lane = new WatchConnections({ server: url, tls: () => material, ...options });
   t.after(() => lane.close());
   return lane;
 }
 
 async function watch(
-  lane: WatchLane,
+  lane: WatchConnections,
   request: Partial<HttpRequest> = {},
 ): Promise<HttpResponse & { readonly chunks: AsyncIterator<Uint8Array, unknown> }> {
   const response = await lane.send({ method: 'GET', path: '/', headers: {}, ...request });

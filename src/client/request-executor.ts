@@ -6,20 +6,19 @@ import { systemClock } from '../util/clock.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
 import { silentLogger } from '../util/logger.ts';
-import { errorOf, isSuccess, readBody, retryAfterOf } from './answer.ts';
-import type { LoggedCall } from './call-log.ts';
-import { CallLog } from './call-log.ts';
+import { errorFromResponse, isSuccess, readBody, retryAfterOf } from './response.ts';
+import type { LoggedRequest } from './request-log.ts';
+import { RequestLog } from './request-log.ts';
 import {
   isCertificateRefused,
   isConnectionReset,
   isNeverSent,
   unreachable,
 } from './transport/connection-error.ts';
-import { logMissingPermissions } from './refusal-log.ts';
-import { logWarningsOnce, parseWarnings } from './server-warnings.ts';
-import { Throttle } from './throttle.ts';
+import { logMissingPermissions } from './missing-permissions.ts';
 import { rejectOnAbort } from '../util/abort.ts';
-import { beginWithin, TimeUpError, withinTimeout } from './within-timeout.ts';
+import { startWithinTimeout, TimeoutError, withinTimeout } from './within-timeout.ts';
+import { TokenBucket } from '../util/token-bucket.ts';
 
 /** What authenticates requests by a header. `Credentials` of credentials.ts is one. */
 export interface RequestCredentials {
@@ -41,7 +40,7 @@ export interface RequestTarget {
   readonly credentials?: RequestCredentials | undefined;
 }
 
-export interface ExchangerOptions extends RequestTarget {
+export interface RequestExecutorOptions extends RequestTarget {
   /**
    * Called when the server could not be reached or refused the credentials. Returns the target of
    * all further requests; one with the same `handler` is the same target.
@@ -84,11 +83,11 @@ export type Call = Omit<HttpRequest, 'body'> & { readonly body?: string };
 /** Bound on the wait for a watch to be accepted, in milliseconds; above the server's own 60 s. */
 const OPEN_TIMEOUT_MS = 65_000;
 /** How often one call is repeated. */
-const MOST_RETRIES = 10;
+const MAX_RETRIES = 10;
 /** Pause before a repetition where the server named none, in milliseconds. */
 const RETRY_PAUSE_MS = 1000;
 /** A server that asks for more gets an error passed on: its caller has a backoff of its own. */
-const LONGEST_RETRY_AFTER_MS = 60_000;
+const MAX_RETRY_AFTER_MS = 60_000;
 
 type Attempt<R> =
   | { readonly kind: 'done'; readonly result: R }
@@ -108,7 +107,7 @@ type Attempt<R> =
  * the request was not carried out. Every repetition is throttled and bounded like the first attempt.
  * Rejects with `ApiError`, or with the signal's reason.
  */
-export class Exchanger {
+export class RequestExecutor {
   #target: RequestTarget;
   #host: string;
   readonly #replaceTarget: () => Promise<RequestTarget | undefined>;
@@ -116,13 +115,13 @@ export class Exchanger {
   readonly #requestTimeoutMs: number;
   readonly #throttle: Throttle | undefined;
   readonly #onWarning: (warning: string) => void;
-  readonly #tellRefusal: (error: unknown) => void;
+  readonly #logMissingPermission: (error: unknown) => void;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #callLog: CallLog;
+  readonly #requestLog: RequestLog;
   readonly #metrics: RestClientMetrics;
 
-  constructor(options: ExchangerOptions) {
+  constructor(options: RequestExecutorOptions) {
     const { clock = systemClock, log = silentLogger, qps } = options;
     const { handler, server, credentials } = options;
     this.#target = { handler, server, credentials };
@@ -136,9 +135,9 @@ export class Exchanger {
         : new Throttle({ qps, burst: options.burst ?? Math.max(1, 2 * qps), clock });
     this.#onWarning = options.onWarning ?? logWarningsOnce(log);
     this.#clock = clock;
-    this.#tellRefusal = logMissingPermissions(log, clock);
+    this.#logMissingPermission = logMissingPermissions(log, clock);
     this.#log = log;
-    this.#callLog = new CallLog(log);
+    this.#requestLog = new RequestLog(log);
     this.#metrics = options.metrics ?? noRestClientMetrics;
   }
 
@@ -149,7 +148,7 @@ export class Exchanger {
       const attempt = (signal: AbortSignal | undefined) =>
         this.#attempt({ ...call, ...(signal && { signal }) }, async (response) => {
           const body = await readBody(response);
-          this.#callLog.responseBody(this.#logged(call), body);
+          this.#requestLog.responseBody(this.#logged(call), body);
           return { result: { response, body }, bytes: body.length };
         });
       const { signal } = call;
@@ -166,7 +165,7 @@ export class Exchanger {
    */
   async open(call: Call): Promise<HttpResponse> {
     return this.#repeat(call, () =>
-      beginWithin(
+      startWithinTimeout(
         { clock: this.#clock, timeoutMs: OPEN_TIMEOUT_MS, signal: call.signal },
         (signal) => this.#attempt({ ...call, signal }, async (response) => ({ result: response })),
       ),
@@ -189,7 +188,7 @@ export class Exchanger {
       const outcome = await attempt();
       if (outcome.kind === 'done') return outcome.result;
       const { error, retryAfterMs, target, credentials } = outcome;
-      this.#tellRefusal(error);
+      this.#logMissingPermission(error);
       if (mayRenew && isApiError(error, 'unauthorized') && error.code === 401) {
         mayRenew = false;
         if (target.credentials?.invalidate(credentials)) continue;
@@ -199,7 +198,7 @@ export class Exchanger {
         if (!mayRetarget && isNotCarriedOut(error)) continue;
       }
       const pauseMs = retryAfterMs ?? (isRepeatable(call, error) ? RETRY_PAUSE_MS : undefined);
-      if (pauseMs === undefined || pauseMs > LONGEST_RETRY_AFTER_MS || retries >= MOST_RETRIES) {
+      if (pauseMs === undefined || pauseMs > MAX_RETRY_AFTER_MS || retries >= MAX_RETRIES) {
         throw error;
       }
       await this.#pause(call, error, pauseMs, retries + 1);
@@ -247,7 +246,7 @@ export class Exchanger {
     }
     const headers = { ...call.headers, 'user-agent': this.#userAgent, ...credentials };
     const logged = this.#logged(call);
-    this.#callLog.request(logged, headers, call.body);
+    this.#requestLog.request(logged, headers, call.body);
     const startedMs = this.#clock.monotonic();
     const elapsedMs = () => this.#clock.monotonic() - startedMs;
     const measured = (code: string, responseBytes?: number) =>
@@ -261,7 +260,7 @@ export class Exchanger {
       });
     try {
       const response = await target.handler({ ...call, headers });
-      this.#callLog.response(logged, response, Math.round(elapsedMs()));
+      this.#requestLog.response(logged, response, Math.round(elapsedMs()));
       this.#warn(response);
       if (isSuccess(response)) {
         const { result, bytes } = await read(response);
@@ -271,10 +270,10 @@ export class Exchanger {
       const answered = await readBody(response);
       measured(String(response.status), answered.length);
       const body = withoutEcho(answered, credentials);
-      this.#callLog.responseBody(logged, body);
+      this.#requestLog.responseBody(logged, body);
       return {
         kind: 'failed',
-        error: errorOf(response, body, this.describe(call)),
+        error: errorFromResponse(response, body, this.describe(call)),
         retryAfterMs: repeatAfter(response),
         target,
         credentials,
@@ -282,10 +281,10 @@ export class Exchanger {
     } catch (thrown) {
       measured('<error>');
       const reason: unknown = call.signal?.reason;
-      const timeUp = reason instanceof TimeUpError ? reason : undefined;
+      const timeUp = reason instanceof TimeoutError ? reason : undefined;
       if (!timeUp) call.signal?.throwIfAborted();
       const error = timeUp ? this.#timeoutError(call, timeUp) : unreachable(thrown, target.server);
-      this.#callLog.failure(logged, error, Math.round(elapsedMs()));
+      this.#requestLog.failure(logged, error, Math.round(elapsedMs()));
       return { kind: 'failed', error, target, credentials };
     }
   }
@@ -305,7 +304,7 @@ export class Exchanger {
     });
   }
 
-  #timeoutError(call: Call, timeUp: TimeUpError): ApiError {
+  #timeoutError(call: Call, timeUp: TimeoutError): ApiError {
     return new ApiError({
       kind: 'unreachable',
       message:
@@ -320,7 +319,7 @@ export class Exchanger {
     if (header !== undefined) parseWarnings(header).forEach(this.#onWarning);
   }
 
-  #logged(call: Call): LoggedCall {
+  #logged(call: Call): LoggedRequest {
     const { method: verb, path } = call;
     return { verb, url: this.#url(call), path: path.split('?', 1)[0] ?? path };
   }
@@ -357,4 +356,57 @@ function isRepeatable(call: Call, error: unknown): boolean {
 
 function repeatAfter(response: HttpResponse): number | undefined {
   return response.status === 429 || response.status >= 500 ? retryAfterOf(response) : undefined;
+}
+
+/** Warnings remembered so as not to repeat them; beyond that, an old one may be shown again. */
+const MAX_REMEMBERED = 1000;
+
+/** Texts of the `Warning` header's values of code 299, the one Kubernetes uses. */
+function parseWarnings(header: string): string[] {
+  const values = header.matchAll(/\b299 [^\s"]{1,255} "((?:[^"\\]|\\.){1,4096})"/g);
+  return Array.from(values, ([, text = '']) => text.replaceAll(/\\(.)/g, '$1'));
+}
+
+/** Logs each distinct warning of the server once: deprecated versions, ignored fields. */
+function logWarningsOnce(log: Logger): (warning: string) => void {
+  const seen = new Set<string>();
+  return (warning) => {
+    if (seen.has(warning)) return;
+    if (seen.size >= MAX_REMEMBERED) seen.clear();
+    seen.add(warning);
+    log.info('Warning from the API server', { warning });
+  };
+}
+
+export interface ThrottleOptions {
+  /** Requests a second, in the long run. */
+  readonly qps: number;
+  /** Requests at once, after a rest. */
+  readonly burst: number;
+  readonly clock: Clock;
+}
+
+/**
+ * A token bucket that makes callers wait, in the order they came. Tokens are reserved on arrival:
+ * a caller that gives up leaves its token unused.
+ */
+export class Throttle {
+  readonly #clock: Clock;
+  readonly #bucket: TokenBucket;
+
+  constructor({ qps, burst, clock }: ThrottleOptions) {
+    if (!(qps > 0)) throw new RangeError(`qps must be above 0, got ${qps}`);
+    if (!(burst >= 1)) throw new RangeError(`burst must be at least 1, got ${burst}`);
+    this.#clock = clock;
+    this.#bucket = new TokenBucket(clock, { burst, intervalMs: 1000 / qps });
+  }
+
+  /** Resolves when the caller may send, or its signal aborts; returns how long that took, in ms. */
+  async wait(signal?: AbortSignal): Promise<number> {
+    const now = this.#clock.monotonic();
+    const waitMs = this.#bucket.reserve();
+    if (waitMs === 0) return 0;
+    await this.#clock.sleep(waitMs, signal);
+    return this.#clock.monotonic() - now;
+  }
 }

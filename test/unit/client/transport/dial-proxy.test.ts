@@ -8,7 +8,7 @@ import { ApiError } from '../../../../src/api/api-error.ts';
 import { isNeverSent } from '../../../../src/client/transport/connection-error.ts';
 import { undiciTransport } from '../../../../src/client/transport/transport.ts';
 import type { TransportOptions } from '../../../../src/client/transport/transport.ts';
-import { WatchLane } from '../../../../src/client/transport/watch-lane.ts';
+import { WatchConnections } from '../../../../src/client/transport/watch-connections.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { HttpRequest } from '../../../../src/util/http.ts';
 import { createCertificateAuthority } from '../../../../src/util/x509.ts';
@@ -57,7 +57,7 @@ for (const protocol of ['http', 'https', 'socks5'] as const) {
     assert.equal(await statusOf(t, { server: plain.url, tls: tls(ca), ...through }), 200);
 
     const modern = await serveHttp2(t, (stream) => beginBody(stream));
-    const lane = new WatchLane({ server: modern.url, tls: tls(modern.ca), ...through });
+    const lane = new WatchConnections({ server: modern.url, tls: tls(modern.ca), ...through });
     t.after(() => lane.close());
     assert.equal((await lane.send(REQUEST))?.status, 200);
     assert.deepEqual(

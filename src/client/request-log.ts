@@ -3,7 +3,7 @@ import type { Logger } from '../util/logger.ts';
 import { isRecord, messageOf } from '../util/values.ts';
 
 /** One HTTP exchange, for the log. */
-export interface LoggedCall {
+export interface LoggedRequest {
   readonly verb: string;
   readonly url: string;
   /** Path of the request, without query. */
@@ -24,14 +24,14 @@ const MASKED = '<masked>';
  * (10). Never shown, at any level: credentials in headers, Secrets, tokens that the server issues
  * or reviews, values of environment variables, and copies of whole objects in annotations.
  */
-export class CallLog {
+export class RequestLog {
   readonly #log: Logger;
 
   constructor(log: Logger) {
     this.#log = log;
   }
 
-  request(call: LoggedCall, headers: Readonly<Record<string, string>>, body?: string): void {
+  request(call: LoggedRequest, headers: Readonly<Record<string, string>>, body?: string): void {
     const log = this.#log.v(7);
     if (log.enabled) {
       log.info('Request', { verb: call.verb, url: call.url, headers: maskHeaders(headers) });
@@ -39,7 +39,7 @@ export class CallLog {
     if (body !== undefined) this.#body('Request Body', call, body);
   }
 
-  response(call: LoggedCall, response: HttpResponse, milliseconds: number): void {
+  response(call: LoggedRequest, response: HttpResponse, milliseconds: number): void {
     const { verb, url } = call;
     const { status, headers } = response;
     const log = this.#log.v(6);
@@ -49,17 +49,17 @@ export class CallLog {
     }
   }
 
-  responseBody(call: LoggedCall, body: Buffer): void {
+  responseBody(call: LoggedRequest, body: Buffer): void {
     this.#body('Response Body', call, body);
   }
 
-  failure(call: LoggedCall, error: unknown, milliseconds: number): void {
+  failure(call: LoggedRequest, error: unknown, milliseconds: number): void {
     const { verb, url } = call;
     const err = messageOf(error);
     this.#log.v(6).info('Request failed', { verb, url, err, milliseconds });
   }
 
-  #body(message: string, call: LoggedCall, body: string | Buffer): void {
+  #body(message: string, call: LoggedRequest, body: string | Buffer): void {
     const level = BODY_CHARACTERS.find(([level]) => this.#log.v(level).enabled);
     if (!level) return;
     this.#log.v(8).info(message, { body: presentBody(call, body.toString(), level[1]) });
@@ -86,7 +86,7 @@ function maskCredential(value: string): string {
   return scheme ? `${scheme} ${MASKED}` : MASKED;
 }
 
-function presentBody(call: LoggedCall, body: string, most: number): string {
+function presentBody(call: LoggedRequest, body: string, most: number): string {
   if (isConfidential(call.path)) return `${MASKED} (${body.length} characters)`;
   const shown = redact(body);
   return shown.length > most
