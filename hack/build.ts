@@ -1,4 +1,4 @@
-/** Compiles src/ to dist/, as it is published. */
+/** Compiles src/ to dist/ for publication. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

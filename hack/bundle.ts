@@ -1,11 +1,10 @@
 /**
- * Writes dist/image/, or the folder that is given: what a container image needs besides Node.js. The
- * program and all it depends on are one file, which starts faster and holds less than a tree of
- * packages does. Beside it are the licences of what is in it, a list of that for programs (an SBOM),
- * and where the places come from that its log lines name.
+ * Writes the content of the container image to dist/image/, or to the given folder. The program and its
+ * dependencies are one file, which starts faster and contains less code than a tree of packages. The folder
+ * also contains the licences of the bundled packages, an SBOM, and the source locations of log lines.
  *
- * The same tree gives the same bytes, wherever it is. `$REVISION`, the commit, and
- * `$SOURCE_DATE_EPOCH`, its time, are noted where they are given.
+ * The output is reproducible and does not depend on the folder. `$REVISION`, the commit, and
+ * `$SOURCE_DATE_EPOCH`, its time, are recorded if set.
  */
 import { build } from 'esbuild';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +21,7 @@ const [given] = process.argv.slice(2);
 const image = resolve(given ?? join(root, 'dist/image'));
 const bundle = join(image, 'crd-controller.mjs');
 
-// What was given may hold more than we put there.
+// A given folder may contain other files.
 if (given === undefined) rmSync(image, { recursive: true, force: true });
 mkdirSync(image, { recursive: true });
 const { metafile } = await build({
@@ -34,14 +33,14 @@ const { metafile } = await build({
   format: 'esm',
   target: 'node22.19',
   minify: true,
-  // Names of classes and functions show in logs and stack traces.
+  // Logs and stack traces contain names of classes and functions.
   keepNames: true,
   sourcemap: true,
   sourcesContent: false,
   legalComments: 'none',
   metafile: true,
   logLevel: 'warning',
-  // What CommonJS packages call; an ES module has none of its own.
+  // CommonJS packages call `require`, which an ES module does not have.
   banner: {
     js: `import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);`,
   },

@@ -1,13 +1,13 @@
 import { SourceMap } from 'node:module';
 import type { SourceMapPayload } from 'node:module';
 
-/** Where a logger is asked for something: it may want to know by whom. */
+/** Calls of a logger, which may record the caller. */
 const LOGGING = /\.(?:info|error|enabled)\b/g;
 
 /**
- * The places of a bundle that may log, by line and column as a stack has them, each with what it is
- * in our own source: `{"12:345":"cache/reflector/reflector.ts:110"}`. With it, a running program needs no
- * source map to name the origin of a log line.
+ * Returns the source location of each log call of a bundle, by line and column of the bundle:
+ * `{"12:345":"cache/reflector/reflector.ts:110"}`. With it, a running program finds the caller of a log line
+ * without a source map.
  */
 export function callersIn(code: string, payload: SourceMapPayload): Record<string, string> {
   const map = new SourceMap(payload);

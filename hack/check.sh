@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The one gate: all that a change must pass. Stops at the first step that fails and shows its output.
+# Runs all checks that a change must pass. Stops at the first step that fails and prints its output.
 #
 #   hack/check.sh          every step
-#   hack/check.sh STEP...  those of format, types, lint, generated, tests, package
+#   hack/check.sh STEP...  the given steps: format, types, lint, generated, tests, package
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
@@ -24,12 +24,12 @@ for step in "${steps[@]}"; do
   case $step in
     format | types | lint | generated | tests | package) ;;
     *)
-      echo "check: no step is called $step" >&2
+      echo "check: unknown step $step" >&2
       exit 2
       ;;
   esac
   started=$SECONDS
-  # Not in an if: there, set -e would be off inside the step.
+  # Not in an if statement, which would disable set -e inside the step.
   set +e
   (
     set -e
@@ -43,6 +43,6 @@ for step in "${steps[@]}"; do
     exit 1
   fi
   echo "check: $step ok ($((SECONDS - started)) s)"
-  # A test that did not run is not a test that passed.
+  # Skipped tests are shown, because they are not passed.
   if [ "$step" = tests ]; then grep -E '^ℹ (tests|pass|skipped) |# SKIP' "$output" || true; fi
 done

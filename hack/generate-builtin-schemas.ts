@@ -1,18 +1,18 @@
 /**
- * Writes src/apiserver/generated/: the schemas of the built-in kinds that the embedded API server
- * serves, derived from the OpenAPI v3 documents of a real one. Structure is kept (types, required
- * fields, defaults, enums, formats, list and map types, merge keys and patch strategies); prose is
- * left out, for size.
+ * Writes src/apiserver/generated/: the schemas of the built-in kinds that the embedded API server serves,
+ * derived from the OpenAPI v3 documents of a real one. The output has the structure (types, required fields,
+ * defaults, enums, formats, list and map types, merge keys and patch strategies) without descriptions, which
+ * would be large.
  *
  *   node hack/generate-builtin-schemas.ts SOURCE [VERSION]
  *
  * SOURCE is either
- * - the URL of a running kube-apiserver, the better source because it also publishes enums:
+ * - the URL of a running kube-apiserver, which is better because it also publishes enums:
  *   `TOKEN=… NODE_EXTRA_CA_CERTS=ca.crt node hack/generate-builtin-schemas.ts https://127.0.0.1:6443`
- *   or, through `kubectl proxy --port=8001`, plain `http://127.0.0.1:8001`;
- * - a folder of files such as `apis__apps__v1_openapi.json`, as the Kubernetes sources carry them
- *   in api/openapi-spec/v3. `go mod download -json k8s.io/kubernetes@v1.36.3` prints where it put
- *   the sources (`Dir`). VERSION then says which release that is.
+ *   or, with `kubectl proxy --port=8001`, `http://127.0.0.1:8001`;
+ * - a folder of files such as `apis__apps__v1_openapi.json`, as in api/openapi-spec/v3 of the
+ *   Kubernetes sources. `go mod download -json k8s.io/kubernetes@v1.36.3` prints the folder of
+ *   the sources (`Dir`). VERSION is then the release of the sources.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ interface Module {
   readonly prefix: string;
 }
 
-/** What a document is asked for: the kinds (with their lists) whose schemas are followed. */
+/** Documents with the kinds whose schemas are followed (including their lists). */
 const SOURCES: readonly { readonly path: string; readonly roots: readonly string[] }[] = [
   {
     path: 'api/v1',
@@ -131,7 +131,7 @@ const MODULES: readonly Module[] = [
 
 const REF_PREFIX = '#/components/schemas/';
 
-/** Groups whose kinds may be named in `x-kubernetes-group-version-kind` of the shared meta types. */
+/** Groups that are kept in `x-kubernetes-group-version-kind` of the shared meta types. */
 const GROUPS = new Set([
   '',
   'apps',
@@ -172,8 +172,9 @@ async function generate(source: string, version: string | undefined): Promise<vo
     await writeFile(join(OUTPUT, file), moduleText(constant, prefix, published ?? '', lines));
     console.log(`${file}: ${lines.length} schemas`);
   }
-  const homeless = names.filter((name) => !MODULES.some(({ prefix }) => name.startsWith(prefix)));
-  if (homeless.length > 0) throw new Error(`No module takes the schemas ${homeless.join(', ')}`);
+  const unassigned = names.filter((name) => !MODULES.some(({ prefix }) => name.startsWith(prefix)));
+  if (unassigned.length > 0)
+    throw new Error(`No module contains the schemas ${unassigned.join(', ')}`);
 }
 
 async function readDocument(source: string, path: string): Promise<OpenApiDocument> {
@@ -188,7 +189,7 @@ async function readDocument(source: string, path: string): Promise<OpenApiDocume
   return (await response.json()) as OpenApiDocument;
 }
 
-/** The schemas of `roots` and all that they refer to, without prose. */
+/** Returns the schemas of `roots` and all that they refer to, without descriptions. */
 function reachable(schemas: Schemas, roots: readonly string[]): Map<string, Json> {
   const found = new Map<string, Json>();
   const pending = [...roots];
@@ -204,7 +205,7 @@ function reachable(schemas: Schemas, roots: readonly string[]): Map<string, Json
   return found;
 }
 
-/** A copy of a schema without descriptions, its keys sorted; `refer` hears of each reference. */
+/** Returns a copy of a schema without descriptions and with sorted keys; calls `refer` for each reference. */
 function withoutProse(schema: Json, refer: (name: string) => void): Json {
   return transform(schema, false);
 
@@ -213,7 +214,7 @@ function withoutProse(schema: Json, refer: (name: string) => void): Json {
     if (typeof value !== 'object' || value === null) return value;
     const kept: Record<string, Json> = {};
     for (const [key, member] of Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) {
-      // A property may be called `description`, as in CustomResourceDefinition's own schema.
+      // A property may be named `description`, as in the schema of CustomResourceDefinition.
       if (namesAreData) kept[key] = transform(member, false);
       else if (key === 'description') continue;
       else if (key === '$ref' && typeof member === 'string') {
@@ -226,7 +227,7 @@ function withoutProse(schema: Json, refer: (name: string) => void): Json {
   }
 }
 
-/** Meta types such as DeleteOptions name every group of the server they come from. */
+/** Filters the kinds of meta types such as DeleteOptions, which name every group of the server. */
 function ofOurGroups(kinds: Json): Json {
   return (kinds as readonly { readonly [key: string]: string }[]).filter(
     ({ group, version }) => group !== undefined && GROUPS.has(group) && version === 'v1',

@@ -1,8 +1,7 @@
 /**
- * Writes what hack/deploy has from elsewhere: the copies of crds/, which kustomize would not read
- * from there, a configuration file of all there is, and install.yaml, which is what `crd-controller
- * manifests` prints. With `--check` it writes
- * nothing and fails if what is there is not what would be written.
+ * Writes the generated files of hack/deploy: the copies of crds/, which kustomize cannot read from outside its
+ * folder, a configuration file with all options, and install.yaml, the output of `crd-controller manifests`.
+ * With `--check` it writes nothing and fails if a file is outdated.
  */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -36,7 +35,7 @@ const orphans = globSync(`${folder}/crds/*`, { cwd: root }).filter((path) => !wa
 
 if (process.argv.includes('--check')) {
   for (const [path] of stale) console.error(`${path} is stale: run npm run generate`);
-  for (const path of orphans) console.error(`${path} comes from no file in crds/: delete it`);
+  for (const path of orphans) console.error(`${path} has no source in crds/: delete it`);
   process.exitCode = stale.length + orphans.length > 0 ? 1 : 0;
 } else {
   mkdirSync(join(root, folder, 'crds'), { recursive: true });
@@ -46,7 +45,7 @@ if (process.argv.includes('--check')) {
   console.log(changed.length === 0 ? `${folder} is up to date` : changed.join('\n'));
 }
 
-/** What is wanted of the file, or what it has. */
+/** Returns the generated or the existing text of the file. */
 function textOf(path: string): string {
   const text = wanted.get(path) ?? read(path);
   if (text === undefined) throw new Error(`${path} is missing`);

@@ -1,35 +1,34 @@
 /**
- * Writes src/apiserver/generated/protobuf.ts: how the built-in kinds that the embedded API server
- * serves look in protobuf, and what Go's JSON encoder makes of each of their fields.
+ * Writes src/apiserver/generated/protobuf.ts: the protobuf encoding of the built-in kinds that the embedded API
+ * server serves, and the JSON encoding of each of their fields in Go.
  *
  *   node hack/generate-protobuf-messages.ts [VERSION]     (v0.36.3; needs Go)
  *
- * Two files of each Go package know a half: `generated.proto` has the wire (numbers and types),
- * `types.go` has the JSON (names, pointers, `omitempty`, inlined structs). The number of a field
- * brings the halves together.
+ * Each Go package has two sources: `generated.proto` has the wire format (numbers and types), `types.go` has
+ * the JSON format (names, pointers, `omitempty`, inlined structs). The number of a field joins them.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 interface Package {
-  /** What its messages are called in the output: `core.v1`, then `.Pod`. */
+  /** Prefix of its messages in the output: `core.v1` of `core.v1.Pod`. */
   readonly alias: string;
   readonly module: string;
   readonly folder: string;
 }
 
-/** A field as `generated.proto` has it. */
+/** A field in `generated.proto`. */
 interface WireField {
   readonly number: number;
   readonly name: string;
   /** `string`, `[]int64`, `map[]bytes`, `core.v1.Container` */
   readonly type: string;
-  /** The message that the type is about, if it is about one. */
+  /** The message that the type refers to, if any. */
   readonly message: string | undefined;
 }
 
-/** A field as `types.go` has it. */
+/** A field in `types.go`. */
 interface GoField {
   readonly json: string;
   readonly pointer: boolean;
@@ -70,7 +69,7 @@ const PACKAGES: ReadonlyMap<string, Package> = new Map([
   ]),
 ]);
 
-/** What a request body may be. */
+/** Kinds of request bodies. */
 const ROOTS = [
   ...[
     'Binding',
@@ -104,8 +103,8 @@ const ROOTS = [
   'meta.v1.DeleteOptions',
 ];
 
-/** Go types that write their JSON themselves: the decoder knows them by name, their fields are plain. */
-const SELF_MADE = new Set([
+/** Go types with their own JSON encoding: the decoder handles them by name, their fields are plain. */
+const CUSTOM_JSON = new Set([
   'resource.Quantity',
   'intstr.IntOrString',
   'meta.v1.Time',
@@ -119,7 +118,7 @@ const SELF_MADE = new Set([
   'authorization.v1.ExtraValue',
 ]);
 
-/** The one type that may be left out as a whole (`omitzero`): it alone can tell that it is zero. */
+/** The only type with `omitzero`, because only it has a method for its zero value. */
 const TIME = 'meta.v1.Time';
 
 const SCALARS = new Set(['string', 'bytes', 'bool', 'int32', 'int64', 'double']);
@@ -158,7 +157,7 @@ function moduleFolder(module: string, version: string): string {
   return (JSON.parse(answer) as { Dir: string }).Dir;
 }
 
-/** The messages of a `generated.proto`: there is nothing in it but messages of fields. */
+/** Parses a `generated.proto`, which contains only messages of fields. */
 function messagesOf(text: string, packageName: string): Map<string, WireField[]> {
   const messages = new Map<string, WireField[]>();
   for (const [, message = '', body = ''] of text.matchAll(/^message (\w+) \{\n(.*?)^\}/gms)) {
@@ -192,7 +191,7 @@ function typeName(type: string, packageName: string): string {
   return `${PACKAGES.get(owner)?.alias ?? owner}.${type.slice(at + 1)}`;
 }
 
-/** The structs of a Go file, their fields by protobuf number. */
+/** Parses the structs of a Go file; their fields are keyed by protobuf number. */
 function structsOf(text: string): Map<string, Map<number, GoField>> {
   const structs = new Map<string, Map<number, GoField>>();
   for (const [, type = '', body = ''] of text.matchAll(/^type (\w+) struct \{\n(.*?)^\}/gms)) {
@@ -216,7 +215,7 @@ function reachable(wire: ReadonlyMap<string, readonly WireField[]>): string[] {
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     if (found.has(name)) continue;
     const fields = wire.get(name);
-    if (!fields) throw new Error(`There is no message ${name}`);
+    if (!fields) throw new Error(`Unknown message ${name}`);
     found.add(name);
     pending.push(...fields.flatMap(({ message }) => message ?? []));
   }
@@ -228,8 +227,8 @@ function line(
   { number, name, type }: WireField,
   go: ReadonlyMap<number, GoField> | undefined,
 ): string {
-  if (SELF_MADE.has(owner)) {
-    // Bytes in these are JSON that is passed on.
+  if (CUSTOM_JSON.has(owner)) {
+    // Bytes in these are JSON that is copied.
     const own = type === 'bytes' ? 'json' : type;
     return `${number} ${name}? ${own.startsWith('[]') ? '' : '*'}${own}`;
   }
@@ -244,7 +243,7 @@ function line(
   }
   const omitZero = options.includes('omitzero');
   if (omitZero && type !== TIME) throw new Error(`${owner}.${name}: omitzero on a ${type}`);
-  // Go never leaves out a struct that is `omitempty`.
+  // Go never omits a struct with `omitempty`.
   const isStruct = !field.pointer && !type.includes('[]') && !SCALARS.has(type);
   const optional = omitZero || (options.includes('omitempty') && !isStruct);
   return `${number} ${json}${optional ? '?' : ''} ${field.pointer ? '*' : ''}${type}`;
@@ -255,9 +254,9 @@ function moduleText(version: string, sections: readonly string[]): string {
 // Do not edit. Derived from Kubernetes, which is under the Apache License 2.0.
 
 /**
- * Messages, each a name and its fields: number, name in JSON, type. \`.\` for a name: the members
- * of the field's value are members of the message itself. \`?\`: left out when it has Go's zero value.
- * \`*\`: a pointer, zero only when it is not there. \`json\`: bytes that are the text of any JSON.
+ * Messages, each with a name and its fields: number, name in JSON, type. \`.\` as the name: the members
+ * of the value are members of the message. \`?\`: omitted if it has Go's zero value. \`*\`: a pointer,
+ * omitted if nil. \`json\`: bytes with any JSON text.
  */
 export const PROTOBUF: string = \`
 ${sections.join('\n\n').replaceAll(/[\\`]|\$\{/g, String.raw`\$&`)}

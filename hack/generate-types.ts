@@ -1,9 +1,9 @@
 /**
- * Writes src/api/generated from crds/: one module per CustomResourceDefinition. With `--check` it
- * writes nothing and fails if what is there is not what would be written.
+ * Writes src/api/generated from crds/: one module for each CustomResourceDefinition. With `--check` it writes
+ * nothing and fails if a file is outdated.
  *
- * This stands in for a script that generates typed clients, listers and informers: here the
- * generic ones become typed by the descriptor that each module exports.
+ * It replaces client-gen, lister-gen and informer-gen: the generic clients, listers and informers get their
+ * types from the descriptor that each module exports.
  */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ const orphans = [...present.keys()].filter((path) => !wanted.has(path));
 
 if (process.argv.includes('--check')) {
   for (const [path] of stale) console.error(`${path} is stale: run npm run generate`);
-  for (const path of orphans) console.error(`${path} comes from no file in crds/: delete it`);
+  for (const path of orphans) console.error(`${path} has no source in crds/: delete it`);
   process.exitCode = stale.length + orphans.length > 0 ? 1 : 0;
 } else {
   mkdirSync(join(root, folder), { recursive: true });

@@ -1,15 +1,15 @@
 /**
- * Lets the examples import 'crd-controller' as a user's program does, and resolves it to src/: no build is needed,
- * and none can be stale. For `node --import`, and for tests that import an example.
+ * Resolves 'crd-controller' in the examples to src/, so that they run without a build. For `node --import`, and
+ * for tests that import an example.
  */
 import { registerHooks } from 'node:module';
 
-const SOURCE = new URL('../src/', import.meta.url);
+const SOURCES: ReadonlyMap<string, string> = new Map([
+  ['crd-controller', new URL('../src/index.ts', import.meta.url).href],
+  ['crd-controller/controllers', new URL('../src/controllers.ts', import.meta.url).href],
+  ['crd-controller/testing', new URL('../src/testing.ts', import.meta.url).href],
+]);
 
 registerHooks({
-  resolve: (specifier, context, next) => {
-    const match = /^crd-controller(?:\/([a-z]+))?$/.exec(specifier);
-    const url = match && new URL(`${match[1] ?? 'index'}.ts`, SOURCE).href;
-    return next(url ?? specifier, context);
-  },
+  resolve: (specifier, context, next) => next(SOURCES.get(specifier) ?? specifier, context),
 });

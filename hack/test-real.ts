@@ -1,16 +1,15 @@
 /**
- * Runs the stories and the conformance cases against real control planes: each test file that asks
- * test/support/control-plane.ts for one gets etcd and kube-apiserver instead of the embedded server.
- * Then it runs the stories of what lives by Kubernetes' own controllers on a whole cluster. Before all
- * that, it compares our log with the real klog, and has
- * Prometheus' own engine evaluate our alerts. Arguments, if any, are the test files to run, and
- * `--cluster` has them run on the cluster.
+ * Runs conformance tests and stories against real control planes: each test file that uses
+ * test/support/control-plane.ts gets etcd and kube-apiserver instead of the embedded server. Then it runs the
+ * stories that depend on Kubernetes' own controllers on a complete cluster. Before that, it compares our log
+ * with the real klog, and evaluates our alerts with the Prometheus engine. Arguments are the test files to run;
+ * `--cluster` runs them on the cluster.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { BinariesUnavailable, COMPONENTS, findOrBuild, isComponent } from './envtest/binaries.ts';
 
-/** Stories whose objects have Deployments, or Pods that end. */
+/** Stories with Deployments, or with Pods that end. */
 const ON_A_CLUSTER = [
   ...['webapp', 'at', 'foo'].map((name) => `test/stories/${name}.test.ts`),
   'test/stories/examples.test.ts',
@@ -18,7 +17,7 @@ const ON_A_CLUSTER = [
   'test/real/same-name.test.ts',
 ];
 
-/** What Prometheus makes of our alerts and our dashboard. */
+/** Evaluates the alerts and the dashboard in the Prometheus engine. */
 const ALERTS = 'hack/promql/alerts.test.ts';
 
 const args = process.argv.slice(2);
@@ -43,7 +42,7 @@ try {
   }
 } catch (error) {
   if (error instanceof BinariesUnavailable) {
-    console.log(`test:real: SKIPPED, nothing was tested: ${error.message}`);
+    console.log(`test:real: SKIPPED: ${error.message}`);
   } else {
     console.error('test:real:', error instanceof Error ? error.message : error);
     process.exitCode = 1;
@@ -54,11 +53,11 @@ async function runTests(
   wanted: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<void> {
-  // Every file starts a control plane: one at a time.
+  // Sequentially, because every file starts a control plane.
   await runNode(['--test', '--test-concurrency=1', '--test-timeout=600000', ...wanted], env);
 }
 
-/** A run that fails makes this process fail, once all have ended. */
+/** Sets a failing exit code if the run fails. */
 async function runNode(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -67,7 +66,7 @@ async function runNode(
     stdio: 'inherit',
     env: { ...process.env, ...env },
   });
-  // Ctrl-C reaches the runner as well; it ends first and we end with it.
+  // Ctrl-C also reaches the test runner, which ends first.
   const ignore = () => undefined;
   const stop = () => child.kill('SIGTERM');
   process.on('SIGINT', ignore);

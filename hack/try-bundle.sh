@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the files of the image as its entrypoint does, away from the checkout, and looks whether its log
-# lines name the lines of the source that they come from, and whether another folder gives the same
-# files.
+# Runs the files of the image with its entrypoint, outside the checkout. Checks that log lines name their lines
+# in
+# the source, and that the files are reproducible in another folder.
 #
 #   hack/try-bundle.sh FOLDER
 set -euo pipefail
@@ -14,7 +14,7 @@ trap 'rm -rf "$app" "$root/dist/again"' EXIT
 cp -R "$given/." "$app"
 cd "$app"
 
-# ENTRYPOINT ["node", "--enable-source-maps", ...]: the Dockerfile is the only place that says it.
+# ENTRYPOINT ["node", "--enable-source-maps", ...] from the Dockerfile, its only definition.
 entrypoint=$(sed -e ':more' -e '/\\$/{N;s/\\\n//;b more' -e '}' "$root/Dockerfile" | sed -n 's/^ENTRYPOINT //p')
 mapfile -t command < <("$root/node_modules/.bin/node" -p "$entrypoint.join('\n')")
 command[0]="$root/node_modules/.bin/node"
@@ -31,13 +31,13 @@ places=$(grep -oE '[^ ]+/[^ ]+:[0-9]+\]' demo.log | sort -u)
 [ "$(wc -l <<<"$places")" -gt 10 ]
 while IFS=:] read -r file line _; do
   if ! sed -n "${line}p" "$root"/src/**/"$file" | grep -qE '\.(info|error)\('; then
-    echo "log lines: nothing is logged at $file:$line"
+    echo "log lines: no log call at $file:$line"
     exit 1
   fi
 done <<<"$places"
 echo "log lines: $(wc -l <<<"$places") places, all in the source"
 
-# Links to the same packages, because those of a linked folder would be where the link points to.
+# Links to the same packages, because the paths of a linked folder would be those of its target.
 rm -rf "$root/dist/again"
 mkdir -p "$again"
 cp -R "$root"/{package.json,package-lock.json,LICENSE,src,crds,examples,hack} "$again"

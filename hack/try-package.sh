@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Installs a packed tarball the way a user does, and tries what the user would: the bin and its log, all
-# exports and their types, the bin on a Node.js that is too old, if this machine's own is, and a controller of
-# the user's own, from `init` to one that works.
+# Installs a packed tarball as a user does, and checks the bin and its log, all exports and their types, the bin
+# on an old Node.js (if this machine has one), and a new controller from `init` to a reconciled object.
 #
 #   hack/try-package.sh TARBALL EMPTY_FOLDER
 set -euo pipefail
@@ -33,7 +32,7 @@ echo "log lines: ok"
 ' >user.ts
 "$tools/node" user.ts
 
-# Ours are checked as well, not only what is used of them. Those of dependencies are not ours.
+# Checks all types of this package, also unused ones. Errors in dependencies are ignored.
 complaints=$("$tools/tsc" --noEmit --strict --module nodenext --target es2024 user.ts |
   grep -E '^(user\.ts|node_modules/crd-controller/)' || true)
 echo "types: ${complaints:-ok}"
@@ -50,7 +49,7 @@ else
   echo "bin on an old Node.js: SKIPPED, this machine has $old"
 fi
 
-# A project in an empty folder, as `init` leaves it: it depends on the tarball that init came from.
+# A project of `init` in an empty folder; it depends on the tarball that contains `init`.
 crd_controller=$PWD/node_modules/.bin/crd-controller
 mkdir project
 cd project
@@ -61,20 +60,20 @@ npm test 2>&1 | grep -E '^ℹ (pass|fail)'
 npm run --silent types && echo "init: types ok"
 ./node_modules/.bin/crd-controller generate crds --check && echo "init: generated modules are fresh"
 
-# `npm start` runs until it is stopped: it is, once the sample is ready.
-told='Website default/example: 2 of 2 replicas are available'
+# `npm start` runs until it is stopped, when the sample is ready.
+expected='Website default/example: 2 of 2 replicas are available'
 set -m
 npm start >start.out 2>start.log &
 started=$!
 set +m
 for _ in {1..120}; do
-  if grep -qF "$told" start.out || ! kill -0 "$started" 2>/dev/null; then break; fi
+  if grep -qF "$expected" start.out || ! kill -0 "$started" 2>/dev/null; then break; fi
   sleep 0.5
 done
-# All of its group: npm does not pass signals on.
+# The process group, because npm does not forward signals.
 kill -- "-$started" 2>/dev/null || true
 wait "$started" || true
-grep -F "$told" start.out || {
+grep -F "$expected" start.out || {
   cat start.out start.log
   exit 1
 }

@@ -5,15 +5,15 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** The releases that are tried against: the newest minor, and the two before it. */
+/** The tested Kubernetes releases: the newest minor version and the two before it. */
 export const KUBERNETES_VERSIONS = ['1.36.3', '1.35.4', '1.34.4'] as const;
 
 const KWOK_VERSION = '0.8.0';
 
-/** What Kubernetes' go.mod asks for. An older Go that may download toolchains will do as well. */
+/** Version in the go.mod of Kubernetes. An older Go that may download toolchains is sufficient. */
 const GO_VERSION = [1, 26] as const;
 
-/** The programs of a control plane, and the Go package that each is built from. */
+/** Go package of each program of a control plane. */
 const PACKAGES = {
   etcd: 'go.etcd.io/etcd/server/v3',
   'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
@@ -32,8 +32,7 @@ export function isComponent(name: string): name is Component {
 }
 
 /**
- * The release that tests run against: the newest, unless `$KUBERNETES_VERSION` names another, as a
- * minor (`1.35`) or in full.
+ * Returns the release that tests use: the newest, or `$KUBERNETES_VERSION` as a minor (`1.35`) or full version.
  */
 export function kubernetesVersion(
   wanted: string | undefined = process.env['KUBERNETES_VERSION'],
@@ -48,18 +47,18 @@ export function kubernetesVersion(
   return known ?? wanted;
 }
 
-/** There are no binaries, and no way to build them on this machine: nothing is wrong with them. */
+/** The binaries do not exist and cannot be built on this machine. The tested code is not at fault. */
 export class BinariesUnavailable extends Error {
   override readonly name = 'BinariesUnavailable';
 }
 
 /**
- * Paths of the wanted programs: those in `$KUBEBUILDER_ASSETS` if it is set, else the ones built
- * here from their Go modules, which takes some minutes the first time. They are kept in a cache
- * outside the repository. Any number of processes may ask at once: one builds, the others wait.
+ * Returns the paths of the wanted programs: those in `$KUBEBUILDER_ASSETS` if it is set, otherwise those built
+ * from their Go modules. The first build takes minutes and is cached outside the repository. Concurrent
+ * processes wait for one build.
  *
- * @param version of Kubernetes; what `$KUBEBUILDER_ASSETS` has is of the version it is of
- * @throws {BinariesUnavailable} if they are not there and cannot be built on this machine
+ * @param version of Kubernetes; ignored with `$KUBEBUILDER_ASSETS`
+ * @throws {BinariesUnavailable} if they do not exist and cannot be built on this machine
  */
 export async function findOrBuild<C extends Component>(
   wanted: readonly C[],
@@ -95,7 +94,10 @@ function folderOf(version: string): string {
   return assets ?? join(cacheFolder(version), 'bin');
 }
 
-/** `$CRD_CONTROLLER_ENVTEST` or a folder of the user's cache; it names all that its content depends on. */
+/**
+ * Returns `$CRD_CONTROLLER_ENVTEST` or a folder in the user's cache. Its name contains everything that affects
+ * the content.
+ */
 function cacheFolder(version: string): string {
   const root =
     process.env['CRD_CONTROLLER_ENVTEST'] ??
@@ -109,7 +111,7 @@ async function findGo(): Promise<string> {
   try {
     found = await output('go', ['env', 'GOVERSION', 'GOTOOLCHAIN'], process.cwd());
   } catch (cause) {
-    throw new BinariesUnavailable(`no control plane to test against: ${hint}`, { cause });
+    throw new BinariesUnavailable(`no control plane available: ${hint}`, { cause });
   }
   const [version = '', toolchain] = found.trim().split('\n');
   const [, major, minor] = /^go(\d+)\.(\d+)/.exec(version) ?? [];
@@ -123,17 +125,17 @@ async function findGo(): Promise<string> {
 interface Building {
   readonly go: string;
   readonly cache: string;
-  /** Of Kubernetes. */
+  /** Version of Kubernetes. */
   readonly version: string;
   readonly report: (line: string) => void;
 }
 
-/** Writes go.mod into a folder and says how to link what is built there. */
+/** Writes go.mod into a folder and returns the linker flags of the build. */
 type PrepareModule = (folder: string, building: Building) => Promise<{ readonly ldflags: string }>;
 
 /**
- * Kubernetes' own go.mod, with the modules of its staging folder replaced by the published ones of
- * the same release: exactly the dependencies that Kubernetes ships with. etcd is one of them.
+ * Writes Kubernetes' own go.mod with its staging modules replaced by the published modules of the same release.
+ * These are the dependencies that Kubernetes ships with; etcd is one of them.
  */
 async function kubernetesModule(
   folder: string,
@@ -159,7 +161,7 @@ async function kwokModule(folder: string, { go }: Building): Promise<{ ldflags: 
   return { ldflags: `-X sigs.k8s.io/kwok/pkg/consts.Version=v${KWOK_VERSION}` };
 }
 
-/** The go.mod of a module that is now in Go's own cache. */
+/** Downloads a module into Go's cache and returns its go.mod. */
 async function download(
   go: string,
   module: string,
@@ -173,7 +175,7 @@ async function download(
     if (typeof answer === 'object' && answer && 'GoMod' in answer) {
       return await readFile(String(answer.GoMod), 'utf8');
     }
-    throw new Error(`go mod download gave no GoMod for ${module}`);
+    throw new Error(`go mod download returned no GoMod for ${module}`);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     const line = `cannot download ${module}: ${reason}`.replaceAll(/\s+/g, ' ');
@@ -181,7 +183,7 @@ async function download(
   }
 }
 
-/** A program appears in the cache by rename, whole or not at all. */
+/** Builds programs into the cache. A rename makes each one appear atomically. */
 async function build(
   components: readonly Component[],
   prepare: PrepareModule,
@@ -206,8 +208,8 @@ async function build(
 }
 
 /**
- * Runs `work` while holding a lock file. It saves double work and nothing else: should a lock be
- * taken over wrongly, two builds run, and the later rename wins.
+ * Runs `work` while holding a lock file, to avoid duplicate builds. If a lock is taken over by mistake, two
+ * builds run, and the later rename replaces the first.
  */
 async function withLock(
   path: string,
@@ -249,7 +251,7 @@ function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-/** What a command prints on stdout; rejects with the end of what it says on stderr. */
+/** Returns the stdout of a command; rejects with the end of its stderr. */
 function output(command: string, args: readonly string[], cwd: string): Promise<string> {
   const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false', GOWORK: 'off' };
   const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -2,19 +2,19 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { basename } from 'node:path';
 
-/** What is kept of a program's output. */
+/** Retained characters of a program's output. */
 const LOG_CHARACTERS = 16_000;
 
 /**
- * Runs the program beside a watcher that waits for the end of the pipe on descriptor 3. The kernel closes the pipe
- * when this process ends, also after SIGKILL.
+ * Runs the program next to a subshell that waits for the end of the pipe on descriptor 3. The kernel closes the
+ * pipe when this process ends in any way, including SIGKILL.
  */
 const SCRIPT = '(read -r _ <&3; kill -9 $$) & exec "$@" 3<&-';
 
 /**
- * A program that does not outlive this process. It runs in its own process group, so that Ctrl-C does not reach it and
- * this process decides the order of the end. While the watcher is in the group, the kernel does not reuse
- * its number, so we never kill another process.
+ * A program that ends with this process. It runs in its own process group, so that Ctrl-C does not reach it and
+ * this process decides about the order. While the subshell is in that group, its id is not reused, so a kill
+ * cannot hit another process.
  */
 export class ChildProcess {
   readonly #name: string;
@@ -37,26 +37,26 @@ export class ChildProcess {
     }
   }
 
-  /** The end of what it has printed. */
+  /** The end of its output. */
   get log(): string {
     return this.#log;
   }
 
-  /** @throws {Error} with the program's last words, if it has ended */
+  /** @throws {Error} with the end of its output, if the program has ended */
   requireRunning(): void {
     if (this.#state !== 'running') throw new Error(`${this.#name} has ended:\n${this.#log}`);
   }
 
-  /** Asks it to end (SIGTERM) and ends it if it has not after `withinMs`; resolves when it is gone. */
+  /** Sends SIGTERM, and SIGKILL after `withinMs`; resolves when the program has ended. */
   async terminate(withinMs: number): Promise<void> {
     const { pid } = this.#child;
     if (this.#state === 'running' && pid !== undefined) process.kill(pid, 'SIGTERM');
-    const impatience = setTimeout(() => void this.kill(), withinMs);
+    const timeout = setTimeout(() => void this.kill(), withinMs);
     await this.#ended;
-    clearTimeout(impatience);
+    clearTimeout(timeout);
   }
 
-  /** Ends it at once; resolves when it is gone. Its data is not worth a farewell. */
+  /** Sends SIGKILL; resolves when the program has ended. */
   async kill(): Promise<void> {
     if (this.#state === 'running') this.#killGroup();
     await this.#ended;
@@ -66,9 +66,9 @@ export class ChildProcess {
     try {
       await once(this.#child, 'exit');
     } catch (error) {
-      this.#log = `cannot be started: ${String(error)}`;
+      this.#log = `cannot start: ${String(error)}`;
     }
-    // It ended by itself: the watchman is still there.
+    // The program ended by itself; the subshell still runs.
     if (this.#state === 'running') this.#killGroup();
     this.#state = 'ended';
   }

@@ -6,7 +6,7 @@ import type { CertificateAuthority } from '../../src/util/x509.ts';
 
 const AUTHORITY = 'envtest-ca';
 
-/** The files that kube-apiserver proves itself and its users with, and the flags that name them. */
+/** Writes the certificates and keys of kube-apiserver and its users, and returns the flags that name them. */
 export async function writeCredentials(
   folder: string,
   token: string,
@@ -25,15 +25,15 @@ export async function writeCredentials(
   return { ca: authority.certificatePem, flags };
 }
 
-/** A new certificate of kube-apiserver, of a new authority, whose PEM is returned. */
+/** Replaces the serving certificate of kube-apiserver by one of a new CA, and returns the PEM of the CA. */
 export async function replaceServingAuthority(folder: string): Promise<string> {
-  // The same name: a rotated authority has no other.
+  // The same name, as for a rotated CA.
   const authority = await createCertificateAuthority({ commonName: AUTHORITY });
   await writeFiles(folder, await servingFiles(authority));
   return authority.certificatePem;
 }
 
-/** What kube-apiserver shows those who connect. */
+/** Returns the serving certificate of kube-apiserver and its key. */
 async function servingFiles(authority: CertificateAuthority) {
   const serving = await authority.issue({
     commonName: 'kube-apiserver',
@@ -47,7 +47,7 @@ async function servingFiles(authority: CertificateAuthority) {
   };
 }
 
-/** A file for each flag, by its name; returns the flags. */
+/** Writes a file for each flag by its name, and returns the flags. */
 async function writeFiles(
   folder: string,
   files: Readonly<Record<string, string>>,
@@ -61,7 +61,7 @@ async function writeFiles(
   );
 }
 
-/** JSON, which is YAML too. */
+/** Returns a kubeconfig as JSON, which is also YAML. */
 export function kubeconfig(server: string, ca: string, token: string): string {
   const name = 'envtest';
   const certificateAuthority = Buffer.from(ca).toString('base64');

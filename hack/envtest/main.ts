@@ -1,11 +1,11 @@
 /**
- * A real control plane for tests and for the desk.
+ * Builds and runs a real control plane for tests and local experiments.
  *
- *   node hack/envtest/main.ts [COMPONENT…]   builds what is missing, prints the folder it is in
+ *   node hack/envtest/main.ts [COMPONENT…]   builds missing components and prints their folder
  *   node hack/envtest/main.ts start          runs etcd and kube-apiserver until Ctrl-C
  *
- * Components are etcd and kube-apiserver (the default), kube-controller-manager, kube-scheduler,
- * kubectl and kwok. $KUBEBUILDER_ASSETS names a folder that has them already.
+ * Components are etcd and kube-apiserver (the default), kube-controller-manager, kube-scheduler, kubectl and
+ * kwok. If set, $KUBEBUILDER_ASSETS is a folder with these binaries.
  */
 import { once } from 'node:events';
 import { dirname } from 'node:path';
@@ -23,7 +23,7 @@ try {
 async function printFolder(args: readonly string[]): Promise<void> {
   const components = args.filter(isComponent);
   if (components.length < args.length) {
-    console.error(`envtest: expected start, or any of ${COMPONENTS.join(', ')}`);
+    console.error(`envtest: expected start or components of ${COMPONENTS.join(', ')}`);
     process.exitCode = 2;
     return;
   }
@@ -35,7 +35,7 @@ async function printFolder(args: readonly string[]): Promise<void> {
 async function start(): Promise<void> {
   const controlPlane = await startRealControlPlane(report);
   console.log(`export KUBECONFIG=${controlPlane.kubeconfigPath}`);
-  console.error('Ctrl-C stops it and removes everything');
+  console.error('Press Ctrl-C to stop the control plane and remove its data');
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   await controlPlane.stop();
 }

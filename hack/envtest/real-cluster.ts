@@ -10,8 +10,8 @@ import type { RealControlPlane } from './real-control-plane.ts';
 const NODE_READY_TIMEOUT_MS = 120_000;
 
 /**
- * A whole cluster but for the containers: the control plane with Kubernetes' own controllers and
- * scheduler, and kwok in place of kubelets, with one node. Pods run by stages.yaml.
+ * Starts a cluster without containers: the control plane with kube-controller-manager and kube-scheduler, and
+ * kwok with one node in place of kubelets. stages.yaml defines the lifecycle of Pods.
  *
  * @throws {BinariesUnavailable} if this machine has no binaries and cannot build them
  */
@@ -53,7 +53,7 @@ export async function startRealCluster(
   }
 }
 
-/** One node with room for everything; resolves once Pods can be bound to it. */
+/** Creates one node with large capacity; resolves when Pods can be bound to it. */
 async function addNode(
   { kubeconfigPath }: RealControlPlane,
   children: readonly ChildProcess[],

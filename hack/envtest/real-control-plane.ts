@@ -11,66 +11,65 @@ import { findOrBuild, kubernetesVersion } from './binaries.ts';
 import { ChildProcess } from './child-process.ts';
 import { kubeconfig, replaceServingAuthority, writeCredentials } from './credential-files.ts';
 
-/** What a control plane of this kind consists of; kube-apiserver lives off etcd. */
+/** The programs of a control plane; kube-apiserver depends on etcd. */
 export type ControlPlaneProgram = 'etcd' | 'kube-apiserver';
 
-/** A kube-apiserver with an etcd of its own, on this machine. */
+/** A kube-apiserver with its own etcd on this machine. */
 export interface RealControlPlane {
   /** `https://127.0.0.1:PORT` */
   readonly url: string;
-  /** PEM of the authority that signed the server's certificate. */
+  /** PEM of the CA of the serving certificate. */
   readonly ca: string;
   /** Bearer token of a member of `system:masters`. */
   readonly token: string;
-  /** A kubeconfig with the above, readable by its owner alone. */
+  /** A kubeconfig with these credentials, readable by its owner only. */
   readonly kubeconfigPath: string;
-  /** Makes etcd forget its history up to now, as kube-apiserver has it do every five minutes. */
+  /** Compacts the history of etcd up to now, as kube-apiserver does every five minutes. */
   compact(): Promise<void>;
   /**
-   * Ends one of the two with SIGKILL, before this returns; resolves when it is gone. Its port and
-   * its data stay its own.
+   * Kills a program with SIGKILL before this call returns; resolves when it has ended. Its port and its data
+   * stay reserved.
    */
   crash(program: ControlPlaneProgram): Promise<void>;
-  /** The same in good order, with SIGTERM, as an upgrade does it. */
+  /** Stops a program with SIGTERM, as an upgrade does. */
   terminate(program: ControlPlaneProgram): Promise<void>;
   /**
-   * Starts one that has ended, as it was started before; resolves once all that runs calls itself
-   * ready. After a crash of etcd kube-apiserver needs another moment, for each resource, to find it.
+   * Starts a program again with the same arguments; resolves when all running programs are ready. After a crash
+   * of etcd, kube-apiserver needs a short time for each resource to reconnect.
    *
-   * @param version of Kubernetes, from now on; the same unless it is given
+   * @param version of Kubernetes from now on; unchanged by default
    */
   restart(program: ControlPlaneProgram, version?: string): Promise<void>;
   /**
-   * Copies the data of etcd, with both stopped meanwhile. The returned function restores the copy in
-   * the same way, with its resourceVersions: what `etcdutl snapshot restore` does by default.
+   * Stops both programs, copies the data of etcd and starts them. The returned function restores the copy in
+   * the same way, with its resourceVersions, as `etcdutl snapshot restore` does by default.
    */
   backUp(): Promise<() => Promise<void>>;
   /** Replaces etcd by an empty one, in the same way. */
   wipe(): Promise<void>;
   /**
-   * A new authority signs a new certificate of kube-apiserver, which presents it once it has been
-   * restarted. Resolves with the authority's PEM. Of users it still believes the old one.
+   * Creates a serving certificate of a new CA, which kube-apiserver uses after a restart. Resolves with the PEM
+   * of the CA. For client certificates, the server still trusts the previous CA.
    */
   replaceAuthority(): Promise<string>;
-  /** A folder of its own, removed when it is stopped. */
+  /** A folder for test data, removed by `stop`. */
   readonly folder: string;
-  /** Ends both processes and removes their data. */
+  /** Stops both processes and removes their data. */
   stop(): Promise<void>;
 }
 
-/** On an idle machine it takes three seconds; a busy one may need many times as long. */
+/** A start takes three seconds on an idle machine, and many times as long on a busy one. */
 const READY_TIMEOUT_MS = 120_000;
 
-/** In good order they end within a second or two. */
+/** A graceful stop takes up to two seconds on an idle machine. */
 const TERMINATION_TIMEOUT_MS = 60_000;
 
-/** A free port may be taken before its process listens on it: then the whole start is repeated. */
+/** Another process may take a free port before kube-apiserver listens on it; then the start is repeated. */
 const ATTEMPTS = 3;
 
 /**
- * Starts etcd and kube-apiserver and waits until they answer. No controller and no scheduler runs;
- * admission by ServiceAccount is off, so Pods need none. The processes end with this one, however
- * it ends.
+ * Starts etcd and kube-apiserver and waits until they are ready. No controller and no scheduler runs. Admission
+ * by ServiceAccount is off, so that Pods need none. The processes end with this one, in any case.
  *
  * @param moreFlags of kube-apiserver
  * @param version of Kubernetes
@@ -233,13 +232,13 @@ interface Addresses extends Pick<RealControlPlane, 'url' | 'ca' | 'token'> {
   readonly etcdUrl: string;
 }
 
-/** Resolves once all that runs calls itself ready. */
+/** Resolves when all running programs are ready. */
 async function untilReady(
   { url, ca, token, etcdUrl }: Addresses,
   running: ReadonlyMap<ControlPlaneProgram, ChildProcess>,
 ): Promise<void> {
   const deadline = performance.now() + READY_TIMEOUT_MS;
-  // kube-apiserver repeats what it found a moment ago: it may not have noticed that etcd was away.
+  // kube-apiserver caches its readiness, and may not have noticed an outage of etcd.
   const questions = {
     etcd: () => etcdReadyz(etcdUrl),
     'kube-apiserver': () => readyz(url, ca, token),

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes two base images on a machine that reaches Debian and npm, and no registry of images:
+# Creates two base images on a machine that reaches Debian and npm but no image registry:
 #
 #   hack/image/bases.sh [BUILD_NAME [RUNTIME_NAME]]
 #
-# The first is a small Debian with this checkout's Node.js and this machine's npm and authorities. The
-# second has that node, the libraries it asks for, and nothing else: no shell, no package manager. It
-# takes buildah, debootstrap, and root.
+# The first is a small Debian with the Node.js of this checkout and the npm and CA certificates of this
+# machine. The second contains only that node and its libraries: no shell, no package manager. Requires
+# buildah, debootstrap and root.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -17,7 +17,7 @@ export BUILDAH_ISOLATION=chroot
 
 for tool in buildah debootstrap npm; do
   command -v "$tool" >/dev/null || {
-    echo "bases: SKIPPED, there is no $tool" >&2
+    echo "bases: SKIPPED, $tool not found" >&2
     exit 77
   }
 done
@@ -48,7 +48,7 @@ slim=$(buildah mount "$runtime")
 mkdir -p "$slim/usr/local/bin" "$slim/etc" "$slim/tmp"
 chmod 1777 "$slim/tmp"
 cp "$root/usr/local/bin/node" "$slim/usr/local/bin/node"
-# Each library where the program looks for it; /lib and /lib64 are links in Debian, and folders here.
+# Each library at the path that the program uses; /lib and /lib64 are links in Debian, and folders here.
 buildah run "$build" -- ldd /usr/local/bin/node | grep -o '/[^ ]*' | sort -u | while read -r library; do
   [ "$library" = /usr/local/bin/node ] || install -D -m 755 "$root$library" "$slim$library"
 done

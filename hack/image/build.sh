@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds the container image and notes what it was built from.
+# Builds the container image and records its sources.
 #
-#   hack/image/build.sh [NAME[:TAG]]        crd-controller:VERSION, unless another is named
+#   hack/image/build.sh [NAME[:TAG]]        default: crd-controller:VERSION
 #
-# $ENGINE is docker, podman or buildah; the first of them that works, if it is not set. $BUILD_IMAGE and
-# $RUNTIME_IMAGE are the base images: hack/image/bases.sh makes some where there is no registry. The
-# time in the image is that of the commit, or $SOURCE_DATE_EPOCH.
+# $ENGINE is docker, podman or buildah; by default the first that works. $BUILD_IMAGE and $RUNTIME_IMAGE
+# are the base images: hack/image/bases.sh creates some without a registry. The time in the image is that
+# of the commit, or $SOURCE_DATE_EPOCH.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,7 +13,7 @@ version=$(sed -n 's/^  "version": "\(.*\)",$/\1/p' package.json)
 revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 if [ "$revision" != unknown ] && [ -n "$(git status --porcelain)" ]; then revision=$revision-dirty; fi
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
-# Where it comes from, if that is a URL; without what may be in front of an @.
+# The URL of the origin, without credentials.
 source=$(git remote get-url origin 2>/dev/null | sed -n '\#^[a-z+]*://#{s#//[^/@]*@#//#;p}' || true)
 name=${1:-crd-controller:$version}
 
@@ -35,7 +35,7 @@ if [ -z "$engine" ]; then
   done
 fi
 [ -n "$engine" ] || {
-  echo "build: none of docker, podman and buildah works here" >&2
+  echo "build: no working engine found; install docker, podman or buildah" >&2
   exit 1
 }
 
@@ -51,7 +51,7 @@ args=(
 [ -z "${RUNTIME_IMAGE:-}" ] || args+=(--build-arg "RUNTIME_IMAGE=$RUNTIME_IMAGE")
 case $engine in
   docker) command=(docker build) ;;
-  # These take the time of every file and of the image from it as well. Neither needs a daemon.
+  # These engines set the time of every file and of the image, and need no daemon.
   *) command=("$engine" build --timestamp "$epoch") ;;
 esac
 echo "build: $engine builds $name of $revision" >&2

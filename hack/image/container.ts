@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** What an image says about itself. */
+/** Configuration of an image. */
 export interface ImageConfig {
   readonly User: string;
   readonly Env: readonly string[];
@@ -17,22 +17,22 @@ export interface ImageConfig {
 }
 
 export interface ContainerOptions {
-  /** What follows the entrypoint, or replaces it. */
+  /** Arguments after the entrypoint; replace the command of the image. */
   readonly args: readonly string[];
   /**
-   * Instead of the image's.
+   * Replaces the entrypoint of the image.
    * @default the image's
    */
   readonly entrypoint?: readonly string[];
-  /** Beside the image's, and instead of it where it has the same. */
+  /** Added to the environment of the image; takes precedence. */
   readonly env?: readonly string[];
-  /** Files of this machine, by where they are to be read in the container. */
+  /** Files of this machine, by their path in the container. */
   readonly files?: Readonly<Record<string, string>>;
   /** @default none */
   readonly memoryBytes?: number;
 }
 
-/** How a container ended. */
+/** Result of a container. */
 export interface Ended {
   readonly code: number;
   readonly stdout: string;
@@ -40,9 +40,9 @@ export interface Ended {
 }
 
 /**
- * An image whose containers run by an OCI runtime as Kubernetes runs one that is restricted: as the
- * image's user, on a read-only root, without capabilities or a way to get any, as process 1 of its own.
- * The network is the machine's.
+ * An image whose containers run in an OCI runtime as under the restricted Pod Security level: as the image's
+ * user, on a read-only root, without capabilities or privilege escalation, as process 1. They use the network
+ * of the machine.
  */
 export class Image {
   readonly config: ImageConfig;
@@ -63,7 +63,7 @@ export class Image {
     );
   }
 
-  /** Where a file of the image is on this machine. */
+  /** Returns the path of an image's file on this machine. */
   path(path: string): string {
     return join(this.#rootfs, path);
   }
@@ -80,7 +80,7 @@ export class Image {
     return new Container(id, bundle);
   }
 
-  /** Starts a container and waits for its end. */
+  /** Starts a container and waits until it ends. */
   async run(options: ContainerOptions): Promise<Ended> {
     return this.start(options).ended;
   }
@@ -124,17 +124,18 @@ export class Container {
     })();
   }
 
-  /** What it has logged so far. */
+  /** Its stderr so far. */
   get stderr(): string {
     return this.#stderr;
   }
 
-  /** The milliseconds from its start until it has logged a line that matches. */
+  /** Returns the milliseconds from the start to the first log line that matches. */
   async logged(line: RegExp): Promise<number> {
     const { promise, resolve, reject } = Promise.withResolvers<number>();
     const look = () => {
       if (line.test(this.#stderr)) resolve(performance.now() - this.startedMs);
-      else if (this.#isOver) reject(new Error(`It ended without ${line}:\n${this.#stderr}`));
+      else if (this.#isOver)
+        reject(new Error(`The container ended without ${line}:\n${this.#stderr}`));
     };
     this.#waiting.add(look);
     look();
@@ -145,7 +146,7 @@ export class Container {
     }
   }
 
-  /** What the kernel says of its first process. */
+  /** Returns /proc/PID/status of its first process. */
   async status(): Promise<ReadonlyMap<string, string>> {
     const { stdout } = await run('runc', ['state', this.id]);
     const { pid }: { pid: number } = JSON.parse(stdout);

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { BundledPackage } from './packages.ts';
 
 /**
- * One section for each package: what it is, and its licence as it was given to us. A package without
- * one may not be given on.
+ * Returns one section for each package with its name, version and licence text. A package without a licence
+ * text is an error, because it must not be distributed.
  */
 export function licences(root: string, packages: readonly BundledPackage[]): string {
   return packages.map((each) => section(root, each)).join(`\n${'-'.repeat(78)}\n\n`);

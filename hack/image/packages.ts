@@ -2,21 +2,21 @@ import type { Metafile } from 'esbuild';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A package of which something is in a bundle. */
+/** A package of which a bundle contains code. */
 export interface BundledPackage {
   readonly name: string;
   readonly version: string;
   /** SPDX expression. */
   readonly license: string;
-  /** Subresource integrity of what was installed. */
+  /** Subresource integrity of the installed package. */
   readonly integrity: string;
-  /** Where it is installed, from the root: `node_modules/yargs`. */
+  /** Installation folder, relative to the root: `node_modules/yargs`. */
   readonly folder: string;
-  /** Folders of the packages that it imports, as far as they are in the bundle too. */
+  /** Folders of the packages that it imports, if they are in the bundle. */
   readonly imports: readonly string[];
 }
 
-/** As in package-lock.json. */
+/** An entry of package-lock.json. */
 interface Locked {
   readonly version?: string;
   readonly license?: string;
@@ -25,12 +25,12 @@ interface Locked {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-/** The last `node_modules/NAME` of a path, and what is before it. */
+/** The last `node_modules/NAME` of a path, and everything before it. */
 const FOLDER = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/;
 
 /**
- * The packages of which code is in the outputs of a build: not those that were installed, nor those
- * that were read and then left out. What is not as the lockfile says is an error.
+ * Returns the packages with code in the outputs of a build, without installed packages that are not used. A
+ * difference from the lock file is an error.
  */
 export function bundledPackages(root: string, { outputs }: Metafile): readonly BundledPackage[] {
   const lockfile: { readonly packages: Readonly<Record<string, Locked>> } = JSON.parse(
@@ -49,7 +49,7 @@ export function bundledPackages(root: string, { outputs }: Metafile): readonly B
     const { version, license, integrity, ...rest } = locked.get(folder) ?? {};
     const { name, version: installed } = manifestOf(join(root, folder));
     if (version === undefined || license === undefined || integrity === undefined) {
-      throw new Error(`package-lock.json does not say what ${folder} is`);
+      throw new Error(`package-lock.json has no complete entry for ${folder}`);
     }
     if (installed !== version) {
       throw new Error(`${folder} is ${installed}, package-lock.json has ${version}: run npm ci`);
@@ -67,7 +67,7 @@ function manifestOf(folder: string): { readonly name: string; readonly version: 
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 }
 
-/** Where Node.js finds `name` from a file in `folder`: in the nearest node_modules, outwards. */
+/** Returns the folder where Node.js resolves `name` from `folder`: the nearest node_modules. */
 function resolved(
   folder: string,
   name: string,

@@ -10,15 +10,16 @@ export interface SbomOptions {
   /** Packages that the program itself imports, by name. */
   readonly imports: readonly string[];
   /**
-   * When it was made, in seconds since the epoch, where that is to be told.
-   * @default left out, so that the same is made again
+   * Time of creation in seconds since the epoch.
+   * @default omitted, for a reproducible document
    */
   readonly sourceDateEpoch?: number | undefined;
 }
 
 /**
- * Returns a CycloneDX 1.6 document of the bundled packages. A list of all installed packages would include some
- * that are not in the image. The same packages give the same document.
+ * Returns a CycloneDX 1.6 document of the bundled packages. Scanners cannot find them, because the image
+ * contains one file, and a list of installed packages would include more. The document depends only on the
+ * packages.
  */
 export function sbom(packages: readonly BundledPackage[], options: SbomOptions): string {
   const { name, version, license, imports, sourceDateEpoch } = options;
@@ -88,14 +89,14 @@ function licenceOf(license: string): object[] {
   return /^[\w.+-]+$/.test(license) ? [{ license: { id: license } }] : [{ expression: license }];
 }
 
-/** `sha512-` and base64, as CycloneDX writes it. */
+/** Converts `sha512-` and base64 to the form of CycloneDX. */
 function hashOf(integrity: string): { readonly alg: string; readonly content: string } {
   const [, bits = '', base64 = ''] = /^sha(256|384|512)-([\w+/=]+)$/.exec(integrity) ?? [];
-  if (base64 === '') throw new Error(`Not a subresource integrity: ${integrity}`);
+  if (base64 === '') throw new Error(`Invalid subresource integrity: ${integrity}`);
   return { alg: `SHA-${bits}`, content: Buffer.from(base64, 'base64').toString('hex') };
 }
 
-/** A UUID of one's own making (version 8) that follows from the content. */
+/** Returns a custom UUID (version 8) that is derived from the content. */
 function uuidOf(content: string): string {
   const bytes = createHash('sha256').update(content).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;

@@ -1,10 +1,10 @@
 /**
- * Runs an image as Kubernetes would where Pod Security is restricted, against the embedded API server,
- * and says how large it is, how fast it starts and what it holds:
+ * Runs an image under the restricted Pod Security level against the embedded API server, and reports its size,
+ * start-up time and content:
  *
  *     node hack/image/try.ts [IMAGE [RUNS]]
  *
- * It takes buildah, runc and root. hack/image/build.sh makes the image.
+ * Requires buildah, runc and root. hack/image/build.sh builds the image.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -25,8 +25,8 @@ const root = join(import.meta.dirname, '../..');
 
 const missing = ['buildah', 'runc'].filter((tool) => !isThere(tool));
 if (missing.length > 0 || process.getuid?.() !== 0) {
-  const why = missing.length > 0 ? `there is no ${missing.join(', no ')}` : 'it takes root';
-  console.log(`image: SKIPPED, nothing was tried: ${why}`);
+  const why = missing.length > 0 ? `missing: ${missing.join(', ')}` : 'requires root';
+  console.log(`image: SKIPPED: ${why}`);
 } else {
   const folder = mkdtempSync(join(tmpdir(), 'crd-controller-image-'));
   const kubeconfig = join(folder, 'kubeconfig');
@@ -49,8 +49,8 @@ if (missing.length > 0 || process.getuid?.() !== 0) {
 }
 
 async function tryImage(image: Image, kubeconfig: string, times: number): Promise<void> {
-  tell('image', `${mib(image.bytes)} MiB on disk, ${mib(sizeOf(image, '/app'))} of it /app`);
-  tellContents(image);
+  report('image', `${mib(image.bytes)} MiB on disk, ${mib(sizeOf(image, '/app'))} of it /app`);
+  checkContents(image);
 
   const files = { '/kube/config': kubeconfig };
   const access = '--kubeconfig=/kube/config';
@@ -71,8 +71,8 @@ async function tryImage(image: Image, kubeconfig: string, times: number): Promis
     if (run === 0) await inspect(container);
     stops.push(await stopped(container));
   }
-  tell('start-up', `${spread(startUps)} ms from the runtime's start to the first worker's`);
-  tell('SIGTERM', `${spread(stops)} ms to exit code 0, as process 1`);
+  report('start-up', `${spread(startUps)} ms from the runtime's start to the start of the workers`);
+  report('SIGTERM', `${spread(stops)} ms to exit code 0, as process 1`);
 
   const version: number[] = [];
   const bare: number[] = [];
@@ -82,26 +82,26 @@ async function tryImage(image: Image, kubeconfig: string, times: number): Promis
       await timed(() => image.run({ entrypoint: ['node'], args: ['-e', '0'], memoryBytes })),
     );
   }
-  tell('processes', `version ${spread(version)} ms, node alone ${spread(bare)} ms`);
+  report('processes', `version ${spread(version)} ms, node alone ${spread(bare)} ms`);
   await outOfMemory(image);
 }
 
-function tellContents(image: Image): void {
+function checkContents(image: Image): void {
   const { Labels } = image.config;
   for (const label of ['version', 'revision', 'created', 'licenses', 'title', 'description']) {
-    assert.ok(Labels[`org.opencontainers.image.${label}`], `no label ${label}`);
+    assert.ok(Labels[`org.opencontainers.image.${label}`], `missing label ${label}`);
   }
   const sbom: { components: { name: string; version: string }[] } = JSON.parse(
     image.read('/app/sbom.cdx.json'),
   );
   const licences = image.read('/app/THIRD-PARTY-LICENSES');
   for (const { name: part, version } of sbom.components) {
-    assert.ok(licences.includes(`${part} ${version} (`), `no licence of ${part} ${version}`);
+    assert.ok(licences.includes(`${part} ${version} (`), `missing licence of ${part} ${version}`);
   }
-  tell('contents', `${sbom.components.length} packages in the SBOM, each with its licence`);
+  report('contents', `${sbom.components.length} packages in the SBOM, each with its licence`);
 }
 
-/** What the kernel says of the process, and what it answers. */
+/** Checks the process attributes in the kernel and the readiness endpoint. */
 async function inspect(container: Container): Promise<void> {
   await container.logged(/"Count is healthy" .*ready=3 desired=3/);
   await sleep(SETTLE_MS);
@@ -111,7 +111,7 @@ async function inspect(container: Container): Promise<void> {
   assert.equal(status.get('NoNewPrivs'), '1');
   for (const set of ['CapPrm', 'CapEff', 'CapBnd']) assert.match(status.get(set) ?? '', /^0+$/);
   const [resident, own] = ['VmRSS', 'RssAnon'].map((field) => status.get(field) ?? '');
-  tell('memory', `${resident} resident when idle, ${own} of it its own`);
+  report('memory', `${resident} resident when idle, ${own} of it its own`);
   const [, address] = /"Listening".*address="?(127\.0\.0\.1:\d+)/.exec(container.stderr) ?? [];
   const ready = await fetch(`http://${address}/readyz`);
   assert.equal(ready.status, 200, await ready.text());
@@ -122,7 +122,7 @@ async function inspect(container: Container): Promise<void> {
 }
 
 async function stopped(container: Container): Promise<number> {
-  // What it tells at the start takes a moment.
+  // Log output of the start takes some time.
   await sleep(SETTLE_MS);
   const fromMs = performance.now();
   await container.kill('TERM');
@@ -131,7 +131,10 @@ async function stopped(container: Container): Promise<number> {
   return performance.now() - fromMs;
 }
 
-/** The heap ends before the container's memory does: with a message and a report, not by a kill. */
+/**
+ * Checks that the heap limit is reached before the container's memory limit: with a message and a report, not
+ * by a kill.
+ */
 async function outOfMemory(image: Image): Promise<void> {
   const flags = image.config.Entrypoint.slice(0, -1);
   const hoard =
@@ -144,7 +147,7 @@ async function outOfMemory(image: Image): Promise<void> {
   assert.notEqual(code, 137, 'the kernel killed it');
   assert.match(stderr, /JavaScript heap out of memory/);
   assert.match(stderr, /Node\.js report completed/);
-  tell('out of memory', `ends with ${code} and a report`);
+  report('out of memory', `ends with ${code} and a report`);
 }
 
 function sizeOf(image: Image, path: string): number {
@@ -157,7 +160,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - fromMs;
 }
 
-/** Least, median and most. */
+/** Formats the minimum, median and maximum. */
 function spread(numbers: readonly number[]): string {
   const sorted = numbers.toSorted((left, right) => left - right).map(Math.round);
   return `${sorted[0]} / ${sorted[Math.floor(sorted.length / 2)]} / ${sorted.at(-1)}`;
@@ -167,7 +170,7 @@ function mib(bytes: number): string {
   return (bytes / 2 ** 20).toFixed(1);
 }
 
-function tell(what: string, text: string): void {
+function report(what: string, text: string): void {
   console.log(`image: ${what}: ${text}`);
 }
 

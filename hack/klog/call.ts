@@ -4,8 +4,7 @@ import { formatDuration } from '../../src/util/duration.ts';
 import type { Logger } from '../../src/util/logger.ts';
 
 /**
- * A log call, described so that a program in Go and one in TypeScript can both make it. Each member
- * has its counterpart in main.go.
+ * A log call in a form that programs in Go and TypeScript can make. Each member corresponds to one in main.go.
  */
 export interface LogCall {
   /** Year, month, day, hour, minute, second and microsecond, local time. */
@@ -18,7 +17,7 @@ export interface LogCall {
   readonly level: number;
   readonly scopes: readonly Scope[];
   readonly isError: boolean;
-  /** Of an error line; null is none. */
+  /** The error of an error line; null for none. */
   readonly error: string | null;
   readonly message: string;
   readonly fields: readonly Field[];
@@ -28,7 +27,7 @@ export type Scope = { readonly name: string } | { readonly fields: readonly Fiel
 
 export type Field = readonly [key: string, value: Value];
 
-/** A value that both languages have a type for. */
+/** A value of a type that exists in both languages. */
 export type Value =
   | { readonly string: string }
   | { readonly bool: boolean }
@@ -54,13 +53,13 @@ export interface Reference {
   readonly name: string;
 }
 
-/** Both forms of a line; empty where nothing is shown. */
+/** Both forms of a line; empty if the line is not logged. */
 export interface Lines {
   readonly text: string;
   readonly json: string;
 }
 
-/** What our log makes of `call` in a process with the id `pid`. */
+/** Returns the lines of our log for `call` in a process with the id `pid`. */
 export function ourLines(call: LogCall, pid: number): Lines {
   return { text: ourLine(call, pid, 'text'), json: ourLine(call, pid, 'json') };
 }
@@ -68,7 +67,7 @@ export function ourLines(call: LogCall, pid: number): Lines {
 function ourLine(call: LogCall, pid: number, format: LoggingOptions['format']): string {
   const [year = 0, month = 0, day, hour, minute, second, micros = 0] = call.time;
   const seconds = new Date(year, month - 1, day, hour, minute, second).getTime();
-  // The middle of the microsecond: not every beginning of one is a number.
+  // The middle of the microsecond, because not every start of one is a floating-point number.
   const timeMs = seconds + (micros + 0.5) / 1000;
   let shown = '';
   const { log } = createLogging(
@@ -78,7 +77,7 @@ function ourLine(call: LogCall, pid: number, format: LoggingOptions['format']): 
   // The line about bodies, at verbosities that show them.
   shown = '';
   say(call, log);
-  // Ours knows where it is called from, which is below.
+  // Our log records the caller, which is below.
   return shown.replace(/(?:klog\/)?call\.ts:\d+/, `${call.file}:${call.line}`);
 }
 
@@ -117,12 +116,12 @@ function valueOf(value: Value): unknown {
   return null;
 }
 
-/** As Go spells numbers that are none. */
+/** Parses NaN and infinities in Go's spelling. */
 function numberOf(text: string): number {
   return Number(text.replace(/Inf$/, 'Infinity'));
 }
 
-/** An object as the client has it: a log shows its name. */
+/** Returns an object as the client does; a log shows its name. */
 function referenceTo({ namespace, name }: Reference): unknown {
   return { kind: 'Foo', metadata: { name, ...(namespace && { namespace }) } };
 }

@@ -1,18 +1,18 @@
 import type { Field, LogCall, Scope, Value } from './call.ts';
 
-/** A log call worth a look, and where what we make of it is meant to be something else than klog does. */
+/** A log call for the comparison, and where our line differs from klog on purpose. */
 export interface Curated {
   readonly about: string;
-  /** What of the call is not as in `ORDINARY_CALL`. */
+  /** Members that differ from `ORDINARY_CALL`. */
   readonly call: Partial<LogCall>;
   readonly differs?: Difference;
 }
 
 export interface Difference {
   readonly because: string;
-  /** What follows the header of our line, where that differs. */
+  /** Our text after the header, if it differs. */
   readonly text?: string;
-  /** Our line of JSON, where that differs, without its time and its caller. */
+  /** Our JSON line without its time and caller, if it differs. */
   readonly json?: Readonly<Record<string, unknown>>;
 }
 
@@ -70,7 +70,7 @@ const HEADERS: readonly Curated[] = [
   info('nothing but verbosity 0', { level: 1, verbosity: 0 }),
 ];
 
-/** Each as a value, a message, the text of an error, an element and the name of a member. */
+/** Each is used as a value, a message, an error text, an element and a member name. */
 const STRINGS: readonly string[] = [
   '',
   ' ',

@@ -1,10 +1,10 @@
 /**
- * Compares our log with the real klog on random calls, in one go:
+ * Compares our log with the real klog on random calls:
  *
  *     node hack/klog/fuzz.ts [CALLS [SEED]]
  *
- * First it checks that the committed vectors are what klog writes today, and that the two quote the
- * same characters. What is meant to differ is not generated: curated.ts lists it.
+ * It first checks that the committed vectors equal the current output of klog, and that both quote the same
+ * characters. Calls with intended differences are not generated: curated.ts lists them.
  */
 import * as fc from 'fast-check';
 import assert from 'node:assert/strict';
@@ -17,11 +17,13 @@ import { whyNoKlog, withRealKlog } from './real-klog.ts';
 import type { RealKlog } from './real-klog.ts';
 import { comparable, VECTORS, vectorsText } from './vectors.ts';
 
-/** What we escape where klog does not: in values of several lines, and within objects and lists. */
+/**
+ * Characters that our log escapes and klog does not: in values of several lines, and in objects and lists.
+ */
 const UNSEEN = /[^\P{C}\n\t]|[\u2028\u2029]/gu;
 const UNSEEN_NESTED = /[\p{C}\u2028\u2029]/gu;
 
-/** Names that a line of JSON needs itself. */
+/** Names with a meaning in a JSON line. */
 const RESERVED: ReadonlySet<string> = new Set(['ts', 'caller', 'v', 'msg']);
 
 const whyNot = await whyNoKlog();
@@ -38,8 +40,8 @@ if (whyNot === undefined) {
 }
 
 /**
- * The characters that one of the two escapes and the other does not: those that only the newer of
- * their versions of Unicode has, so there are some of the one kind or of the other.
+ * Returns the characters that only one of the two escapes, and which exist only in the newer of their two
+ * versions of Unicode.
  */
 async function differentlyQuoted(klog: RealKlog): Promise<ReadonlySet<number>> {
   const { unicode, ranges } = await klog.printable();
@@ -108,7 +110,10 @@ function callArbitrary(strange: ReadonlySet<number>): fc.Arbitrary<LogCall> {
     .map((call): LogCall => call);
 }
 
-/** Where a key comes twice, their JSON has it twice and ours once: the text alone can be compared. */
+/**
+ * Returns whether a key occurs twice: klog's JSON contains it twice and ours once, so only the text is
+ * compared.
+ */
 function hasTwice({ scopes, fields, error }: LogCall): boolean {
   const inScopes = scopes.flatMap((scope) => ('fields' in scope ? scope.fields : []));
   const keys = [...inScopes, ...fields].map(([key]) => key);
@@ -116,7 +121,7 @@ function hasTwice({ scopes, fields, error }: LogCall): boolean {
   return twice || (error !== null && keys.includes('err'));
 }
 
-/** Texts of all characters, among them many that are special somewhere, and none that we mask or escape. */
+/** Texts of all characters, with many special ones, and without those that our log masks or escapes. */
 function textArbitrary(strange: ReadonlySet<number>): fc.Arbitrary<string> {
   const special = fc.constantFrom(
     ...Array.from('"\\\n\n\t\r\b\f\v\u0007<>&=\' {}[],:%\u007F\u009B\u2028\uFEFF\uFFFD\uD800'),
@@ -150,7 +155,7 @@ function fieldsArbitrary(text: fc.Arbitrary<string>): fc.Arbitrary<Field[]> {
 
 function valueArbitrary(text: fc.Arbitrary<string>): fc.Arbitrary<Value> {
   return fc.oneof(
-    // Often the same, for keys that come twice.
+    // Often equal, so that keys occur twice.
     { weight: 4, arbitrary: fc.record({ int: fc.constantFrom('1', '2') }) },
     { weight: 3, arbitrary: fc.record({ string: text }) },
     { weight: 1, arbitrary: fc.record({ error: text.filter((each) => each !== '') }) },
@@ -166,7 +171,7 @@ function valueArbitrary(text: fc.Arbitrary<string>): fc.Arbitrary<Value> {
   );
 }
 
-/** What may stand within a list or an object as well. */
+/** Values that may occur in a list or an object. */
 function nestedArbitrary(text: fc.Arbitrary<string>): fc.Arbitrary<Value> {
   const seen = text
     .map((each) => each.replaceAll(UNSEEN_NESTED, ''))
@@ -199,23 +204,23 @@ function membersArbitrary(
     .filter((members) => !isReference(members));
 }
 
-/** By the bytes of their names. */
+/** Sorts by the bytes of the names. */
 function sortedAsInGo(members: readonly Field[]): Field[] {
   return members.toSorted(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
 }
 
-/** What we take for the name of an object of Kubernetes. */
+/** Returns whether our log formats the object as a reference to a Kubernetes object. */
 function isReference(members: readonly Field[]): boolean {
   const names = members.map(([each]) => each);
   return names.includes('name');
 }
 
-/** A list of them is shown as one of objects, which a list in Go is not. */
+/** Our log formats a list of references as objects; Go does not. */
 function isReferences(value: Value): boolean {
   return 'list' in value && value.list.length > 0 && value.list.every((each) => 'ref' in each);
 }
 
-/** Go and JavaScript print the shortest text that means the same number. */
+/** Go and JavaScript print the shortest text of a number. */
 function floatArbitrary(): fc.Arbitrary<string> {
   return fc.double({ noNaN: true, noDefaultInfinity: true }).map((each) => String(each + 0));
 }

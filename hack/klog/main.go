@@ -1,9 +1,9 @@
-// Program klog writes what the real klog, and the real JSON log of Kubernetes' components, make of log
-// calls: one description of a call on each line of standard input, one answer on each line of standard
-// output. See call.ts for what a description holds.
+// Program klog prints the output of the real klog, and of the JSON log of Kubernetes' components, for log
+// calls: it reads one call on each line of standard input and prints one result on each line of standard
+// output. See call.ts for the form of a call.
 //
-// With the argument "printable" it instead lists the code points that strconv.Quote leaves as they
-// are, as pairs of first and last.
+// With the argument "printable" it prints the code points that strconv.Quote does not escape, as pairs
+// of first and last.
 package main
 
 import (
@@ -40,7 +40,7 @@ type call struct {
 	Level   int     `json:"level"`
 	Scopes  []scope `json:"scopes"`
 	IsError bool    `json:"isError"`
-	// Of an error line; null is none.
+	// The error of an error line; null for none.
 	Error   *string `json:"error"`
 	Message string  `json:"message"`
 	Fields  []field `json:"fields"`
@@ -61,7 +61,7 @@ func (f *field) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &[]any{&f.Key, &f.Value})
 }
 
-// value has one member: the kind of value, and what it is made from.
+// value has one member: the kind of the value with its content.
 type value struct {
 	String   *string  `json:"string"`
 	Bool     *bool    `json:"bool"`
@@ -88,7 +88,7 @@ type object struct {
 func (o object) GetName() string      { return o.Name }
 func (o object) GetNamespace() string { return o.Namespace }
 
-// members are a struct: encoded in the order of its fields.
+// members is a struct, encoded in the order of its fields.
 type members []field
 
 func (m members) MarshalJSON() ([]byte, error) {
@@ -177,7 +177,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// log does what c describes with a logger of whatever kind.
+// log makes the call c on a logger.
 func (c call) log(logger logr.Logger) {
 	for _, s := range c.Scopes {
 		if s.Name != "" {
@@ -196,7 +196,7 @@ func (c call) log(logger logr.Logger) {
 }
 
 type answer struct {
-	// With a header.
+	// Text with a header.
 	Text string `json:"text"`
 	JSON string `json:"json"`
 }
@@ -213,7 +213,7 @@ func (c call) answer() (answer, error) {
 	)
 	c.log(textlogger.NewLogger(config))
 
-	// Without a header, klog itself: in every way that it can be called.
+	// Without a header, klog itself, in all forms of a call.
 	klog.SetOutput(&body)
 	if err := flag.Set("v", strconv.Itoa(c.Verbosity)); err != nil {
 		return answer{}, err
@@ -257,7 +257,7 @@ func run() error {
 		return encoder.Encode(map[string]any{"unicode": unicode.Version, "ranges": printable()})
 	}
 	klog.InitFlags(nil)
-	// Each line once, to where SetOutput says.
+	// Each line once, to the writer of SetOutput.
 	for name, value := range map[string]string{
 		"logtostderr":                      "false",
 		"one_output":                       "true",
@@ -290,7 +290,7 @@ func run() error {
 	return in.Err()
 }
 
-// printable tells it of the strings of one code point each: what is left as it is, in quotes.
+// printable quotes each code point and returns those that stay unchanged.
 func printable() [][2]rune {
 	var ranges [][2]rune
 	for r := rune(0); r <= unicode.MaxRune; r++ {

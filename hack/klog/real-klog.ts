@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Lines, LogCall } from './call.ts';
 
-/** Why the program of this folder cannot be built on this machine; undefined if it can. */
+/** Returns why the program in this folder cannot be built on this machine; undefined if it can. */
 export async function whyNoKlog(): Promise<string | undefined> {
   try {
     await go('mod', 'download');
@@ -15,7 +15,7 @@ export async function whyNoKlog(): Promise<string | undefined> {
   }
 }
 
-/** Builds the program. It is there as long as `use` takes. */
+/** Builds the program, and removes it after `use`. */
 export async function withRealKlog<T>(use: (klog: RealKlog) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'klog-'));
   try {
@@ -34,7 +34,7 @@ async function go(...args: readonly string[]): Promise<void> {
   });
 }
 
-/** The program, for questions. */
+/** Runs the program. */
 export class RealKlog {
   readonly #program: string;
 
@@ -42,7 +42,7 @@ export class RealKlog {
     this.#program = program;
   }
 
-  /** What the real klog makes of `calls`, and the process id that its lines show. */
+  /** Returns klog's lines for `calls`, and the process id in them. */
   async lines(calls: readonly LogCall[]): Promise<{ pid: number; lines: readonly Lines[] }> {
     const input = calls.map((call) => `${JSON.stringify(call)}\n`).join('');
     const [head, ...answers] = (await this.#run([], input)).split('\n').filter(Boolean);
@@ -53,7 +53,7 @@ export class RealKlog {
     return { pid, lines };
   }
 
-  /** The code points that Go leaves as they are in a quoted string, and its version of Unicode. */
+  /** Returns the code points that Go does not escape in a quoted string, and its version of Unicode. */
   async printable(): Promise<{
     readonly unicode: string;
     readonly ranges: readonly (readonly [first: number, last: number])[];

@@ -1,11 +1,11 @@
 /**
- * Writes what the real klog makes of the curated calls, for tests that have no Go to ask it:
+ * Writes klog's output for the curated calls, for tests on machines without Go:
  *
  *     node hack/klog/vectors.ts            write test/unit/cli/klog-vectors.jsonl
- *     node hack/klog/vectors.ts --check    fail if it is not what would be written
+ *     node hack/klog/vectors.ts --check    fail if the file is outdated
  *
- * Run it after a change of curated.ts, of main.go or of a version in go.mod; `npm run test:real`
- * checks it, where there is a Go.
+ * Run it after a change of curated.ts, of main.go or of a version in go.mod. `npm run test:real` checks the
+ * file if Go is installed.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,13 +15,13 @@ import type { Curated } from './curated.ts';
 import { withRealKlog } from './real-klog.ts';
 import type { RealKlog } from './real-klog.ts';
 
-/** A curated call and what the real ones make of it. */
+/** A curated call and klog's output for it. */
 export interface Vector extends Curated {
-  /** As klog writes it in a process with the id 4866. */
+  /** The text by klog in a process with the id 4866. */
   readonly text: string;
   /**
-   * The line of JSON as an object, without its time and its caller; null if nothing is shown, and
-   * where ours is another: zap takes the present time for any date.
+   * The JSON line as an object without its time and caller. null if nothing is logged, or if our line differs:
+   * zap replaces every date by the current time.
    */
   readonly json: Readonly<Record<string, unknown>> | null;
 }
@@ -30,7 +30,7 @@ export const VECTORS: string = join(import.meta.dirname, '../../test/unit/cli/kl
 
 export const PID = 4866;
 
-/** What belongs into the file of vectors. */
+/** Returns the content of the vectors file. */
 export async function vectorsText(klog: RealKlog): Promise<string> {
   const calls = CURATED.map(({ call }): LogCall => Object.assign({}, ORDINARY_CALL, call));
   const { pid, lines } = await klog.lines(calls);
@@ -47,13 +47,13 @@ export async function vectorsText(klog: RealKlog): Promise<string> {
   }).join('');
 }
 
-/** `text` with our id in place of the one it was written by. */
+/** Returns `text` with our process id in place of the original one. */
 function withPid(text: string, pid: number): string {
   const ids = [pid, PID].map((id) => ` ${String(id).padStart(7)} `);
   return text.replace(ids[0] ?? '', ids[1] ?? '');
 }
 
-/** A line of JSON without what no two runs have in common. */
+/** Parses a JSON line, without the members that differ between runs. */
 export function comparable(line: string): Record<string, unknown> | null {
   if (line === '') return null;
   const { ts: _ts, caller: _caller, ...rest }: Record<string, unknown> = JSON.parse(line);

@@ -61,7 +61,7 @@ describe('in the Prometheus engine', { skip: why }, () => {
   });
 });
 
-/** With the variables that a reader chose, or Grafana. */
+/** Replaces variables by values that a user, or Grafana, would choose. */
 function asGrafana(expression: string): string {
   return expression
     .replaceAll('$job', 'crd-controller')

@@ -9,7 +9,7 @@ import { stringify } from 'yaml';
 import type { RuleGroup } from '../../test/support/observability.ts';
 import type { Scrape } from '../../test/support/scraped-world.ts';
 
-/** An alert when it first fired, with the labels and texts that Prometheus gave it. */
+/** An alert when it first fired, with the labels and annotations from Prometheus. */
 export interface Fired {
   readonly alert: string;
   readonly atMs: number;
@@ -18,16 +18,16 @@ export interface Fired {
 }
 
 export interface Evaluation {
-  /** What is wrong with the rules; nothing is evaluated then. */
+  /** Errors in the rules; if there are any, nothing is evaluated. */
   readonly ruleErrors: readonly string[];
   readonly fired: readonly Fired[];
   /** Rules and queries that could not be evaluated. */
   readonly errors: readonly string[];
-  /** How many series each query gives at the end. */
+  /** Number of series of each query at the end. */
   readonly series: Readonly<Record<string, number>>;
 }
 
-/** Why the program of this folder cannot be built on this machine; undefined if it can. */
+/** Returns why the program in this folder cannot be built on this machine; undefined if it can. */
 export async function whyNoPrometheus(): Promise<string | undefined> {
   try {
     await go('mod', 'download');
@@ -37,7 +37,7 @@ export async function whyNoPrometheus(): Promise<string | undefined> {
   }
 }
 
-/** Prometheus' own engine, as a program that is built from its Go module: minutes, the first time. */
+/** The Prometheus engine as a program, built from its Go module. The first build takes minutes. */
 export class Prometheus {
   readonly #folder: string;
 
@@ -51,7 +51,7 @@ export class Prometheus {
     return new Prometheus(folder);
   }
 
-  /** Evaluates all rules at each time of `scrapes`, and the queries at their end. */
+  /** Evaluates all rules at each time of `scrapes`, and the queries at the end. */
   async evaluate(
     groups: readonly RuleGroup[],
     scrapes: readonly Scrape[],

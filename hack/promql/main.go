@@ -1,4 +1,4 @@
-// Evaluates alerting rules and queries over scrapes, with Prometheus' own parser, storage and engine.
+// Evaluates alerting rules and queries over scrapes, with the parser, storage and engine of Prometheus.
 //
 // It reads one Input as JSON from standard input and writes one Output to standard output.
 package main
@@ -27,7 +27,7 @@ import (
 	"github.com/prometheus/prometheus/tsdb"
 )
 
-// Input is a file of rules, and what was scraped, in the order of time.
+// Input is a rule file and scrapes in order of time.
 type Input struct {
 	// Rules is the YAML of a rule file.
 	Rules string `json:"rules"`
@@ -36,7 +36,7 @@ type Input struct {
 	Scrapes []Scrape `json:"scrapes"`
 }
 
-// Scrape is what one target said at one time.
+// Scrape is the response of one target at one time.
 type Scrape struct {
 	Target map[string]string `json:"target"`
 	AtMs   int64             `json:"atMs"`
@@ -44,14 +44,14 @@ type Scrape struct {
 	Text *string `json:"text"`
 }
 
-// Output has what came of it, or what is wrong with the rules.
+// Output is the result, or the errors in the rules.
 type Output struct {
 	RuleErrors []string `json:"ruleErrors"`
 	// Fired has the alerts that fired at any time.
 	Fired []Fired `json:"fired"`
 	// Errors has the rules and queries that could not be evaluated.
 	Errors []string `json:"errors"`
-	// Series has how many series each query gave.
+	// Series is the number of series of each query.
 	Series map[string]int `json:"series"`
 }
 
@@ -178,7 +178,7 @@ func alertsOf(groups *rulefmt.RuleGroups) ([]*rules.AlertingRule, error) {
 	return alerts, nil
 }
 
-// target knows what it said last: what it no longer says is marked as stale, as Prometheus does.
+// target records its last series: missing ones are marked as stale, as Prometheus does.
 type target struct {
 	labels map[string]string
 	series map[string]labels.Labels
@@ -215,7 +215,7 @@ func (t *target) said(appender storage.Appender, text *string, atMs int64) error
 	add := func(series labels.Labels, sample float64) error {
 		builder := labels.NewBuilder(series)
 		for name, is := range t.labels {
-			// honorLabels is off: what the target says of itself gives way.
+			// As with honor_labels: false, the target's own label is renamed.
 			if own := series.Get(name); own != "" {
 				builder.Set("exported_"+name, own)
 			}

@@ -7,7 +7,7 @@ import { DAEMON, ScrapedWorld } from '../../test/support/scraped-world.ts';
 /** A run of daemons that Prometheus scrapes, and the alerts that it must cause. */
 export interface Scenario {
   readonly name: string;
-  /** Alerts that fire: these, and no others. */
+  /** Alerts that fire; no others may fire. */
   readonly fires: readonly string[];
   readonly run: (world: ScrapedWorld) => Promise<void>;
   /** Replaces sample values that a scenario cannot cause safely. */
@@ -40,7 +40,7 @@ function changed(scrape: Scrape, replaceSample: NonNullable<Scenario['replaceSam
   return { ...scrape, text };
 }
 
-/** Two replicas, with an example of each kind. */
+/** Two replicas, with an object of each kind. */
 async function startTwoReplicas(world: ScrapedWorld): Promise<() => Promise<void>> {
   await world.installAll();
   await world.applyExamples();
@@ -79,7 +79,7 @@ class PacketLoss {
         if (signal?.aborted) end();
         signal?.addEventListener('abort', end, { once: true });
       });
-    const hushed = async function* (
+    const dropPackets = async function* (
       this: PacketLoss,
       { body }: HttpResponse,
       signal?: AbortSignal,
@@ -93,12 +93,12 @@ class PacketLoss {
       const isLease = request.path.includes('/leases');
       if (this.#isDropping && !isLease) return never(request.signal);
       const response = await handler(request);
-      return isLease ? response : { ...response, body: hushed(response, request.signal) };
+      return isLease ? response : { ...response, body: dropPackets(response, request.signal) };
     };
   };
 }
 
-/** Two replicas, and nothing to do. */
+/** Two replicas without work. */
 export const HEALTHY: Scenario = {
   name: 'healthy',
   fires: [],
@@ -115,7 +115,7 @@ export const SCENARIOS: readonly Scenario[] = [
     fires: [],
     run: async (world) => {
       const stop = await startTwoReplicas(world);
-      // A new replica comes before an old one goes.
+      // The new replica starts before the old one stops.
       world.startScraped('c');
       await world.passScraped(MINUTE_MS);
       await stop();

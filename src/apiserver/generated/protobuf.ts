@@ -2,9 +2,9 @@
 // Do not edit. Derived from Kubernetes, which is under the Apache License 2.0.
 
 /**
- * Messages, each a name and its fields: number, name in JSON, type. `.` for a name: the members
- * of the field's value are members of the message itself. `?`: left out when it has Go's zero value.
- * `*`: a pointer, zero only when it is not there. `json`: bytes that are the text of any JSON.
+ * Messages, each with a name and its fields: number, name in JSON, type. `.` as the name: the members
+ * of the value are members of the message. `?`: omitted if it has Go's zero value. `*`: a pointer,
+ * omitted if nil. `json`: bytes with any JSON text.
  */
 export const PROTOBUF: string = `
 apiextensions.v1.CustomResourceColumnDefinition
