@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Runs the files of the image with its entrypoint, outside the checkout. Checks that log lines name their lines
-# in
-# the source, and that the files are reproducible in another folder.
+# in the source, and that the files are reproducible in another folder.
 #
 #   hack/try-bundle.sh FOLDER
 set -euo pipefail
