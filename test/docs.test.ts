@@ -51,17 +51,36 @@ test('every TypeScript block of the pages is compiled as a file of test/docs', (
   assert.deepEqual([...used].toSorted(), [...files.values()].toSorted());
 });
 
-test('the example of the embedded API server prints the phase of the Pod', async () => {
-  const { code, stdout, stderr } = await new Program(
-    process.execPath,
-    [
-      '--import',
-      join(ROOT, 'hack/import-from-source.ts'),
-      join(import.meta.dirname, 'docs/embedded-server.ts'),
-    ],
-    { NODE_COMPILE_CACHE: COMPILE_CACHE },
-  ).ended();
-  assert.deepEqual([code, stdout, stderr], [0, 'Running\n', '']);
+describe('An example of the guides prints what its comments say', { concurrency: 2 }, () => {
+  for (const name of readdirSync(join(import.meta.dirname, 'docs'))) {
+    const file = join(import.meta.dirname, 'docs', name);
+    const printed = Array.from(
+      readFileSync(file, 'utf8').matchAll(/; \/\/ prints: (.*)$/gm),
+      ([, line]) => line,
+    );
+    if (printed.length === 0) continue;
+    test(name, async () => {
+      const { code, stdout, stderr } = await new Program(
+        process.execPath,
+        ['--import', join(ROOT, 'hack/import-from-source.ts'), file],
+        { NODE_COMPILE_CACHE: COMPILE_CACHE },
+      ).ended();
+      assert.deepEqual([code, stdout.trimEnd().split('\n'), stderr], [0, printed, '']);
+    });
+  }
+});
+
+test('every entry point of the package has an example that runs', () => {
+  const { exports } = JSON.parse(page('package.json')) as { readonly exports: object };
+  const examples = readdirSync(join(import.meta.dirname, 'docs'))
+    .map((name) => readFileSync(join(import.meta.dirname, 'docs', name), 'utf8'))
+    .filter((text) => text.includes('// prints: '))
+    .join('\n');
+  const missing = Object.keys(exports)
+    .filter((path) => !path.endsWith('.json'))
+    .map((path) => path.replace('.', 'crd-controller'))
+    .filter((name) => !examples.includes(`from '${name}'`));
+  assert.deepEqual(missing, []);
 });
 
 describe('Links', () => {

@@ -16,7 +16,7 @@ await client.create(PODS, {
 });
 await clock.advance(60_000);
 const pod = await client.get(PODS, { namespace: 'default', name: 'web' });
-console.log(pod.status?.phase); // Running: a minute of virtual time has passed
+console.log(pod.status?.phase); // prints: Running
 
 stop.abort();
 await clock.advance(1000);

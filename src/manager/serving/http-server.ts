@@ -9,6 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import type { SecureContextOptions, SecureVersion } from 'node:tls';
 import type { Exposition } from '../../metrics/registry.ts';
 import type { Logger } from '../../util/logger.ts';
+import { Deferred } from '../../util/deferred.ts';
 import { runAll } from '../../util/runnable.ts';
 import type { Runnable } from '../../util/runnable.ts';
 import { ServerConnections } from '../../util/server-connections.ts';
@@ -143,6 +144,7 @@ export class HttpServer implements Runnable {
   readonly #address: { readonly host?: string; readonly port: number };
   readonly #log: Logger;
   readonly #servedAt: ServedAt;
+  readonly #listening = new Deferred<string>();
 
   constructor(deps: { log: Logger }, options: HttpServerOptions) {
     checkOptions(options, SERVER_OPTIONS, 'HttpServer');
@@ -156,6 +158,11 @@ export class HttpServer implements Runnable {
       scheme: options.tls ? 'https' : 'http',
       isOpenLocally: !options.guard && isLoopback(options.bindAddress),
     };
+  }
+
+  /** Resolves to `HOST:PORT` when the server listens: the actual port if port 0 was given. */
+  get listening(): Promise<string> {
+    return this.#listening.promise;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -194,9 +201,9 @@ export class HttpServer implements Runnable {
         reject(new Error(message, { cause }));
       });
       server.listen(this.#address, () => {
-        this.#log
-          .v(1)
-          .info('Listening', { server: this.name, address: formatAddress(server.address()) });
+        const address = formatAddress(server.address());
+        this.#log.v(1).info('Listening', { server: this.name, address });
+        this.#listening.resolve(address);
         if (signal.aborted) close();
         signal.addEventListener('abort', close, { once: true });
       });
