@@ -179,7 +179,7 @@ function expressionChanges(node: SyntaxNode, file: SourceFile): Change[] {
       const receiver = isNode(callee) ? callee['object'] : undefined;
       const isMath = isNode(receiver) && file.textOf(receiver) === 'Math';
       return [
-        ...swapped,
+        ...(isMath ? [] : swapped),
         ...(isMath || !isNode(receiver) ? [] : keep('keep-receiver', receiver)),
         ...(isMath || !isNode(receiver) ? keep('keep-argument', first) : []),
         ...(isMath && second

@@ -76,3 +76,10 @@ test('whatever the sizes, no step breaks the bounds, and there is always a next 
     { numRuns: 300 },
   );
 });
+
+test('a rollout that starts has no available Pods yet, whatever its size', () => {
+  const plan = { replicas: 2, maxSurge: 1, maxUnavailable: 0 };
+  const old = [{ replicas: 2, available: 2 }];
+  assert.deepEqual(nextStep(plan, { replicas: 1, available: 0 }, old), { current: 1, old: [2] });
+  assert.deepEqual(nextStep(plan, { replicas: 1, available: 1 }, old), { current: 1, old: [1] });
+});

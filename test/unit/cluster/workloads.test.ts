@@ -10,6 +10,7 @@ import { Cluster } from '../../../src/cluster/cluster.ts';
 import { REVISION } from '../../../src/cluster/workloads/revision.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 
 const NAMESPACE = 'shop';
 const LABELS = { app: 'web' };
@@ -378,6 +379,61 @@ describe('A Deployment', () => {
     assert.equal(owned.length, 1);
     assert.notEqual(owned[0]?.metadata.name, set?.metadata.name);
     assert.equal((await live()).status?.collisionCount, 1);
+  });
+});
+
+describe('The controllers of a cluster', () => {
+  it('take an object that is gone or replaced for done, and log nothing but other failures', async () => {
+    for (const status of [404, 409, 403]) {
+      const { log, lines } = recordingLogger();
+      const clock = new FakeClock();
+      const server = new ApiServer({ clock });
+      const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
+      const cluster = new Cluster({ client, clock, log }, { workloads: false });
+      const stop = new AbortController();
+      const running = cluster.run(stop.signal);
+      await clock.advance(1000);
+      const failed = new Set<string>();
+      let isArmed = true;
+      server.faults.beforeRequest(({ method, info }) => {
+        if (!isArmed || info?.resource !== 'pods' || method === 'GET') return undefined;
+        const what = `${method} ${info.subresource ?? ''}`;
+        if (['POST ', 'PATCH '].includes(what) || failed.has(what)) return undefined;
+        failed.add(what);
+        return status;
+      });
+      const at = { namespace: 'default', name: 'web' };
+      /** Brings an event of the Pod. */
+      const touch = async (label: string) => {
+        const body = { metadata: { labels: { label } } };
+        await client.patch(PODS, at, { type: 'merge', body });
+        await clock.advance(10_000);
+      };
+      await client.create(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: at,
+        spec: { containers: [{ name: 'app', image: 'nginx' }] },
+      });
+      await clock.advance(10_000);
+      await touch('a');
+      await touch('b');
+      assert.equal((await client.get(PODS, at)).status?.phase, 'Running');
+      isArmed = false;
+      await client.delete(PODS, at);
+      isArmed = true;
+      await clock.advance(60_000);
+      if (status !== 403) await touch('c');
+      await clock.advance(60_000);
+      assert.deepEqual((await client.list(PODS)).items, []);
+      const errors = lines.filter(({ level }) => level === 'error');
+      assert.deepEqual([...failed].toSorted(), ['DELETE ', 'PATCH status', 'POST binding']);
+      if (status === 403) assert.equal(errors.length, 3, 'each is logged and retried');
+      else assert.deepEqual(errors, []);
+      stop.abort();
+      await clock.advance(1000);
+      await running;
+    }
   });
 });
 

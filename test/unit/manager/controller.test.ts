@@ -220,6 +220,40 @@ describe('a controller', () => {
     await caches;
   });
 
+  it('takes turns between namespaces, so that a flood in one does not delay another', async () => {
+    const runs: string[] = [];
+    const controller = new Controller(
+      { client, clock, log: log.log },
+      {
+        name: 'test',
+        kind: PODS.kind,
+        concurrency: 1,
+        sync: async (key) => {
+          runs.push(key);
+          return done();
+        },
+      },
+    ).fedBy(async (queue, signal) => {
+      for (const [namespace, name] of [
+        ['a', '1'],
+        ['a', '2'],
+        ['a', '3'],
+        ['b', '1'],
+      ] as const) {
+        queue.add(objectKey(namespace, name));
+      }
+      await clock.sleep(60_000, signal);
+    });
+    const abort = new AbortController();
+    const running = controller.run(abort.signal);
+    await clock.advance(5000);
+    assert.ok(runs.indexOf('b/1') <= 2, runs.join());
+    assert.equal(runs.length, 4);
+    abort.abort();
+    await clock.advance(1000);
+    await running;
+  });
+
   it('runs keys that a feed adds, with the cause that the feed gives', async () => {
     const informers = new InformerSet(client, { clock });
     const runs: string[] = [];

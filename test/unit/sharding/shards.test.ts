@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
+import { LEASES } from '../../../src/api/builtin.ts';
 import { LeadershipLostError } from '../../../src/leaderelection/leader-elector.ts';
+import { requesterOf, withRequest } from '../../../src/sharding/shard-request.ts';
+import { Shards } from '../../../src/sharding/shards.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
+import { untilAborted } from '../../../src/util/abort.ts';
+import { silentLogger } from '../../../src/util/logger.ts';
 import { Sharers } from './replicas.ts';
 
 /** Lease duration and retry period: the longest that a shard is without a holder, and jitter. */
@@ -82,6 +87,67 @@ describe('Shards', () => {
     assert.equal(a.shards.mayWrite(), false);
     assert.deepEqual(await world.pass(1000), []);
     assert.ok(a.ending instanceof LeadershipLostError);
+  });
+
+  it('may not write while it holds no shard', async () => {
+    const world = new Sharers();
+    const a = world.start('a');
+    assert.equal(a.shards.mayWrite(), false);
+    await world.pass(1000);
+    assert.equal(a.shards.mayWrite(), true);
+    const b = world.start('b');
+    await world.pass(1000);
+    assert.equal(b.shards.mayWrite(), false);
+    a.stop();
+    await world.pass(5000);
+    assert.equal(a.shards.mayWrite(), false);
+    assert.equal(b.shards.mayWrite(), true);
+  });
+
+  it('requests no shard that another replica has requested', async () => {
+    const world = new Sharers();
+    const a = world.start('a', 2);
+    await world.pass(1000);
+    a.pause();
+    const client = world.clientOver(world.clock);
+    for (const name of await world.leases()) {
+      const lease = await client.get(LEASES, { namespace: 'default', name });
+      await client.update(LEASES, withRequest(lease, 'c'));
+    }
+    const b = world.start('b', 2);
+    await world.pass(12_000);
+    const { items } = await client.list(LEASES, { namespace: 'default' });
+    assert.deepEqual(items.map(requesterOf), ['c', 'c']);
+    assert.ok(!b.lines.includes('Requested shard'));
+  });
+
+  it('passes on every Lease that it observes', async () => {
+    const world = new Sharers();
+    const seen = new Map<string, string | undefined>();
+    const shards = new Shards(
+      {
+        client: world.clientOver(world.clock),
+        clock: world.clock,
+        random: world.random,
+        log: silentLogger,
+        onLease: ({ metadata, spec }) => seen.set(metadata.name, spec?.holderIdentity),
+      },
+      { identity: 'a', namespace: 'default', name: 'shard', count: 2 },
+    );
+    shards.onShard((_, signal) => untilAborted(signal));
+    const stop = new AbortController();
+    const running = shards.run(stop.signal);
+    await world.clock.advance(5000);
+    assert.deepEqual(
+      seen,
+      new Map([
+        ['shard-0', 'a'],
+        ['shard-1', 'a'],
+      ]),
+    );
+    stop.abort(new Error('SIGTERM'));
+    await world.clock.advance(5000);
+    await running;
   });
 
   it('loses all shards with one lost Lease', async () => {

@@ -41,6 +41,7 @@ describe('a look at all that the controllers need', () => {
       authenticate: true,
       users: [
         { token: 'installed', name: 'installed', rules: ROLES },
+        { token: 'powerless', name: 'powerless', rules: [] },
         {
           token: 'poor',
           name: 'poor',
@@ -196,6 +197,18 @@ describe('a look at all that the controllers need', () => {
         ],
       ],
     );
+  });
+
+  it('tells of every right that is missing, however many there are', async () => {
+    await install();
+    const rows = await look({ leases: LEASE }, 'powerless');
+    const missing = rows.filter(({ check }) => check.startsWith('rights of '));
+    assert.ok(missing.length > 6, told(missing).join());
+    for (const { result } of missing) assert.notEqual(result, 'ok');
+    const verbs = missing.flatMap(({ detail }) =>
+      (/may not ([\w, ]+?) \w+(?:\/| )/.exec(detail)?.[1] ?? '').split(', '),
+    );
+    assert.ok(verbs.length > 10, verbs.join());
   });
 
   it('asks for what controllers that are off by default need, and for no definition of what is built in', async () => {
