@@ -57,7 +57,8 @@ export class DeafWorld {
       JSON.parse(text.replaceAll(listening.url, `https://127.0.0.1:${proxy.port}`)),
     );
     const config = await loadClusterConfig({ kubeconfig: file.path });
-    const connection = connectCluster(config, { clock: this.clock });
+    // A copy is not read again: reading a file takes real time, which the clock does not wait for.
+    const connection = connectCluster({ ...config }, { clock: this.clock });
     this.#ends.push(
       () => file.remove(),
       () => this.server.close(),

@@ -119,7 +119,8 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
     }),
   'controllerManager: leaderElection': (wrong) =>
     library.controllerManager({ client, controllers, leaderElection: { ...election, ...wrong } }),
-  runControllers: (wrong) => library.runControllers({ client, controllers, ...wrong }),
+  runControllers: (wrong) =>
+    library.runControllers({ client, controllers, ...wrong }, AbortSignal.abort()),
   Pass: (wrong) => new manager.Pass({ clock, log }, { isDryRun: false, ...wrong }),
   HttpServer: (wrong) =>
     new serving.HttpServer({ log }, { name: 'a', bindAddress: ':0', routes: {}, ...wrong }),
