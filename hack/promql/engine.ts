@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import type { RuleGroup } from '../../test/support/observability.ts';
-import type { Scrape } from '../../test/support/scraped-world.ts';
+import type { Scrape } from '../../test/support/scraped-daemons.ts';
 
 /** An alert when it first fired, with the labels and annotations from Prometheus. */
 export interface Fired {

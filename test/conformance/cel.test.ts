@@ -6,10 +6,10 @@ import { parse } from 'yaml';
 import type { Json, Reply } from './api.ts';
 import { Api, assertRejected } from './api.ts';
 import { CRDS } from './objects.ts';
-import { since } from '../support/since.ts';
+import { skipBefore } from '../support/skip.ts';
 
 /** Before 1.35, messages do not contain the value, and CEL has fewer functions. */
-const SINCE_1_35 = since(35);
+const BEFORE_1_35 = skipBefore(35);
 
 let api: Api;
 
@@ -256,7 +256,7 @@ const TRUE = [
   'isSemver("v1.0", true) && semver("v01.1", true).minor() == 1 && semver("1.2.3").major() == 1 && semver("1.2.3").patch() == 3',
 ];
 
-test('expressions evaluate as on kube-apiserver', SINCE_1_35, async () => {
+test('expressions evaluate as on kube-apiserver', BEFORE_1_35, async () => {
   const rules = TRUE.map((rule) => ({ rule }));
   const crd = ruled('truths', { ...SPEC, 'x-kubernetes-validations': rules });
   await api.install(crd);
@@ -265,7 +265,7 @@ test('expressions evaluate as on kube-apiserver', SINCE_1_35, async () => {
 
 test(
   'a failing expression reports the error, and a false one reports the rule',
-  SINCE_1_35,
+  BEFORE_1_35,
   async () => {
     const cases: readonly (readonly [rule: string, said: string])[] = [
       ['self.count > 3', 'Invalid value: failed rule: self.count > 3'],
@@ -457,7 +457,7 @@ test('fieldPath must refer to a field, and reason must be a known value', async 
   });
 });
 
-test('a failed rule reports its message, reason and field path', SINCE_1_35, async () => {
+test('a failed rule reports its message, reason and field path', BEFORE_1_35, async () => {
   const crd = ruled(
     'reasons',
     {
@@ -534,7 +534,7 @@ test('rules are evaluated only if types and limits are valid', async () => {
   ]);
 });
 
-test('transition rules compare with the previous value, if it existed', SINCE_1_35, async () => {
+test('transition rules compare with the previous value, if it existed', BEFORE_1_35, async () => {
   const crd = ruled('steps', {
     ...SPEC,
     properties: {
@@ -587,7 +587,7 @@ test('transition rules compare with the previous value, if it existed', SINCE_1_
   ]);
 });
 
-test('ratcheting ignores errors in unchanged values', SINCE_1_35, async () => {
+test('ratcheting ignores errors in unchanged values', BEFORE_1_35, async () => {
   const spec: Json = {
     ...SPEC,
     properties: { ...SPEC.properties, count: { type: 'integer' } },
@@ -620,7 +620,7 @@ test('ratcheting ignores errors in unchanged values', SINCE_1_35, async () => {
   ]);
 });
 
-test('a status update evaluates the rules with the complete object', SINCE_1_35, async () => {
+test('a status update evaluates the rules with the complete object', BEFORE_1_35, async () => {
   const crd = ruled('statuses', SPEC, {
     properties: {
       status: {
@@ -731,7 +731,7 @@ test('cost estimates equal those of kube-apiserver', async () => {
   ]);
 });
 
-test('a rule is stopped when it exceeds the runtime cost limit', SINCE_1_35, async () => {
+test('a rule is stopped when it exceeds the runtime cost limit', BEFORE_1_35, async () => {
   const crd = ruled('stops', {
     type: 'object',
     properties: { list: { type: 'array', maxItems: 1000, items: { type: 'integer' } } },
@@ -789,7 +789,7 @@ test('the spec of an At is immutable after its command has started', async () =>
   await api.made(api.patch(`${path}/x`, { metadata: { labels: { still: 'mine' } } }));
 });
 
-test('a WebApp without an image requires a version that is a valid tag', SINCE_1_35, async () => {
+test('a WebApp without an image requires a version that is a valid tag', BEFORE_1_35, async () => {
   await api.install(crdIn('webapps.jiajunhuang.com.yaml'));
   const path = '/apis/jiajunhuang.com/v1/namespaces/default/webapps?dryRun=All';
   const post = (spec: Json) =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Api, assertRejected, namesIn } from './api.ts';
 import { configMap, configMaps, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
-import { since } from '../support/since.ts';
+import { skipBefore } from '../support/skip.ts';
 
 let api: Api;
 
@@ -85,7 +85,7 @@ test('foreground and orphan deletion add finalizers', async () => {
   }
 });
 
-test('invalid deletion options are rejected', since(35), async () => {
+test('invalid deletion options are rejected', skipBefore(35), async () => {
   await api.made(api.post(path, configMap('sense')));
   assertRejected(await api.delete(`${path}/sense`, { propagationPolicy: 'Odd' }), {
     code: 422,

@@ -17,7 +17,7 @@ import { HttpClient } from '../../src/client/http-client.ts';
 import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
 import { crdController } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
-import { countCrd, countDraft } from '../support/world.ts';
+import { countCrd, countDraft } from '../support/test-cluster.ts';
 
 /** Tests the program as processes with files and signals. */
 describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () => {

@@ -11,7 +11,7 @@ import { HttpClient } from '../../src/client/http-client.ts';
 import { Deferred } from '../../src/util/deferred.ts';
 import type { Ended } from '../support/program.ts';
 import { crdController } from '../support/program.ts';
-import { countCrd } from '../support/world.ts';
+import { countCrd } from '../support/test-cluster.ts';
 
 const HINT = "Run 'crd-controller --help' for usage.\n";
 

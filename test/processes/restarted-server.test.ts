@@ -10,7 +10,7 @@ import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
 import { crdController, killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
-import { countCrd, countDraft } from '../support/world.ts';
+import { countCrd, countDraft } from '../support/test-cluster.ts';
 
 /** Kills the API server of a running daemon and starts another one with its kubeconfig. */
 describe('A daemon whose server is killed', { concurrency: 2, timeout: 120_000 }, () => {

@@ -12,7 +12,7 @@ import type { Client } from '../../src/client/client.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { crdController, crdControllerTo, killAll, Program } from '../support/program.ts';
 import { until } from '../support/until.ts';
-import { countCrd, countDraft } from '../support/world.ts';
+import { countCrd, countDraft } from '../support/test-cluster.ts';
 
 /** Standard streams and files that cannot be written or are not read. */
 describe('The program', { concurrency: 2, timeout: 60_000 }, () => {

@@ -11,11 +11,11 @@ import { connectCluster } from '../../src/client/cluster-connection.ts';
 import type { ClusterConnection } from '../../src/client/cluster-connection.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
-import { needsReal } from '../support/needs-real.ts';
+import { needsReal } from '../support/skip.ts';
 import { applyObjects, grant, manifestsOf } from '../support/roles.ts';
 import { until } from '../support/until.ts';
-import { countDraft } from '../support/world.ts';
-import { WireWorld } from '../support/wire-world.ts';
+import { countDraft } from '../support/test-cluster.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
 
 const USER = 'jane';
 
@@ -87,7 +87,7 @@ describe(
 
     before(async () => {
       plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
-      for (const { resource } of CASES) await (await WireWorld.create(plane)).installCrd(resource);
+      for (const { resource } of CASES) await (await TlsCluster.create(plane)).installCrd(resource);
       await applyObjects(plane.client, manifestsOf('admission/policy.yaml'));
       jane = connectCluster({
         ...plane.config,
@@ -161,7 +161,7 @@ describe(
       const kinds = creates.map(([, plural]) => plural).join(' and ');
 
       it(`creating, changing and scaling a ${resource.kind} requires the permission to create ${kinds}`, async () => {
-        const world = await WireWorld.create(plane);
+        const world = await TlsCluster.create(plane);
         const at = { namespace: world.namespace, name: 'existing' };
         await plane.client.create(resource, draft(resource, at, spec));
         const requests = requestsOf(at, each);
@@ -191,7 +191,7 @@ describe(
     }
 
     it('the controller creates the Pods of a Count and writes its status', async () => {
-      const world = await WireWorld.create(plane);
+      const world = await TlsCluster.create(plane);
       await world.applyCount({ count: 1 });
       const stop = world.startDaemon({ namespaces: [world.namespace] });
       await world.until('the Pods run', async () => {

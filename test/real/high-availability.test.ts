@@ -12,7 +12,7 @@ import type { ControlPlane } from '../support/control-plane.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import { findKubectl, Kubectl } from '../support/kubectl.ts';
 import { inPod, whyNoPods, writeServiceAccount } from '../support/pod.ts';
-import { Shop } from '../support/shop.ts';
+import { LatencyProbe } from '../support/latency-probe.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -64,7 +64,7 @@ describe(
   () => {
     let plane: ControlPlane;
     let kubectl: Kubectl;
-    let shop: Shop;
+    let probe: LatencyProbe;
     let folder: string;
     let container: Container;
     const replicas: Replica[] = [];
@@ -81,11 +81,11 @@ describe(
         namespace: SYSTEM,
       });
       await install();
-      shop = await Shop.open(plane.client, 'shop');
+      probe = await LatencyProbe.open(plane.client, 'probe');
     });
     after(async () => {
       await killAll(replicas.map(({ program }) => program));
-      await shop?.close();
+      await probe?.close();
       kubectl?.close();
       await plane?.close();
       rmSync(folder, { recursive: true, force: true });
@@ -161,10 +161,10 @@ describe(
       act: () => Promise<Record<string, number>>,
     ) => {
       let byKind: Record<string, number> = {};
-      const { longestMs, orders } = await shop.keepOrdering(async () => {
+      const { longestMs, created } = await probe.measureDuring(async () => {
         byKind = await act();
       });
-      const all = { ...byKind, [`the longest of ${orders}`]: longestMs };
+      const all = { ...byKind, [`the longest of ${created}`]: longestMs };
       t.diagnostic(`waiting times in ms, limit ${withinMs}: ${JSON.stringify(all)}`);
       assert.ok(Math.max(...Object.values(all)) <= withinMs, JSON.stringify(all));
     };
@@ -172,7 +172,7 @@ describe(
     describe('with ensureTwoReplicas replicas', () => {
       before(async () => {
         await ensureTwoReplicas(SHORT);
-        await shop.stock();
+        await probe.createInitial();
       });
       beforeEach(() => ensureTwoReplicas(SHORT));
 
@@ -189,7 +189,7 @@ describe(
         const one = await leader();
         await inTime(t, afterKill(SHORT), async () => {
           one.program.child.kill('SIGKILL');
-          return shop.orderAll('killed');
+          return probe.createAll('killed');
         });
       });
 
@@ -197,7 +197,7 @@ describe(
         const one = await leader();
         await inTime(t, afterStop(SHORT), async () => {
           one.program.child.kill('SIGTERM');
-          return shop.orderAll('stopped');
+          return probe.createAll('stopped');
         });
         assert.equal((await one.program.ended()).code, 0, one.program.stderr);
       });
@@ -233,7 +233,7 @@ describe(
         const one = await leader();
         await inTime(t, afterStop(DEFAULT), async () => {
           one.program.child.kill('SIGTERM');
-          return shop.orderAll('stopped-by-default');
+          return probe.createAll('stopped-by-default');
         });
       });
 
@@ -241,23 +241,23 @@ describe(
         const one = await leader();
         await inTime(t, afterKill(DEFAULT), async () => {
           one.program.child.kill('SIGKILL');
-          return shop.orderAll('killed-by-default');
+          return probe.createAll('killed-by-default');
         });
       });
     });
 
     describe('after all disruptions', () => {
       it('no owned object was created twice or deleted', () => {
-        assert.deepEqual(shop.deleted, []);
-        const twice = [...shop.children]
+        assert.deepEqual(probe.deleted, []);
+        const twice = [...probe.children]
           .filter(([, uids]) => uids.size > 1)
           .map(([child]) => child);
         assert.deepEqual(twice, []);
-        assert.ok(shop.children.size > 30, `${shop.children.size} children`);
+        assert.ok(probe.children.size > 30, `${probe.children.size} children`);
       });
 
       it('no event was recorded twice', async () => {
-        const { items } = await plane.client.list(EVENTS, { namespace: shop.namespace });
+        const { items } = await plane.client.list(EVENTS, { namespace: probe.namespace });
         const told = new Map<string, number>();
         for (const { involvedObject, reason, message, count = 1, source } of items) {
           if (!/^(count|webapp|at|foo)-controller$/.test(source?.component ?? '')) continue;

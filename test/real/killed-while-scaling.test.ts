@@ -5,10 +5,10 @@ import type { Pod } from '../../src/api/builtin.ts';
 import type { DeepReadonly } from '../../src/api/object.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
-import { listen } from '../support/ear.ts';
-import { needsReal } from '../support/needs-real.ts';
-import { WireWorld } from '../support/wire-world.ts';
-import { NAME } from '../support/world.ts';
+import { recordInformer } from '../support/recorded-informer.ts';
+import { needsReal } from '../support/skip.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
+import { NAME } from '../support/test-cluster.ts';
 
 /** Enough Pods for a sync that takes some time. */
 const MANY = 40;
@@ -22,13 +22,13 @@ const skip = needsReal('a kube-apiserver to end');
 describe('A Count on a real control plane', { skip, timeout: 240_000 }, () => {
   let plane: ControlPlane;
   let processes: NonNullable<ControlPlane['processes']>;
-  let world: WireWorld;
+  let world: TlsCluster;
 
   before(async () => {
     plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
     assert.ok(plane.processes);
     ({ processes } = plane);
-    world = await WireWorld.create(plane);
+    world = await TlsCluster.create(plane);
   });
   after(async () => {
     await world.end();
@@ -39,12 +39,17 @@ describe('A Count on a real control plane', { skip, timeout: 240_000 }, () => {
     await world.installCrd();
     world.startDaemon();
     const phaseOf = ({ status }: DeepReadonly<Pod>) => status?.phase;
-    const { informer, heard, stop } = await listen(plane.config, PODS, world.namespace, phaseOf);
+    const { informer, received, stop } = await recordInformer(
+      plane.config,
+      PODS,
+      world.namespace,
+      phaseOf,
+    );
     t.after(stop);
     await world.applyCount();
     await world.untilReady(3);
 
-    const comings = () => heard.filter((line) => !line.startsWith('update'));
+    const comings = () => received.filter((line) => !line.startsWith('update'));
     let crash: Promise<void> | undefined;
     informer.addHandler({
       onAdd(_pod, isInInitialList) {

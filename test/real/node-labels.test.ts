@@ -8,7 +8,7 @@ import type { JsonPatchOperation, Patch } from '../../src/client/client.ts';
 import { LABEL } from '../../src/controllers/pod-count/sync.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
-import { needsReal } from '../support/needs-real.ts';
+import { needsReal } from '../support/skip.ts';
 import { applyObjects, grant, manifestsOf, serviceAccountToken } from '../support/roles.ts';
 import { until } from '../support/until.ts';
 

@@ -8,17 +8,17 @@ import { CONFIG_MAPS } from '../support/config-maps.ts';
 import type { ConfigMap } from '../support/config-maps.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
-import { listen } from '../support/ear.ts';
-import type { Ear } from '../support/ear.ts';
-import { needsReal } from '../support/needs-real.ts';
-import { WireWorld } from '../support/wire-world.ts';
+import { recordInformer } from '../support/recorded-informer.ts';
+import type { RecordedInformer } from '../support/recorded-informer.ts';
+import { needsReal } from '../support/skip.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
 
 const skip = needsReal('kube-apiserver and etcd to end');
 
 describe('A real control plane whose processes end by SIGKILL', { skip, timeout: 240_000 }, () => {
   let plane: ControlPlane;
   let processes: NonNullable<ControlPlane['processes']>;
-  let world: WireWorld;
+  let world: TlsCluster;
   /** Functions that stop what the test has started; the last one is called first. */
   let ends: (() => Promise<unknown>)[] = [];
 
@@ -29,7 +29,7 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
   });
   after(() => plane.close());
   beforeEach(async () => {
-    world = await WireWorld.create(plane);
+    world = await TlsCluster.create(plane);
   });
   afterEach(async () => {
     for (const end of ends.splice(0).toReversed()) await end();
@@ -37,10 +37,15 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
   });
 
   /** Starts an informer of the ConfigMaps in the namespace of the test. */
-  const listenIn = async (server: string = plane.config.server) => {
-    const ear = await listen({ ...plane.config, server }, CONFIG_MAPS, world.namespace, revisionOf);
-    ends.push(ear.stop);
-    return ear;
+  const startInformer = async (server: string = plane.config.server) => {
+    const recorded = await recordInformer(
+      { ...plane.config, server },
+      CONFIG_MAPS,
+      world.namespace,
+      revisionOf,
+    );
+    ends.push(recorded.stop);
+    return recorded;
   };
 
   const create = (name: string) =>
@@ -59,45 +64,48 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
     });
   const remove = (name: string) => plane.client.delete(CONFIG_MAPS, at(name));
 
-  const untilReceived = async ({ heard }: Ear<ConfigMap>, line: string) => {
+  const untilReceived = async ({ received }: RecordedInformer<ConfigMap>, line: string) => {
     try {
-      await world.until(`receiving "${line}"`, async () => heard.includes(line));
+      await world.until(`receiving "${line}"`, async () => received.includes(line));
     } catch (cause) {
-      throw new Error(`did not receive "${line}" but ${heard.join(', ')}`, { cause });
+      throw new Error(`did not receive "${line}" but ${received.join(', ')}`, { cause });
     }
   };
 
   /** Asserts that exactly `differences` were received, in any order: a relist reports deletions first. */
-  const assertReceived = (ear: Ear<ConfigMap>, differences: readonly string[]) =>
-    assert.deepEqual(ear.heard.toSorted(), differences.toSorted());
+  const assertReceived = (recorded: RecordedInformer<ConfigMap>, differences: readonly string[]) =>
+    assert.deepEqual(recorded.received.toSorted(), differences.toSorted());
 
   /** Asserts that the cache equals the state of the server, including resourceVersions. */
-  const assertCacheIsCurrent = async ({ informer }: Ear<ConfigMap>) => {
+  const assertCacheIsCurrent = async ({ informer }: RecordedInformer<ConfigMap>) => {
     const { items } = await plane.client.list(CONFIG_MAPS, { namespace: world.namespace });
     assert.deepEqual(statesOf(informer.lister.list()), statesOf(items));
   };
 
   /** Asserts that `differences`, of which `add new` is the last, and later changes are received. */
-  const assertReceivesChanges = async (ear: Ear<ConfigMap>, differences: readonly string[]) => {
-    await untilReceived(ear, 'add new');
-    assertReceived(ear, differences);
+  const assertReceivesChanges = async (
+    recorded: RecordedInformer<ConfigMap>,
+    differences: readonly string[],
+  ) => {
+    await untilReceived(recorded, 'add new');
+    assertReceived(recorded, differences);
     await change('calm');
-    await untilReceived(ear, 'update calm: 0 to 1');
-    assertReceived(ear, [...differences, 'update calm: 0 to 1']);
-    await assertCacheIsCurrent(ear);
+    await untilReceived(recorded, 'update calm: 0 to 1');
+    assertReceived(recorded, [...differences, 'update calm: 0 to 1']);
+    await assertCacheIsCurrent(recorded);
   };
 
   const found = (...names: string[]) => names.map((name) => `found ${name}`);
 
   it('the informer resumes after a crash of kube-apiserver and receives each change once', async () => {
     for (const name of ['calm', 'eve', 'one', 'two', 'gone']) await create(name);
-    const ear = await listenIn();
+    const recorded = await startInformer();
 
     await change('eve');
     await processes.crash('kube-apiserver');
     await world.until(
       'the informer has detected the failure',
-      async () => ear.informer.progress.phase === 'waiting',
+      async () => recorded.informer.progress.phase === 'waiting',
     );
     await processes.restart('kube-apiserver');
     await change('one');
@@ -105,7 +113,7 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
     await change('two');
     await create('new');
 
-    await assertReceivesChanges(ear, [
+    await assertReceivesChanges(recorded, [
       ...found('calm', 'eve', 'one', 'two', 'gone'),
       'update eve: 0 to 1',
       'update one: 0 to 1',
@@ -117,7 +125,7 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
 
   it('the informer receives each change once after a crash of etcd, also one requested during the outage', async () => {
     for (const name of ['calm', 'eve', 'tried', 'one', 'gone']) await create(name);
-    const ear = await listenIn();
+    const recorded = await startInformer();
 
     await change('eve');
     await processes.crash('etcd');
@@ -140,7 +148,7 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
     await remove('gone');
     await create('new');
 
-    await assertReceivesChanges(ear, [
+    await assertReceivesChanges(recorded, [
       ...found('calm', 'eve', 'tried', 'one', 'gone'),
       'update eve: 0 to 1',
       'update tried: 0 to 1',
@@ -154,8 +162,8 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
     const proxy = await TcpProxy.start(Number(new URL(plane.config.server).port));
     ends.push(() => proxy.close());
     for (const name of ['calm', 'one', 'gone']) await create(name);
-    const ear = await listenIn(`https://127.0.0.1:${proxy.port}`);
-    const { lastListMs = Infinity } = ear.informer.progress;
+    const recorded = await startInformer(`https://127.0.0.1:${proxy.port}`);
+    const { lastListMs = Infinity } = recorded.informer.progress;
 
     proxy.shut();
     await create('passing');
@@ -168,17 +176,17 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
     // kube-apiserver would answer from its watch cache, which keeps more history than etcd.
     await processes.crash('kube-apiserver');
     await processes.restart('kube-apiserver');
-    await assertCompacted(ear);
-    assertReceived(ear, found('calm', 'one', 'gone'));
+    await assertCompacted(recorded);
+    assertReceived(recorded, found('calm', 'one', 'gone'));
     proxy.open();
 
-    await untilReceived(ear, 'add new');
-    await untilReceived(ear, 'update one: 0 to 2');
+    await untilReceived(recorded, 'add new');
+    await untilReceived(recorded, 'update one: 0 to 2');
     assert.ok(
-      (ear.informer.progress.lastListMs ?? 0) > lastListMs,
+      (recorded.informer.progress.lastListMs ?? 0) > lastListMs,
       'the informer has listed again',
     );
-    await assertReceivesChanges(ear, [
+    await assertReceivesChanges(recorded, [
       ...found('calm', 'one', 'gone'),
       'delete gone',
       'update one: 0 to 2',
@@ -187,7 +195,7 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
   });
 
   /** Asserts that the server answers 410 to a watch from the informer's resourceVersion. */
-  const assertCompacted = async ({ informer }: Ear<ConfigMap>) => {
+  const assertCompacted = async ({ informer }: RecordedInformer<ConfigMap>) => {
     const events = await plane.client.watch(CONFIG_MAPS, {
       namespace: world.namespace,
       resourceVersion: informer.lastSyncResourceVersion,

@@ -7,7 +7,7 @@ import { EveryKind } from '../support/every-kind.ts';
 import { killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { Release } from '../support/releases.ts';
-import { WireWorld } from '../support/wire-world.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
 
 const skip =
   process.env['CONTROL_PLANE'] === undefined &&
@@ -25,7 +25,7 @@ describe(
   { skip, timeout: 240_000 },
   () => {
     let plane: ControlPlane;
-    let world: WireWorld;
+    let world: TlsCluster;
     let kinds: EveryKind;
     let current: Release;
     let next: Release;
@@ -37,7 +37,7 @@ describe(
         Release.bundle('1.1.0', [NEXT]),
       ]);
       plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
-      world = await WireWorld.create(plane);
+      world = await TlsCluster.create(plane);
       kinds = new EveryKind(world);
       await kinds.install();
     });

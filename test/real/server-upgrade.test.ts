@@ -8,8 +8,8 @@ import { isBuilt, KUBERNETES_VERSIONS } from '../../hack/envtest/binaries.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { EveryKind } from '../support/every-kind.ts';
-import { needsReal } from '../support/needs-real.ts';
-import { WireWorld } from '../support/wire-world.ts';
+import { needsReal } from '../support/skip.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
 
 /** Oldest first: versions built on this machine, and the default version. */
 const versions = KUBERNETES_VERSIONS.toReversed().filter((version) =>
@@ -23,7 +23,7 @@ const skip =
 describe('A daemon whose kube-apiserver is upgraded', { skip, timeout: 480_000 }, () => {
   const [first = '', ...later] = versions;
   let plane: ControlPlane;
-  let world: WireWorld;
+  let world: TlsCluster;
   let kinds: EveryKind;
   let connection: ClusterConnection;
   /** Complete lists that the daemon has requested. */
@@ -34,7 +34,7 @@ describe('A daemon whose kube-apiserver is upgraded', { skip, timeout: 480_000 }
       cluster: { kubelet: { terminationMs: 0 } },
       kubernetes: first,
     });
-    world = await WireWorld.create(plane);
+    world = await TlsCluster.create(plane);
     kinds = new EveryKind(world);
     await kinds.install();
     connection = connectCluster(plane.config, {

@@ -8,7 +8,7 @@ import { ATS } from '../../src/api/generated/at.ts';
 import { controllerOf } from '../../src/api/metadata.ts';
 import { Deferred } from '../../src/util/deferred.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
-import { Life } from '../support/life.ts';
+import { CrashingProcess } from '../support/disruptions.ts';
 import { Simulation } from '../support/simulation.ts';
 
 const DAY_MS = 86_400_000;
@@ -52,7 +52,7 @@ class AtSimulation extends Simulation {
   readonly #gates: Deferred[] = [];
   #connections: { isStalled: (path: string) => boolean; readonly gate: Deferred }[] = [];
 
-  startCrashing(life: Life): void {
+  startCrashing(crashing: CrashingProcess): void {
     const connection = { isStalled: (_path: string) => false, gate: new Deferred() };
     this.#connections.push(connection);
     this.#gates.push(connection.gate);
@@ -73,7 +73,7 @@ class AtSimulation extends Simulation {
         return isWatch ? { ...response, body: held(path, response.body) } : response;
       };
     const config = { controllers: ['at'], gracefulShutdownTimeoutMs: 0 };
-    this.startDaemonBehind((handler) => life.around(network(handler)), config);
+    this.startDaemonBehind((handler) => crashing.around(network(handler)), config);
   }
 
   /** Stalls the watches of all running daemons: all of them, or those of `plural`. */
@@ -122,7 +122,7 @@ async function disrupt(world: AtSimulation, one: Disruption): Promise<void> {
     case 'the clock jumps':
       return world.jump(one.ms);
     case 'daemon starts':
-      return world.startCrashing(new Life({ atWrite: one.diesAtWrite, when: one.dies }));
+      return world.startCrashing(new CrashingProcess({ atWrite: one.diesAtWrite, when: one.dies }));
     case 'watches stall':
       return world.stallWatches();
     case 'Pods are deleted':
@@ -140,14 +140,14 @@ test('creates exactly one Pod for an At, not before its schedule, under random d
     const world = new AtSimulation();
     world.startCluster();
     await world.installCrd(ATS);
-    world.startCrashing(new Life({ atWrite: 4, when: 'after' }));
+    world.startCrashing(new CrashingProcess({ atWrite: 4, when: 'after' }));
     const ats = await Promise.all(
       dueInSeconds.map((seconds, number) =>
         schedule(world, `at-${number}`, world.now() + seconds * 1000, commands),
       ),
     );
     for (const one of disruptions) await disrupt(world, one);
-    world.startCrashing(new Life());
+    world.startCrashing(new CrashingProcess());
     const isDone = async () =>
       (await world.client.list(ATS, { namespace: 'default' })).items.every(
         ({ status }) => status?.phase === 'DONE',
@@ -176,12 +176,12 @@ test('creates no second Pod if the watches stall after the At was created', asyn
   const world = new AtSimulation();
   world.startCluster();
   await world.installCrd(ATS);
-  world.startCrashing(new Life());
+  world.startCrashing(new CrashingProcess());
   await world.pass(100);
   const { metadata } = await schedule(world, 'x', world.now() + 30_000, 'echo YAY');
   await world.pass(1000);
   world.stallWatches();
-  world.startCrashing(new Life());
+  world.startCrashing(new CrashingProcess());
   await world.pass(28_000);
   // The daemon with working watches syncs first. Its Pod is deleted before the other daemon syncs.
   world.jump(2000);
@@ -196,16 +196,16 @@ test('keeps the Pod of an At that a stalled daemon has not seen', async () => {
   const world = new AtSimulation();
   world.startCluster();
   await world.installCrd(ATS);
-  world.startCrashing(new Life());
+  world.startCrashing(new CrashingProcess());
   await world.pass(100);
   world.stallWatches('ats');
-  world.startCrashing(new Life({ atWrite: 1, when: 'after' }));
+  world.startCrashing(new CrashingProcess({ atWrite: 1, when: 'after' }));
   await world.pass(100);
   const { metadata } = await schedule(world, 'x', world.now() - 1000, 'echo YAY');
   await world.pass(2000);
   await deletePods(world);
   await world.pass(2000);
-  world.startCrashing(new Life());
+  world.startCrashing(new CrashingProcess());
   await world.pass(60_000);
   assert.equal(world.created.get(metadata.uid)?.length, 1);
   const { status } = await world.client.get(ATS, at('x'));
@@ -217,13 +217,13 @@ test('runs an At that is due in 60 days at its time, also after the clock jumps 
   const world = new AtSimulation();
   world.startCluster();
   await world.installCrd(ATS);
-  world.startCrashing(new Life());
+  world.startCrashing(new CrashingProcess());
   const dueMs = world.now() + 60 * DAY_MS;
   const { metadata } = await schedule(world, 'x', dueMs, 'echo YAY');
   await world.pass(5000);
   world.jump(60 * DAY_MS - 10_000);
   await world.pass(4500);
-  world.startCrashing(new Life());
+  world.startCrashing(new CrashingProcess());
   await world.pass(450);
   assert.equal(world.created.size, 0);
   world.jump(-DAY_MS);

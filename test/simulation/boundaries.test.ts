@@ -9,7 +9,7 @@ import type { Resource } from '../../src/api/resource.ts';
 import { draftOf, KINDS } from '../support/kinds.ts';
 import type { Subject } from '../support/kinds.ts';
 import { Simulation } from '../support/simulation.ts';
-import { crdOf } from '../support/world.ts';
+import { crdOf } from '../support/test-cluster.ts';
 
 /** Returns a name of `length` characters: DNS labels of at most 63 characters. */
 const nameOf = (length: number) =>

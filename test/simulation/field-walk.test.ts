@@ -13,7 +13,7 @@ import type { Resource } from '../../src/api/resource.ts';
 import { candidates, doubtful } from '../support/field-values.ts';
 import type { FieldSchema } from '../support/field-values.ts';
 import { Simulation } from '../support/simulation.ts';
-import { crdOf } from '../support/world.ts';
+import { crdOf } from '../support/test-cluster.ts';
 
 interface Kind {
   readonly controller: string;

@@ -4,7 +4,7 @@ import { CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS } from '../../src/api/builtin.
 import { COUNTS } from '../../src/api/generated/count.ts';
 import type { OwnerReference } from '../../src/api/object.ts';
 import { Simulation } from '../support/simulation.ts';
-import { countCrd } from '../support/world.ts';
+import { countCrd } from '../support/test-cluster.ts';
 
 const HOUR_MS = 3_600_000;
 const POD = { namespace: 'default', name: 'owned' };

@@ -13,7 +13,7 @@ import {
   ruleGroups,
 } from '../support/observability.ts';
 import { mentionsOf } from '../support/promql.ts';
-import { ScrapedWorld } from '../support/scraped-world.ts';
+import { ScrapedDaemons } from '../support/scraped-daemons.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -25,14 +25,14 @@ const OF_PROMETHEUS: readonly Sample[] = [{ name: 'up', labels: {}, value: 1 }];
 const TARGET_LABELS = ['job', 'namespace', 'pod', 'instance'];
 
 describe('A daemon that has run all controllers', () => {
-  let world: ScrapedWorld;
+  let world: ScrapedDaemons;
   let text: string;
   let samples: readonly Sample[];
   /** Label names of each metric. */
   let labelsOf: Map<string, Set<string>>;
 
   before(async () => {
-    world = new ScrapedWorld();
+    world = new ScrapedDaemons();
     world.startCluster();
     await world.installAll();
     await world.applyExamples();

@@ -6,7 +6,7 @@ import { Deferred } from '../../src/util/deferred.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { Access } from '../support/access.ts';
 import { Simulation } from '../support/simulation.ts';
-import { countDraft, NAME } from '../support/world.ts';
+import { countDraft, NAME } from '../support/test-cluster.ts';
 
 /** Delays the events of Pod watches in `namespace` while `gate` returns an unresolved gate. */
 function lagging(namespace: string, gate: () => Deferred | undefined) {

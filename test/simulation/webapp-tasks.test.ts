@@ -11,7 +11,7 @@ import { HOOKS, TaskError } from '../../src/controllers/webapp/task.ts';
 import type { Hook, Task } from '../../src/controllers/webapp/task.ts';
 import '../../hack/import-from-source.ts';
 import { CONFIG_MAPS } from '../support/config-maps.ts';
-import { late } from '../support/late.ts';
+import { delayWatches } from '../support/disruptions.ts';
 import { Simulation } from '../support/simulation.ts';
 
 // Imported after the package name was mapped to the source.
@@ -211,7 +211,7 @@ describe('A WebApp controller with custom tasks', () => {
   });
 
   it('records Synced when a change is rolled out, not before', async () => {
-    world.startDaemonBehind(late(world, 500), { controllers: ['webapp'] });
+    world.startDaemonBehind(delayWatches(world, 500), { controllers: ['webapp'] });
     await apply();
     await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
     await world.client.patch(WEB_APPS, AT, { type: 'merge', body: { spec: { version: '1.28' } } });

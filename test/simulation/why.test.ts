@@ -10,7 +10,7 @@ import { formatCall } from '../../src/manager/history/run-history.ts';
 import type { KeyHistory } from '../../src/manager/history/run-history.ts';
 import type { ProcessStatus } from '../../src/manager/serving/status-page.ts';
 import { formatCause } from '../../src/workqueue/queue-item.ts';
-import { ScrapedWorld } from '../support/scraped-world.ts';
+import { ScrapedDaemons } from '../support/scraped-daemons.ts';
 import { Simulation } from '../support/simulation.ts';
 
 const ELECTION = {
@@ -160,7 +160,7 @@ describe('The debug pages of a daemon with shards', () => {
 
 describe('The live view of a daemon', () => {
   it('shows its queues, workers, informers, keys and leadership', async () => {
-    const world = new ScrapedWorld();
+    const world = new ScrapedDaemons();
     try {
       world.startCluster();
       await world.installCrd();

@@ -4,7 +4,7 @@ import { isApiError } from '../../src/api/api-error.ts';
 import { LEASES, PODS } from '../../src/api/builtin.ts';
 import type { Client } from '../../src/client/client.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
-import { ScrapedWorld } from '../support/scraped-world.ts';
+import { ScrapedDaemons } from '../support/scraped-daemons.ts';
 import { Simulation } from '../support/simulation.ts';
 
 const POD = { namespace: 'default', name: 'x' };
@@ -118,7 +118,7 @@ describe('A daemon with a client-side rate limit', () => {
 
 describe('A daemon whose server takes 300 ms for each response', () => {
   it('measures durations in seconds', async () => {
-    const world = new ScrapedWorld();
+    const world = new ScrapedDaemons();
     world.startCluster();
     await world.installAll();
     await world.applyExamples();

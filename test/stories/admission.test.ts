@@ -8,8 +8,8 @@ import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { Simulation } from '../support/simulation.ts';
-import type { World } from '../support/world.ts';
-import { inWorlds } from '../support/worlds.ts';
+import type { TestCluster } from '../support/test-cluster.ts';
+import { inTestClusters } from '../support/test-clusters.ts';
 
 interface Kind {
   readonly controller: string;
@@ -71,7 +71,7 @@ const BINDINGS = admissionResource(
 );
 
 /** Denies writes until the returned function is called. */
-async function deny(world: World, denial: Denial): Promise<() => Promise<void>> {
+async function deny(world: TestCluster, denial: Denial): Promise<() => Promise<void>> {
   if (!(world instanceof Simulation)) return denyByPolicy(world, denial);
   const { resource, subresource, reason } = denial;
   const lift = world.server.faults.beforeRequest(({ info }) => {
@@ -86,7 +86,7 @@ async function deny(world: World, denial: Denial): Promise<() => Promise<void>> 
 }
 
 /** Denies writes with an admission policy on a real server; the embedded server fails requests instead. */
-async function denyByPolicy(world: World, denial: Denial): Promise<() => Promise<void>> {
+async function denyByPolicy(world: TestCluster, denial: Denial): Promise<() => Promise<void>> {
   const { client, namespace } = world;
   const { resource, subresource, reason } = denial;
   const name = `deny-${namespace}`;
@@ -128,9 +128,9 @@ const skip =
   process.env['CONTROL_PLANE'] === 'embedded' &&
   'SKIPPED: the embedded server has no admission policies';
 
-inWorlds((where, create) => {
+inTestClusters((where, create) => {
   describe(`${where}: an admission policy`, { skip, timeout: 300_000 }, () => {
-    let world: World;
+    let world: TestCluster;
     let lift: () => Promise<void>;
 
     beforeEach(async () => {

@@ -5,8 +5,8 @@ import { isApiError } from '../../src/api/api-error.ts';
 import { ATS } from '../../src/api/generated/at.ts';
 import type { At } from '../../src/api/generated/at.ts';
 import { Simulation } from '../support/simulation.ts';
-import type { World } from '../support/world.ts';
-import { inWorlds } from '../support/worlds.ts';
+import type { TestCluster } from '../support/test-cluster.ts';
+import { inTestClusters } from '../support/test-clusters.ts';
 
 const POD = 'example-at-pod';
 
@@ -16,9 +16,9 @@ function stateOf({ status }: At): string {
   return [status?.phase, succeeded?.status, succeeded?.reason].join(' ');
 }
 
-function testIn(where: string, create: () => Promise<World>): void {
+function testIn(where: string, create: () => Promise<TestCluster>): void {
   describe(`An At and the daemon, ${where}`, () => {
-    let world: World;
+    let world: TestCluster;
     let stopDaemon: () => Promise<void>;
 
     beforeEach(async () => {
@@ -131,7 +131,7 @@ function testIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-inWorlds(testIn);
+inTestClusters(testIn);
 
 describe(
   'An At that waits while the clock jumps',

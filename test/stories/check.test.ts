@@ -20,7 +20,7 @@ import { startControlPlane } from '../support/control-plane.ts';
 import { manifestsOf, rulesOf } from '../support/roles.ts';
 import type { PolicyRule } from '../support/roles.ts';
 import { until } from '../support/until.ts';
-import { crdOf } from '../support/world.ts';
+import { crdOf } from '../support/test-cluster.ts';
 
 /** A server with two users and their roles. */
 interface Place {

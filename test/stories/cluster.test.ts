@@ -7,13 +7,13 @@ import type { KubernetesObject, ObjectMeta, OwnerReference } from '../../src/api
 import type { ObjectName } from '../../src/api/object-key.ts';
 import { CONFIG_MAPS } from '../support/config-maps.ts';
 import { Simulation } from '../support/simulation.ts';
-import type { World } from '../support/world.ts';
-import { inWorlds } from '../support/worlds.ts';
+import type { TestCluster } from '../support/test-cluster.ts';
+import { inTestClusters } from '../support/test-clusters.ts';
 
 /** Tests the controllers of a cluster in the world that `create` returns. */
-function testIn(where: string, create: () => Promise<World>): void {
+function testIn(where: string, create: () => Promise<TestCluster>): void {
   describe(`A cluster, ${where}`, () => {
-    let world: World;
+    let world: TestCluster;
 
     beforeEach(async () => {
       world = await create();
@@ -177,7 +177,7 @@ function testIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-inWorlds(testIn);
+inTestClusters(testIn);
 
 describe('A kubelet with configured delays', () => {
   it('keeps a Pod pending for the startup delay, and terminating for the stop delay', async () => {

@@ -5,8 +5,8 @@ import { PODS } from '../../src/api/builtin.ts';
 import type { Pod } from '../../src/api/builtin.ts';
 import type { ObjectName } from '../../src/api/object-key.ts';
 import type { Draft } from '../../src/api/object.ts';
-import type { World } from '../support/world.ts';
-import { inWorlds } from '../support/worlds.ts';
+import type { TestCluster } from '../support/test-cluster.ts';
+import { inTestClusters } from '../support/test-clusters.ts';
 
 function conditionsOf(count: {
   status?: { conditions?: { type: string; status: string; reason: string }[] };
@@ -29,7 +29,10 @@ function unownedPod({ name, namespace = '' }: ObjectName): Draft<Pod> {
 }
 
 /** Watches the Pods; `end` returns the lowest number of Pods, without terminating ones. */
-async function watchFewest({ client, namespace }: World): Promise<{ end(): Promise<number> }> {
+async function watchFewest({
+  client,
+  namespace,
+}: TestCluster): Promise<{ end(): Promise<number> }> {
   const { items, resourceVersion } = await client.list(PODS, { namespace });
   const present = new Set(items.map(({ metadata }) => metadata.uid));
   let fewest = present.size;
@@ -55,9 +58,9 @@ async function watchFewest({ client, namespace }: World): Promise<{ end(): Promi
 }
 
 /** Tests Counts in the world that `create` returns for each test. */
-function testIn(where: string, create: () => Promise<World>): void {
+function testIn(where: string, create: () => Promise<TestCluster>): void {
   describe(`A Count and the daemon, ${where}`, () => {
-    let world: World;
+    let world: TestCluster;
     let stopDaemon: () => Promise<void>;
 
     beforeEach(async () => {
@@ -261,4 +264,4 @@ function testIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-inWorlds(testIn);
+inTestClusters(testIn);

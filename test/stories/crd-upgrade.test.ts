@@ -9,18 +9,18 @@ import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { Draft } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { EveryKind } from '../support/every-kind.ts';
-import { crdOf } from '../support/world.ts';
-import type { World } from '../support/world.ts';
-import { inWorlds } from '../support/worlds.ts';
+import { crdOf } from '../support/test-cluster.ts';
+import type { TestCluster } from '../support/test-cluster.ts';
+import { inTestClusters } from '../support/test-clusters.ts';
 
 const crdNameOf = ({ plural, group }: Resource) => `${plural}.${group}`;
 
 type Versions = NonNullable<Draft<CustomResourceDefinition>['spec']>['versions'];
 type Version = Versions[number];
 
-inWorlds((where, create) => {
+inTestClusters((where, create) => {
   describe(`${where}: a daemon whose CRDs change`, { timeout: 300_000 }, () => {
-    let world: World;
+    let world: TestCluster;
     let kinds: EveryKind;
 
     const start = (...controllers: readonly string[]) =>

@@ -15,10 +15,10 @@ import { HttpClient } from '../../src/client/http-client.ts';
 import type { HttpHandler, HttpResponse } from '../../src/util/http.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
-import { needsReal } from '../support/needs-real.ts';
+import { needsReal } from '../support/skip.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { Simulation } from '../support/simulation.ts';
-import { WireWorld } from '../support/wire-world.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
 
 const TOKEN_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 const MINUTE_MS = 60_000;
@@ -184,7 +184,7 @@ describe(
     let folder: string;
     /** The daemon's kind of connection, with separate credentials. */
     let client: ClusterConnection;
-    let world: WireWorld;
+    let world: TlsCluster;
 
     const fileOf = (name: 'ca.crt' | 'token') => join(folder, name);
     const write = async (name: 'ca.crt' | 'token', text: string) => {
@@ -199,7 +199,7 @@ describe(
       assert.ok(plane.config.ca?.kind === 'data');
       await write('ca.crt', plane.config.ca.pem);
       client = connectCluster({ ...plane.config, ca: { kind: 'file', path: fileOf('ca.crt') } });
-      world = await WireWorld.create({ ...plane, client: client.client });
+      world = await TlsCluster.create({ ...plane, client: client.client });
       await world.installCrd();
     });
     after(async () => {

@@ -19,7 +19,7 @@ import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { findKubectl, WITHOUT_COLLECTION } from '../support/kubectl.ts';
 import { Program } from '../support/program.ts';
-import { WireWorld } from '../support/wire-world.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 
@@ -72,12 +72,12 @@ describe('The READMEs of the examples', { skip, concurrency, timeout: 240_000 },
 function controlPlaneWith(controllers: readonly string[], samples: readonly Sample[]) {
   let home: string;
   let plane: ControlPlane;
-  let daemon: WireWorld;
+  let daemon: TlsCluster;
   before(async () => {
     home = mkdtempSync(join(tmpdir(), 'examples-story-'));
     symlinkSync(kubectl ?? '', join(home, 'kubectl'));
     plane = await startControlPlane({ cluster: {} });
-    daemon = await WireWorld.create(plane);
+    daemon = await TlsCluster.create(plane);
     for (const { kind } of samples) await daemon.installCrd(kind);
     if (plane.kind === 'cluster') {
       await Promise.all(samples.map((sample) => untilCollected(daemon, sample)));
@@ -92,7 +92,7 @@ function controlPlaneWith(controllers: readonly string[], samples: readonly Samp
 
   /** Runs the commands of an example's README in a namespace that is empty before and after. */
   const follow = async (example: string) => {
-    const world = await WireWorld.create(plane);
+    const world = await TlsCluster.create(plane);
     const kubeconfig = join(home, `${example}.kubeconfig`);
     writeFileSync(kubeconfig, kubeconfigIn(world.namespace, plane.kubeconfigPath));
     const reader = new Reader(world, {
@@ -117,10 +117,10 @@ function controlPlaneWith(controllers: readonly string[], samples: readonly Samp
 
 /** Runs commands in a shell, in the folder of the READMEs. */
 class Reader {
-  readonly #world: WireWorld;
+  readonly #world: TlsCluster;
   readonly #environment: Readonly<Record<string, string>>;
 
-  constructor(world: WireWorld, environment: Readonly<Record<string, string>>) {
+  constructor(world: TlsCluster, environment: Readonly<Record<string, string>>) {
     this.#world = world;
     this.#environment = environment;
   }
@@ -157,7 +157,7 @@ function kubeconfigIn(namespace: string, path: string): string {
 }
 
 /** Waits until the object is collected: Kubernetes' garbage collector discovers new kinds every 30 s. */
-async function untilCollected(world: WireWorld, { kind, file }: Sample): Promise<void> {
+async function untilCollected(world: TlsCluster, { kind, file }: Sample): Promise<void> {
   const { client, namespace } = world;
   const sample: Draft<KubernetesObject> = parse(readFileSync(join(EXAMPLES, file), 'utf8'));
   const owner = await client.create(kind, {

@@ -6,12 +6,12 @@ import { isApiError } from '../../src/api/api-error.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
 import type { Foo } from '../../src/api/generated/foo.ts';
 import type { Draft } from '../../src/api/object.ts';
-import type { World } from '../support/world.ts';
-import { inWorlds } from '../support/worlds.ts';
+import type { TestCluster } from '../support/test-cluster.ts';
+import { inTestClusters } from '../support/test-clusters.ts';
 
-function testIn(where: string, create: () => Promise<World>): void {
+function testIn(where: string, create: () => Promise<TestCluster>): void {
   describe(`A Foo and the daemon, ${where}`, () => {
-    let world: World;
+    let world: TestCluster;
     let stopDaemon: () => Promise<void>;
 
     beforeEach(async () => {
@@ -146,4 +146,4 @@ function testIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-inWorlds(testIn);
+inTestClusters(testIn);

@@ -6,8 +6,8 @@ import { after, before, describe, it } from 'node:test';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { cellsOf, findKubectl, Kubectl } from '../support/kubectl.ts';
-import { WireWorld } from '../support/wire-world.ts';
-import { countDraft } from '../support/world.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
+import { countDraft } from '../support/test-cluster.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CRDS = join(ROOT, 'crds');
@@ -20,14 +20,14 @@ if (skip) console.warn(`SKIPPED: ${import.meta.filename}: ${skip}`);
 /** The life of one Count; each test starts from the state at the end of the previous one. */
 describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => {
   let plane: ControlPlane;
-  let world: WireWorld;
+  let world: TlsCluster;
   let kubectl: Kubectl;
   let folder: string;
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'kubectl-story-'));
     plane = await startControlPlane({ cluster: {} });
-    world = await WireWorld.create(plane);
+    world = await TlsCluster.create(plane);
     const { namespace } = world;
     kubectl = new Kubectl({ program: program ?? '', kubeconfig: plane.kubeconfigPath, namespace });
   });

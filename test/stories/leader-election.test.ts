@@ -3,10 +3,10 @@ import { after, before, describe, it } from 'node:test';
 import { EVENTS, LEASES, PODS } from '../../src/api/builtin.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
-import { listen } from '../support/ear.ts';
+import { recordInformer } from '../support/recorded-informer.ts';
 import { crdController, killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
-import { WireWorld } from '../support/wire-world.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
 
 /** Enough objects for a sync that takes some time. */
 const MANY = 100;
@@ -16,12 +16,12 @@ const STOP_MID_SYNC = import.meta.resolve('../support/stop-mid-sync.ts');
 /** Pauses a leader with SIGSTOP, as a frozen machine or a very long garbage collection does. */
 describe('Two processes, one of which leads', { timeout: 60_000 }, () => {
   let controlPlane: ControlPlane;
-  let world: WireWorld;
+  let world: TlsCluster;
   const programs: Program[] = [];
 
   before(async () => {
     controlPlane = await startControlPlane();
-    world = await WireWorld.create(controlPlane);
+    world = await TlsCluster.create(controlPlane);
     await world.installCrd();
   });
   after(async () => {
@@ -59,9 +59,14 @@ describe('Two processes, one of which leads', { timeout: 60_000 }, () => {
     assert.ok(zombie && heir && isLeader(zombie) && !isLeader(heir));
 
     const { config } = controlPlane;
-    const { heard, stop } = await listen(config, PODS, world.namespace, (pod) => pod.status?.phase);
+    const { received, stop } = await recordInformer(
+      config,
+      PODS,
+      world.namespace,
+      (pod) => pod.status?.phase,
+    );
     context.after(stop);
-    const added = () => heard.filter((line) => line.startsWith('add ')).length;
+    const added = () => received.filter((line) => line.startsWith('add ')).length;
     await world.applyCount({ count: MANY });
     await zombie.printed(/Stopped in the middle of a sync/);
     await world.patchCount({ count: 2 });

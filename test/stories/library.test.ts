@@ -16,7 +16,7 @@ import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { Program } from '../support/program.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
-import { WireWorld } from '../support/wire-world.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
 
 // Imported after the package name was mapped to the source.
 const { podController } = await import('../../examples/06-library/pod-controller.ts');
@@ -42,7 +42,7 @@ function example(file: string, args: readonly string[]): Program {
 
 describe('The library examples on a control plane', () => {
   let plane: ControlPlane;
-  let world: WireWorld;
+  let world: TlsCluster;
   let folder: string;
 
   before(async () => {
@@ -50,7 +50,7 @@ describe('The library examples on a control plane', () => {
   });
   after(() => plane.close());
   beforeEach(async () => {
-    world = await WireWorld.create(plane);
+    world = await TlsCluster.create(plane);
     folder = mkdtempSync(join(tmpdir(), 'library-'));
   });
   afterEach(async () => {

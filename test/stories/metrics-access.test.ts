@@ -19,7 +19,7 @@ import { startControlPlane } from '../support/control-plane.ts';
 import { manifestsOf } from '../support/roles.ts';
 import type { Manifest } from '../support/roles.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
-import { DAEMON_CONFIG } from '../support/world.ts';
+import { DAEMON_CONFIG } from '../support/test-cluster.ts';
 
 const SYSTEM = 'crd-controller-system';
 const AUTH_ROLE = manifestsOf('rbac/metrics/auth-role.yaml');

@@ -5,7 +5,7 @@ import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { ForwardProxy } from '../support/forward-proxy.ts';
-import { WireWorld } from '../support/wire-world.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
 
 /** A host name that only the proxy can resolve. */
 const HOST = 'cluster.invalid';
@@ -13,14 +13,14 @@ const USER = 'jane:canary%2Fsecret';
 
 describe('A cluster behind a proxy', { timeout: 60_000 }, () => {
   let plane: ControlPlane;
-  let world: WireWorld;
+  let world: TlsCluster;
   let proxy: ForwardProxy;
   let kubeconfig: Awaited<ReturnType<typeof temporaryKubeconfig>>;
   let port: string;
 
   before(async () => {
     plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
-    world = await WireWorld.create(plane);
+    world = await TlsCluster.create(plane);
     await world.installCrd();
     proxy = await ForwardProxy.start({ user: USER, resolve: () => '127.0.0.1' });
     ({ port } = new URL(plane.config.server));

@@ -37,8 +37,8 @@ import {
 } from '../support/roles.ts';
 import type { Manifest, PolicyRule } from '../support/roles.ts';
 import { Simulation } from '../support/simulation.ts';
-import { WireWorld } from '../support/wire-world.ts';
-import type { World } from '../support/world.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
+import type { TestCluster } from '../support/test-cluster.ts';
 
 /**
  * The roles in hack/deploy/rbac grant exactly what the controllers request.
@@ -71,7 +71,7 @@ const LEADER_ELECTION = {
 
 /** An environment for a controller with limited permissions. */
 interface Stage {
-  readonly world: World;
+  readonly world: TestCluster;
   readonly demand: Demand;
   /** Creates an object in the namespace of the story. */
   create<T extends KubernetesObject>(resource: Resource<T>, name: string, spec: object): Promise<T>;
@@ -215,7 +215,7 @@ function stages(plane: () => ControlPlane | undefined) {
   return {
     async raise(controller: string, story: Story, isNamespaced: boolean): Promise<Stage> {
       const given = plane();
-      const world = given ? await WireWorld.create(given) : new Simulation();
+      const world = given ? await TlsCluster.create(given) : new Simulation();
       ends.push(() => world.end());
       if (world instanceof Simulation) world.startCluster();
       const [crd, ...children] = story.resources;
@@ -291,7 +291,7 @@ interface Connection {
 }
 
 /** Puts an authorizer with the same rules in front of the embedded server, which has none. */
-function withAuthorizer(world: World) {
+function withAuthorizer(world: TestCluster) {
   return (grants: readonly Grant[]): Promise<Connection> => {
     assert.ok(world instanceof Simulation);
     const access = new Access((info: RequestInfo) =>
@@ -382,7 +382,7 @@ function bound(grants: readonly Grant[], system: string) {
   });
 }
 
-function stageOf(world: World, demand: Demand): Stage {
+function stageOf(world: TestCluster, demand: Demand): Stage {
   const { client } = world;
   const at = (name: string) => ({ namespace: world.namespace, name });
   const isGone = async (resource: Resource, name: string) => {
@@ -560,7 +560,7 @@ function createOwned(client: Client, child: Resource, owner: Resource): Promise<
 
 /** Admission discovers new kinds every 30 s and rejects objects with unknown owners until then. */
 async function knowsOwners(plane: ControlPlane): Promise<void> {
-  const world = await WireWorld.create(plane);
+  const world = await TlsCluster.create(plane);
   const owners = Object.values(STORIES).flatMap(({ resources }) => resources.slice(0, 1));
   for (const owner of owners) await world.installCrd(owner);
   for (const owner of owners) {

@@ -6,7 +6,7 @@ import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { crdController, killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
-import { WireWorld } from '../support/wire-world.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
 
 /** A cache has reached more than the server has after the restore. */
 const NOTICED = /The server lost part of its history/;
@@ -19,7 +19,7 @@ const skip = ['embedded', 'real', 'cluster'].includes(where)
 describe('given a leader and a standby, and an etcd', { skip }, () => {
   let plane: ControlPlane;
   let etcd: NonNullable<ControlPlane['etcd']>;
-  let world: WireWorld;
+  let world: TlsCluster;
   let programs: Program[] = [];
 
   before(async () => {
@@ -51,7 +51,7 @@ describe('given a leader and a standby, and an etcd', { skip }, () => {
 
   /** Two programs, of which the first leads, and a Count with as many Pods. */
   const startScenario = async (count: number) => {
-    world = await WireWorld.create(plane);
+    world = await TlsCluster.create(plane);
     await world.installCrd();
     programs = [];
     const leader = start('leader');

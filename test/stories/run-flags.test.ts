@@ -9,7 +9,7 @@ import { ApiServer } from '../../src/apiserver/api-server.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Deferred } from '../../src/util/deferred.ts';
-import { countDraft, crdOf } from '../support/world.ts';
+import { countDraft, crdOf } from '../support/test-cluster.ts';
 
 /** Flags of `run` in the complete program: over the network, in real time. */
 describe('The run command', () => {

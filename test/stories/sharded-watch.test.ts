@@ -7,8 +7,8 @@ import { CONFIG_MAPS } from '../support/config-maps.ts';
 import type { ConfigMap } from '../support/config-maps.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
-import { since } from '../support/since.ts';
-import { WireWorld } from '../support/wire-world.ts';
+import { skipBefore } from '../support/skip.ts';
+import { TlsCluster } from '../support/tls-cluster.ts';
 
 const SHARDS = 3;
 const OBJECTS = 60;
@@ -17,19 +17,19 @@ const OBJECTS = 60;
  * Only a real server with the alpha feature gate supports shard selectors; the embedded server does
  * not.
  */
-const supportsShards = process.env['CONTROL_PLANE'] === 'real' && !since(36).skip;
+const supportsShards = process.env['CONTROL_PLANE'] === 'real' && !skipBefore(36).skip;
 const FLAGS = { apiServerFlags: ['--feature-gates=ShardedListAndWatch=true'] };
 
 describe('Three programs that share objects by shard selectors', () => {
   let plane: ControlPlane;
-  let world: WireWorld;
+  let world: TlsCluster;
   const stop = new AbortController();
   const ends: Promise<void>[] = [];
   const shards: SharedInformer<ConfigMap>[] = [];
 
   before(async () => {
     plane = await startControlPlane(supportsShards ? FLAGS : {});
-    world = await WireWorld.create(plane);
+    world = await TlsCluster.create(plane);
     const { namespace } = world;
     for (let i = 0; i < OBJECTS; i++) {
       await world.client.create(CONFIG_MAPS, {

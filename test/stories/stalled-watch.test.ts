@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { ReflectorOptions } from '../../src/cache/reflector-options.ts';
-import { DeafWorld } from '../support/chaos/deaf-world.ts';
+import { FaultyNetwork } from '../support/chaos/faulty-network.ts';
 import {
   answer,
   eachLine,
@@ -29,18 +29,18 @@ const LONGEST_PAUSE_MS = 6400;
 /** Events that the handler must receive for the changes during a fault, in any order. */
 const DIFFERENCES = ['add d', 'delete b', 'update a'];
 
-async function changeThings(world: DeafWorld): Promise<void> {
+async function changeThings(world: FaultyNetwork): Promise<void> {
   await world.change('a', 'during');
   await world.remove('b');
   await world.create('d');
 }
 
 describe('A network that disturbs a watch connection', () => {
-  let world: DeafWorld;
+  let world: FaultyNetwork;
   let proxy: TcpProxy;
 
   beforeEach(async () => {
-    world = new DeafWorld();
+    world = new FaultyNetwork();
     proxy = await world.overNetwork();
     await world.until('synced', 5000, () => world.isUpToDate());
     world.told.length = 0;
@@ -134,11 +134,11 @@ describe('A network that disturbs a watch connection', () => {
 });
 
 describe('A server with faulty responses', () => {
-  let world: DeafWorld;
+  let world: FaultyNetwork;
   let chaos: HttpChaos;
 
   beforeEach(async () => {
-    world = new DeafWorld();
+    world = new FaultyNetwork();
     chaos = new HttpChaos();
     await world.overHandler(chaos.around);
     await world.until('synced', 5000, () => world.isUpToDate());
@@ -240,10 +240,10 @@ describe('A server with faulty responses', () => {
 describe('A server with a faulty initial stream', () => {
   type Fault = NonNullable<HttpChaos['fault']>;
   const startWith = async (
-    faultIn: (world: DeafWorld) => Fault,
+    faultIn: (world: FaultyNetwork) => Fault,
     options: ReflectorOptions = {},
   ) => {
-    const world = new DeafWorld();
+    const world = new FaultyNetwork();
     const chaos = new HttpChaos();
     chaos.fault = faultIn(world);
     await world.overHandler(chaos.around, options);

@@ -35,7 +35,7 @@ import { recordingLogger } from '../support/recording-logger.ts';
 import type { LogLine } from '../support/recording-logger.ts';
 import { Replicas } from '../support/replicas.ts';
 import { Simulation } from '../support/simulation.ts';
-import { crdOf, NAME } from '../support/world.ts';
+import { crdOf, NAME } from '../support/test-cluster.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const MINUTE_MS = 60_000;

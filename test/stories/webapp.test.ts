@@ -4,8 +4,8 @@ import { DEPLOYMENTS, SERVICES } from '../../src/api/builtin.ts';
 import { isApiError } from '../../src/api/api-error.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { WebApp } from '../../src/api/generated/web-app.ts';
-import type { World } from '../support/world.ts';
-import { inWorlds } from '../support/worlds.ts';
+import type { TestCluster } from '../support/test-cluster.ts';
+import { inTestClusters } from '../support/test-clusters.ts';
 
 const NAME = 'webapp-sample';
 
@@ -15,9 +15,9 @@ function conditionsOf({ status }: WebApp): Record<string, string> {
   );
 }
 
-function testIn(where: string, create: () => Promise<World>): void {
+function testIn(where: string, create: () => Promise<TestCluster>): void {
   describe(`A WebApp and the daemon, ${where}`, () => {
-    let world: World;
+    let world: TestCluster;
     let stopDaemon: () => Promise<void>;
 
     beforeEach(async () => {
@@ -152,4 +152,4 @@ function testIn(where: string, create: () => Promise<World>): void {
   });
 }
 
-inWorlds(testIn);
+inTestClusters(testIn);

@@ -13,7 +13,8 @@ import type { Logger } from '../../src/util/logger.ts';
 import { startRealCluster } from '../../hack/envtest/real-cluster.ts';
 import { startRealControlPlane } from '../../hack/envtest/real-control-plane.ts';
 import type { RealControlPlane } from '../../hack/envtest/real-control-plane.ts';
-import { runOver } from './background.ts';
+import type { ClusterConnection } from '../../src/client/cluster-connection.ts';
+import type { Runnable } from '../../src/util/runnable.ts';
 
 export interface ControlPlaneOptions {
   /**
@@ -173,4 +174,23 @@ function runCluster(config: ClusterConfig, options: ClusterOptions, log: Logger)
   const connection = connectCluster(config);
   const cluster = new Cluster({ client: connection.client, clock: systemClock, log }, options);
   return { cluster, stop: runOver(connection, cluster) };
+}
+
+/**
+ * Runs `runnable` over its own connection. The returned function stops both, and rejects if `runnable`
+ * failed.
+ */
+export function runOver(
+  connection: ClusterConnection,
+  runnable: Pick<Runnable, 'run'>,
+): () => Promise<void> {
+  const stopping = new AbortController();
+  const running = runnable.run(stopping.signal);
+  // The returned function reports the error.
+  running.catch(() => undefined);
+  return async () => {
+    stopping.abort();
+    await running;
+    await connection.close();
+  };
 }

@@ -8,7 +8,7 @@ import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import type { World } from './world.ts';
+import type { TestCluster } from './test-cluster.ts';
 
 const OWN: readonly Resource[] = [COUNTS, WEB_APPS, FOOS, ATS];
 const CHILDREN: readonly Resource[] = [PODS, DEPLOYMENTS, REPLICA_SETS, SERVICES];
@@ -30,9 +30,9 @@ type Judged = KubernetesObject & {
 
 /** Objects of every kind of ours, in every state that lasts. */
 export class EveryKind {
-  readonly #world: World;
+  readonly #world: TestCluster;
 
-  constructor(world: World) {
+  constructor(world: TestCluster) {
     this.#world = world;
   }
 

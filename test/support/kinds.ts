@@ -6,7 +6,7 @@ import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { Condition } from '../../src/api/conditions.ts';
 import type { Draft, KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import type { World } from './world.ts';
+import type { TestCluster } from './test-cluster.ts';
 
 /** A kind of ours, for scenarios that hold for all of them. */
 export interface Kind {
@@ -65,9 +65,9 @@ export type Subject = KubernetesObject & {
 /** An object of a kind, `x`, in a world. */
 export class TheObject {
   readonly kind: Kind;
-  readonly #world: World;
+  readonly #world: TestCluster;
 
-  constructor(world: World, kind: Kind) {
+  constructor(world: TestCluster, kind: Kind) {
     this.kind = kind;
     this.#world = world;
   }
@@ -155,7 +155,7 @@ const SPECS = new Map<Resource, object>([
  * @param spec a spec of its own by default
  */
 export function createNamesake(
-  world: World,
+  world: TestCluster,
   resource: Resource,
   name: string,
   { metadata, spec = SPECS.get(resource) }: { metadata?: object; spec?: object | undefined } = {},

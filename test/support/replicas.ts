@@ -8,7 +8,7 @@ import { LocalClock } from './local-clock.ts';
 import type { LocalClockOptions } from './local-clock.ts';
 import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
-import { DAEMON_CONFIG } from './world.ts';
+import { DAEMON_CONFIG } from './test-cluster.ts';
 
 /** A simulation with daemons that elect a leader, each on a machine of its own. */
 export class Replicas extends Simulation {

@@ -9,79 +9,80 @@ import type { Resource } from '../../src/api/resource.ts';
 import { LABEL } from '../../src/controllers/pod-count/sync.ts';
 import type { Simulation } from './simulation.ts';
 
-/** What a controller is for. */
-export interface Trade {
-  /** As `--controllers` knows it. */
-  readonly controller: string;
-  /** Who its events are from. */
+/** A controller under test. */
+export interface TestedController {
+  /** Its name in `--controllers`. */
+  readonly name: string;
+  /** Component in its events. */
   readonly component: string;
   readonly resource: Resource;
-  /** Kinds that it creates. */
+  /** Kinds of its owned objects. */
   readonly children: readonly Resource[];
 }
 
-/** A change, and what there is when all is done. */
+/** A change and its expected final state. */
 export interface Scenario {
   readonly name: string;
-  readonly trade: Trade;
-  /** What there is before; a daemon settles it in peace. */
+  readonly controller: TestedController;
+  /** Creates the initial state, which a controller reconciles without disruption. */
   readonly before?: (world: Simulation) => Promise<unknown>;
   readonly change: (world: Simulation) => Promise<unknown>;
   readonly isDone: (world: Simulation) => Promise<boolean>;
 }
 
-const COUNT: Trade = {
-  controller: 'count',
+const COUNT: TestedController = {
+  name: 'count',
   component: 'count-controller',
   resource: COUNTS,
   children: [PODS],
 };
-const WEB_APP: Trade = {
-  controller: 'webapp',
+const WEB_APP: TestedController = {
+  name: 'webapp',
   component: 'webapp-controller',
   resource: WEB_APPS,
   children: [DEPLOYMENTS, SERVICES],
 };
-const AT: Trade = {
-  controller: 'at',
+const AT: TestedController = {
+  name: 'at',
   component: 'at-controller',
   resource: ATS,
   children: [PODS],
 };
-const FOO: Trade = {
-  controller: 'foo',
+const FOO: TestedController = {
+  name: 'foo',
   component: 'sample-controller',
   resource: FOOS,
   children: [DEPLOYMENTS],
 };
-const POD_COUNT: Trade = {
-  controller: 'pod-count',
+const POD_COUNT: TestedController = {
+  name: 'pod-count',
   component: 'pod-count-controller',
   resource: NODES,
   children: [],
 };
 
-/** What the object of every scenario is called. */
+/** Name of the object in every scenario. */
 const X = { namespace: 'default', name: 'x' };
 
 const inSeconds = (world: Simulation, seconds: number) =>
   new Date(Math.floor(world.now() / 1000 + seconds) * 1000).toISOString();
 
-const create = (trade: Trade, spec: object) => (world: Simulation) => {
-  const { group, version, kind } = trade.resource;
+const create = (controller: TestedController, spec: object) => (world: Simulation) => {
+  const { group, version, kind } = controller.resource;
   const draft = { apiVersion: `${group}/${version}`, kind, metadata: X, spec };
-  return world.client.create(trade.resource, draft);
+  return world.client.create(controller.resource, draft);
 };
-const patch = (trade: Trade, spec: object) => (world: Simulation) =>
-  world.client.patch(trade.resource, X, { type: 'merge', body: { spec } });
-const remove = (trade: Trade) => (world: Simulation) => world.client.delete(trade.resource, X);
+const patch = (controller: TestedController, spec: object) => (world: Simulation) =>
+  world.client.patch(controller.resource, X, { type: 'merge', body: { spec } });
+const remove = (controller: TestedController) => (world: Simulation) =>
+  world.client.delete(controller.resource, X);
 
 const runAt = (seconds: number, command: string) => (world: Simulation) =>
   create(AT, { schedule: inSeconds(world, seconds), command })(world);
 
-/** The object is Ready as its spec is now. */
+/** Reports whether the object is Ready with its current spec. */
 const isReady =
-  ({ resource }: Trade) =>
+  ({ resource }: TestedController) =>
   async (world: Simulation): Promise<boolean> => {
     const { metadata, status } = (await world.client.get(resource, X)) as KubernetesObject & {
       status?: { observedGeneration?: number; conditions?: { type: string; status: string }[] };
@@ -95,10 +96,10 @@ const isReady =
 const isAt = (phase: string) => async (world: Simulation) =>
   (await world.client.get(ATS, X)).status?.phase === phase;
 
-/** It is gone, and all that it had. */
-const isGone = (trade: Trade) => async (world: Simulation) => {
+/** Reports whether the object and its Pods are deleted. */
+const isGone = (controller: TestedController) => async (world: Simulation) => {
   try {
-    await world.client.get(trade.resource, X);
+    await world.client.get(controller.resource, X);
     return false;
   } catch (error) {
     if (!isApiError(error, 'notFound')) throw error;
@@ -106,7 +107,7 @@ const isGone = (trade: Trade) => async (world: Simulation) => {
   return (await world.pods()).length === 0;
 };
 
-/** So many Pods of nobody's, as `pod-count` counts them. */
+/** Creates Pods without owner for `pod-count`. */
 const pods =
   (...names: readonly string[]) =>
   async (world: Simulation) => {
@@ -126,84 +127,89 @@ const NGINX = { name: 'nginx', count: 2 };
 const WEB = { version: '1.27', replicas: 1 };
 
 export const SCENARIOS: readonly Scenario[] = [
-  { name: 'a new Count', trade: COUNT, change: create(COUNT, NGINX), isDone: isReady(COUNT) },
+  { name: 'a new Count', controller: COUNT, change: create(COUNT, NGINX), isDone: isReady(COUNT) },
   {
     name: 'a Count scaled up',
-    trade: COUNT,
+    controller: COUNT,
     before: create(COUNT, { ...NGINX, count: 1 }),
     change: patch(COUNT, { count: 4 }),
     isDone: isReady(COUNT),
   },
   {
     name: 'a Count scaled down',
-    trade: COUNT,
+    controller: COUNT,
     before: create(COUNT, { ...NGINX, count: 4 }),
     change: patch(COUNT, { count: 1 }),
     isDone: isReady(COUNT),
   },
   {
     name: 'a Count of another image',
-    trade: COUNT,
+    controller: COUNT,
     before: create(COUNT, NGINX),
     change: patch(COUNT, { name: 'nginx:2' }),
     isDone: isReady(COUNT),
   },
   {
     name: 'a Count deleted',
-    trade: COUNT,
+    controller: COUNT,
     before: create(COUNT, NGINX),
     change: remove(COUNT),
     isDone: isGone(COUNT),
   },
   {
     name: 'a new WebApp',
-    trade: WEB_APP,
+    controller: WEB_APP,
     change: create(WEB_APP, WEB),
     isDone: isReady(WEB_APP),
   },
   {
     name: 'a WebApp of another version and size',
-    trade: WEB_APP,
+    controller: WEB_APP,
     before: create(WEB_APP, WEB),
     change: patch(WEB_APP, { version: '1.28', replicas: 2 }),
     isDone: isReady(WEB_APP),
   },
   {
     name: 'a WebApp deleted',
-    trade: WEB_APP,
+    controller: WEB_APP,
     before: create(WEB_APP, WEB),
     change: remove(WEB_APP),
     isDone: isGone(WEB_APP),
   },
-  { name: 'an At that is due', trade: AT, change: runAt(-1, 'echo YAY'), isDone: isAt('DONE') },
+  {
+    name: 'an At that is due',
+    controller: AT,
+    change: runAt(-1, 'echo YAY'),
+    isDone: isAt('DONE'),
+  },
   {
     name: 'an At that is due in ten seconds',
-    trade: AT,
+    controller: AT,
     change: runAt(10, 'echo YAY'),
     isDone: isAt('DONE'),
   },
   {
     name: 'an At whose command fails',
-    trade: AT,
+    controller: AT,
     change: runAt(-1, 'sh -c "exit 3"'),
     isDone: isAt('DONE'),
   },
   {
     name: 'an At deleted while its command runs',
-    trade: AT,
+    controller: AT,
     before: runAt(-1, 'sleep 3600'),
     change: remove(AT),
     isDone: isGone(AT),
   },
   {
     name: 'a new Foo',
-    trade: FOO,
+    controller: FOO,
     change: create(FOO, { deploymentName: 'web', replicas: 1 }),
     isDone: isReady(FOO),
   },
   {
     name: 'a Foo that asks for another name',
-    trade: FOO,
+    controller: FOO,
     before: create(FOO, { deploymentName: 'web', replicas: 1 }),
     change: patch(FOO, { deploymentName: 'site' }),
     isDone: async (world) =>
@@ -212,14 +218,14 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a Foo scaled',
-    trade: FOO,
+    controller: FOO,
     before: create(FOO, { deploymentName: 'web', replicas: 1 }),
     change: patch(FOO, { replicas: 3 }),
     isDone: isReady(FOO),
   },
   {
     name: 'Pods counted',
-    trade: POD_COUNT,
+    controller: POD_COUNT,
     before: async (world) => {
       const labels = { 'node-role.kubernetes.io/control-plane': '' };
       const master = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'master', labels } };

@@ -17,13 +17,13 @@ import { silentLogger } from '../../src/util/logger.ts';
 import { recordingLogger } from './recording-logger.ts';
 import { CLUSTER_AGENT, TEST_AGENT } from './wire-rules.ts';
 import type { RateLimit, WireRules } from './wire-rules.ts';
-import { DAEMON_CONFIG, World } from './world.ts';
+import { DAEMON_CONFIG, TestCluster } from './test-cluster.ts';
 
 /**
  * An API server, the controllers of a cluster and any number of daemons in one process and one
  * virtual time, deterministic from a seed: everything random comes from it.
  */
-export class Simulation extends World {
+export class Simulation extends TestCluster {
   readonly isVirtual = true;
   readonly namespace = 'default';
   readonly server: ApiServer;

@@ -18,7 +18,7 @@ import { FakeClock } from '../../src/util/fake-clock.ts';
 import type { Outcome } from '../../src/workqueue/outcome.ts';
 import { recordingLogger } from './recording-logger.ts';
 import type { LogLine } from './recording-logger.ts';
-import { crdOf } from './world.ts';
+import { crdOf } from './test-cluster.ts';
 
 /** Where the objects of a bench live. */
 export const NAMESPACE = 'shop';

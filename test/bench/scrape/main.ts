@@ -13,7 +13,7 @@ import { selfSigned } from '../../../src/manager/serving/serving-certificate.ts'
 import { systemClock } from '../../../src/util/clock.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
-import { ScrapedWorld } from '../../support/scraped-world.ts';
+import { ScrapedDaemons } from '../../support/scraped-daemons.ts';
 import type { BenchmarkCall } from '../benchmark.ts';
 import { Arguments } from '../support/arguments.ts';
 import { spreadOf, textOf } from '../support/spread.ts';
@@ -39,7 +39,7 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
   const rounds = given.number('rounds', 50);
   given.end();
 
-  const world = new ScrapedWorld();
+  const world = new ScrapedDaemons();
   await world.installAll();
   const { namespace } = world;
   const each = Math.round(objects / KINDS.length);

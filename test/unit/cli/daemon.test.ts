@@ -6,7 +6,7 @@ import type { DaemonConfig } from '../../../src/cli/daemon.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import { LEADER_ELECTION, Replicas } from '../../support/replicas.ts';
 import { Simulation } from '../../support/simulation.ts';
-import { countDraft } from '../../support/world.ts';
+import { countDraft } from '../../support/test-cluster.ts';
 
 /** What single flags of `run` change about what a daemon does: those that no other story is about. */
 describe('given a daemon in a cluster, and', () => {

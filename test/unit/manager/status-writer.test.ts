@@ -7,7 +7,7 @@ import type { Count, CountStatus } from '../../../src/api/generated/count.ts';
 import { groupResourceOf } from '../../../src/api/resource.ts';
 import { StatusWriter } from '../../../src/manager/status-writer.ts';
 import { NAMESPACE, SyncBench } from '../../support/sync-bench.ts';
-import { countDraft, crdOf } from '../../support/world.ts';
+import { countDraft, crdOf } from '../../support/test-cluster.ts';
 
 const AT = { namespace: NAMESPACE, name: 'test-count' };
 

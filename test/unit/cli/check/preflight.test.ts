@@ -13,7 +13,7 @@ import { readDeployed } from '../../../../src/cli/manifests/deployed.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { HttpHandler, HttpResponse } from '../../../../src/util/http.ts';
-import { crdOf } from '../../../support/world.ts';
+import { crdOf } from '../../../support/test-cluster.ts';
 import { manifestsOf, rulesOf } from '../../../support/roles.ts';
 import type { PolicyRule } from '../../../support/roles.ts';
 

@@ -18,7 +18,7 @@ import type { ClusterOptions } from '../../../../src/cluster/cluster.ts';
 import { CONTROLLERS } from '../../../../src/controllers/registry.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../../src/util/logger.ts';
-import { DAEMON_CONFIG } from '../../../support/world.ts';
+import { DAEMON_CONFIG } from '../../../support/test-cluster.ts';
 
 /** A stage in this process, on which nobody plays. */
 function emptyStage(scenes: readonly Scene[] = SCENES) {

@@ -10,7 +10,7 @@ import { WEB_APPS } from '../../../../src/api/generated/web-app.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
-import { crdOf } from '../../../support/world.ts';
+import { crdOf } from '../../../support/test-cluster.ts';
 import { manifestsOf } from '../../../support/roles.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../../src/api/builtin.ts';
 

@@ -12,7 +12,7 @@ import { createRegistry, expose } from '../../../../src/metrics/registry.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 import { Simulation } from '../../../support/simulation.ts';
-import { DAEMON_CONFIG } from '../../../support/world.ts';
+import { DAEMON_CONFIG } from '../../../support/test-cluster.ts';
 
 const SRC = join(import.meta.dirname, '../../../../src');
 

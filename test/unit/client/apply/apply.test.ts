@@ -16,7 +16,7 @@ import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { HttpHandler, HttpRequest } from '../../../../src/util/http.ts';
 import { Access } from '../../../support/access.ts';
 import { CONFIG_MAPS } from '../../../support/config-maps.ts';
-import { countCrd } from '../../../support/world.ts';
+import { countCrd } from '../../../support/test-cluster.ts';
 
 const DEFINITION = JSON.stringify(countCrd());
 

@@ -13,7 +13,7 @@ import { countSync } from '../../../../src/controllers/count/sync.ts';
 import { StatusWriter } from '../../../../src/manager/status-writer.ts';
 import { TerminalError } from '../../../../src/workqueue/outcome.ts';
 import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
-import { countDraft } from '../../../support/world.ts';
+import { countDraft } from '../../../support/test-cluster.ts';
 
 const KEY = objectKey(NAMESPACE, 'test-count');
 

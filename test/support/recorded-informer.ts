@@ -4,46 +4,46 @@ import { Informer } from '../../src/cache/informer.ts';
 import { listerWatcher } from '../../src/cache/lister-watcher.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import type { ClusterConfig } from '../../src/client/kube-config/cluster-config.ts';
-import { runOver } from './background.ts';
+import { runOver } from './control-plane.ts';
 
-/** An informer over a connection of its own, and what its handlers have heard, a line each. */
-export interface Ear<T extends KubernetesObject> {
+/** An informer with its own connection, and the events that its handler received, one line each. */
+export interface RecordedInformer<T extends KubernetesObject> {
   readonly informer: Informer<T>;
-  readonly heard: readonly string[];
+  readonly received: readonly string[];
   readonly stop: () => Promise<void>;
 }
 
 /**
- * Mirrors a resource in a namespace, from a server that is there, and writes down what is heard of it.
+ * Starts an informer of a resource in a namespace and records its events.
  *
- * @param stateOf what an update is told by
+ * @param stateOf returns the state of an object, which updates record
  */
-export async function listen<T extends KubernetesObject>(
+export async function recordInformer<T extends KubernetesObject>(
   config: ClusterConfig,
   resource: Resource<T>,
   namespace: string,
   stateOf: (object: DeepReadonly<T>) => string | undefined,
-): Promise<Ear<T>> {
+): Promise<RecordedInformer<T>> {
   const connection = connectCluster(config);
   const source = listerWatcher(connection.client, resource, { namespace });
   const informer = new Informer(resource, source, {
     namespace,
-    // The shortest pauses between attempts.
+    // Retries without jitter.
     random: () => 0,
   });
-  const heard: string[] = [];
+  const received: string[] = [];
   informer.addHandler({
     onAdd: ({ metadata }, isInInitialList) =>
-      heard.push(`${isInInitialList ? 'found' : 'add'} ${metadata.name}`),
+      received.push(`${isInInitialList ? 'found' : 'add'} ${metadata.name}`),
     onUpdate: (old, object) =>
-      heard.push(
+      received.push(
         old.metadata.uid === object.metadata.uid
           ? `update ${object.metadata.name}: ${stateOf(old)} to ${stateOf(object)}`
           : `replace ${object.metadata.name}`,
       ),
-    onDelete: ({ metadata }) => heard.push(`delete ${metadata.name}`),
+    onDelete: ({ metadata }) => received.push(`delete ${metadata.name}`),
   });
   const stop = runOver(connection, informer);
   await informer.synced;
-  return { informer, heard, stop };
+  return { informer, received, stop };
 }

@@ -31,7 +31,7 @@ const STRIDE_MS = 1000;
  * there are sockets, bytes take real turns of the event loop: time stands still until they have
  * arrived, so that what is measured is what the informer waits for, and nothing else.
  */
-export class DeafWorld {
+export class FaultyNetwork {
   readonly clock = new FakeClock();
   readonly server: ApiServer = new ApiServer({ clock: this.clock });
   /** Whoever changes things reaches the server without the network. */

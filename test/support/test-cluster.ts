@@ -40,7 +40,7 @@ export const DAEMON_CONFIG: DaemonConfig = {
  * Where a story takes place: an API server, the controllers of a cluster, and daemons that come and
  * go. Stories are told in these words and hold wherever it is.
  */
-export abstract class World {
+export abstract class TestCluster {
   abstract readonly client: Client;
   /** What every request of a daemon must comply with; checked when the world ends. */
   readonly wire = new WireRules();

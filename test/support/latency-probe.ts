@@ -12,45 +12,47 @@ import { InformerSet } from '../../src/cache/informer-set.ts';
 import type { Client } from '../../src/client/client.ts';
 import { until } from './until.ts';
 
-/** How often somebody orders while it is measured how long orders wait. */
-const ORDER_EVERY_MS = 150;
+/** Time between the creation of two objects during a measurement, in milliseconds. */
+const CREATE_EVERY_MS = 150;
 
-/** The kinds that our controllers are for. */
+/** The kinds of our controllers. */
 const KINDS = new Set([COUNTS, WEB_APPS, FOOS, ATS].map(({ kind }) => kind));
 
-/** How long objects waited for their first child, in milliseconds. */
-export interface Waits {
+/** Result of a measurement. */
+export interface Latencies {
+  /** Longest time from the creation of an object to that of its first child, in milliseconds. */
   readonly longestMs: number;
-  readonly orders: number;
+  /** Number of created objects. */
+  readonly created: number;
 }
 
 /**
- * A namespace in which objects of every kind are ordered, and somebody who looks, over the API
- * alone, when their children come and what becomes of them.
+ * Creates objects of every kind in a namespace and measures over the API how long they wait for their first
+ * child. Records all children and their deletions.
  */
-export class Shop {
-  /** By owner and name of a child: the uids that it had. */
+export class LatencyProbe {
+  /** Uids of children by owner and name. */
   readonly children = new Map<string, Set<string>>();
-  /** Children that went. */
+  /** Deleted children. */
   readonly deleted: string[] = [];
   readonly namespace: string;
   readonly #client: Client;
   readonly #informers: InformerSet;
   readonly #stop = new AbortController();
   readonly #watching: Promise<void>;
-  /** By uid of the owner: when its first child was seen. */
-  readonly #servedMs = new Map<string, number>();
-  #orders = 0;
+  /** Time of the first child by the uid of its owner. */
+  readonly #firstChildMs = new Map<string, number>();
+  #created = 0;
 
-  static async open(client: Client, namespace: string): Promise<Shop> {
+  static async open(client: Client, namespace: string): Promise<LatencyProbe> {
     await client.create(NAMESPACES, {
       apiVersion: 'v1',
       kind: 'Namespace',
       metadata: { name: namespace },
     });
-    const shop = new Shop(client, namespace);
-    await shop.#informers.synced;
-    return shop;
+    const probe = new LatencyProbe(client, namespace);
+    await probe.#informers.synced;
+    return probe;
   }
 
   private constructor(client: Client, namespace: string) {
@@ -59,8 +61,8 @@ export class Shop {
     this.#informers = new InformerSet(client);
     for (const resource of [PODS, DEPLOYMENTS, SERVICES]) {
       this.#informers.for<KubernetesObject>(resource, { namespace }).addHandler({
-        onAdd: (child) => this.#came(child),
-        onUpdate: (_, child) => this.#came(child),
+        onAdd: (child) => this.#onChild(child),
+        onUpdate: (_, child) => this.#onChild(child),
         onDelete: (child) => {
           const name = nameOf(child);
           if (name !== undefined) this.deleted.push(name);
@@ -75,24 +77,24 @@ export class Shop {
     await this.#watching;
   }
 
-  /** Orders one of every kind, and waits until each has all it should have. */
-  async stock(): Promise<void> {
+  /** Creates an object of every kind and waits until all are ready. */
+  async createInitial(): Promise<void> {
     const past = new Date(0).toISOString();
     const objects = await Promise.all([
-      this.#order(COUNTS, 'count', { name: 'nginx', count: 3 }),
-      this.#order(WEB_APPS, 'site', { version: '1', replicas: 2, image: 'nginx:1' }),
-      this.#order(FOOS, 'foo', { deploymentName: 'foo', replicas: 1 }),
-      this.#order(ATS, 'past', { schedule: past, command: 'echo YAY' }),
+      this.#create(COUNTS, 'count', { name: 'nginx', count: 3 }),
+      this.#create(WEB_APPS, 'site', { version: '1', replicas: 2, image: 'nginx:1' }),
+      this.#create(FOOS, 'foo', { deploymentName: 'foo', replicas: 1 }),
+      this.#create(ATS, 'past', { schedule: past, command: 'echo YAY' }),
     ]);
     for (const object of objects) await this.#untilReady(object);
   }
 
   /**
-   * Orders one of every kind, among them an At that is due in a second.
+   * Creates an object of every kind, with an At that is due in a second.
    *
-   * @returns how long each waited for its first child, by kind, in milliseconds
+   * @returns the time until the first child by kind, in milliseconds
    */
-  async orderAll(name: string): Promise<Record<string, number>> {
+  async createAll(name: string): Promise<Record<string, number>> {
     const inMs = 1000;
     const schedule = new Date(Date.now() + inMs).toISOString();
     const [count, webApp, foo, at] = await Promise.all([
@@ -104,37 +106,37 @@ export class Shop {
     return { count, webApp, foo, at };
   }
 
-  /** Orders a Count every so often while `work` is done. */
-  async keepOrdering(work: () => Promise<void>): Promise<Waits> {
+  /** Creates Counts continuously during `work` and measures the time until their first child. */
+  async measureDuring(work: () => Promise<void>): Promise<Latencies> {
     const waits: Promise<number>[] = [];
     const over = new AbortController();
-    const ordering = (async () => {
+    const creating = (async () => {
       while (!over.signal.aborted) {
-        waits.push(this.#wait(COUNTS, `order-${++this.#orders}`, { name: 'nginx', count: 1 }));
-        await new Promise((resolve) => setTimeout(resolve, ORDER_EVERY_MS));
+        waits.push(this.#wait(COUNTS, `count-${++this.#created}`, { name: 'nginx', count: 1 }));
+        await new Promise((resolve) => setTimeout(resolve, CREATE_EVERY_MS));
       }
     })();
     try {
       await work();
     } finally {
       over.abort();
-      await ordering;
+      await creating;
     }
     const all = await Promise.all(waits);
-    return { longestMs: Math.max(...all), orders: all.length };
+    return { longestMs: Math.max(...all), created: all.length };
   }
 
-  /** @param dueInMs after how long it is to have a child at the earliest: that is no waiting */
+  /** @param dueInMs time before which no child is expected, which is not part of the result */
   async #wait(resource: Resource, name: string, spec: object, dueInMs = 0): Promise<number> {
     const beforeMs = performance.now();
-    const { metadata } = await this.#order(resource, name, spec);
-    const servedMs = await until(`${name} has a child`, () =>
-      Promise.resolve(this.#servedMs.get(metadata.uid)),
+    const { metadata } = await this.#create(resource, name, spec);
+    const firstChildMs = await until(`${name} has a child`, () =>
+      Promise.resolve(this.#firstChildMs.get(metadata.uid)),
     );
-    return Math.round(servedMs - beforeMs - dueInMs);
+    return Math.round(firstChildMs - beforeMs - dueInMs);
   }
 
-  #order(resource: Resource, name: string, spec: object): Promise<KubernetesObject> {
+  #create(resource: Resource, name: string, spec: object): Promise<KubernetesObject> {
     const object = {
       apiVersion: apiVersionOf(resource),
       kind: resource.kind,
@@ -158,17 +160,17 @@ export class Shop {
     });
   }
 
-  #came(child: DeepReadonly<KubernetesObject>): void {
+  #onChild(child: DeepReadonly<KubernetesObject>): void {
     const name = nameOf(child);
     const owner = controllerOf(child);
     if (name === undefined || !owner) return;
     const uids = this.children.get(name) ?? new Set();
     this.children.set(name, uids.add(child.metadata.uid));
-    if (!this.#servedMs.has(owner.uid)) this.#servedMs.set(owner.uid, performance.now());
+    if (!this.#firstChildMs.has(owner.uid)) this.#firstChildMs.set(owner.uid, performance.now());
   }
 }
 
-/** What a child is called, whatever uid it has; undefined: it is none of ours. */
+/** Returns owner and name of a child, or undefined if its owner is not of our kinds. */
 function nameOf(child: DeepReadonly<KubernetesObject>): string | undefined {
   const owner = controllerOf(child);
   if (!owner || !KINDS.has(owner.kind)) return undefined;

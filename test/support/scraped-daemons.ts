@@ -24,7 +24,7 @@ import { parseExposition } from './exposition.ts';
 import type { Sample } from './exposition.ts';
 import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
-import { DAEMON_CONFIG } from './world.ts';
+import { DAEMON_CONFIG } from './test-cluster.ts';
 
 /** What Prometheus puts on the samples of a target. */
 export interface TargetLabels {
@@ -90,7 +90,7 @@ const OBJECTS: readonly (readonly [Resource, string])[] = [
  * A simulation whose daemons run all controllers, with leader election and the registry that the
  * program has, and are scraped as Prometheus would.
  */
-export class ScrapedWorld extends Simulation {
+export class ScrapedDaemons extends Simulation {
   readonly scrapes: Scrape[] = [];
   readonly #targets: { readonly labels: TargetLabels; expose(): Promise<string | undefined> }[] =
     [];

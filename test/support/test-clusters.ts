@@ -2,15 +2,17 @@ import { after, before, describe } from 'node:test';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { Simulation } from './simulation.ts';
-import { WireWorld } from './wire-world.ts';
-import type { World } from './world.ts';
+import { TlsCluster } from './tls-cluster.ts';
+import type { TestCluster } from './test-cluster.ts';
 
 /**
  * Tells stories in virtual time, or on the control plane that `$CONTROL_PLANE` asks for.
  *
  * @param tellIn defines the stories; each of them makes a world of its own with `create`
  */
-export function inWorlds(tellIn: (where: string, create: () => Promise<World>) => void): void {
+export function inTestClusters(
+  tellIn: (where: string, create: () => Promise<TestCluster>) => void,
+): void {
   if (process.env['CONTROL_PLANE'] === undefined) {
     tellIn('in virtual time', () => {
       const world = new Simulation();
@@ -27,6 +29,6 @@ export function inWorlds(tellIn: (where: string, create: () => Promise<World>) =
     });
     after(() => plane.close());
 
-    tellIn('over TLS', () => WireWorld.create(plane));
+    tellIn('over TLS', () => TlsCluster.create(plane));
   });
 }

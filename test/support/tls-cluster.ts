@@ -6,10 +6,10 @@ import type { Client } from '../../src/client/client.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import type { ControlPlane } from './control-plane.ts';
-import { World } from './world.ts';
+import { TestCluster } from './test-cluster.ts';
 
 /** A namespace of a control plane, reached over TLS in real time. */
-export class WireWorld extends World {
+export class TlsCluster extends TestCluster {
   readonly isVirtual = false;
   readonly client: Client;
   readonly namespace: string;
@@ -32,14 +32,14 @@ export class WireWorld extends World {
   }
 
   /** A world of its own on a control plane that others may share: a new namespace. */
-  static async create(plane: ControlPlane): Promise<WireWorld> {
+  static async create(plane: ControlPlane): Promise<TlsCluster> {
     const { client } = plane;
     const { metadata } = await client.create(NAMESPACES, {
       apiVersion: 'v1',
       kind: 'Namespace',
       metadata: { generateName: 'story-' },
     });
-    const world = new WireWorld(plane, metadata.name);
+    const world = new TlsCluster(plane, metadata.name);
     world.onEnd(() => client.delete(NAMESPACES, metadata));
     return world;
   }
