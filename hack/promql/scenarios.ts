@@ -1,15 +1,15 @@
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { ATS } from '../../src/api/generated/at.ts';
 import type { HttpHandler, HttpResponse } from '../../src/util/http.ts';
-import type { Scrape } from '../../test/support/scraped-world.ts';
-import { DAEMON, ScrapedWorld } from '../../test/support/scraped-world.ts';
+import type { Scrape } from '../../test/support/scraped-daemons.ts';
+import { DAEMON, ScrapedDaemons } from '../../test/support/scraped-daemons.ts';
 
 /** A run of daemons that Prometheus scrapes, and the alerts that it must cause. */
 export interface Scenario {
   readonly name: string;
   /** Alerts that fire; no others may fire. */
   readonly fires: readonly string[];
-  readonly run: (world: ScrapedWorld) => Promise<void>;
+  readonly run: (world: ScrapedDaemons) => Promise<void>;
   /** Replaces sample values that a scenario cannot cause safely. */
   readonly replaceSample?: (sample: { readonly name: string; readonly value: number }) => number;
 }
@@ -18,7 +18,7 @@ const MINUTE_MS = 60_000;
 
 /** Runs a scenario in virtual time and returns its scrapes. */
 export async function scrapesOf({ run, replaceSample }: Scenario): Promise<readonly Scrape[]> {
-  const world = new ScrapedWorld();
+  const world = new ScrapedDaemons();
   try {
     world.startCluster();
     await run(world);
@@ -41,7 +41,7 @@ function changed(scrape: Scrape, replaceSample: NonNullable<Scenario['replaceSam
 }
 
 /** Two replicas, with an object of each kind. */
-async function startTwoReplicas(world: ScrapedWorld): Promise<() => Promise<void>> {
+async function startTwoReplicas(world: ScrapedDaemons): Promise<() => Promise<void>> {
   await world.installAll();
   await world.applyExamples();
   const stop = world.startScraped('a');
@@ -50,11 +50,11 @@ async function startTwoReplicas(world: ScrapedWorld): Promise<() => Promise<void
   return stop;
 }
 
-async function counts(world: ScrapedWorld, number: number): Promise<void> {
+async function counts(world: ScrapedDaemons, number: number): Promise<void> {
   for (let i = 0; i < number; i++) await world.applyCount({ count: 1 }, `count-${i}`);
 }
 
-function at(world: ScrapedWorld, dueMs: number) {
+function at(world: ScrapedDaemons, dueMs: number) {
   const schedule = new Date(Math.floor(dueMs / 1000) * 1000).toISOString();
   return world.client.create(ATS, {
     apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
