@@ -4,12 +4,12 @@
  */
 import { registerHooks } from 'node:module';
 
-const SOURCES: ReadonlyMap<string, string> = new Map([
-  ['crd-controller', new URL('../src/index.ts', import.meta.url).href],
-  ['crd-controller/controllers', new URL('../src/controllers.ts', import.meta.url).href],
-  ['crd-controller/testing', new URL('../src/testing.ts', import.meta.url).href],
-]);
+const SOURCE = new URL('../src/', import.meta.url);
 
 registerHooks({
-  resolve: (specifier, context, next) => next(SOURCES.get(specifier) ?? specifier, context),
+  resolve: (specifier, context, next) => {
+    const match = /^crd-controller(?:\/([a-z]+))?$/.exec(specifier);
+    const url = match && new URL(`${match[1] ?? 'index'}.ts`, SOURCE).href;
+    return next(url ?? specifier, context);
+  },
 });

@@ -41,8 +41,8 @@ echo "types: ${complaints:-ok}"
 old=$(node --version)
 if node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 19) ? 1 : 0)'; then
   status=0
-  said=$(./node_modules/.bin/crd-controller version 2>&1) || status=$?
-  echo "bin on Node.js $old: $said (exit $status)"
+  output=$(./node_modules/.bin/crd-controller version 2>&1) || status=$?
+  echo "bin on Node.js $old: $output (exit $status)"
   [ "$status" -eq 1 ]
   [ "$(wc -l <<<"$said")" -eq 1 ]
 else

@@ -30,8 +30,9 @@ describe('A test process', () => {
   });
 
   it('is killed if it uses too much memory, also outside the heap', () => {
-    const hog = 'const all = []; setInterval(() => all.push(Buffer.alloc(2 ** 25, 1)), 10);';
-    const { signal, stderr } = run({ ...LOOSE, memoryBytes: 2 ** 28 }, hog);
+    const allocateForever =
+      'const all = []; setInterval(() => all.push(Buffer.alloc(2 ** 25, 1)), 10);';
+    const { signal, stderr } = run({ ...LOOSE, memoryBytes: 2 ** 28 }, allocateForever);
     assert.equal(signal, 'SIGKILL');
     assert.match(stderr, /more than 256 MiB/);
   });

@@ -104,21 +104,21 @@ export class Container {
     const child = spawn('runc', ['run', '--bundle', bundle, id], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const heard = () => {
+    const checkLines = () => {
       for (const look of this.#waiting) look();
     };
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.#stdout += text;
-      heard();
+      checkLines();
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr += text;
-      heard();
+      checkLines();
     });
     this.ended = (async () => {
       const [code] = (await once(child, 'close')) as [number | null];
       this.#isOver = true;
-      heard();
+      checkLines();
       rmSync(bundle, { recursive: true, force: true });
       return { code: code ?? -1, stdout: this.#stdout, stderr: this.#stderr };
     })();

@@ -195,7 +195,7 @@ func store(
 		if targets[id] == nil {
 			targets[id] = &target{labels: scrape.Target, series: map[string]labels.Labels{}}
 		}
-		if err := targets[id].said(appender, scrape.Text, atMs); err != nil {
+		if err := targets[id].append(appender, scrape.Text, atMs); err != nil {
 			return err
 		}
 	}
@@ -210,7 +210,7 @@ func store(
 	return appender.Commit()
 }
 
-func (t *target) said(appender storage.Appender, text *string, atMs int64) error {
+func (t *target) append(appender storage.Appender, text *string, atMs int64) error {
 	now := map[string]labels.Labels{}
 	add := func(series labels.Labels, sample float64) error {
 		builder := labels.NewBuilder(series)

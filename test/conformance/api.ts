@@ -174,11 +174,11 @@ export class Api {
     }
   }
 
-  /** Polls until `holds` returns a truthy value, and returns it. */
-  async until<T>(what: string, holds: () => Promise<T>): Promise<T> {
+  /** Polls until `condition` returns a truthy value, and returns it. */
+  async until<T>(what: string, condition: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + DEADLINE_MS;
     for (;;) {
-      const value = await holds();
+      const value = await condition();
       if (value) return value;
       if (performance.now() > deadline) throw new Error(`Not within ${DEADLINE_MS} ms: ${what}`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
@@ -188,10 +188,10 @@ export class Api {
   /** Opens a watch; closing the control plane closes it. */
   async watch(path: string, accept: string = JSON_TYPE): Promise<Watching> {
     const stop = new AbortController();
-    const joiner = path.includes('?') ? '&' : '?';
+    const separator = path.includes('?') ? '&' : '?';
     const response = await this.#handle({
       method: 'GET',
-      path: `${path}${joiner}watch=true`,
+      path: `${path}${separator}watch=true`,
       headers: { accept, 'user-agent': 'conformance/1' },
       signal: stop.signal,
     });
@@ -209,7 +209,7 @@ export class Watching {
   readonly #reading: Promise<void>;
   readonly #events: Json[] = [];
   #ended = false;
-  #news = new Deferred();
+  #arrival = new Deferred();
 
   constructor(
     status: number,
@@ -231,10 +231,10 @@ export class Watching {
   }
 
   /** Returns the next `count` events in short form: `ADDED a`, `BOOKMARK`. */
-  async said(count: number): Promise<string[]> {
-    const said: string[] = [];
-    while (said.length < count) said.push(inShort(await this.next()));
-    return said;
+  async nextInShort(count: number): Promise<string[]> {
+    const events: string[] = [];
+    while (events.length < count) events.push(inShort(await this.next()));
+    return events;
   }
 
   /** Returns all events until the server ends the watch. */
@@ -253,13 +253,13 @@ export class Watching {
 
   async #nextOrEnd(): Promise<Json> {
     const deadline = setTimeout(
-      () => this.#news.reject(new Error('no event within the timeout')),
+      () => this.#arrival.reject(new Error('no event within the timeout')),
       DEADLINE_MS,
     );
     try {
       while (this.#events.length === 0 && !this.#ended) {
-        await this.#news.promise;
-        this.#news = new Deferred();
+        await this.#arrival.promise;
+        this.#arrival = new Deferred();
       }
     } finally {
       clearTimeout(deadline);
@@ -275,14 +275,14 @@ export class Watching {
         const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
         rest = lines.pop() ?? '';
         this.#events.push(...lines.map((line) => JSON.parse(line)));
-        this.#news.resolve();
+        this.#arrival.resolve();
       }
     } catch (error) {
       if (!this.#stop.signal.aborted) throw error;
     } finally {
       if (rest !== '') this.#events.push(JSON.parse(rest));
       this.#ended = true;
-      this.#news.resolve();
+      this.#arrival.resolve();
     }
   }
 }
@@ -313,8 +313,8 @@ export function assertRejected(reply: Reply, expected: ExpectedError): void {
   else assert.match(body.message, message);
   if (details !== undefined) assert.deepEqual(body.details, details);
   if (causes !== undefined) {
-    const said = body.details?.causes?.map((cause: Json) => [cause.field, cause.message]);
-    assert.deepEqual(said, causes);
+    const actual = body.details?.causes?.map((cause: Json) => [cause.field, cause.message]);
+    assert.deepEqual(actual, causes);
   }
 }
 

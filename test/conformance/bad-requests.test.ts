@@ -25,7 +25,7 @@ test('a body with a JSON syntax error is rejected with its position', async () =
     [widgets(space), 'Widget'],
   ] as const) {
     const start = `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: `;
-    const mistakes: [string, string][] = [
+    const syntaxErrors: [string, string][] = [
       ['{bad', "invalid character 'b' looking for beginning of object key string ({bad)"],
       ['{"a":1', 'unexpected end of JSON input ({"a":1)'],
       ['', 'unexpected end of JSON input (<empty>)'],
@@ -33,7 +33,7 @@ test('a body with a JSON syntax error is rejected with its position', async () =
       ['{"a":x}', 'invalid character \'x\' looking for beginning of value ({"a":x})'],
       ['{"a":1 2}', 'invalid character \'2\' after object key:value pair ({"a":1 2})'],
     ];
-    for (const [body, message] of mistakes) {
+    for (const [body, message] of syntaxErrors) {
       const reply = await api.post(path, body);
       assertRejected(reply, { code: 400, reason: 'BadRequest', message: start + message });
     }

@@ -267,7 +267,7 @@ test(
   'a failing expression reports the error, and a false one reports the rule',
   BEFORE_1_35,
   async () => {
-    const cases: readonly (readonly [rule: string, said: string])[] = [
+    const cases: readonly (readonly [rule: string, message: string])[] = [
       ['self.count > 3', 'Invalid value: failed rule: self.count > 3'],
       [
         'self.none == "x"',
@@ -320,7 +320,7 @@ test(
     const reply = await api.post(pathOf(crd), object(crd, 'x', VALUE));
     assert.deepEqual(
       causesOf(reply),
-      cases.map(([, said]) => `spec: ${said}`),
+      cases.map(([, message]) => `spec: ${message}`),
     );
   },
 );
@@ -428,13 +428,13 @@ test('the other fields of a rule are validated with the CRD', async () => {
     'x-kubernetes-validations': validations,
   });
   const path = 'spec.validation.openAPIV3Schema.properties[spec]';
-  const said = causesOf(await api.post(`${CRDS}?dryRun=All`, crd)).map((cause) =>
+  const messages = causesOf(await api.post(`${CRDS}?dryRun=All`, crd)).map((cause) =>
     cause
       .replace(/\{.*?\}/, 'RULE')
       .replace(/Syntax error: .*/s, 'Syntax error')
       .replace(path, '~'),
   );
-  assert.deepEqual(said.toSorted(), [
+  assert.deepEqual(messages.toSorted(), [
     '~.properties[parts].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within spec.validation.openAPIV3Schema.properties[spec].properties[parts]',
     '~.x-kubernetes-validations[0].rule: Invalid value: RULE: cel expression must evaluate to a bool',
     '~.x-kubernetes-validations[1].rule: Invalid value: RULE: compilation failed: ERROR: <input>:1:14: Syntax error',
@@ -714,8 +714,8 @@ test('cost estimates equal those of kube-apiserver', async () => {
       { rule: 'self.long.split(",").all(x, x.size() > 1)' },
     ],
   };
-  const said = causesOf(await api.post(`${CRDS}?dryRun=All`, ruled('estimates', schema)));
-  const factors = said.flatMap((cause) => {
+  const messages = causesOf(await api.post(`${CRDS}?dryRun=All`, ruled('estimates', schema)));
+  const factors = messages.flatMap((cause) => {
     const [, index, factor] =
       /\[(\d+)\]\.rule: Forbidden: estimated .* by factor of (.*?) \(/.exec(cause) ?? [];
     return index === undefined ? [] : [`${index}: ${factor}`];

@@ -173,5 +173,5 @@ test('an unscheduled pod is deleted at once', async () => {
   assert.equal(deleted.metadata.deletionGracePeriodSeconds, 0);
   assert.equal((await api.get(`${at}/p`)).status, 404);
   const watch = await api.watch(`${at}?resourceVersion=${resourceVersion}`);
-  assert.deepEqual(await watch.said(3), ['ADDED p', 'MODIFIED p', 'DELETED p']);
+  assert.deepEqual(await watch.nextInShort(3), ['ADDED p', 'MODIFIED p', 'DELETED p']);
 });

@@ -151,8 +151,10 @@ test('pages of a selection do not report the remaining count', async () => {
 test('an unknown continue token is rejected', async () => {
   const { body } = await api.get(query('limit=2'));
   const token = body.metadata.continue;
-  const foreign = Buffer.from('{"v":"meta.k8s.io/v2","rv":1,"start":"x"}').toString('base64url');
-  assertRejected(await api.get(query(`continue=${foreign}`)), {
+  const unknownToken = Buffer.from('{"v":"meta.k8s.io/v2","rv":1,"start":"x"}').toString(
+    'base64url',
+  );
+  assertRejected(await api.get(query(`continue=${unknownToken}`)), {
     code: 400,
     reason: 'BadRequest',
     message:

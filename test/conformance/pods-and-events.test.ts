@@ -28,8 +28,8 @@ test('a binding assigns a pod to a node and sets its condition with a time', asy
   assert.deepEqual([reply.status, reply.body.kind, reply.body.status], [201, 'Status', 'Success']);
   const { spec, status } = (await api.get(at)).body;
   assert.equal(spec.nodeName, 'n');
-  const { type, status: holds } = status.conditions[0];
-  assert.deepEqual([type, holds], ['PodScheduled', 'True']);
+  const { type, status: value } = status.conditions[0];
+  assert.deepEqual([type, value], ['PodScheduled', 'True']);
 });
 
 test('a pod can be bound once', async () => {

@@ -26,11 +26,11 @@ const path = widgets('default');
 
 function invalid(reply: Reply, ...causes: [field: string, message: string][]): void {
   const whole = causes.map(([field, message]) => `${field}: ${message}`);
-  const said = whole.length === 1 ? whole[0] : `[${whole.join(', ')}]`;
+  const errors = whole.length === 1 ? whole[0] : `[${whole.join(', ')}]`;
   assertRejected(reply, {
     code: 422,
     reason: 'Invalid',
-    message: `Widget.${GROUP} "x" is invalid: ${said}`,
+    message: `Widget.${GROUP} "x" is invalid: ${errors}`,
     causes,
   });
   const { name, group, kind } = reply.body.details;

@@ -55,7 +55,7 @@ test('without a resourceVersion or from 0, a watch starts with the existing obje
   });
   for (const query of ['', '?resourceVersion=', '?resourceVersion=0']) {
     const watch = await api.watch(path + query);
-    assert.deepEqual((await watch.said(2)).toSorted(), ['ADDED a', 'ADDED b'], query);
+    assert.deepEqual((await watch.nextInShort(2)).toSorted(), ['ADDED a', 'ADDED b'], query);
     await watch.close();
   }
 });
@@ -106,7 +106,7 @@ test('a streaming list sends the existing objects and then a bookmark', async ()
   const options =
     'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
   const watch = await api.watch(`${path}?${options}`);
-  assert.deepEqual((await watch.said(2)).toSorted(), ['ADDED a', 'ADDED b']);
+  assert.deepEqual((await watch.nextInShort(2)).toSorted(), ['ADDED a', 'ADDED b']);
   const { type, object } = await watch.next();
   assert.equal(type, 'BOOKMARK');
   const { resourceVersion } = object.metadata;
@@ -116,11 +116,11 @@ test('a streaming list sends the existing objects and then a bookmark', async ()
     metadata: { resourceVersion, annotations: { 'k8s.io/initial-events-end': 'true' } },
   });
   await api.made(api.post(path, widget('c')));
-  assert.deepEqual(await watch.said(1), ['ADDED c']);
+  assert.deepEqual(await watch.nextInShort(1), ['ADDED c']);
   await watch.close();
 
   const resumed = await api.watch(`${path}?resourceVersion=${resourceVersion}`);
-  assert.deepEqual(await resumed.said(1), ['ADDED c']);
+  assert.deepEqual(await resumed.nextInShort(1), ['ADDED c']);
 });
 
 test('a streaming list without matching objects sends the bookmark', async () => {
@@ -129,7 +129,7 @@ test('a streaming list without matching objects sends the bookmark', async () =>
   const options =
     'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
   const watch = await api.watch(`${path}?${options}&labelSelector=nothing`);
-  assert.deepEqual(await watch.said(1), ['BOOKMARK']);
+  assert.deepEqual(await watch.nextInShort(1), ['BOOKMARK']);
 });
 
 test('a watch can return only metadata', async () => {

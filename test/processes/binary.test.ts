@@ -50,7 +50,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     await daemon.printed(/"Count is healthy" .*count="default\/test-count" .*ready=3 desired=3/);
     assert.deepEqual(await podNames(client), ['test-count-0', 'test-count-1', 'test-count-2']);
 
-    assert.deepEqual(await endedBy('SIGTERM', daemon), { code: 0, stdout: '' });
+    assert.deepEqual(await endBy('SIGTERM', daemon), { code: 0, stdout: '' });
     assert.ok(messagesOf(daemon).includes('Fetched the state'), '-v=4 logs more than -v=2');
     assert.deepEqual(messagesOf(daemon).slice(-4), [
       'Shutting down; a second signal ends the process at once',
@@ -59,7 +59,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
       'Flushed events',
     ]);
     assert.doesNotMatch(daemon.stderr, /^E/m);
-    await endedBy('SIGINT', server);
+    await endBy('SIGINT', server);
     assert.equal(server.child.exitCode, 0, server.stderr);
     assert.deepEqual(messagesOf(server), [
       'Shutting down; a second signal ends the process at once',
@@ -80,7 +80,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
       ]);
       await daemon.printed(/"Starting workers"/);
       if (verbosity > 0) await daemon.printed(/"API server" version="v/);
-      await endedBy('SIGTERM', daemon);
+      await endBy('SIGTERM', daemon);
       return messagesOf(daemon);
     };
     const [quiet, changes] = [await shown(0), await shown(2)];
@@ -116,7 +116,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     await listenAgain();
     await daemon.printed(/"Recovered" .* from="connection refused" failures=\d+ took="/);
     await daemon.printed(/"Created Pod" .*pod="default\/test-count-0"/);
-    await endedBy('SIGTERM', daemon);
+    await endBy('SIGTERM', daemon);
     assert.equal(daemon.child.exitCode, 0, daemon.stderr);
     assert.deepEqual(await podNames(client), ['test-count-0']);
     assert.ok(messagesOf(daemon).length <= 14, daemon.stderr);
@@ -144,7 +144,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     assert.ok(server.requests.count() <= 32, `${server.requests.count()} requests`);
     writeFileSync(tokenFile, token);
     await daemon.printed(/"Starting workers"/);
-    await endedBy('SIGTERM', daemon);
+    await endBy('SIGTERM', daemon);
     assert.equal(daemon.child.exitCode, 0, daemon.stderr);
   });
 
@@ -170,7 +170,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     assert.match(daemon.stderr, /Is there a proxy or login page in between\?/);
     for (const line of daemon.stderr.split('\n')) assert.ok(line.length < 700, line);
     assert.ok(requests <= 12, `${requests} requests`);
-    await endedBy('SIGTERM', daemon);
+    await endBy('SIGTERM', daemon);
     assert.equal(daemon.child.exitCode, 0, daemon.stderr);
     requireNoStack(daemon);
   });
@@ -236,7 +236,7 @@ async function podNames(client: Client): Promise<string[]> {
   return items.map(({ metadata }) => metadata.name).toSorted();
 }
 
-async function endedBy(signal: 'SIGTERM' | 'SIGINT', program: Program) {
+async function endBy(signal: 'SIGTERM' | 'SIGINT', program: Program) {
   program.child.kill(signal);
   const { code, stdout } = await program.ended();
   return { code, stdout };

@@ -21,7 +21,7 @@ const USER = 'jane';
 
 type Created = readonly [group: string, plural: string];
 
-interface Place {
+interface Coordinates {
   readonly namespace: string;
   readonly name: string;
 }
@@ -128,7 +128,7 @@ describe(
     };
 
     /** Returns each request that makes the controller create or change a workload. */
-    const requestsOf = (at: Place, { resource, spec, change, isScalable }: Case) => {
+    const requestsOf = (at: Coordinates, { resource, spec, change, isScalable }: Case) => {
       const { client } = jane;
       const { namespace } = at;
       const created = draft(resource, { namespace, name: 'created' }, spec);
@@ -148,7 +148,7 @@ describe(
       return Object.entries(requests).filter(([name]) => name !== 'scale' || isScalable);
     };
 
-    const scale = (resource: Resource, at: Place, replicas: number) =>
+    const scale = (resource: Resource, at: Coordinates, replicas: number) =>
       jane.client.patch(
         resource,
         at,
@@ -205,7 +205,7 @@ describe(
   },
 );
 
-function draft(resource: Resource, metadata: Place, spec: object) {
+function draft(resource: Resource, metadata: Coordinates, spec: object) {
   return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, spec };
 }
 

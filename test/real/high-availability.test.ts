@@ -258,15 +258,15 @@ describe(
 
       it('no event was recorded twice', async () => {
         const { items } = await plane.client.list(EVENTS, { namespace: probe.namespace });
-        const told = new Map<string, number>();
+        const counts = new Map<string, number>();
         for (const { involvedObject, reason, message, count = 1, source } of items) {
           if (!/^(count|webapp|at|foo)-controller$/.test(source?.component ?? '')) continue;
           const what = `${involvedObject.kind} ${involvedObject.name} ${involvedObject.uid}: ${reason} ${message}`;
-          told.set(what, (told.get(what) ?? 0) + count);
+          counts.set(what, (counts.get(what) ?? 0) + count);
         }
-        assert.ok(told.size > 30, `${told.size} events`);
+        assert.ok(counts.size > 30, `${counts.size} events`);
         assert.deepEqual(
-          [...told].filter(([, times]) => times > 1),
+          [...counts].filter(([, times]) => times > 1),
           [],
         );
       });

@@ -49,7 +49,7 @@ describe('A Count on a real control plane', { skip, timeout: 240_000 }, () => {
     await world.applyCount();
     await world.untilReady(3);
 
-    const comings = () => received.filter((line) => !line.startsWith('update'));
+    const creationsAndDeletions = () => received.filter((line) => !line.startsWith('update'));
     let crash: Promise<void> | undefined;
     informer.addHandler({
       onAdd(_pod, isInInitialList) {
@@ -59,15 +59,21 @@ describe('A Count on a real control plane', { skip, timeout: 240_000 }, () => {
     await world.patchCount({ count: MANY });
     await world.until('the crash', async () => crash !== undefined);
     await crash;
-    assert.ok(comings().length < MANY, `${comings().length} Pods: killed during the sync`);
+    assert.ok(
+      creationsAndDeletions().length < MANY,
+      `${creationsAndDeletions().length} Pods: killed during the sync`,
+    );
     await processes.restart('kube-apiserver');
 
     await world.untilReady(MANY);
     await world.settle();
     const names = Array.from({ length: MANY }, (_, ordinal) => `${NAME}-${ordinal}`);
     assert.deepEqual(await world.podNames(), names.toSorted());
-    await world.until('all Pods were observed', async () => comings().length >= MANY);
-    assert.deepEqual(comings().toSorted(), names.map((name) => `add ${name}`).toSorted());
+    await world.until('all Pods were observed', async () => creationsAndDeletions().length >= MANY);
+    assert.deepEqual(
+      creationsAndDeletions().toSorted(),
+      names.map((name) => `add ${name}`).toSorted(),
+    );
     const events = await world.events();
     assert.deepEqual(
       events.filter((event) => event.startsWith('Err')),

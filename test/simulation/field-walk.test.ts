@@ -159,9 +159,9 @@ for (const kind of KINDS) {
     const assertAtRest = async (names: ReadonlyMap<string, unknown>, mostErrors = 1) => {
       await world.pass(HOUR_MS);
       const failures = new Map<unknown, number>();
-      for (const { level, fields: said } of world.lines) {
+      for (const { level, fields: logged } of world.lines) {
         if (level !== 'error') continue;
-        const key = said[resource.kind.charAt(0).toLowerCase() + resource.kind.slice(1)];
+        const key = logged[resource.kind.charAt(0).toLowerCase() + resource.kind.slice(1)];
         failures.set(key, (failures.get(key) ?? 0) + 1);
       }
       for (const [name, value] of names) {

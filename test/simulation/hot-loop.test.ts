@@ -170,9 +170,9 @@ describe('A controller that writes the time into a status at every sync', () => 
 
   it('reports the hot loop once, in the log and in one event, and counts it', async () => {
     await world.clock.advance(120_000);
-    const said =
+    const message =
       'Each run changes .status.message (written by "clock-manager") and is woken by that change alone: 10 times within T. Runs are put off, by up to 5m0s, until this stops.';
-    assert.deepEqual(await world.warnings(), [`Warning HotLoop web x1 pod-controller ${said}`]);
+    assert.deepEqual(await world.warnings(), [`Warning HotLoop web x1 pod-controller ${message}`]);
     assert.deepEqual(world.lines('Hot loop; the key is slowed down'), [
       {
         controller: 'clocks',
@@ -239,18 +239,20 @@ describe('Two controllers that set different values of a label', () => {
       kind: 'disputed',
       times: 5,
     };
-    const told = world.lines('Hot loop; the key is slowed down');
+    const warnedLines = world.lines('Hot loop; the key is slowed down');
     const both = ['red-manager', 'blue-manager'];
     assert.deepEqual(
-      told.toSorted((a, b) => String(b['controller']).localeCompare(String(a['controller']))),
+      warnedLines.toSorted((a, b) =>
+        String(b['controller']).localeCompare(String(a['controller'])),
+      ),
       [
         { ...fields, controller: 'red', managers: both },
         { ...fields, controller: 'blue', managers: both.toReversed() },
       ],
     );
-    const said = (us: string, them: string) =>
+    const messageOf = (us: string, them: string) =>
       `Warning HotLoop web x1 pod-controller A dispute over .metadata.labels.team: this controller ("${us}-manager") writes it and "${them}-manager" changes it again, 5 times within T. Runs are put off, by up to 5m0s, until this stops.`;
-    assert.deepEqual(await world.warnings(), [said('blue', 'red'), said('red', 'blue')]);
+    assert.deepEqual(await world.warnings(), [messageOf('blue', 'red'), messageOf('red', 'blue')]);
 
     await blue.stop();
     await world.clock.advance(600_000);

@@ -208,13 +208,13 @@ describe('A cache that shows an object which was replaced by another one of the 
       await world.pass(60_000);
       const at = { namespace: world.namespace, name };
       const after = await world.client.get(resource, at);
-      const said = (one: KubernetesObject | undefined) => {
+      const contentOf = (one: KubernetesObject | undefined) => {
         const { metadata, spec } = one as KubernetesObject & { spec: Record<string, unknown> };
         const { uid, labels, ownerReferences, finalizers, deletionTimestamp } = metadata;
         const { nodeName: _, ...rest } = spec;
         return { uid, labels, ownerReferences, finalizers, deletionTimestamp, spec: rest };
       };
-      assert.deepEqual(said(after), said(namesake));
+      assert.deepEqual(contentOf(after), contentOf(namesake));
     });
   }
 

@@ -67,7 +67,7 @@ describe('A daemon for two namespaces without permissions in others', () => {
         info.resource === 'pods' &&
         info.namespace === namespace,
     ).length;
-  const told = (message: string) => world.lines.filter((line) => line.message === message);
+  const linesOf = (message: string) => world.lines.filter((line) => line.message === message);
 
   it('reconciles the Counts of both with one controller, and sends no other requests', async () => {
     start();
@@ -81,7 +81,7 @@ describe('A daemon for two namespaces without permissions in others', () => {
     assert.deepEqual(access.refused, []);
     assert.deepEqual(world.errors(), []);
     assert.deepEqual(
-      told('Starting controller').map(({ fields }) => fields['controller']),
+      linesOf('Starting controller').map(({ fields }) => fields['controller']),
       ['count'],
     );
   });
@@ -111,7 +111,7 @@ describe('A daemon for two namespaces without permissions in others', () => {
     await apply('a');
     await world.pass(15_000);
     assert.deepEqual(
-      told('Waiting for caches').map(({ fields }) => [fields['caches'], fields['forSeconds']]),
+      linesOf('Waiting for caches').map(({ fields }) => [fields['caches'], fields['forSeconds']]),
       [
         ['counts.demo.mark8s.io in b', 10],
         ['pods in b', 10],
@@ -119,7 +119,7 @@ describe('A daemon for two namespaces without permissions in others', () => {
     );
     await world.pass(30_000);
     assert.deepEqual(
-      told('Failed to list')
+      linesOf('Failed to list')
         .map(({ fields }) => String(fields['fix']).split(',')[0] ?? '')
         .toSorted((a, b) => a.localeCompare(b)),
       [

@@ -88,8 +88,8 @@ describe('A daemon that counts Pods', () => {
     assert.ok(writes >= 3 && writes <= 4, `${writes} writes`);
     await world.pass(11_000);
     assert.equal(await label('master'), '1200');
-    const told = world.lines.filter(({ message }) => message.startsWith('Too many new Pods'));
-    assert.equal(told.length, 1, 'one line a minute');
+    const lines = world.lines.filter(({ message }) => message.startsWith('Too many new Pods'));
+    assert.equal(lines.length, 1, 'one line a minute');
   });
 
   it('logs a missing control-plane node and a missing permission once, and continues', async () => {

@@ -90,11 +90,11 @@ describe('The debug pages of a daemon', () => {
     await world.client.delete(PODS, world.podAt(0));
     await world.settle();
     const runs = await runsOf('default/test-count');
-    const mended = runs.filter(({ calls }) =>
+    const replacements = runs.filter(({ calls }) =>
       calls.includes('create pods default/test-count-0 ok 0ms'),
     );
     assert.deepEqual(
-      mended.map(({ causes, calls }) => ({ causes, calls })),
+      replacements.map(({ causes, calls }) => ({ causes, calls })),
       [
         {
           causes: [

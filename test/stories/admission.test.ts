@@ -74,13 +74,13 @@ const BINDINGS = admissionResource(
 async function deny(world: TestCluster, denial: Denial): Promise<() => Promise<void>> {
   if (!(world instanceof Simulation)) return denyByPolicy(world, denial);
   const { resource, subresource, reason } = denial;
-  const lift = world.server.faults.beforeRequest(({ info }) => {
+  const removePolicy = world.server.faults.beforeRequest(({ info }) => {
     if (info?.resource !== resource.plural || info.subresource !== subresource) return undefined;
     if (info.verb !== (subresource ? 'patch' : 'create')) return undefined;
     return reason === 'Invalid' ? 422 : 403;
   });
   return () => {
-    lift();
+    removePolicy();
     return Promise.resolve();
   };
 }
@@ -131,21 +131,21 @@ const skip =
 inTestClusters((where, create) => {
   describe(`${where}: an admission policy`, { skip, timeout: 300_000 }, () => {
     let world: TestCluster;
-    let lift: () => Promise<void>;
+    let removePolicy: () => Promise<void>;
 
     beforeEach(async () => {
       world = await create();
-      lift = () => Promise.resolve();
+      removePolicy = () => Promise.resolve();
     });
     afterEach(async () => {
-      await lift();
+      await removePolicy();
       await world.end();
     });
 
     const at = () => ({ namespace: world.namespace, name: 'x' });
     const start = async (kind: Kind, denial: Denial) => {
       await world.installCrd(kind.resource, ...kind.owned);
-      lift = await deny(world, denial);
+      removePolicy = await deny(world, denial);
       world.startDaemon({ controllers: [kind.controller], namespaces: [world.namespace] });
       const { group, version, kind: name } = kind.resource;
       const apiVersion = `${group}/${version}`;
@@ -160,8 +160,8 @@ inTestClusters((where, create) => {
     const isDone = async (kind: Kind) =>
       kind.resource === ATS ? (await status(kind))?.phase === 'DONE' : has(kind, 'Ready');
     const removePolicyAndConverge = async (kind: Kind) => {
-      await lift();
-      lift = () => Promise.resolve();
+      await removePolicy();
+      removePolicy = () => Promise.resolve();
       // The object is not changed: only a retry detects that the policy was removed.
       await world.until('the object is reconciled', () => isDone(kind), {
         withinMs: BACKOFF_MS + 30_000,
@@ -188,8 +188,8 @@ inTestClusters((where, create) => {
           // Its own status updates and its other owned objects cause a few additional attempts.
           await world.settle();
           const before = world.errors().length;
-          const told = await warnings();
-          assert.equal(told.length, 1);
+          const reported = await warnings();
+          assert.equal(reported.length, 1);
           if (world.isVirtual) {
             await world.pass(3_600_000);
             assert.ok(await has(kind, 'Stalled'));
@@ -198,7 +198,7 @@ inTestClusters((where, create) => {
             // the longest.
             assert.ok(tries >= 11 && tries <= 17, `${tries} tries`);
           }
-          assert.deepEqual(await warnings(), told);
+          assert.deepEqual(await warnings(), reported);
           await removePolicyAndConverge(kind);
         });
 
@@ -220,10 +220,13 @@ inTestClusters((where, create) => {
           await removePolicyAndConverge(kind);
           await world.settle();
           const { items } = await world.client.list(EVENTS, { namespace: world.namespace });
-          for (const { reason: told, message, count = 1, involvedObject } of items) {
+          for (const { reason: eventReason, message, count = 1, involvedObject } of items) {
             if (involvedObject.kind !== kind.resource.kind) continue;
             // A Foo is synced before its Deployment is available, which changes its status again.
-            assert.ok(count <= (kind.resource === FOOS ? 2 : 1), `${told} ${message}: ${count}`);
+            assert.ok(
+              count <= (kind.resource === FOOS ? 2 : 1),
+              `${eventReason} ${message}: ${count}`,
+            );
           }
         });
       }
@@ -242,7 +245,7 @@ inTestClusters((where, create) => {
         spec: { name: 'nginx', count: 2 },
       });
       await world.until('the failure is reported', async () =>
-        world.errors().some((line) => line.includes('no further attempts')),
+        world.errors().some((line) => line.includes('a retry would not help')),
       );
       const errors = world.errors().length;
       await world.pass(world.isVirtual ? 3_600_000 : 1000);

@@ -23,7 +23,7 @@ import { until } from '../support/until.ts';
 import { crdOf } from '../support/test-cluster.ts';
 
 /** A server with two users and their roles. */
-interface Place {
+interface TestServer {
   readonly kubeconfigPath: string;
   readonly client: Client;
   close(): Promise<void>;
@@ -51,12 +51,12 @@ const BINDINGS: Resource = { ...RBAC, plural: 'clusterrolebindings', kind: 'Clus
 const skip = process.env['CONTROL_PLANE']?.includes('/') && 'needs a cluster of its own';
 
 describe('The check command, for users with complete and incomplete roles', { skip }, () => {
-  let place: Place;
+  let testServer: TestServer;
 
   before(async () => {
-    place = await (process.env['CONTROL_PLANE'] === undefined ? embedded() : given());
+    testServer = await (process.env['CONTROL_PLANE'] === undefined ? embedded() : given());
   });
-  after(() => place.close());
+  after(() => testServer.close());
 
   /** Runs the check as `user`, by default as an administrator. */
   async function run(user?: string, ...flags: readonly string[]) {
@@ -64,7 +64,7 @@ describe('The check command, for users with complete and incomplete roles', { sk
     const parsed = parseFlags(
       CHECK_OPTIONS,
       [
-        `--kubeconfig=${place.kubeconfigPath}`,
+        `--kubeconfig=${testServer.kubeconfigPath}`,
         '--controllers=count',
         ...(user === undefined ? [] : [`--as=${user}`]),
         ...flags,
@@ -86,12 +86,12 @@ describe('The check command, for users with complete and incomplete roles', { sk
     assert.match(text, /^CRD counts\.demo\.mark8s\.io +FAILED +it is not installed$/m);
     assert.match(text, /^ {4}Install it: crd-controller manifests --only=crds \| kubectl apply /m);
     assert.equal(lines.at(-1), '1 of 6 checks failed.');
-    await place.client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
+    await testServer.client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
   });
 
   it('succeeds for a user with the roles of the installation', async () => {
     const election = ['--leader-elect=true', '--leader-elect-resource-namespace=default'];
-    await until('Counts are served', () => served(place.client));
+    await until('Counts are served', () => served(testServer.client));
     const { code, lines, text } = await run('check-installed', ...election);
     assert.equal(code, 0, text);
     assert.match(
@@ -163,7 +163,7 @@ async function served(client: Client): Promise<true | undefined> {
   }
 }
 
-async function embedded(): Promise<Place> {
+async function embedded(): Promise<TestServer> {
   const users = Object.entries(USERS).map(([name, rules]): ApiUser => ({
     token: name,
     name,
@@ -186,7 +186,7 @@ async function embedded(): Promise<Place> {
 }
 
 /** Returns a kube-apiserver whose authorizer has the same roles. */
-async function given(): Promise<Place> {
+async function given(): Promise<TestServer> {
   const plane = await startControlPlane();
   for (const [user, rules] of Object.entries(USERS)) {
     const metadata = { name: user };

@@ -130,8 +130,8 @@ describe('hack/deploy/install.yaml on an empty cluster', { skip: !isOurs }, () =
 
     it('can be applied by kubectl', async () => {
       const flags = ['--server-side', '--force-conflicts', '--namespace=crd-controller-system'];
-      const told = await kubectl!.run('apply', ...flags, '-f', join(FOLDER, 'install.yaml'));
-      assert.equal(told.trim().split('\n').length, manifests.length, told);
+      const output = await kubectl!.run('apply', ...flags, '-f', join(FOLDER, 'install.yaml'));
+      assert.equal(output.trim().split('\n').length, manifests.length, output);
     });
 
     it('equals the output of the kustomization', async () => {

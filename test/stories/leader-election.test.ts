@@ -86,8 +86,9 @@ describe('Two processes, one of which leads', { timeout: 60_000 }, () => {
     const lease = { namespace: world.namespace, name: 'crd-controller' };
     assert.equal((await world.client.get(LEASES, lease)).spec?.holderIdentity ?? '', '');
     const { items } = await world.client.list(EVENTS, { namespace: world.namespace });
-    const said = items.filter(({ involvedObject }) => involvedObject.kind === 'Lease');
-    const about = (what: RegExp) => said.filter(({ message }) => what.test(message ?? '')).length;
+    const leaseEvents = items.filter(({ involvedObject }) => involvedObject.kind === 'Lease');
+    const about = (what: RegExp) =>
+      leaseEvents.filter(({ message }) => what.test(message ?? '')).length;
     assert.deepEqual([about(/became leader$/), about(/stopped leading$/)], [2, 1]);
   });
 });

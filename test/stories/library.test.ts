@@ -104,11 +104,11 @@ describe('The library examples on a control plane', () => {
     const late = { namespace: world.namespace, name: 'late' };
     await world.client.delete(PODS, late, { gracePeriodSeconds: 0 });
     await world.until('deleted', async () => (await world.podNames()).join() === 'web');
-    const told: string[] = [];
+    const reported: string[] = [];
     const end = new AbortController();
-    const running = runPodController(stateFile, (line) => told.push(line), end.signal);
-    await world.until('told', async () =>
-      told.includes(`Pod ${world.namespace}/late does not exist anymore`),
+    const running = runPodController(stateFile, (line) => reported.push(line), end.signal);
+    await world.until('reported', async () =>
+      reported.includes(`Pod ${world.namespace}/late does not exist anymore`),
     );
     end.abort();
     await running;
@@ -120,11 +120,11 @@ describe('The library examples on a control plane', () => {
     await createPod('web');
     let attempts = 0;
     const end = new AbortController();
-    const jam = () => {
+    const failToReport = () => {
       attempts++;
       throw new Error('printer out of paper');
     };
-    const running = runPodController(join(folder, 'state.json'), jam, end.signal, log);
+    const running = runPodController(join(folder, 'state.json'), failToReport, end.signal, log);
     const dropped = () => lines.filter(({ message }) => message.includes('dropped'));
     await world.until('dropped', async () => dropped().length > 0);
     assert.ok(attempts >= 6);

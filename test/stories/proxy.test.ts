@@ -51,8 +51,8 @@ describe('A cluster behind a proxy', { timeout: 60_000 }, () => {
 
   it('all requests use the proxy in HTTPS_PROXY, and no log line contains its password', async () => {
     await world.applyCount({ count: 2 });
-    let said = '';
-    const say = (text: string) => (said += `${text}\n`);
+    let output = '';
+    const print = (text: string) => (output += `${text}\n`);
     const code = await commandLine(
       [
         `--kubeconfig=${kubeconfig.path}`,
@@ -62,19 +62,24 @@ describe('A cluster behind a proxy', { timeout: 60_000 }, () => {
         '-v=10',
       ],
       { HTTPS_PROXY: proxy.url, NO_PROXY: '10.0.0.0/8,.svc,.cluster.local' },
-      { print: say, warn: say, colour: false, logging: { write: say, now: Date.now, pid: 1 } },
+      {
+        print,
+        warn: print,
+        colour: false,
+        logging: { write: print, now: Date.now, pid: 1 },
+      },
     );
-    assert.equal(code, 0, said);
+    assert.equal(code, 0, output);
     assert.equal((await world.pods()).length, 2);
     const host = new URL(proxy.url).host;
-    assert.ok(said.includes(`server="https://${HOST}:${port}" proxy="${host}"`), said);
+    assert.ok(output.includes(`server="https://${HOST}:${port}" proxy="${host}"`), output);
     // Requests and watches have separate connections.
     assert.ok(proxy.tunnels.length >= 2, proxy.tunnels.join());
     assert.deepEqual(new Set(proxy.tunnels), new Set([`${HOST}:${port}`]));
     assert.equal(proxy.refused, 0);
-    assert.doesNotMatch(said, /canary/);
+    assert.doesNotMatch(output, /canary/);
     for (const secret of [USER, decodeURIComponent(USER)]) {
-      assert.ok(!said.includes(Buffer.from(secret).toString('base64')));
+      assert.ok(!output.includes(Buffer.from(secret).toString('base64')));
     }
   });
 });

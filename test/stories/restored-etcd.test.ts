@@ -8,22 +8,20 @@ import { crdController, killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { TlsCluster } from '../support/tls-cluster.ts';
 
-/** A cache has reached more than the server has after the restore. */
-const NOTICED = /The server lost part of its history/;
+/** Logged when a cache has a newer resourceVersion than the restored server. */
+const RESTORE_DETECTED = /The server lost part of its history/;
 
 const where = process.env['CONTROL_PLANE'] ?? 'embedded';
-const skip = ['embedded', 'real', 'cluster'].includes(where)
-  ? false
-  : 'it needs an etcd of its own';
+const skip = ['embedded', 'real', 'cluster'].includes(where) ? false : 'needs its own etcd';
 
-describe('given a leader and a standby, and an etcd', { skip }, () => {
+describe('A leader and a standby with their own etcd', { skip }, () => {
   let plane: ControlPlane;
   let etcd: NonNullable<ControlPlane['etcd']>;
   let world: TlsCluster;
   let programs: Program[] = [];
 
   before(async () => {
-    // What the server has lost may own what was created for it: that is the garbage collector's.
+    // The garbage collector deletes objects whose owners the server has lost.
     plane = await startControlPlane({ cluster: {} });
     assert.ok(plane.etcd);
     ({ etcd } = plane);
@@ -38,7 +36,7 @@ describe('given a leader and a standby, and an etcd', { skip }, () => {
         '--controllers=count',
         '--leader-elect',
         `--leader-elect-resource-namespace=${world.namespace}`,
-        // The leader outlives the time in which the server is stopped.
+        // Retains the lease while the server is stopped.
         '--leader-elect-lease-duration=120s',
         '--leader-elect-renew-deadline=100s',
         '--leader-elect-retry-period=1s',
@@ -49,7 +47,7 @@ describe('given a leader and a standby, and an etcd', { skip }, () => {
     return program;
   };
 
-  /** Two programs, of which the first leads, and a Count with as many Pods. */
+  /** Starts two programs, of which the first leads, and a Count with `count` Pods. */
   const startScenario = async (count: number) => {
     world = await TlsCluster.create(plane);
     await world.installCrd();
@@ -73,7 +71,7 @@ describe('given a leader and a standby, and an etcd', { skip }, () => {
       return status?.replicas === count && (await world.pods()).length === count;
     });
 
-  /** Writes that move the revision on, and concern no controller. */
+  /** Sends writes that advance the revision and do not affect the controller. */
   const writeElsewhere = async (times: number) => {
     const { metadata } = await world.client.create(CONFIG_MAPS, {
       apiVersion: 'v1',
@@ -86,14 +84,14 @@ describe('given a leader and a standby, and an etcd', { skip }, () => {
     }
   };
 
-  const cases = [{ what: 'whose resourceVersions are older', lost: 300, later: 0 }];
-  // The embedded server is back sooner than any etcd can be restored. Simulations have it absent.
+  const cases = [{ what: 'with older resourceVersions', lost: 300, later: 0 }];
+  // The embedded server restarts faster than any etcd can be restored. Simulations cover a longer outage.
   if (where !== 'embedded') {
-    cases.push({ what: 'and has passed the lost resourceVersions at once', lost: 10, later: 300 });
+    cases.push({ what: 'and has passed the lost resourceVersions', lost: 10, later: 300 });
   }
   for (const { what, lost, later } of cases) {
     it(
-      `restored from a backup ${what}: leader and standby work from the state that is there`,
+      `reconcile the state of an etcd that was restored from a backup ${what}`,
       { timeout: 120_000 },
       async () => {
         const { leader, standby } = await startScenario(3);
@@ -104,7 +102,8 @@ describe('given a leader and a standby, and an etcd', { skip }, () => {
         await restore();
         await writeElsewhere(later + 1);
 
-        if (later === 0) await Promise.all([leader.printed(NOTICED), standby.printed(NOTICED)]);
+        if (later === 0)
+          await Promise.all([leader.printed(RESTORE_DETECTED), standby.printed(RESTORE_DETECTED)]);
         await untilPods(3);
         await world.patchCount({ count: 4 });
         await untilPods(4);
@@ -117,24 +116,20 @@ describe('given a leader and a standby, and an etcd', { skip }, () => {
     );
   }
 
-  it(
-    'wiped clean: the controllers work from nothing, once there is something again',
-    { timeout: 120_000 },
-    async () => {
-      await startScenario(2);
-      await writeElsewhere(100);
-      await etcd.wipe();
-      // The Lease went too: either of the two may create it.
-      await world.client.create(NAMESPACES, {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name: world.namespace },
-      });
-      await world.installCrd();
-      await world.applyCount({ count: 3 });
-      await untilPods(3);
-      await world.patchCount({ count: 1 });
-      await untilPods(1);
-    },
-  );
+  it('reconcile new objects after etcd was emptied', { timeout: 120_000 }, async () => {
+    await startScenario(2);
+    await writeElsewhere(100);
+    await etcd.wipe();
+    // The Lease is gone, too: each of the two may create it.
+    await world.client.create(NAMESPACES, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: world.namespace },
+    });
+    await world.installCrd();
+    await world.applyCount({ count: 3 });
+    await untilPods(3);
+    await world.patchCount({ count: 1 });
+    await untilPods(1);
+  });
 });

@@ -35,14 +35,19 @@ describe('The run command', () => {
   const run = async (...flags: readonly string[]) => {
     const startMs = performance.now();
     const argv = [`--kubeconfig=${kubeconfig}`, '--controllers=count', '--once', ...flags];
-    let said = '';
-    const say = (text: string) => (said += `${text}\n`);
+    let output = '';
+    const print = (text: string) => (output += `${text}\n`);
     const code = await commandLine(
       argv,
       {},
-      { print: say, warn: say, colour: false, logging: { write: say, now: Date.now, pid: 1 } },
+      {
+        print,
+        warn: print,
+        colour: false,
+        logging: { write: print, now: Date.now, pid: 1 },
+      },
     );
-    return { code, said, ms: performance.now() - startMs };
+    return { code, output, ms: performance.now() - startMs };
   };
   const ours = () =>
     server.requests.recent.filter(({ userAgent }) => userAgent.startsWith('crd-controller/'));
@@ -50,17 +55,17 @@ describe('The run command', () => {
     ours().filter(({ method, info }) => method === 'POST' && info?.resource === 'pods').length;
 
   it('--once reconciles all objects and exits with code 0', async () => {
-    const { code, said } = await run();
-    assert.equal(code, 0, said);
+    const { code, output } = await run();
+    assert.equal(code, 0, output);
     assert.equal(pods(), 8);
-    assert.match(said, /"Nothing is left to do" objects=1 /);
+    assert.match(output, /"Nothing is left to do" objects=1 /);
   });
 
   it('--once --dry-run logs the requests that it would send, sends none, and exits with code 1', async () => {
-    const { code, said } = await run('--dry-run', '--leader-elect', '-v=2');
-    assert.equal(code, 1, said);
-    assert.equal(said.match(/"Dry run".* would="create" resource="pods"/g)?.length, 8);
-    assert.equal(said.match(/"Created Pod" dryRun=true /g)?.length, 8);
+    const { code, output } = await run('--dry-run', '--leader-elect', '-v=2');
+    assert.equal(code, 1, output);
+    assert.equal(output.match(/"Dry run".* would="create" resource="pods"/g)?.length, 8);
+    assert.equal(output.match(/"Created Pod" dryRun=true /g)?.length, 8);
     const requests = ours();
     assert.ok(!requests.some(({ info }) => info?.resource === 'leases'));
     const writes = requests.filter(({ method }) => method !== 'GET');
@@ -69,8 +74,8 @@ describe('The run command', () => {
   });
 
   it('--kube-api-qps and --kube-api-burst limit the requests per second', async () => {
-    const { code, said, ms } = await run('--kube-api-qps=25', '--kube-api-burst=1');
-    assert.equal(code, 0, said);
+    const { code, output, ms } = await run('--kube-api-qps=25', '--kube-api-burst=1');
+    assert.equal(code, 0, output);
     const sent = ours().filter(({ info }) => info?.resource !== 'events').length;
     assert.ok(sent >= 10, `${sent} requests`);
     assert.ok(ms >= ((sent - 1) * 1000) / 25, `${sent} requests in ${ms} ms`);
@@ -78,18 +83,18 @@ describe('The run command', () => {
 
   it('--kube-api-request-timeout aborts an unanswered request and repeats it', async () => {
     let held = 0;
-    const heldOnes = new Deferred();
+    const heldRequests = new Deferred();
     server.faults.beforeRequest(async ({ method, info }) => {
       if (method !== 'POST' || info?.resource !== 'pods' || held++ > 0) return;
-      await heldOnes.promise;
+      await heldRequests.promise;
     });
     try {
-      const { code, said } = await run('--kube-api-request-timeout=200ms');
-      assert.equal(code, 0, said);
-      assert.match(said, /not done within 0\.2 s/);
+      const { code, output } = await run('--kube-api-request-timeout=200ms');
+      assert.equal(code, 0, output);
+      assert.match(output, /not done within 0\.2 s/);
       assert.ok(held > 8, 'the request was repeated');
     } finally {
-      heldOnes.resolve();
+      heldRequests.resolve();
     }
   });
 });

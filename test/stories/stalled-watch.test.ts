@@ -78,11 +78,11 @@ describe('A network that disturbs a watch connection', () => {
     it(`${what}: the informer reports all changes in time, once`, async () => {
       harm();
       await changeThings(world);
-      const passedMs = await world.until('told', boundMs, () => world.isUpToDate());
+      const passedMs = await world.until('all changes received', boundMs, () => world.isUpToDate());
       assert.ok(passedMs <= boundMs, `${passedMs} ms`);
       assert.deepEqual(world.told.splice(0).toSorted(), DIFFERENCES);
       await world.change('a', 'after');
-      await world.until('told', 1000, () => world.isUpToDate());
+      await world.until('all changes received', 1000, () => world.isUpToDate());
       assert.deepEqual(world.told, ['update a']);
       assert.ok(proxy.connections <= 2, 'one for the watch, and one for other requests');
       assert.equal(world.informer.progress.phase, 'watching');
@@ -99,7 +99,7 @@ describe('A network that disturbs a watch connection', () => {
     assert.equal(world.informer.hasSynced, true, 'hasSynced stays true');
     assert.match(String(world.informer.progress.lastError), /Cannot reach/);
     proxy.open();
-    await world.until('told', 61_000, () => world.isUpToDate());
+    await world.until('all changes received', 61_000, () => world.isUpToDate());
     assert.deepEqual(world.told.toSorted(), DIFFERENCES);
     assert.equal(world.informer.progress.isStale, false);
   });
@@ -110,7 +110,7 @@ describe('A network that disturbs a watch connection', () => {
     assert.equal(proxy.accepted, before);
     assert.equal(world.informer.progress.stalls, 0);
     await world.change('a', 'still-here');
-    await world.until('told', 1000, () => world.isUpToDate());
+    await world.until('all changes received', 1000, () => world.isUpToDate());
   });
 
   it('repeated resets: neither sockets nor memory accumulate', async () => {
@@ -199,10 +199,10 @@ describe('A server with faulty responses', () => {
       assert.ok(chaos.hits > 0, 'the fault occurred');
       assert.equal(world.informer.hasSynced, true);
       chaos.fault = undefined;
-      await world.until('told', LONGEST_PAUSE_MS, () => world.isUpToDate());
+      await world.until('all changes received', LONGEST_PAUSE_MS, () => world.isUpToDate());
       assert.deepEqual(world.told.splice(0).toSorted(), DIFFERENCES);
       await world.change('a', 'after');
-      await world.until('told', LONGEST_PAUSE_MS, () => world.isUpToDate());
+      await world.until('all changes received', LONGEST_PAUSE_MS, () => world.isUpToDate());
       assert.deepEqual(world.told, ['update a']);
       assert.equal(world.informer.progress.lastError, undefined);
     });
@@ -215,7 +215,7 @@ describe('A server with faulty responses', () => {
     world.server.faults.expireHistory();
     await world.pass(3000);
     chaos.fault = undefined;
-    await world.until('told', LONGEST_PAUSE_MS, () => world.isUpToDate());
+    await world.until('all changes received', LONGEST_PAUSE_MS, () => world.isUpToDate());
     assert.deepEqual(world.told.toSorted(), DIFFERENCES);
   });
 
@@ -225,14 +225,14 @@ describe('A server with faulty responses', () => {
     world.server.faults.dropWatches();
     await world.pass(10 * 60_000);
     await changeThings(world);
-    await world.until('told', 1000, () => world.isUpToDate());
+    await world.until('all changes received', 1000, () => world.isUpToDate());
     assert.deepEqual(world.told.toSorted(), DIFFERENCES);
   });
 
   it('lost response to a write: the informer reports the write once', async () => {
     world.server.faults.failNext('POST', 'lostAnswer');
     await assert.rejects(world.create('d'));
-    await world.until('told', 1000, () => world.isUpToDate());
+    await world.until('all changes received', 1000, () => world.isUpToDate());
     assert.deepEqual(world.told, ['add d']);
   });
 });
@@ -262,7 +262,7 @@ describe('A server with a faulty initial stream', () => {
     context.after(() => world.end());
     // Ten seconds without an event, then a list.
     await world.until('synced', 12_000, () => world.informer.hasSynced);
-    await world.until('told', 1000, () => world.isUpToDate());
+    await world.until('all changes received', 1000, () => world.isUpToDate());
     assert.deepEqual(world.told.toSorted(), ['add a', 'add b', 'add c']);
   });
 
@@ -288,6 +288,6 @@ describe('A server with a faulty initial stream', () => {
     assert.deepEqual(world.told.toSorted(), ['add a', 'add b', 'add c']);
     assert.ok(pages >= 2, `${pages} lists from the first page`);
     await changeThings(world);
-    await world.until('told', 1000, () => world.isUpToDate());
+    await world.until('all changes received', 1000, () => world.isUpToDate());
   });
 });

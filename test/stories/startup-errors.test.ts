@@ -19,24 +19,24 @@ describe('A command that cannot start', () => {
   after(() => rmSync(folder, { recursive: true, force: true }));
 
   const run = async (...argv: readonly string[]) => {
-    const said = { stdout: '', stderr: '' };
-    const warn = (text: string) => (said.stderr += `${text}\n`);
+    const output = { stdout: '', stderr: '' };
+    const warn = (text: string) => (output.stderr += `${text}\n`);
     const code = await commandLine(
       argv,
       { HOME: '/nonexistent' },
       {
-        print: (text) => (said.stdout += `${text}\n`),
+        print: (text) => (output.stdout += `${text}\n`),
         warn,
         colour: false,
-        logging: { write: (line) => (said.stderr += line), now: Date.now, pid: 1 },
+        logging: { write: (line) => (output.stderr += line), now: Date.now, pid: 1 },
       },
     );
-    assert.doesNotMatch(said.stderr, /^\s+at .*:\d+:\d+/m);
-    return { code, ...said };
+    assert.doesNotMatch(output.stderr, /^\s+at .*:\d+:\d+/m);
+    return { code, ...output };
   };
 
   it('reports an invalid kubeconfig in one line, with exit code 2', async () => {
-    const complaint = async (text: string) => {
+    const errorOf = async (text: string) => {
       const file = join(folder, 'config');
       writeFileSync(file, text, { mode: 0o600 });
       const { code, stdout, stderr } = await run(`--kubeconfig=${file}`);
@@ -46,9 +46,9 @@ describe('A command that cannot start', () => {
       assert.ok(stderr.includes(file), stderr);
       return stderr;
     };
-    assert.match(await complaint('clusters: [\n'), /is malformed: line \d+, column \d+/);
-    assert.match(await complaint('hello'), /is not a kubeconfig/);
-    assert.match(await complaint('{"kind":"Config"}'), /no context is chosen/);
+    assert.match(await errorOf('clusters: [\n'), /is malformed: line \d+, column \d+/);
+    assert.match(await errorOf('hello'), /is not a kubeconfig/);
+    assert.match(await errorOf('{"kind":"Config"}'), /no context is chosen/);
     const nothing = await run();
     assert.equal(nothing.code, 2);
     assert.match(nothing.stderr, /^Error: No cluster is configured: .*crd-controller serve\.\n$/);

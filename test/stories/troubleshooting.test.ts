@@ -363,15 +363,15 @@ function textOf(lines: readonly LogLine[]): string {
 
 /** Returns the output of the command line. */
 async function run(argv: readonly string[]): Promise<string> {
-  let said = '';
-  const say = (text: string) => (said += `${text}\n`);
-  const terminal = { print: say, warn: say, colour: false };
+  let output = '';
+  const print = (text: string) => (output += `${text}\n`);
+  const terminal = { print, warn: print, colour: false };
   const code = await commandLine(
     argv,
     { HOME: '/nonexistent' },
-    { ...terminal, logging: { write: say, now: Date.now, pid: 1 } },
+    { ...terminal, logging: { write: print, now: Date.now, pid: 1 } },
   );
-  return `${said}exit code ${code}\n`;
+  return `${output}exit code ${code}\n`;
 }
 
 interface Kubeconfig {

@@ -47,14 +47,14 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
       }
     }
     const micros = ({ cpuMs }: QueueReport) => (cpuMs * 1000) / (keys * waves);
-    const floor = (reports.get('plain') ?? []).map(micros);
+    const baseline = (reports.get('plain') ?? []).map(micros);
     for (const [contender, of] of reports) {
       const cpuUs = of.map(micros);
       results.push({
         scenario,
         contender,
         cpuUs: spreadOf(cpuUs),
-        ratio: ratios(cpuUs, floor),
+        ratio: ratios(cpuUs, baseline),
         peakRssMb: spreadOf(of.map(({ peakRssKb }) => peakRssKb / 1024)),
       });
     }

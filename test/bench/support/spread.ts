@@ -18,8 +18,8 @@ export function spreadOf(values: readonly number[]): Spread {
 }
 
 /** Computed for each round, so that a slow round affects both values. */
-export function ratios(values: readonly number[], floor: readonly number[]): Spread {
-  return spreadOf(values.map((value, round) => value / (floor[round] ?? Number.NaN)));
+export function ratios(values: readonly number[], baseline: readonly number[]): Spread {
+  return spreadOf(values.map((value, round) => value / (baseline[round] ?? Number.NaN)));
 }
 
 /** `6.21 (5.90–7.02)` */

@@ -67,14 +67,14 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
 }
 
 function resultsOf(mode: Mode, samples: ReadonlyMap<ClientName, readonly Sample[]>): Result[] {
-  const floor = samples.get('bare')?.map(({ cpuMs }) => cpuMs);
+  const baseline = samples.get('bare')?.map(({ cpuMs }) => cpuMs);
   return Array.from(samples, ([client, of]) => {
     const cpuMs = of.map((sample) => sample.cpuMs);
     return {
       mode,
       client,
       cpuMs: spreadOf(cpuMs),
-      ...(floor ? { ratio: ratios(cpuMs, floor) } : {}),
+      ...(baseline ? { ratio: ratios(cpuMs, baseline) } : {}),
       startCpuMs: spreadOf(of.map((sample) => sample.startCpuMs)),
       heapBytes: spreadOf(of.map((sample) => sample.heapBytes)),
       peakRssMb: spreadOf(of.map((sample) => sample.peakRssMb)),

@@ -66,14 +66,14 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
 }
 
 function resultsOf(objects: number, samples: ReadonlyMap<ClientName, readonly Sample[]>): Result[] {
-  const floor = samples.get('bare')?.map(({ cpuUs }) => cpuUs);
+  const baseline = samples.get('bare')?.map(({ cpuUs }) => cpuUs);
   return Array.from(samples, ([client, of]) => {
     const cpuUs = of.map((sample) => sample.cpuUs);
     return {
       objects,
       client,
       cpuUs: spreadOf(cpuUs),
-      ...(floor ? { ratio: ratios(cpuUs, floor) } : {}),
+      ...(baseline ? { ratio: ratios(cpuUs, baseline) } : {}),
       eventsPerSecond: spreadOf(of.map((sample) => sample.eventsPerSecond)),
       peakRssMb: spreadOf(of.map((sample) => sample.peakRssMb)),
     };
