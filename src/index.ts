@@ -32,7 +32,9 @@ export { ensureChild } from './manager/child.ts';
 export type { ChildOutcome } from './manager/child.ts';
 export { Controller } from './manager/controller.ts';
 export type { ControllerOptions, SyncContext, SyncHandler } from './manager/controller.ts';
-export { byController, CONTROLLER_INDEX, toController, toItself } from './manager/enqueue.ts';
+export { mapByChildName, mapToOwner, OWNER_INDEX, ownerIndexers } from './manager/enqueue.ts';
+export { predicates } from './manager/predicate.ts';
+export type { Predicate } from './manager/predicate.ts';
 export { controllerManager, runControllers } from './manager/run-controllers.ts';
 export type {
   ControllerKit,

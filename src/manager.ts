@@ -1,15 +1,21 @@
 /**
  * The parts of `controllerManager`, for programs that connect them in another way.
  */
-export type { ChildContext, ChildWish } from './manager/child.ts';
-export type { ControllerDeps, ControllerObserver, Feed } from './manager/controller.ts';
-export type { KeySink, ToKeys } from './manager/enqueue.ts';
+export type { ChildContext, ChildOptions } from './manager/child.ts';
+export type {
+  ControllerDeps,
+  ControllerObserver,
+  OwnsOptions,
+  Source,
+  WatchesOptions,
+} from './manager/controller.ts';
+export type { KeySink, MapFunction } from './manager/enqueue.ts';
 export { Manager } from './manager/manager.ts';
 export type { Leadership, ManagerOptions, Stage } from './manager/manager.ts';
 export { Pass } from './manager/pass.ts';
 export type { PassDeps, PassOptions } from './manager/pass.ts';
 export type { DebugOptions } from './manager/run-controllers.ts';
-export type { WithStatus } from './manager/status-writer.ts';
+export type { StatusEvent, StatusReport, WithStatus } from './manager/status-writer.ts';
 export { withSyncBarrier } from './manager/sync-barrier.ts';
 export type { LogFields } from './util/logger.ts';
 export { AbruptStop } from './util/runnable.ts';

@@ -36,7 +36,7 @@ export function podController(kit: ControllerKit, options: PodControllerOptions)
     },
   })
     .for(pods)
-    .fedBy(async (queue, signal) => {
+    .source(async (queue, signal) => {
       // The cache has synced: a key that it does not contain belongs to a deleted Pod.
       for (const key of await readState(stateFile)) {
         if (!pods.lister.get(key)) queue.add(key, { cause: 'stored at the last stop' });

@@ -4,74 +4,106 @@ import type { DeepReadonly, Draft, KubernetesObject } from '../api/object.ts';
 import { controllerOf, isControlledBy } from '../api/metadata.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
 import { takeOver } from './hot-loop/field-ownership.ts';
 
-/** What an owner wants of one child. */
-export interface ChildWish<T extends KubernetesObject> {
+/** The child that an owner wants, and what is known of it. */
+export interface ChildOptions<T extends KubernetesObject> {
   readonly resource: Resource<T>;
   readonly owner: DeepReadonly<KubernetesObject>;
   /** Complete, with the controller reference to `owner`. */
   readonly desired: Draft<T> & { metadata: { name: string } };
-  /** The object of this name as the cache has it. */
+  /** The object of this name in the cache. */
   readonly cached: DeepReadonly<T> | undefined;
-  /** Who writes, in managedFields. */
+  /** Name of the writer in managedFields. */
   readonly fieldManager: string;
+  /**
+   * Whether a child that differs from `desired` is updated.
+   * @default true
+   */
+  readonly update?: boolean | undefined;
 }
 
-/** What became of a wish. */
+/** The result of `ensureChild`, with the object as it is now. */
 export type ChildOutcome<T extends KubernetesObject> =
-  | { readonly kind: 'created' | 'changed' | 'unchanged'; readonly object: DeepReadonly<T> }
-  /** Its deletion is under way; the name is free when it is over, and its event wakes the owner. */
-  | { readonly kind: 'leaving'; readonly object: DeepReadonly<T> }
-  /** Somebody else's has the name. It was not touched. */
-  | { readonly kind: 'foreign'; readonly object: DeepReadonly<T> };
+  /** As controller-runtime's `OperationResult`. */
+  | { readonly kind: 'created' | 'updated' | 'unchanged'; readonly object: DeepReadonly<T> }
+  /**
+   * An object of this name is being deleted, or is about to be: the child itself, or that of a previous
+   * owner of the same name. Its deletion enqueues the owner.
+   */
+  | { readonly kind: 'terminating'; readonly object: DeepReadonly<T> }
+  /** An object that the owner does not control has the name. It is not changed. */
+  | { readonly kind: 'nameCollision'; readonly object: DeepReadonly<T> };
 
 export interface ChildContext {
   readonly client: Client;
   readonly signal: AbortSignal;
 }
 
+const OPTIONS: OptionNames<ChildOptions<KubernetesObject>> = {
+  resource: true,
+  owner: true,
+  desired: true,
+  cached: true,
+  fieldManager: true,
+  update: true,
+};
+
 /**
- * Makes the child of an owner what the owner wants, with as few requests as it takes: none if the
- * cache shows that nothing is to do.
+ * Creates or updates a child of an owner. Sends no request if the cache shows the desired state.
  *
- * It is created by POST, since an apply would adopt what has the name already, and changed by
- * server-side apply that names the uid, since an apply would create what has just gone. Fields that
- * `desired` is silent about stay as others have set them. Rejects with `conflict` if the child was
- * replaced meanwhile: its event is on the way.
+ * A child is created by POST, because an apply would adopt an object that has the name. It is updated
+ * by server-side apply with its uid, because an apply without one would create a child that has just
+ * been deleted. Fields that are not in `desired` keep the values that other writers set.
+ *
+ * @throws {ApiError} `conflict` if the child was replaced meanwhile: the event of that enqueues the
+ * owner; `alreadyExists` if an object of this name was deleted meanwhile; any other error of a request
  */
 export async function ensureChild<T extends KubernetesObject>(
   context: ChildContext,
-  wish: ChildWish<T>,
+  options: ChildOptions<T>,
 ): Promise<ChildOutcome<T>> {
-  const { resource, owner, desired, fieldManager } = wish;
+  checkOptions(options, OPTIONS, 'ensureChild');
+  const { resource, owner, desired, fieldManager, update = true } = options;
   const { client, signal } = context;
-  let child = wish.cached;
+  let child = options.cached;
   if (!child) {
     try {
-      return {
-        kind: 'created',
-        object: shared(await client.create(resource, desired, { fieldManager, signal })),
-      };
+      const created = await client.create(resource, desired, { fieldManager, signal });
+      return { kind: 'created', object: shared(created) };
     } catch (error) {
       if (!isApiError(error, 'alreadyExists')) throw error;
-      // The cache did not know of it: it may be ours, from a create whose answer was lost.
-      const { name } = desired.metadata;
-      const { namespace } = owner.metadata;
-      child = shared(await client.get(resource, { name, namespace }, { signal }));
+      // It may be ours, from a create whose answer was lost.
+      child = await existing(context, options, error);
     }
   }
   if (!isControlledBy(child, owner)) {
-    return { kind: isForerunners(child, owner) ? 'leaving' : 'foreign', object: child };
+    return { kind: isOfPrevious(child, owner) ? 'terminating' : 'nameCollision', object: child };
   }
-  if (child.metadata.deletionTimestamp !== undefined) return { kind: 'leaving', object: child };
-  if (covers(child, desired)) return { kind: 'unchanged', object: child };
-  return { kind: 'changed', object: await change(context, wish, child) };
+  if (child.metadata.deletionTimestamp !== undefined) return { kind: 'terminating', object: child };
+  if (!update || covers(child, desired)) return { kind: 'unchanged', object: child };
+  return { kind: 'updated', object: await change(context, options, child) };
+}
+
+async function existing<T extends KubernetesObject>(
+  { client, signal }: ChildContext,
+  { resource, owner, desired }: ChildOptions<T>,
+  alreadyExists: ApiError,
+): Promise<DeepReadonly<T>> {
+  const { name } = desired.metadata;
+  const { namespace } = owner.metadata;
+  try {
+    return shared(await client.get(resource, { name, namespace }, { signal }));
+  } catch (error) {
+    throw isApiError(error, 'notFound') ? alreadyExists : error;
+  }
 }
 
 async function change<T extends KubernetesObject>(
   context: ChildContext,
-  { resource, desired, fieldManager }: ChildWish<T>,
+  { resource, desired, fieldManager }: ChildOptions<T>,
   child: DeepReadonly<T>,
 ): Promise<DeepReadonly<T>> {
   const { client, signal } = context;
@@ -82,15 +114,15 @@ async function change<T extends KubernetesObject>(
     await takeOver(context, { resource, object: child, fieldManager });
     return shared(await client.patch(resource, child.metadata, patch, { fieldManager, signal }));
   } catch (cause) {
-    if (!isOfAnother(cause)) throw cause;
+    if (!isReplaced(cause)) throw cause;
     const { kind, metadata } = child;
-    const message = `${kind} "${metadata.name}" is no longer the one that the cache has`;
+    const message = `${kind} "${metadata.name}" was deleted or replaced since the cache saw it`;
     throw new ApiError({ kind: 'conflict', message, cause });
   }
 }
 
-/** It is gone, or another of its name has come, whose uid cannot be changed to ours. */
-function isOfAnother(error: unknown): boolean {
+/** Returns whether the child is gone, or an object with another uid has its name. */
+function isReplaced(error: unknown): boolean {
   return (
     isApiError(error, 'notFound') ||
     (isApiError(error, 'invalid') &&
@@ -99,9 +131,10 @@ function isOfAnother(error: unknown): boolean {
 }
 
 /**
- * The child of an owner that had this name before: the garbage collector is about to delete it.
+ * Returns whether `child` belongs to a previous owner of the same name: the garbage collector is about
+ * to delete it.
  */
-function isForerunners(
+function isOfPrevious(
   child: DeepReadonly<KubernetesObject>,
   owner: DeepReadonly<KubernetesObject>,
 ): boolean {

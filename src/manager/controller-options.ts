@@ -1,3 +1,4 @@
+import type { KubernetesObject } from '../api/object.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import type { Client } from '../client/client.ts';
 import type { ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
@@ -7,10 +8,12 @@ import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Cause } from '../workqueue/queue-item.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
+import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import type { SyncReport } from '../workqueue/sync-report.ts';
 import type { Controller } from './controller.ts';
-import type { KeySink } from './enqueue.ts';
+import type { KeySink, MapFunction } from './enqueue.ts';
 import type { EndedCall } from './observed-client.ts';
+import type { Predicate } from './predicate.ts';
 import type { RunHistory } from './history/run-history.ts';
 import type { Sharding } from './serve-shards.ts';
 
@@ -103,7 +106,7 @@ export interface ControllerOptions {
    * Keys that run at once.
    * @default 2
    */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /**
    * Milliseconds a sync may take before its signal aborts.
    * @default for ever
@@ -114,7 +117,32 @@ export interface ControllerOptions {
    * @default for ever, with backoff
    */
   readonly maxRetries?: number | undefined;
+  /**
+   * Delays of the retries of keys that fail.
+   * @default exponentialLimiter(): 5 ms doubling to 5 min
+   */
+  readonly rateLimiter?: RateLimiter<ObjectKey> | undefined;
 }
 
-/** Adds keys to a controller's queue until the signal aborts. */
-export type Feed = (queue: KeySink, signal: AbortSignal) => Promise<void>;
+/** Options of `for` and `watches`. */
+export interface WatchesOptions<T extends KubernetesObject> {
+  /**
+   * Events that a predicate rejects enqueue nothing; all predicates must accept an event.
+   * @default all events are accepted
+   */
+  readonly predicates?: readonly Predicate<T>[] | undefined;
+}
+
+/** Options of `owns`. */
+export interface OwnsOptions<T extends KubernetesObject> extends WatchesOptions<T> {
+  /**
+   * Maps an object without an owner of the kind to the owners that want a child of its name: they wait
+   * until the name is free. Keys that are not in the cache of the owners are ignored. Use `keyOf` if
+   * children have the name of their owner, `mapByChildName` if an index knows the names.
+   * @default changes of such objects enqueue nothing
+   */
+  readonly orNamed?: MapFunction<T> | undefined;
+}
+
+/** Adds keys to a controller's queue until the signal aborts, as controller-runtime's `source.Source`. */
+export type Source = (queue: KeySink, signal: AbortSignal) => Promise<void>;

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../api/object.ts';
-import { splitKey } from '../api/object-key.ts';
+import { keyOf, splitKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { isApiError, isCausedByInvalid } from '../api/api-error.ts';
 import type { Resource } from '../api/resource.ts';
@@ -21,13 +21,16 @@ import type {
   ControllerDeps,
   ControllerObserver,
   ControllerOptions,
-  Feed,
+  OwnsOptions,
+  Source,
   SyncHandler,
+  WatchesOptions,
 } from './controller-options.ts';
-import { allKeys, enqueue, toController, toItself } from './enqueue.ts';
-import type { KeySink, ToKeys } from './enqueue.ts';
+import { allKeys, enqueue, mapToOwner } from './enqueue.ts';
+import type { KeySink, MapFunction } from './enqueue.ts';
 import { CATCH_UP_PACE, Gate } from './gate.ts';
 import { KeyOwnership } from './key-ownership.ts';
+import { predicates } from './predicate.ts';
 import type { HotLoop } from './hot-loop/loop-evidence.ts';
 import { observedClient } from './observed-client.ts';
 import { RunLog } from './history/run-log.ts';
@@ -43,6 +46,14 @@ const CONTROLLER_OPTIONS: OptionNames<ControllerOptions> = {
   concurrency: true,
   syncTimeoutMs: true,
   maxRetries: true,
+  rateLimiter: true,
+};
+
+const WATCH_OPTIONS: OptionNames<WatchesOptions<KubernetesObject>> = { predicates: true };
+
+const OWNS_OPTIONS: OptionNames<OwnsOptions<KubernetesObject>> = {
+  predicates: true,
+  orNamed: true,
 };
 
 export type {
@@ -50,9 +61,11 @@ export type {
   ControllerMetrics,
   ControllerObserver,
   ControllerOptions,
-  Feed,
+  OwnsOptions,
+  Source,
   SyncContext,
   SyncHandler,
+  WatchesOptions,
 } from './controller-options.ts';
 
 /** So many conflicts in a row are races; one more is something that deserves an error line. */
@@ -78,13 +91,15 @@ export class Controller implements Runnable {
   readonly #runs: RunLog;
   readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #registrations: HandlerRegistration[] = [];
-  readonly #feeds: Feed[] = [];
+  readonly #sources: Source[] = [];
   readonly #ownership: KeyOwnership | undefined;
   readonly #observer: ControllerObserver | undefined;
   /** Each queues the keys of a shard that one informer knows of. */
   readonly #requeues: ((shard: number) => void)[] = [];
-  /** Finds the key of the object, of the kind this controller is for, that controls another. */
-  #ownerOf: ToKeys<KubernetesObject> | undefined;
+  /** Informer of the reconciled kind. */
+  #reconciled: SharedInformer | undefined;
+  /** Maps an object to its controller owner of the reconciled kind. */
+  #ownerOf: MapFunction | undefined;
   readonly #informers = new Set<SharedInformer>();
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
@@ -113,7 +128,11 @@ export class Controller implements Runnable {
     });
     this.queue = new WorkQueue<ObjectKey>(
       { name, clock },
-      { tenantOf: (key) => splitKey(key).namespace ?? '', metrics: workqueue },
+      {
+        tenantOf: (key) => splitKey(key).namespace ?? '',
+        metrics: workqueue,
+        rateLimiter: options.rateLimiter,
+      },
     );
     this.#pool = new WorkerPool(
       { name, queue: this.queue, clock, log, random, handler: this.#sync },
@@ -135,34 +154,63 @@ export class Controller implements Runnable {
     this.#observer = deps.observe?.(this);
   }
 
-  /** The kind this controller is for: its objects' keys are queued. */
-  for<T extends KubernetesObject>(informer: SharedInformer<T>): this {
+  /** Enqueues the key of each changed object of the reconciled kind. Call it before `owns`. */
+  for<T extends KubernetesObject>(informer: SharedInformer<T>, options?: WatchesOptions<T>): this {
     this.#gate.track(informer, true);
-    this.#ownerOf = toController(informer.resource);
-    return this.#watch(informer, toItself);
+    this.#reconciled = informer;
+    this.#ownerOf = mapToOwner(informer.resource);
+    return this.#watch(informer, keyOf, options);
   }
 
-  /** A kind of children: the keys of their controllers are queued. */
-  owns<T extends KubernetesObject>(informer: SharedInformer<T>, owner: Resource): this {
-    return this.watches(informer, toController(owner));
+  /**
+   * Enqueues the key of the controller owner of each changed object, if it is of the kind `owner`.
+   *
+   * @throws {Error} if `orNamed` is set and `for` was not called before
+   */
+  owns<T extends KubernetesObject>(
+    informer: SharedInformer<T>,
+    owner: Resource,
+    options: OwnsOptions<T> = {},
+  ): this {
+    checkOptions(options, OWNS_OPTIONS, 'owns');
+    const { orNamed, ...watchOptions } = options;
+    const toOwner = mapToOwner(owner);
+    if (!orNamed) return this.watches(informer, toOwner, watchOptions);
+    const owners = this.#reconciled?.lister;
+    if (!owners)
+      throw new Error('owns: orNamed needs the informer of the owners: call for() first');
+    const toNaming: MapFunction<T> = (object) =>
+      allKeys(orNamed, object).filter((key) => owners.get(key) !== undefined);
+    return this.watches(informer, (object) => toOwner(object) ?? toNaming(object), watchOptions);
   }
 
-  /** Any other kind that a key depends on. */
-  watches<T extends KubernetesObject>(informer: SharedInformer<T>, toKeys: ToKeys<T>): this {
+  /** Enqueues the keys that `map` returns for each changed object of any other kind. */
+  watches<T extends KubernetesObject>(
+    informer: SharedInformer<T>,
+    map: MapFunction<T>,
+    options?: WatchesOptions<T>,
+  ): this {
     this.#gate.track(informer, false);
-    return this.#watch(informer, toKeys);
+    return this.#watch(informer, map, options);
   }
 
-  /** Keys from elsewhere than the API server: `feed` adds them while the controller works. */
-  fedBy(feed: Feed): this {
-    this.#feeds.push(feed);
+  /** Enqueues keys from another source than an informer, while the controller runs. */
+  source(source: Source): this {
+    this.#sources.push(source);
     return this;
   }
 
-  #watch<T extends KubernetesObject>(informer: SharedInformer<T>, toKeys: ToKeys<T>): this {
+  #watch<T extends KubernetesObject>(
+    informer: SharedInformer<T>,
+    map: MapFunction<T>,
+    options: WatchesOptions<T> = {},
+  ): this {
+    checkOptions(options, WATCH_OPTIONS, 'watches');
     const { resource } = informer;
+    const predicate = predicates.and(...(options.predicates ?? []));
     this.#informers.add(informer);
-    const handler = enqueue(resource, this.#sink, toKeys, {
+    const handler = enqueue(resource, this.#sink, map, {
+      predicates: [predicate],
       detailed: () => this.#runs.isDetailed,
       isChild: (key, object) => this.#ownerOf?.(object) === key,
       onChange: (key, before, after) => this.#gate.saw(key, resource, before, after),
@@ -175,7 +223,8 @@ export class Controller implements Runnable {
     );
     this.#requeues.push((shard) => {
       for (const object of informer.lister.list()) {
-        for (const key of allKeys(toKeys, object)) {
+        if (!predicate.create(object, true)) continue;
+        for (const key of allKeys(map, object)) {
           if (this.#deps.sharding?.shardOf(key) !== shard) continue;
           this.#sink.add(key, { priority: LOW_PRIORITY, cause: 'its shard was taken over' });
         }
@@ -216,9 +265,9 @@ export class Controller implements Runnable {
     const { log } = this.#deps;
     log.info('Starting controller');
     if (!(await this.#synced(signal))) return;
-    const feeds = this.#feeds.map((feed) => (signal: AbortSignal) => feed(this.#sink, signal));
+    const sources = this.#sources.map((add) => (signal: AbortSignal) => add(this.#sink, signal));
     try {
-      await runAll([(signal) => this.#pool.run(signal), ...feeds], signal);
+      await runAll([(signal) => this.#pool.run(signal), ...sources], signal);
     } finally {
       this.#gate.close();
       this.#runs.close();

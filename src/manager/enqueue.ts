@@ -3,62 +3,75 @@ import { keyOf, objectKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { controllerOf } from '../api/metadata.ts';
 import type { Resource } from '../api/resource.ts';
-import type { IndexFunctions } from '../cache/indexer.ts';
 import type { EventHandler } from '../cache/event-handler.ts';
+import type { IndexFunctions } from '../cache/indexer.ts';
+import type { SharedInformer } from '../cache/shared-informer.ts';
 import { LOW_PRIORITY } from '../workqueue/work-queue.ts';
 import { changedPaths, formatPath } from './changed-paths.ts';
+import type { Predicate } from './predicate.ts';
+import { predicates } from './predicate.ts';
 
-/** As much of a work queue as an event handler needs. */
+/** The part of a work queue that event handlers use. */
 export interface KeySink {
   add(key: ObjectKey, options?: { readonly priority?: number; readonly cause?: string }): void;
 }
 
-/** Which keys an object concerns. */
-export type ToKeys<T extends KubernetesObject> = (
+/** Maps an object to the keys that its changes enqueue, as controller-runtime's `handler.MapFunc`. */
+export type MapFunction<T extends KubernetesObject = KubernetesObject> = (
   object: DeepReadonly<T>,
 ) => readonly ObjectKey[] | ObjectKey | undefined;
 
-export interface EnqueueOptions {
+export interface EnqueueOptions<T extends KubernetesObject> {
   /**
-   * Whether anybody reads causes closely right now: then they tell which fields an update changed,
-   * and what is a child.
+   * Events that a predicate rejects enqueue nothing; all predicates must accept an event.
+   * @default all events are accepted
+   */
+  readonly predicates?: readonly Predicate<T>[] | undefined;
+  /**
+   * Whether causes name the changed fields of an update, and say which objects are children.
    * @default never
    */
   readonly detailed?: (() => boolean) | undefined;
-  /** Whether what `key` names controls the object. */
-  readonly isChild?: ((key: ObjectKey, object: Concerned) => boolean) | undefined;
   /**
-   * Told of each change that concerns a key, before the key is added. What an object has come to, or
-   * what it was, is absent where it does not concern the key; resyncs are no changes.
+   * Whether the object that `key` names is the controller owner of `object`.
+   * @default never
+   */
+  readonly isChild?: ((key: ObjectKey, object: DeepReadonly<T>) => boolean) | undefined;
+  /**
+   * Called for each accepted change that maps to a key, before the key is enqueued. `before` or
+   * `after` is absent if that state does not map to the key. Not called at resyncs.
    */
   readonly onChange?:
-    | ((key: ObjectKey, before: Concerned | undefined, after: Concerned | undefined) => void)
+    | ((
+        key: ObjectKey,
+        before: DeepReadonly<T> | undefined,
+        after: DeepReadonly<T> | undefined,
+      ) => void)
     | undefined;
 }
 
-type Concerned = DeepReadonly<KubernetesObject>;
-
-/** So many changed fields are told apart in a cause, and so many characters of them shown. */
-const MOST_FIELDS = 5;
-const LONGEST_FIELDS = 300;
+/** Bounds of the list of changed fields in a cause: number of fields, and characters. */
+const MAX_FIELDS = 5;
+const MAX_FIELDS_LENGTH = 300;
 
 /**
- * The event handler that turns objects into keys. Keys of the first list and of resyncs yield to
- * those of fresh changes, so that a restart does not delay what users are doing now. An update
- * counts for the old state and the new: a child that changes hands wakes both owners, and so does
- * any other object that ceases to concern a key.
+ * Returns the event handler that enqueues the keys of objects. Keys of the first list and of resyncs
+ * have a low priority, so that a restart does not delay fresh changes. An update enqueues the keys of
+ * the old and the new state: a child whose owner changes enqueues both owners.
  */
 export function enqueue<T extends KubernetesObject>(
   resource: Resource<T>,
   queue: KeySink,
-  toKeys: ToKeys<T>,
+  map: MapFunction<T>,
   {
+    predicates: members = [],
     detailed = () => false,
     isChild = () => false,
     onChange = () => undefined,
-  }: EnqueueOptions = {},
+  }: EnqueueOptions<T> = {},
 ): EventHandler<T> {
-  const keysOf = (object: DeepReadonly<T>) => allKeys(toKeys, object);
+  const predicate = predicates.and(...members);
+  const keysOf = (object: DeepReadonly<T>) => allKeys(map, object);
   const addAll = (
     keys: readonly ObjectKey[],
     object: DeepReadonly<T>,
@@ -66,73 +79,84 @@ export function enqueue<T extends KubernetesObject>(
     priority?: number,
   ) => {
     if (keys.length === 0) return;
-    const what = `${resource.kind} ${keyOf(object)} ${event}`;
+    const text = `${resource.kind} ${keyOf(object)} ${event}`;
     const isDetailed = detailed();
     for (const key of keys) {
-      const cause = isDetailed && isChild(key, object) ? `child ${what}` : what;
+      const cause = isDetailed && isChild(key, object) ? `child ${text}` : text;
       queue.add(key, priority === undefined ? { cause } : { cause, priority });
     }
   };
-  const tell = (
+  const report = (
     keys: readonly ObjectKey[],
-    before: Concerned | undefined,
-    after: Concerned | undefined,
+    before: DeepReadonly<T> | undefined,
+    after: DeepReadonly<T> | undefined,
   ) => {
     for (const key of keys) onChange(key, before, after);
   };
   return {
     onAdd: (object, isInInitialList) => {
+      if (!predicate.create(object, isInInitialList)) return;
       const keys = keysOf(object);
-      tell(keys, undefined, object);
+      report(keys, undefined, object);
       if (isInInitialList) addAll(keys, object, 'listed', LOW_PRIORITY);
       else addAll(keys, object, 'added');
     },
     onUpdate: (old, object) => {
+      // A relist reports a deletion and a creation under the same name as one update.
+      const isAccepted =
+        old.metadata.uid === object.metadata.uid
+          ? predicate.update(old, object)
+          : predicate.delete(old) || predicate.create(object, false);
+      if (!isAccepted) return;
       const keys = keysOf(object);
       if (old.metadata.resourceVersion === object.metadata.resourceVersion) {
         addAll(keys, object, 'resynced', LOW_PRIORITY);
         return;
       }
       const left = keysOf(old).filter((key) => !keys.includes(key));
-      tell(left, old, undefined);
+      report(left, old, undefined);
       addAll(left, old, 'left');
-      tell(keys, old, object);
+      report(keys, old, object);
       addAll(keys, object, keys.length > 0 && detailed() ? changeOf(old, object) : 'changed');
     },
     onDelete: (lastKnown) => {
+      if (!predicate.delete(lastKnown)) return;
       const keys = keysOf(lastKnown);
-      tell(keys, lastKnown, undefined);
+      report(keys, lastKnown, undefined);
       addAll(keys, lastKnown, 'deleted');
     },
   };
 }
 
-/** `changed: .status.phase, .metadata.labels.app` */
-function changeOf(old: Concerned, object: Concerned): string {
-  if (old.metadata.uid !== object.metadata.uid) return 'replaced by another of its name';
-  const paths = changedPaths(old, object, MOST_FIELDS + 1);
-  if (paths.length === 0) return 'changed: nothing but who wrote it';
-  const named = paths.slice(0, MOST_FIELDS).map(formatPath).join(', ');
-  if (named.length > LONGEST_FIELDS) return `changed: ${named.slice(0, LONGEST_FIELDS)}…`;
-  return `changed: ${named}${paths.length > MOST_FIELDS ? ', …' : ''}`;
+/** Describes an update: `changed: .status.phase, .metadata.labels.app`. */
+function changeOf(
+  old: DeepReadonly<KubernetesObject>,
+  object: DeepReadonly<KubernetesObject>,
+): string {
+  if (old.metadata.uid !== object.metadata.uid) return 'replaced by another object of its name';
+  const paths = changedPaths(old, object, MAX_FIELDS + 1);
+  if (paths.length === 0) return 'changed: managedFields only';
+  const named = paths.slice(0, MAX_FIELDS).map(formatPath).join(', ');
+  if (named.length > MAX_FIELDS_LENGTH) return `changed: ${named.slice(0, MAX_FIELDS_LENGTH)}…`;
+  return `changed: ${named}${paths.length > MAX_FIELDS ? ', …' : ''}`;
 }
 
-/** The keys that `object` concerns, as a list. */
+/** Returns the keys that `map` has for `object`, as a list. */
 export function allKeys<T extends KubernetesObject>(
-  toKeys: ToKeys<T>,
+  map: MapFunction<T>,
   object: DeepReadonly<T>,
 ): readonly ObjectKey[] {
-  const keys = toKeys(object) ?? [];
+  const keys = map(object) ?? [];
   return typeof keys === 'string' ? [keys] : keys;
 }
 
-/** An object concerns itself. */
-export function toItself(object: DeepReadonly<KubernetesObject>): ObjectKey {
-  return keyOf(object);
-}
-
-/** A child concerns its controller, if that is of `owner`'s kind. The version may differ. */
-export function toController(owner: Resource): ToKeys<KubernetesObject> {
+/**
+ * Returns the function that maps an object to its controller owner, if that has the kind and group of
+ * `owner`; the version may differ. As controller-runtime's `handler.EnqueueRequestForOwner`.
+ */
+export function mapToOwner(
+  owner: Resource,
+): (object: DeepReadonly<KubernetesObject>) => ObjectKey | undefined {
   return (object) => {
     const reference = controllerOf(object);
     if (!reference || reference.kind !== owner.kind) return undefined;
@@ -142,12 +166,36 @@ export function toController(owner: Resource): ToKeys<KubernetesObject> {
   };
 }
 
-/** Name of the index that finds children by the uid of their controller. */
-export const CONTROLLER_INDEX = 'controllerUid';
+/**
+ * Returns the function that maps an object to the owners that want a child of its name, for
+ * `owns(informer, kind, { orNamed })`. Adds an index to `owners`.
+ *
+ * @param index name of the index, unique in the informer
+ * @param childName returns the name of the child that an owner wants, or undefined
+ */
+export function mapByChildName<O extends KubernetesObject>(
+  owners: SharedInformer<O>,
+  index: string,
+  childName: (owner: DeepReadonly<O>) => string | undefined,
+): MapFunction {
+  owners.addIndexers({
+    [index]: (owner: DeepReadonly<O>) => {
+      const name = childName(owner);
+      return name === undefined ? [] : [objectKey(owner.metadata.namespace, name)];
+    },
+  });
+  return (object) => owners.lister.indexKeys(index, keyOf(object));
+}
 
-/** The index itself, to be added to an informer of children. */
-export const byController: IndexFunctions<KubernetesObject> = {
-  [CONTROLLER_INDEX]: (object) => {
+/** Name of the index of `ownerIndexers`. */
+export const OWNER_INDEX = 'ownerUid';
+
+/**
+ * The index of objects by the uid of their controller owner: `lister.byIndex(OWNER_INDEX, uid)`. Add
+ * it to the informer of the owned kind.
+ */
+export const ownerIndexers: IndexFunctions<KubernetesObject> = {
+  [OWNER_INDEX]: (object) => {
     const uid = controllerOf(object)?.uid;
     return uid === undefined ? [] : [uid];
   },

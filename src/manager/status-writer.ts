@@ -5,10 +5,14 @@ import type { ObjectName } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
+import type { EventRecorder, RecordResult } from '../record/event-recorder.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
 import type { Logger } from '../util/logger.ts';
 import { LruMap } from '../util/lru-map.ts';
+import { TerminalError } from '../workqueue/outcome.ts';
 
-/** As much of a sync's context as it takes. */
+/** The part of a sync's context that a `StatusWriter` uses. */
 export interface StatusContext {
   readonly client: Pick<Client, 'get' | 'patch'>;
   readonly signal: AbortSignal;
@@ -17,58 +21,130 @@ export interface StatusContext {
 
 export type WithStatus = KubernetesObject & { status?: object };
 
-/** Failed writes that are remembered; the events of older ones may be recorded again. */
-const MOST_FAILURES = 1000;
+/** An event about the object of a status. */
+export interface StatusEvent {
+  readonly type: 'Normal' | 'Warning';
+  /** CamelCase and stable: `Synced`. */
+  readonly reason: string;
+  readonly message: string;
+  /**
+   * Whether the event is also recorded if the status is unchanged: for failures that are retried.
+   * @default false
+   */
+  readonly repeats?: boolean | undefined;
+}
+
+/** The result of a sync. */
+export interface StatusReport<T extends WithStatus> {
+  readonly object: DeepReadonly<T>;
+  /** The complete status. */
+  readonly status: NonNullable<T['status']>;
+  /**
+   * Recorded before the status is written, so that a crash in between repeats the event and does not
+   * lose it. Recorded once, if the same write is retried.
+   * @default none
+   */
+  readonly event?: StatusEvent | undefined;
+  /**
+   * Thrown after the status is written; a `TerminalError` only if the status changed.
+   * @default undefined: the sync succeeded
+   */
+  readonly error?: Error | undefined;
+}
+
+const REPORT: OptionNames<StatusReport<WithStatus>> = {
+  object: true,
+  status: true,
+  event: true,
+  error: true,
+};
+
+/** Number of failed writes that are remembered; the events of older ones may be recorded again. */
+const MAX_FAILURES = 1000;
 
 /**
- * Writes the status of the objects of one resource: through the status subresource, only where it
- * differs, for that object and no other of its name, and for the state it was computed from: who
- * changed the object meanwhile makes the write a `conflict`.
+ * Writes the status of the objects of one resource through the status subresource, only if it
+ * differs. A write names the uid and resourceVersion that the status was computed from: it is a
+ * `conflict` if the object has changed since.
  *
- * A CustomResourceDefinition older than the status it is given prunes the fields it does not know.
- * They are learned from the server's answers and left out of the comparison, or each sync would
- * write them again. One without a status subresource is told of in the log, once: writing the status
- * with the rest of the object would count as a change of what the user wants.
+ * An older CustomResourceDefinition may prune fields of the status. The writer learns them from the
+ * server's answers and does not compare them, or each sync would write them again. If a resource has
+ * no status subresource, that is logged once and no status is written: an update of the whole object
+ * would increment its generation.
  */
 export class StatusWriter<T extends WithStatus> {
   readonly #resource: Resource<T>;
   readonly #fieldManager: string;
+  readonly #recorder: EventRecorder | undefined;
   readonly #pruned = new Set<string>();
   /** By uid. */
-  readonly #failed = new LruMap<string, FailedWrite>(MOST_FAILURES);
+  readonly #failed = new LruMap<string, FailedWrite>(MAX_FAILURES);
   #hasSubresource = true;
 
-  constructor(resource: Resource<T>, fieldManager: string) {
+  /**
+   * @param fieldManager name of the writer in managedFields
+   * @param recorder records the events of `report`: `kit.events.recorder(fieldManager)`
+   */
+  constructor(resource: Resource<T>, fieldManager: string, recorder?: EventRecorder) {
     this.#resource = resource;
     this.#fieldManager = fieldManager;
+    this.#recorder = recorder;
   }
 
-  /** False since the server answered that there is no status to write. */
+  /** False after the server answered that the resource has no status subresource. */
   get hasSubresource(): boolean {
     return this.#hasSubresource;
   }
 
-  /** True if `status` says something that the object does not say, and the server would keep it. */
+  /** Returns whether `status` differs from the object's, in fields that the server keeps. */
   differs(object: DeepReadonly<T>, status: NonNullable<T['status']>): boolean {
     return !equalJson(this.#kept(object.status ?? {}), this.#kept(status));
   }
 
   /**
-   * True if a write of `status` to this version of the object has failed before. The events that go
-   * with the status were recorded then.
+   * Records the event and writes the status, if the status differs from the object's.
+   *
+   * @returns whether the status differed
+   * @throws {Error} `error`, after the write; see there
+   * @throws {ApiError} `conflict` if the object was changed, replaced or deleted meanwhile
    */
+  async report(context: StatusContext, report: StatusReport<T>): Promise<boolean> {
+    checkOptions(report, REPORT, 'report');
+    const { object, status, event, error } = report;
+    const isNew = this.differs(object, status);
+    if (event && (event.repeats || (isNew && !this.hasFailed(object, status)))) {
+      await this.#record(object, event).attempted(context.signal);
+    }
+    if (isNew) await this.write(context, object, status);
+    if (error && (isNew || !(error instanceof TerminalError))) throw error;
+    return isNew;
+  }
+
+  #record(object: DeepReadonly<T>, { type, reason, message }: StatusEvent): RecordResult {
+    if (!this.#recorder) {
+      throw new TypeError(
+        `StatusWriter has no recorder for the event ${reason}: pass it to new StatusWriter()`,
+      );
+    }
+    return type === 'Normal'
+      ? this.#recorder.normal(object, reason, message)
+      : this.#recorder.warning(object, reason, message);
+  }
+
+  /** Returns whether a write of `status` to this version of the object has failed before. */
   hasFailed({ metadata }: DeepReadonly<T>, status: NonNullable<T['status']>): boolean {
     const failed = this.#failed.get(metadata.uid);
     return (
       failed?.resourceVersion === metadata.resourceVersion &&
-      equalJson(failed.status, timeless(status))
+      equalJson(failed.status, withoutTimes(status))
     );
   }
 
   /**
-   * Puts `status` in the place of the object's. Ask `differs` first. Rejects with `conflict` if the
-   * object is another by now, or gone. A rejected status is retried like any failure: an admission
-   * policy may be the reason, and be removed.
+   * Replaces the status of the object. Call `differs` before, or use `report`. A status that the server
+   * rejects is retried like any failure, because an admission policy may be the reason.
+   *
+   * @throws {ApiError} `conflict` if the object was changed, replaced or deleted meanwhile
    */
   async write(
     { client, signal, log }: StatusContext,
@@ -76,12 +152,14 @@ export class StatusWriter<T extends WithStatus> {
     status: NonNullable<T['status']>,
   ): Promise<void> {
     const { name, namespace, uid, resourceVersion } = object.metadata;
-    // In a merge patch, what is absent stays: what is to go must be said.
-    const gone = Object.fromEntries(Object.keys(object.status ?? {}).map((field) => [field, null]));
-    const said = Object.entries(status).filter(([, value]) => value !== undefined);
+    // A merge patch keeps absent fields: null removes them.
+    const removed = Object.fromEntries(
+      Object.keys(object.status ?? {}).map((field) => [field, null]),
+    );
+    const present = Object.entries(status).filter(([, value]) => value !== undefined);
     const body = {
       metadata: { uid, resourceVersion },
-      status: { ...gone, ...Object.fromEntries(said) },
+      status: { ...removed, ...Object.fromEntries(present) },
     };
     try {
       const answer = await client.patch(
@@ -93,13 +171,13 @@ export class StatusWriter<T extends WithStatus> {
       this.#hasSubresource = true;
       this.#learn(status, answer.status ?? {});
     } catch (error) {
-      this.#failed.set(uid, { resourceVersion, status: timeless(status) });
-      if (isApiError(error, 'invalid')) throw refused(error);
+      this.#failed.set(uid, { resourceVersion, status: withoutTimes(status) });
+      if (isApiError(error, 'invalid')) throw rejected(error);
       if (!isApiError(error, 'notFound')) throw error;
-      // The answer is the same for an object that is gone, whose deletion is about to be heard of.
+      // The server answers the same for an object that is gone and for a missing subresource.
       const live = await this.#find({ client, signal }, { namespace, name });
-      if (live?.metadata.uid !== uid) throw changed(error);
-      this.#tellMissing(log);
+      if (live?.metadata.uid !== uid) throw deleted(error);
+      this.#logMissing(log);
     }
   }
 
@@ -115,7 +193,7 @@ export class StatusWriter<T extends WithStatus> {
     }
   }
 
-  #tellMissing(log: Logger): void {
+  #logMissing(log: Logger): void {
     if (this.#hasSubresource) {
       log.error(undefined, 'The status cannot be written: its resource has no status subresource', {
         resource: groupResourceOf(this.#resource),
@@ -138,13 +216,13 @@ export class StatusWriter<T extends WithStatus> {
   }
 }
 
-/** That an object is gone is one of the ways in which somebody else was quicker. */
-function changed(cause: ApiError): ApiError {
+/** A deleted object is a conflict: another client was faster. */
+function deleted(cause: ApiError): ApiError {
   const message = `${cause.message}: it was deleted meanwhile`;
   return new ApiError({ kind: 'conflict', message, code: cause.code, cause });
 }
 
-function refused(cause: ApiError): Error {
+function rejected(cause: ApiError): Error {
   return new Error(
     `The server refuses the status: ${cause.message}. Correct the object if its CustomResourceDefinition has become stricter, install the one of this release (kubectl apply -f crds/), or change the admission policy`,
     { cause },
@@ -156,9 +234,9 @@ interface FailedWrite {
   readonly status: object;
 }
 
-/** What it says, whenever that became so. */
-function timeless(status: object): object {
-  const withoutTimes = (name: string, value: unknown) =>
+/** Returns a copy without `lastTransitionTime`, which differs from attempt to attempt. */
+function withoutTimes(status: object): object {
+  const dropTime = (name: string, value: unknown) =>
     name === 'lastTransitionTime' ? undefined : value;
-  return JSON.parse(JSON.stringify(status, withoutTimes)) as object;
+  return JSON.parse(JSON.stringify(status, dropTime)) as object;
 }

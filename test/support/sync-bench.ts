@@ -12,7 +12,7 @@ import { IndexLister } from '../../src/cache/lister.ts';
 import type { Lister } from '../../src/cache/lister.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import type { SyncContext, SyncHandler } from '../../src/manager/controller.ts';
-import { byController } from '../../src/manager/enqueue.ts';
+import { ownerIndexers } from '../../src/manager/enqueue.ts';
 import type { EventRecorder } from '../../src/record/event-recorder.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';
 import type { Outcome } from '../../src/workqueue/outcome.ts';
@@ -168,7 +168,7 @@ export class SyncBench {
     return this.#context;
   }
 
-  cache<T extends KubernetesObject>(indexes: IndexFunctions<T> = byController): BenchCache<T> {
+  cache<T extends KubernetesObject>(indexes: IndexFunctions<T> = ownerIndexers): BenchCache<T> {
     return new BenchCache<T>(indexes);
   }
 

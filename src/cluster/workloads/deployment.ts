@@ -7,7 +7,7 @@ import { controllerReference, isControlledBy } from '../../api/metadata.ts';
 import { isFinished } from '../../api/workloads.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext } from '../../manager/controller.ts';
-import { byController, CONTROLLER_INDEX, toController } from '../../manager/enqueue.ts';
+import { ownerIndexers, OWNER_INDEX, mapToOwner } from '../../manager/enqueue.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import { done, requeueAfter } from '../../workqueue/outcome.ts';
 import type { ClusterDeps } from '../cluster-deps.ts';
@@ -27,14 +27,14 @@ export function deployments(deps: ClusterDeps): Controller {
   const cache = deps.informers.for(DEPLOYMENTS);
   const sets = deps.informers.for(REPLICA_SETS);
   const pods = deps.informers.for(PODS);
-  sets.addIndexers(byController);
+  sets.addIndexers(ownerIndexers);
   const hasPods = (set: DeepReadonly<ReplicaSet>) =>
-    pods.lister.byIndex(CONTROLLER_INDEX, set.metadata.uid).some((pod) => !isFinished(pod));
+    pods.lister.byIndex(OWNER_INDEX, set.metadata.uid).some((pod) => !isFinished(pod));
   // Who recreates waits for the last of its Pods, which the sets no longer count.
   const ofRecreated = (pod: DeepReadonly<Pod>): ObjectKey | undefined => {
-    const setKey = toController(REPLICA_SETS)(pod);
+    const setKey = mapToOwner(REPLICA_SETS)(pod);
     const set = typeof setKey === 'string' ? sets.lister.get(setKey) : undefined;
-    const key = set && toController(DEPLOYMENTS)(set);
+    const key = set && mapToOwner(DEPLOYMENTS)(set);
     if (typeof key !== 'string') return undefined;
     return cache.lister.get(key)?.spec?.strategy?.type === 'Recreate' ? key : undefined;
   };
@@ -46,9 +46,7 @@ export function deployments(deps: ClusterDeps): Controller {
     sync: async (key, context) => {
       const deployment = cache.lister.get(key);
       if (!deployment?.spec) return done();
-      const owned = sets.lister
-        .byIndex(CONTROLLER_INDEX, deployment.metadata.uid)
-        .toSorted(byRevision);
+      const owned = sets.lister.byIndex(OWNER_INDEX, deployment.metadata.uid).toSorted(byRevision);
       const rollout = new Rollout(deployment, owned, hasPods, context);
       if (deployment.metadata.deletionTimestamp === undefined) {
         await rollout.run();

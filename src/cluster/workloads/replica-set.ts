@@ -6,7 +6,7 @@ import { controllerReference } from '../../api/metadata.ts';
 import { isActive, isReady } from '../../api/workloads.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext } from '../../manager/controller.ts';
-import { byController, CONTROLLER_INDEX } from '../../manager/enqueue.ts';
+import { ownerIndexers, OWNER_INDEX } from '../../manager/enqueue.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import { done, requeueAfter } from '../../workqueue/outcome.ts';
 import type { ClusterDeps } from '../cluster-deps.ts';
@@ -25,7 +25,7 @@ const MOST_AT_ONCE = 500;
 export function replicaSets(deps: ClusterDeps): Controller {
   const sets = deps.informers.for(REPLICA_SETS);
   const pods = deps.informers.for(PODS);
-  pods.addIndexers(byController);
+  pods.addIndexers(ownerIndexers);
   const statuses = new StatusWriter(REPLICA_SETS, MANAGER);
   return new Controller(deps, {
     name: 'replicaset',
@@ -34,7 +34,7 @@ export function replicaSets(deps: ClusterDeps): Controller {
     sync: async (key, context) => {
       const set = sets.lister.get(key);
       if (!set) return done();
-      const owned = pods.lister.byIndex(CONTROLLER_INDEX, set.metadata.uid);
+      const owned = pods.lister.byIndex(OWNER_INDEX, set.metadata.uid);
       const active = owned.filter(isActive);
       if (set.metadata.deletionTimestamp === undefined) await scale(set, active, context);
       const { available, nextMs } = availability(

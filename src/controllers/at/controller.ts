@@ -7,7 +7,7 @@ import { keyOf } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { Controller } from '../../manager/controller.ts';
-import { toController } from '../../manager/enqueue.ts';
+import { mapToOwner } from '../../manager/enqueue.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import { watchClockJumps } from '../../util/clock.ts';
 import type { ControllerFactory } from '../controller-factory.ts';
@@ -23,7 +23,7 @@ export const atController: ControllerFactory = (deps, options) => {
   const ats = deps.informers.for(ATS, options.selection);
   const pods = deps.informers.for(PODS, options.selection);
   const toAt = (pod: DeepReadonly<Pod>): ObjectKey[] => {
-    const key = toController(ATS)(pod);
+    const key = mapToOwner(ATS)(pod);
     return typeof key === 'string' ? [key] : [];
   };
   pods.addIndexers({
@@ -55,7 +55,7 @@ export const atController: ControllerFactory = (deps, options) => {
   })
     .for(ats)
     .watches(pods, toAts)
-    .fedBy((queue, signal) =>
+    .source((queue, signal) =>
       watchClockJumps(
         deps.clock,
         (byMs) => {

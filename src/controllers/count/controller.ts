@@ -5,7 +5,7 @@ import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import { Controller } from '../../manager/controller.ts';
-import { byController, toController } from '../../manager/enqueue.ts';
+import { ownerIndexers, mapToOwner } from '../../manager/enqueue.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import type { ControllerFactory } from '../controller-factory.ts';
 import { COMPONENT } from './pod.ts';
@@ -15,7 +15,7 @@ import { countSync } from './sync.ts';
 export const countController: ControllerFactory = (deps, options) => {
   const counts = deps.informers.for(COUNTS, options.selection);
   const pods = deps.informers.for(PODS, options.selection);
-  pods.addIndexers(byController);
+  pods.addIndexers(ownerIndexers);
   counts.addHandler({
     onDelete: (count) => deps.log.v(2).info('Count was deleted', { count: keyOf(count) }),
   });
@@ -39,5 +39,5 @@ export const countController: ControllerFactory = (deps, options) => {
     concurrency: options.concurrency,
   })
     .for(counts)
-    .watches(pods, (pod) => toController(COUNTS)(pod) ?? waitingFor(pod));
+    .watches(pods, (pod) => mapToOwner(COUNTS)(pod) ?? waitingFor(pod));
 };

@@ -8,7 +8,7 @@ import type { DeepReadonly } from '../../api/object.ts';
 import { controllerOf, isControlledBy } from '../../api/metadata.ts';
 import { isReadyAt } from '../../api/readiness.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { CONTROLLER_INDEX } from '../../manager/enqueue.ts';
+import { OWNER_INDEX } from '../../manager/enqueue.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
 import type { StatusWriter } from '../../manager/status-writer.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
@@ -24,7 +24,7 @@ import { buildStatus, refusedStatus } from './status.ts';
 
 export interface CountSyncDeps {
   readonly counts: Lister<Count>;
-  /** Indexed by `CONTROLLER_INDEX`. */
+  /** Indexed by `OWNER_INDEX`. */
   readonly pods: Lister<Pod>;
   readonly recorder: EventRecorder;
   readonly statuses: StatusWriter<Count>;
@@ -72,7 +72,7 @@ class CountSync {
       if (isNews) throw new TerminalError(fault.message);
       return;
     }
-    const owned = this.#deps.pods.byIndex(CONTROLLER_INDEX, count.metadata.uid);
+    const owned = this.#deps.pods.byIndex(OWNER_INDEX, count.metadata.uid);
     const plan = planPods(count, owned);
     const { obstacle, cause } =
       (await this.#deletePods(plan.delete)) ?? (await this.#createPods(plan.create)) ?? {};

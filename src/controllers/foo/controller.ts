@@ -5,7 +5,7 @@ import type { Foo } from '../../api/generated/foo.ts';
 import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { Controller } from '../../manager/controller.ts';
-import { byController, toController } from '../../manager/enqueue.ts';
+import { ownerIndexers, mapToOwner } from '../../manager/enqueue.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import type { ControllerFactory } from '../controller-factory.ts';
 import { COMPONENT, problemOf } from './deployment.ts';
@@ -18,7 +18,7 @@ const DEPLOYMENT_INDEX = 'deployment';
 export const fooController: ControllerFactory = (deps, options) => {
   const foos = deps.informers.for(FOOS, options.selection);
   const deployments = deps.informers.for(DEPLOYMENTS, options.selection);
-  deployments.addIndexers(byController);
+  deployments.addIndexers(ownerIndexers);
   foos.addIndexers({
     [DEPLOYMENT_INDEX]: (foo: DeepReadonly<Foo>) =>
       problemOf(foo) === undefined
@@ -34,7 +34,7 @@ export const fooController: ControllerFactory = (deps, options) => {
   });
   // A Deployment that is not a Foo's may hold the name that a Foo waits for.
   const toFoos = (deployment: DeepReadonly<Deployment>) =>
-    toController(FOOS)(deployment) ?? foos.lister.indexKeys(DEPLOYMENT_INDEX, keyOf(deployment));
+    mapToOwner(FOOS)(deployment) ?? foos.lister.indexKeys(DEPLOYMENT_INDEX, keyOf(deployment));
   return new Controller(deps, {
     name: options.name,
     kind: FOOS.kind,

@@ -9,7 +9,7 @@ import type { Lister } from '../../cache/lister.ts';
 import { ensureChild } from '../../manager/child.ts';
 import type { ChildOutcome } from '../../manager/child.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
-import { CONTROLLER_INDEX } from '../../manager/enqueue.ts';
+import { OWNER_INDEX } from '../../manager/enqueue.ts';
 import type { StatusWriter } from '../../manager/status-writer.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -19,7 +19,7 @@ import { buildStatus, readinessOf, wasTold } from './status.ts';
 
 export interface FooSyncDeps {
   readonly foos: Lister<Foo>;
-  /** Indexed by `CONTROLLER_INDEX`. */
+  /** Indexed by `OWNER_INDEX`. */
   readonly deployments: Lister<Deployment>;
   readonly recorder: EventRecorder;
   readonly statuses: StatusWriter<Foo>;
@@ -68,9 +68,9 @@ class FooSync {
       return this.#giveUp('DeploymentRefused', cause.message, cause);
     }
     switch (outcome.kind) {
-      case 'foreign':
+      case 'nameCollision':
         return this.#refuse(name);
-      case 'leaving': {
+      case 'terminating': {
         const message = `Deployment "${name}" is being deleted; it is created anew when it is gone`;
         await this.#writeStatus(
           this.#statusOf({ kind: 'reconciling', reason: 'DeploymentLeaving', message }),
@@ -78,7 +78,7 @@ class FooSync {
         return;
       }
       case 'created':
-      case 'changed':
+      case 'updated':
         this.#context.log
           .v(2)
           .info(outcome.kind === 'created' ? 'Created Deployment' : 'Updated Deployment', {
@@ -107,7 +107,7 @@ class FooSync {
   /** The Deployments of this Foo under names it no longer asks for. */
   async #deleteFormer(name: string): Promise<void> {
     const { client, signal, log } = this.#context;
-    const owned = this.#deps.deployments.byIndex(CONTROLLER_INDEX, this.#foo.metadata.uid);
+    const owned = this.#deps.deployments.byIndex(OWNER_INDEX, this.#foo.metadata.uid);
     for (const { metadata } of owned) {
       if (metadata.name === name || metadata.deletionTimestamp !== undefined) continue;
       try {

@@ -1,7 +1,7 @@
 import { NODES, PODS } from '../../api/builtin.ts';
 import { keyOf } from '../../api/object-key.ts';
 import { Controller } from '../../manager/controller.ts';
-import type { Feed } from '../../manager/controller.ts';
+import type { Source } from '../../manager/controller.ts';
 import type { ControllerFactory } from '../controller-factory.ts';
 import { Announcer } from './announcer.ts';
 import { COMPONENT, INTERVAL_MS, isLabelled, isMaster, podCountSync } from './sync.ts';
@@ -27,7 +27,7 @@ export const podCountController: ControllerFactory = (deps, options) => {
       },
     });
   }
-  const recount: Feed = async (queue, signal) => {
+  const recount: Source = async (queue, signal) => {
     announcer.on(signal);
     let hadMasters = true;
     while (!signal.aborted) {
@@ -48,5 +48,5 @@ export const podCountController: ControllerFactory = (deps, options) => {
     concurrency: options.concurrency,
   })
     .for(nodes)
-    .fedBy(recount);
+    .source(recount);
 };

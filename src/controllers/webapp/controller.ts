@@ -6,7 +6,7 @@ import { objectKey } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { Controller } from '../../manager/controller.ts';
-import { toController } from '../../manager/enqueue.ts';
+import { mapToOwner } from '../../manager/enqueue.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { ControllerFactory } from '../controller-factory.ts';
@@ -78,7 +78,7 @@ export function webAppControllerWith(
     });
     // What is not a WebApp's may hold the name that a WebApp waits for.
     const waitingFor = (index: string) => (child: DeepReadonly<Deployment | Service>) =>
-      toController(WEB_APPS)(child) ??
+      mapToOwner(WEB_APPS)(child) ??
       webapps.lister.indexKeys(index, objectKey(child.metadata.namespace, child.metadata.name));
     return new Controller(deps, {
       name: options.name,

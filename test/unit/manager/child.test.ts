@@ -54,6 +54,7 @@ class World {
   loseAnswerOf: string | undefined;
   readonly server: ApiServer = new ApiServer({ clock: new FakeClock() });
   readonly client: HttpClient;
+  readonly signal = new AbortController().signal;
   readonly #handler: HttpHandler = async (request) => {
     this.requests.push(request.method);
     const answer = await this.server.handler(request);
@@ -72,9 +73,14 @@ class World {
     owner: KubernetesObject = OWNER,
   ): Promise<ChildOutcome<Deployment>> {
     this.requests.length = 0;
-    const { signal } = new AbortController();
-    const wish = { resource: DEPLOYMENTS, owner, desired, cached, fieldManager: 'app-controller' };
-    return ensureChild({ client: this.client, signal }, wish);
+    const options = {
+      resource: DEPLOYMENTS,
+      owner,
+      desired,
+      cached,
+      fieldManager: 'app-controller',
+    };
+    return ensureChild(this, options);
   }
 
   live(): Promise<Deployment> {
@@ -82,8 +88,8 @@ class World {
   }
 }
 
-describe('a child that an owner wants', () => {
-  it('is created where there is none, and left alone where it is as wanted', async () => {
+describe('ensureChild', () => {
+  it('creates a missing child, and sends nothing for one in the desired state', async () => {
     const world = new World();
     assert.equal((await world.ensure(wanted(OWNER), undefined)).kind, 'created');
     assert.deepEqual(world.requests, ['POST']);
@@ -91,7 +97,7 @@ describe('a child that an owner wants', () => {
     assert.deepEqual(world.requests, []);
   });
 
-  it('is recognized when the answer to its creation was lost', async () => {
+  it('finds a child whose creation was answered too late or not at all', async () => {
     const world = new World();
     world.loseAnswerOf = 'POST';
     await assert.rejects(world.ensure(wanted(OWNER), undefined));
@@ -99,29 +105,29 @@ describe('a child that an owner wants', () => {
     assert.deepEqual(world.requests, ['POST', 'GET']);
   });
 
-  it('is put back when others changed it, and keeps what others added', async () => {
+  it('reverts changes to desired fields, and keeps fields that others added', async () => {
     const world = new World();
     await world.ensure(wanted(OWNER), undefined);
     await world.client.patch(
       DEPLOYMENTS,
       { namespace: 'default', name: 'shop' },
       { type: 'merge', body: { metadata: { labels: { team: 'a' } }, spec: { replicas: 9 } } },
-      { fieldManager: 'somebody' },
+      { fieldManager: 'other' },
     );
-    assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'changed');
+    assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'updated');
     const { metadata, spec } = await world.live();
     assert.equal(spec?.replicas, 2);
     assert.deepEqual(metadata.labels, { app: 'shop', team: 'a' });
   });
 
-  it('loses with a change what is no longer wanted, though it was created with it', async () => {
+  it('removes fields that are no longer desired, also of the created object', async () => {
     const world = new World();
     await world.ensure(wanted(OWNER, { labels: { app: 'shop', old: 'yes' } }), undefined);
     await world.ensure(wanted(OWNER, { replicas: 3 }), await world.live());
     assert.deepEqual(world.requests, ['GET', 'PATCH', 'PATCH']);
     assert.deepEqual((await world.live()).metadata.labels, { app: 'shop' });
     await world.ensure(wanted(OWNER, { replicas: 4, labels: {} }), await world.live());
-    assert.deepEqual(world.requests, ['GET', 'PATCH'], 'ownership is turned once');
+    assert.deepEqual(world.requests, ['GET', 'PATCH'], 'managedFields are upgraded once');
     assert.deepEqual((await world.live()).metadata.labels ?? {}, {});
     const raw = await world.client.raw({
       path: objectPath(DEPLOYMENTS, { namespace: 'default', name: 'shop' }),
@@ -133,7 +139,7 @@ describe('a child that an owner wants', () => {
     );
   });
 
-  it('is not touched when it is somebody else’s', async () => {
+  it('does not change an unowned object with the same name', async () => {
     const world = new World();
     const theirs = wanted(OWNER);
     await world.client.create(DEPLOYMENTS, {
@@ -142,24 +148,24 @@ describe('a child that an owner wants', () => {
     });
     const before = await world.live();
     for (const cached of [undefined, before]) {
-      assert.equal((await world.ensure(wanted(OWNER), cached)).kind, 'foreign');
+      assert.equal((await world.ensure(wanted(OWNER), cached)).kind, 'nameCollision');
     }
     assert.deepEqual(await world.live(), before);
   });
 
-  it('is waited for while the child of its owner’s forerunner, or itself, goes away', async () => {
+  it('reports a child that is being deleted, and that of a previous owner of the name, as terminating', async () => {
     const world = new World();
     await world.ensure(wanted(OWNER), undefined);
     const successor = { ...OWNER, metadata: { ...OWNER.metadata, uid: 'uid-of-another' } };
     const outcome = await world.ensure(wanted(successor), await world.live(), successor);
-    assert.equal(outcome.kind, 'leaving');
+    assert.equal(outcome.kind, 'terminating');
     const deleting = await world.live();
     deleting.metadata.deletionTimestamp = '2026-01-01T00:00:01Z';
-    assert.equal((await world.ensure(wanted(OWNER), deleting)).kind, 'leaving');
+    assert.equal((await world.ensure(wanted(OWNER), deleting)).kind, 'terminating');
     assert.deepEqual(world.requests, []);
   });
 
-  it('is not touched when it belongs to a namesake of its owner of another group or kind', async () => {
+  it('does not change the child of an owner with the same name, but another group or kind', async () => {
     for (const other of [
       { ...OWNER, apiVersion: 'example.org/v1' },
       { ...OWNER, apiVersion: 'v1' },
@@ -168,16 +174,16 @@ describe('a child that an owner wants', () => {
       const world = new World();
       const metadata = { ...OWNER.metadata, uid: 'uid-of-another' };
       await world.client.create(DEPLOYMENTS, wanted({ ...other, metadata }));
-      assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'foreign');
+      assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'nameCollision');
     }
     const world = new World();
     const metadata = { ...OWNER.metadata, uid: 'uid-of-another' };
     const newer = { ...OWNER, apiVersion: 'example.com/v2', metadata };
     await world.client.create(DEPLOYMENTS, wanted(newer));
-    assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'leaving');
+    assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'terminating');
   });
 
-  it('is a conflict when another took its place behind the cache’s back', async () => {
+  it('rejects with a conflict if the child was deleted or replaced since the cache saw it', async () => {
     const world = new World();
     await world.ensure(wanted(OWNER), undefined);
     const stale = await world.live();
@@ -190,5 +196,25 @@ describe('a child that an owner wants', () => {
       .catch((error: unknown) => error);
     assert.ok(isApiError(replaced, 'conflict'), String(replaced));
     assert.equal((await world.live()).spec?.replicas, 2);
+  });
+
+  it('does not update a child if update is false', async () => {
+    const world = new World();
+    await world.ensure(wanted(OWNER), undefined);
+    const cached = await world.live();
+    world.requests.length = 0;
+    const options = { resource: DEPLOYMENTS, owner: OWNER, fieldManager: 'app-controller', cached };
+    const desired = wanted(OWNER, { replicas: 5 });
+    const outcome = await ensureChild(world, { ...options, desired, update: false });
+    assert.deepEqual([outcome.kind, world.requests], ['unchanged', []]);
+  });
+
+  it('rejects with alreadyExists if the object with the name was deleted meanwhile', async () => {
+    const world = new World();
+    await world.client.create(DEPLOYMENTS, wanted(OWNER));
+    world.server.faults.beforeRequest(({ method }) => (method === 'GET' ? 404 : undefined));
+    await assert.rejects(world.ensure(wanted(OWNER), undefined), (error) =>
+      isApiError(error, 'alreadyExists'),
+    );
   });
 });

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { Informer } from '../../../src/cache/informer.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { Controller } from '../../../src/manager/controller.ts';
-import { toItself } from '../../../src/manager/enqueue.ts';
+import { keyOf } from '../../../src/api/object-key.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { runAll } from '../../../src/util/runnable.ts';
@@ -32,7 +32,7 @@ function newWorld(t: TestContext) {
   );
   const [own, other] = informers;
   assert.ok(own && other);
-  controller.for(own).watches(other, toItself);
+  controller.for(own).watches(other, keyOf);
   const abort = new AbortController();
   let hasEnded = false;
   const start = async () => {

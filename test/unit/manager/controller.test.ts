@@ -190,7 +190,7 @@ describe('a controller', () => {
     );
   });
 
-  it('ends with the failure of a feed, and ends the other feeds and its runs', async () => {
+  it('ends with the failure of a source, and ends the other sources and its runs', async () => {
     const informers = new InformerSet(client, { clock });
     const ended: string[] = [];
     const controller = new Controller(
@@ -198,13 +198,13 @@ describe('a controller', () => {
       { name: 'test', kind: PODS.kind, sync: async () => done() },
     )
       .for(informers.for(PODS))
-      .fedBy(async (_, signal) => {
+      .source(async (_, signal) => {
         await clock.sleep(60_000, signal);
         ended.push('first');
       })
-      .fedBy(async () => {
+      .source(async () => {
         await clock.sleep(1000);
-        throw new Error('the feed broke');
+        throw new Error('the source broke');
       });
     const abort = new AbortController();
     const caches = informers.run(abort.signal);
@@ -213,7 +213,7 @@ describe('a controller', () => {
       (error: unknown) => String(error),
     );
     await clock.advance(5000);
-    assert.match(await running, /the feed broke/);
+    assert.match(await running, /the source broke/);
     assert.deepEqual(ended, ['first']);
     abort.abort();
     await clock.advance(1000);
@@ -233,7 +233,7 @@ describe('a controller', () => {
           return done();
         },
       },
-    ).fedBy(async (queue, signal) => {
+    ).source(async (queue, signal) => {
       for (const [namespace, name] of [
         ['a', '1'],
         ['a', '2'],
@@ -254,7 +254,7 @@ describe('a controller', () => {
     await running;
   });
 
-  it('runs keys that a feed adds, with the cause that the feed gives', async () => {
+  it('runs keys that a source adds, with the cause that it gives', async () => {
     const informers = new InformerSet(client, { clock });
     const runs: string[] = [];
     const key = objectKey('default', 'other');
@@ -270,8 +270,8 @@ describe('a controller', () => {
       },
     )
       .for(informers.for(PODS))
-      .fedBy(async (queue, signal) => {
-        queue.add(key, { cause: 'the feed' });
+      .source(async (queue, signal) => {
+        queue.add(key, { cause: 'the source' });
         await clock.sleep(60_000, signal);
       });
     const abort = new AbortController();
@@ -281,7 +281,7 @@ describe('a controller', () => {
     ];
     const running = runAll(all, abort.signal);
     await clock.advance(5000);
-    assert.deepEqual(runs, ['default/other: the feed']);
+    assert.deepEqual(runs, ['default/other: the source']);
     abort.abort();
     await clock.advance(1000);
     await running;

@@ -3,14 +3,9 @@ import { describe, it } from 'node:test';
 import { PODS } from '../../../src/api/builtin.ts';
 import type { Pod } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
-import { objectKey } from '../../../src/api/object-key.ts';
-import {
-  byController,
-  CONTROLLER_INDEX,
-  enqueue,
-  toController,
-  toItself,
-} from '../../../src/manager/enqueue.ts';
+import { keyOf, objectKey } from '../../../src/api/object-key.ts';
+import { ownerIndexers, OWNER_INDEX, enqueue, mapToOwner } from '../../../src/manager/enqueue.ts';
+import { predicates } from '../../../src/manager/predicate.ts';
 import { LOW_PRIORITY } from '../../../src/workqueue/work-queue.ts';
 import { aCount, aPodOf } from '../../support/objects.ts';
 
@@ -28,13 +23,13 @@ const changed = (pod: Pod): Pod => ({
   metadata: { ...pod.metadata, resourceVersion: '2' },
 });
 
-describe('the handler that turns objects into keys', () => {
+describe('the handler that enqueues the keys of objects', () => {
   const count = aCount();
   const pod = aPodOf(count, 0);
 
-  it('queues an object for itself, and says why', () => {
+  it('enqueues the key of an object with the cause', () => {
     const { added, sink } = recording();
-    const handler = enqueue(COUNTS, sink, toItself);
+    const handler = enqueue(COUNTS, sink, keyOf);
     handler.onAdd?.(count, false);
     handler.onDelete?.(count, true);
     assert.deepEqual(added, [
@@ -44,9 +39,9 @@ describe('the handler that turns objects into keys', () => {
   });
 
   // upstream: 92g
-  it('lets keys of the first list and of resyncs yield to fresh changes', () => {
+  it('gives keys of the first list and of resyncs a low priority', () => {
     const { added, sink } = recording();
-    const handler = enqueue(PODS, sink, toController(COUNTS));
+    const handler = enqueue(PODS, sink, mapToOwner(COUNTS));
     handler.onAdd?.(pod, true);
     handler.onUpdate?.(pod, pod);
     handler.onUpdate?.(pod, changed(pod));
@@ -56,9 +51,9 @@ describe('the handler that turns objects into keys', () => {
     );
   });
 
-  it('wakes the old owner and the new one when a child changes hands', () => {
+  it('enqueues the old and the new owner of a child whose owner changes', () => {
     const { added, sink } = recording();
-    const handler = enqueue(PODS, sink, toController(COUNTS));
+    const handler = enqueue(PODS, sink, mapToOwner(COUNTS));
     handler.onUpdate?.(pod, changed(aPodOf(aCount({ name: 'other' }), 0)));
     assert.deepEqual(
       added.map(([key]) => key),
@@ -66,7 +61,7 @@ describe('the handler that turns objects into keys', () => {
     );
   });
 
-  it('wakes whom an object concerned before, however that is found out', () => {
+  it('enqueues the keys of the old and the new state of an object', () => {
     const { added, sink } = recording();
     const toLabelled = ({ metadata }: { metadata: { labels?: Record<string, string> } }) =>
       (metadata.labels?.['for'] ?? '').split('.').map((name) => objectKey('default', name));
@@ -86,13 +81,13 @@ describe('the handler that turns objects into keys', () => {
     );
   });
 
-  it('says what is a child, as long as somebody reads it', () => {
+  it('names children in detailed causes', () => {
     const { added, sink } = recording();
     let detailed = true;
     const owner = objectKey('default', 'test-count');
     const handler = enqueue(PODS, sink, () => [owner, objectKey('default', 'friend')], {
       detailed: () => detailed,
-      isChild: (key, object) => toController(COUNTS)(object) === key,
+      isChild: (key, object) => mapToOwner(COUNTS)(object) === key,
     });
     handler.onDelete?.(pod, true);
     detailed = false;
@@ -108,11 +103,11 @@ describe('the handler that turns objects into keys', () => {
     );
   });
 
-  it('says what changed, as long as somebody reads it', () => {
+  it('names changed fields in detailed causes', () => {
     const { added, sink } = recording();
     let reads = 0;
     let detailed = true;
-    const handler = enqueue(PODS, sink, toController(COUNTS), {
+    const handler = enqueue(PODS, sink, mapToOwner(COUNTS), {
       detailed: () => {
         reads++;
         return detailed;
@@ -136,7 +131,7 @@ describe('the handler that turns objects into keys', () => {
       { ...pod, metadata: { ...metadata, annotations: {} } },
       changed({ ...pod, metadata: { ...metadata, annotations: long } }),
     );
-    assert.ok((added.pop()?.[2]?.length ?? 0) < 400, 'names are as long as their authors like');
+    assert.ok((added.pop()?.[2]?.length ?? 0) < 400, 'long names are cut');
     detailed = false;
     handler.onUpdate?.(pod, changed({ ...pod, status: { phase: 'Failed' } }));
     assert.deepEqual(
@@ -145,23 +140,23 @@ describe('the handler that turns objects into keys', () => {
         'changed: .status.phase',
         'changed: .metadata.labels',
         'changed: .metadata.labels.a, .metadata.labels.b, .metadata.labels.c, .metadata.labels.d, .metadata.labels.e, …',
-        'changed: nothing but who wrote it',
-        'replaced by another of its name',
+        'changed: managedFields only',
+        'replaced by another object of its name',
         'changed',
       ],
     );
     const before = reads;
     const { ownerReferences: _, ...orphaned } = metadata;
     handler.onUpdate?.({ ...pod, metadata: orphaned }, changed({ ...pod, metadata: orphaned }));
-    assert.equal(reads, before, 'not for what concerns nobody');
+    assert.equal(reads, before, 'not for an object without keys');
   });
 
-  it('tells of each change that concerns a key before the key is added, and of no resync', () => {
+  it('reports each change of a key before the key is enqueued, and no resync', () => {
     const { added, sink } = recording();
-    const told: unknown[] = [];
-    const handler = enqueue(PODS, sink, toController(COUNTS), {
+    const reported: unknown[] = [];
+    const handler = enqueue(PODS, sink, mapToOwner(COUNTS), {
       onChange: (key, before, after) =>
-        told.push([
+        reported.push([
           key,
           before?.metadata.resourceVersion,
           after?.metadata.resourceVersion,
@@ -173,7 +168,7 @@ describe('the handler that turns objects into keys', () => {
     handler.onUpdate?.(pod, changed(pod));
     handler.onUpdate?.(pod, changed(aPodOf(aCount({ name: 'other' }), 0)));
     handler.onDelete?.(pod, true);
-    assert.deepEqual(told, [
+    assert.deepEqual(reported, [
       ['default/test-count', undefined, '1', 0],
       ['default/test-count', '1', '2', 2],
       ['default/test-count', '1', undefined, 3],
@@ -182,8 +177,8 @@ describe('the handler that turns objects into keys', () => {
     ]);
   });
 
-  it('ignores children of other kinds and of the same kind in another group', () => {
-    const toCount = toController(COUNTS);
+  it('maps no object to an owner of another kind or group', () => {
+    const toCount = mapToOwner(COUNTS);
     const [reference] = pod.metadata.ownerReferences ?? [];
     const owned = (overrides: object): Pod => ({
       ...pod,
@@ -197,8 +192,36 @@ describe('the handler that turns objects into keys', () => {
     assert.equal(toCount(owned({ controller: false })), undefined);
   });
 
-  it('indexes children by the uid of their controller', () => {
-    const indexOf = byController[CONTROLLER_INDEX]!;
+  it('enqueues and reports nothing for events that a predicate rejects', () => {
+    const { added, sink } = recording();
+    const reported: string[] = [];
+    const handler = enqueue(PODS, sink, mapToOwner(COUNTS), {
+      predicates: [predicates.resourceVersionChanged, { delete: () => false }],
+      onChange: (key) => reported.push(key),
+    });
+    handler.onUpdate?.(pod, pod);
+    handler.onDelete?.(pod, true);
+    assert.deepEqual([added, reported], [[], []]);
+    handler.onAdd?.(pod, true);
+    handler.onUpdate?.(pod, changed(pod));
+    assert.deepEqual([added.length, reported.length], [2, 2]);
+  });
+
+  it('takes an update to another uid for a deletion and a creation', () => {
+    const { added, sink } = recording();
+    const handler = enqueue(COUNTS, sink, keyOf, { predicates: [predicates.generationChanged] });
+    const successor = { ...count, metadata: { ...count.metadata, uid: 'x', resourceVersion: '2' } };
+    handler.onUpdate?.(count, successor);
+    assert.equal(added.length, 1);
+    const rejecting = enqueue(COUNTS, sink, keyOf, {
+      predicates: [{ create: () => false, delete: () => false }],
+    });
+    rejecting.onUpdate?.(count, successor);
+    assert.equal(added.length, 1);
+  });
+
+  it('indexes children by the uid of their controller owner', () => {
+    const indexOf = ownerIndexers[OWNER_INDEX]!;
     assert.deepEqual(indexOf(pod), [count.metadata.uid]);
     assert.deepEqual(indexOf(count), []);
   });

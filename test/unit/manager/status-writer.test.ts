@@ -6,6 +6,8 @@ import { COUNTS } from '../../../src/api/generated/count.ts';
 import type { Count, CountStatus } from '../../../src/api/generated/count.ts';
 import { groupResourceOf } from '../../../src/api/resource.ts';
 import { StatusWriter } from '../../../src/manager/status-writer.ts';
+import type { StatusEvent } from '../../../src/manager/status-writer.ts';
+import { TerminalError } from '../../../src/workqueue/outcome.ts';
 import { NAMESPACE, SyncBench } from '../../support/sync-bench.ts';
 import { countDraft, crdOf } from '../../support/test-cluster.ts';
 
@@ -14,7 +16,7 @@ const AT = { namespace: NAMESPACE, name: 'test-count' };
 async function setUp() {
   const bench = await SyncBench.with(COUNTS);
   const count = await bench.create(COUNTS, countDraft(NAMESPACE));
-  const writer = new StatusWriter(COUNTS, 'test');
+  const writer = new StatusWriter(COUNTS, 'test', bench.recorder);
   const write = (object: Count, status: CountStatus) => writer.write(bench.context, object, status);
   const live = () => bench.get(COUNTS, 'test-count');
   /** Changes the schema of the resource. */
@@ -114,18 +116,55 @@ test('a resource without a status subresource is logged once, until it has one',
   assert.deepEqual((await live()).status, { replicas: 1 });
 });
 
-test('a status that failed is known as such for that version of the object alone', async () => {
-  const { bench, count, writer, write, live } = await setUp();
-  const status = { replicas: 1 };
-  assert.equal(writer.hasFailed(count, status), false);
-  bench.server.faults.failNext('PATCH', 422);
-  await assert.rejects(write(count, status), isCausedByInvalid);
-  assert.equal(writer.hasFailed(count, status), true);
-  assert.equal(writer.differs(count, status), true);
-  assert.equal(writer.hasFailed(count, { replicas: 2 }), false);
+const SYNCED: StatusEvent = { type: 'Normal', reason: 'Synced', message: 'Count synced' };
+
+test('a report records the event, then writes the status, then throws the error', async () => {
+  const { bench, count, writer, live } = await setUp();
+  const error = new TerminalError('the spec is invalid');
+  const report = { object: count, status: { replicas: 1 }, event: SYNCED, error };
+  await assert.rejects(writer.report(bench.context, report), error);
+  assert.deepEqual(bench.steps, ['event Synced', 'sent Synced', 'patch counts/status']);
+  assert.deepEqual((await live()).status, { replicas: 1 });
+});
+
+test('a report of an unchanged status records and writes nothing, and throws no TerminalError', async () => {
+  const { bench, writer, write, count, live } = await setUp();
+  await write(count, { replicas: 1 });
+  const report = { object: await live(), status: { replicas: 1 }, event: SYNCED };
+  bench.steps.length = 0;
+  assert.equal(await writer.report(bench.context, report), false);
+  const terminal = { ...report, error: new TerminalError('the spec is invalid') };
+  assert.equal(await writer.report(bench.context, terminal), false);
+  assert.deepEqual(bench.steps, []);
+  const error = new Error('to be retried');
+  await assert.rejects(writer.report(bench.context, { ...report, error }), error);
+  assert.deepEqual(bench.steps, []);
+  const repeated: StatusEvent = { ...SYNCED, type: 'Warning', repeats: true };
+  await writer.report(bench.context, { ...report, event: repeated });
+  assert.deepEqual(bench.steps, ['event Synced', 'sent Synced']);
+  assert.deepEqual(bench.events.at(-1), 'Warning Synced: Count synced');
+});
+
+test('a report whose write fails records its event once for that version of the object', async () => {
+  const { bench, count, writer, live } = await setUp();
+  const report = (object: Count, replicas: number) =>
+    writer.report(bench.context, { object, status: { replicas }, event: SYNCED });
+  bench.server.faults.failNext('PATCH', 422, { times: 3 });
+  await assert.rejects(report(count, 1), isCausedByInvalid);
+  await assert.rejects(report(count, 1), isCausedByInvalid);
+  assert.equal(bench.events.length, 1);
+  await assert.rejects(report(count, 2), isCausedByInvalid);
+  assert.equal(bench.events.length, 2, 'another status');
   const body = { metadata: { labels: { a: 'b' } } };
   await bench.client.patch(COUNTS, AT, { type: 'merge', body });
-  assert.equal(writer.hasFailed(await live(), status), false);
-  await write(await live(), status);
-  assert.equal(writer.hasFailed(await live(), status), false);
+  assert.equal(await report(await live(), 2), true);
+  assert.equal(bench.events.length, 3, 'another version of the object');
+});
+
+test('a report with an event needs a recorder', async () => {
+  const { bench, count } = await setUp();
+  const writer = new StatusWriter(COUNTS, 'test');
+  const report = { object: count, status: { replicas: 1 }, event: SYNCED };
+  await assert.rejects(writer.report(bench.context, report), /no recorder for the event Synced/);
+  assert.deepEqual(bench.writes, []);
 });

@@ -3,8 +3,8 @@ import {
   controllerReference,
   done,
   ensureChild,
+  keyOf,
   labelValue,
-  requeueAfter,
   StatusWriter,
   withReadiness,
 } from 'crd-controller';
@@ -28,7 +28,8 @@ const COMPONENT = 'static-site-controller';
 export function staticSiteController(kit: ControllerKit): Controller {
   const owners = kit.informers.for(STATIC_SITES);
   const deployments = kit.informers.for(DEPLOYMENTS);
-  const statuses = new StatusWriter(STATIC_SITES, COMPONENT);
+  const recorder = kit.events.recorder(COMPONENT);
+  const statuses = new StatusWriter(STATIC_SITES, COMPONENT, recorder);
 
   const sync: SyncHandler = async (key, context) => {
     const owner = owners.lister.get(key);
@@ -41,22 +42,29 @@ export function staticSiteController(kit: ControllerKit): Controller {
       cached: deployments.lister.get(key),
       fieldManager: COMPONENT,
     });
-    const isForeign = child.kind === 'foreign';
+    const readiness = readinessOf(owner, child);
+    const { kind, reason, message } = readiness;
     const { generation = 0 } = owner.metadata;
     const { conditions } = owner.status ?? {};
-    const status = {
-      observedGeneration: generation,
-      availableReplicas: isForeign ? 0 : (child.object.status?.availableReplicas ?? 0),
-      conditions: withReadiness(conditions, readinessOf(owner, child), generation, kit.clock.now()),
-    };
-    if (statuses.differs(owner, status)) await statuses.write(context, owner, status);
-    // No event reports the deletion of a Deployment without our owner reference.
-    return isForeign ? requeueAfter(60_000) : done();
+    await statuses.report(context, {
+      object: owner,
+      status: {
+        observedGeneration: generation,
+        availableReplicas:
+          child.kind === 'nameCollision' ? 0 : (child.object.status?.availableReplicas ?? 0),
+        conditions: withReadiness(conditions, readiness, generation, kit.clock.now()),
+      },
+      event: kind === 'stalled' ? { type: 'Warning', reason, message } : undefined,
+    });
+    return done();
   };
 
-  return new Controller(kit, { name: 'static-site', kind: STATIC_SITES.kind, sync })
-    .for(owners)
-    .owns(deployments, STATIC_SITES);
+  return (
+    new Controller(kit, { name: 'static-site', kind: STATIC_SITES.kind, sync })
+      .for(owners)
+      // An unowned Deployment of the same name enqueues the owner too, when it is deleted.
+      .owns(deployments, STATIC_SITES, { orNamed: keyOf })
+  );
 }
 
 function deploymentOf({ metadata, spec, ...owner }: DeepReadonly<StaticSite>) {
@@ -88,7 +96,7 @@ function readinessOf(
   { spec }: DeepReadonly<StaticSite>,
   { kind, object }: ChildOutcome<Deployment>,
 ): Readiness {
-  if (kind === 'foreign') {
+  if (kind === 'nameCollision') {
     const message = `Deployment "${object.metadata.name}" already exists and is not managed by StaticSite`;
     return { kind: 'stalled', reason: 'DeploymentExists', message };
   }

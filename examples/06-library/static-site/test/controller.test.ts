@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { HttpClient, isApiError, runControllers, silentLogger } from 'crd-controller';
-import { CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, PODS } from 'crd-controller/kinds';
+import { CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS, PODS } from 'crd-controller/kinds';
 import { ApiServer, Cluster, FakeClock } from 'crd-controller/testing';
 import { parse } from 'yaml';
 import { staticSiteController } from '../src/controller.ts';
@@ -96,8 +96,10 @@ test('does not change an existing Deployment of another owner', async (context) 
     'False: Deployment "example" already exists and is not managed by StaticSite',
   );
   assert.deepEqual((await client.get(DEPLOYMENTS, AT)).spec, existing.spec);
+  const { items } = await client.list(EVENTS);
+  assert.ok(items.some(({ reason }) => reason === 'DeploymentExists'));
   await client.delete(DEPLOYMENTS, AT);
-  await clock.advance(120_000);
+  await clock.advance(30_000);
   assert.equal(await ready(), 'True: 2 of 2 replicas are available');
 });
 

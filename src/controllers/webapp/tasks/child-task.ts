@@ -51,16 +51,16 @@ export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<
         case 'created':
           log.v(2).info(`Created ${kind}`, { child });
           return undefined;
-        case 'changed':
+        case 'updated':
           log.v(2).info(`Updated ${kind}`, { child });
           return undefined;
         case 'unchanged':
           return undefined;
-        case 'leaving': {
+        case 'terminating': {
           const message = `${kind} "${child}" is being deleted; it is created anew when it is gone`;
           return { message };
         }
-        case 'foreign': {
+        case 'nameCollision': {
           const message = `Resource "${child}" already exists and is not managed by WebApp`;
           throw new TaskError('ErrResourceExists', message, { stalled: true });
         }

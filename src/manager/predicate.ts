@@ -1,0 +1,79 @@
+import { equalJson } from '../api/equal.ts';
+import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+/**
+ * Decides which events of an informer enqueue keys, as controller-runtime's `predicate.Predicate`.
+ * A method that is absent accepts every event of its type. Methods are synchronous and must not
+ * change the objects.
+ */
+export interface Predicate<T extends KubernetesObject = KubernetesObject> {
+  /** Called for each object of the first list (`isInInitialList`) and each object created later. */
+  readonly create?: (object: DeepReadonly<T>, isInInitialList: boolean) => boolean;
+  /** Called for each change, and for each cached object at a resync: `old` and `object` are equal then. */
+  readonly update?: (old: DeepReadonly<T>, object: DeepReadonly<T>) => boolean;
+  /** Called with the last known state of a deleted object. */
+  readonly delete?: (object: DeepReadonly<T>) => boolean;
+}
+
+const METHODS: OptionNames<Predicate> = { create: true, update: true, delete: true };
+
+/**
+ * Ready-made predicates, named after controller-runtime's. Those that compare two states accept all
+ * creations and deletions, and no resync.
+ */
+export const predicates = {
+  /**
+   * Accepts updates that change `metadata.generation`: of the spec, and the start of a deletion. Use
+   * it with `for` if the sync does not depend on status, labels and annotations.
+   */
+  generationChanged: onUpdate(({ metadata }) => metadata.generation),
+  /** Accepts updates that change `metadata.labels`. */
+  labelsChanged: onUpdate(({ metadata }) => metadata.labels ?? {}),
+  /** Accepts updates that change `metadata.annotations`. */
+  annotationsChanged: onUpdate(({ metadata }) => metadata.annotations ?? {}),
+  /** Accepts updates that change `metadata.resourceVersion`: all but resyncs. */
+  resourceVersionChanged: onUpdate(({ metadata }) => metadata.resourceVersion),
+
+  /** Accepts the events that all `members` accept. */
+  and<T extends KubernetesObject>(...members: readonly Predicate<T>[]): Required<Predicate<T>> {
+    const all = members.map(complete);
+    return {
+      create: (object, isInInitialList) =>
+        all.every((member) => member.create(object, isInInitialList)),
+      update: (old, object) => all.every((member) => member.update(old, object)),
+      delete: (object) => all.every((member) => member.delete(object)),
+    };
+  },
+
+  /** Accepts the events that one of `members` accepts. */
+  or<T extends KubernetesObject>(...members: readonly Predicate<T>[]): Required<Predicate<T>> {
+    const all = members.map(complete);
+    return {
+      create: (object, isInInitialList) =>
+        all.some((member) => member.create(object, isInInitialList)),
+      update: (old, object) => all.some((member) => member.update(old, object)),
+      delete: (object) => all.some((member) => member.delete(object)),
+    };
+  },
+
+  /** Accepts the events that `member` rejects. An absent method accepts, so its negation rejects. */
+  not<T extends KubernetesObject>(member: Predicate<T>): Required<Predicate<T>> {
+    const negated = complete(member);
+    return {
+      create: (object, isInInitialList) => !negated.create(object, isInInitialList),
+      update: (old, object) => !negated.update(old, object),
+      delete: (object) => !negated.delete(object),
+    };
+  },
+};
+
+function onUpdate(valueOf: (object: DeepReadonly<KubernetesObject>) => unknown): Predicate {
+  return { update: (old, object) => !equalJson(valueOf(old), valueOf(object)) };
+}
+
+function complete<T extends KubernetesObject>(predicate: Predicate<T>): Required<Predicate<T>> {
+  checkOptions(predicate, METHODS, 'predicate');
+  return { create: () => true, update: () => true, delete: () => true, ...predicate };
+}

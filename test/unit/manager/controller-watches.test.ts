@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../../src/api/builtin.ts';
+import type { Pod } from '../../../src/api/builtin.ts';
+import { controllerReference } from '../../../src/api/metadata.ts';
+import { keyOf } from '../../../src/api/object-key.ts';
+import type { Draft, KubernetesObject } from '../../../src/api/object.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { InformerSet } from '../../../src/cache/informer-set.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { Controller } from '../../../src/manager/controller.ts';
+import type { ControllerOptions } from '../../../src/manager/controller.ts';
+import { mapByChildName } from '../../../src/manager/enqueue.ts';
+import { predicates } from '../../../src/manager/predicate.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { silentLogger } from '../../../src/util/logger.ts';
+import { runAll } from '../../../src/util/runnable.ts';
+import { done } from '../../../src/workqueue/outcome.ts';
+import { exponentialLimiter } from '../../../src/workqueue/rate-limiter.ts';
+
+const TEMPLATE = {
+  metadata: { labels: { app: 'web' } },
+  spec: { containers: [{ name: 'app', image: 'nginx' }] },
+};
+
+/** A controller that runs against an embedded API server, and the keys that it synced. */
+function newWorld(
+  t: TestContext,
+  build: (controller: Controller, informers: InformerSet) => Controller,
+  options: Partial<ControllerOptions> = {},
+) {
+  const clock = new FakeClock();
+  const server = new ApiServer({ clock });
+  const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
+  const informers = new InformerSet(client, { clock });
+  const keys: string[] = [];
+  const sync = async (key: string) => {
+    keys.push(key);
+    return done();
+  };
+  const deps = { client, clock, log: silentLogger, resyncPeriodMs: 60_000 };
+  const controller = build(
+    new Controller(deps, { name: 'test', kind: 'Test', sync, ...options }),
+    informers,
+  );
+  const abort = new AbortController();
+  const running = runAll(
+    [(signal) => informers.run(signal), (signal) => controller.run(signal)],
+    abort.signal,
+  );
+  t.after(async () => {
+    abort.abort();
+    await clock.advance(1000);
+    await running;
+  });
+  /** Returns the keys that were synced since the last call, each once, after a second. */
+  const synced = async () => {
+    await clock.advance(1000);
+    return [...new Set(keys.splice(0))];
+  };
+  return { clock, client, synced };
+}
+
+const metadata = (name: string) => ({ name, namespace: 'default' });
+const at = metadata;
+
+function replicaSet(name: string) {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: metadata(name),
+    spec: { selector: { matchLabels: { app: 'web' } }, template: TEMPLATE },
+  };
+}
+
+function pod(name: string, owner?: KubernetesObject): Draft<Pod> {
+  const ownerReferences = owner ? [controllerReference(owner)] : [];
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...metadata(name), ownerReferences },
+    spec: TEMPLATE.spec,
+  };
+}
+
+test('owns enqueues the owner of a changed object, and no owner for unowned objects', async (t) => {
+  const { client, synced } = newWorld(t, (controller, informers) =>
+    controller.for(informers.for(REPLICA_SETS)).owns(informers.for(PODS), REPLICA_SETS),
+  );
+  const owner = await client.create(REPLICA_SETS, replicaSet('web'));
+  assert.deepEqual(await synced(), ['default/web']);
+  await client.create(PODS, pod('web-0', owner));
+  assert.deepEqual(await synced(), ['default/web']);
+  await client.create(PODS, pod('web'));
+  assert.deepEqual(await synced(), []);
+});
+
+test('owns with orNamed enqueues the owner that waits for the name of an unowned object', async (t) => {
+  const { client, synced } = newWorld(t, (controller, informers) =>
+    controller
+      .for(informers.for(REPLICA_SETS))
+      .owns(informers.for(PODS), REPLICA_SETS, { orNamed: keyOf }),
+  );
+  await client.create(PODS, pod('web'));
+  await client.create(PODS, pod('api'));
+  assert.deepEqual(await synced(), [], 'there is no ReplicaSet of these names');
+  await client.create(REPLICA_SETS, replicaSet('web'));
+  await synced();
+  await client.delete(PODS, at('web'));
+  assert.deepEqual(await synced(), ['default/web'], 'the name is free');
+  await client.delete(PODS, at('api'));
+  assert.deepEqual(await synced(), []);
+  const other = await client.create(REPLICA_SETS, replicaSet('other'));
+  await synced();
+  await client.create(PODS, pod('web', other));
+  assert.deepEqual(await synced(), ['default/other'], 'an owned object enqueues its owner alone');
+});
+
+test('mapByChildName finds the owners by the name of the child that they want', async (t) => {
+  const { client, synced } = newWorld(t, (controller, informers) => {
+    const sets = informers.for(REPLICA_SETS);
+    const childName = ({ metadata }: { metadata: { name: string } }) =>
+      metadata.name === 'none' ? undefined : `${metadata.name}-pod`;
+    const orNamed = mapByChildName(sets, 'pod', childName);
+    return controller.for(sets).owns(informers.for(PODS), REPLICA_SETS, { orNamed });
+  });
+  for (const name of ['web', 'none']) await client.create(REPLICA_SETS, replicaSet(name));
+  await synced();
+  for (const name of ['web-pod', 'none-pod', 'web']) await client.create(PODS, pod(name));
+  assert.deepEqual(await synced(), ['default/web']);
+});
+
+test('owns with orNamed must come after for', (t) => {
+  newWorld(t, (controller, informers) => {
+    const pods = informers.for(PODS);
+    assert.throws(
+      () => controller.owns(pods, DEPLOYMENTS, { orNamed: keyOf }),
+      /call for\(\) first/,
+    );
+    return controller;
+  });
+});
+
+test('for with generationChanged syncs after changes of the spec, not of labels or at resyncs', async (t) => {
+  const { client, clock, synced } = newWorld(t, (controller, informers) =>
+    controller.for(informers.for(REPLICA_SETS), { predicates: [predicates.generationChanged] }),
+  );
+  await client.create(REPLICA_SETS, replicaSet('web'));
+  assert.deepEqual(await synced(), ['default/web']);
+  const labels = { metadata: { labels: { a: 'b' } } };
+  await client.patch(REPLICA_SETS, at('web'), { type: 'merge', body: labels });
+  assert.deepEqual(await synced(), []);
+  await clock.advance(120_000);
+  assert.deepEqual(await synced(), [], 'no resync');
+  const spec = { spec: { replicas: 2 } };
+  await client.patch(REPLICA_SETS, at('web'), { type: 'merge', body: spec });
+  assert.deepEqual(await synced(), ['default/web']);
+  await client.delete(REPLICA_SETS, at('web'));
+  assert.deepEqual(await synced(), ['default/web']);
+});
+
+test('watches with labelsChanged accepts the first list', async (t) => {
+  const { client, synced } = newWorld(t, (controller, informers) =>
+    controller.watches(informers.for(PODS), keyOf, { predicates: [predicates.labelsChanged] }),
+  );
+  await client.create(PODS, pod('web'));
+  assert.deepEqual(await synced(), ['default/web']);
+  await client.patch(
+    PODS,
+    at('web'),
+    { type: 'merge', body: { status: { phase: 'Running' } } },
+    { subresource: 'status' },
+  );
+  assert.deepEqual(await synced(), []);
+});
+
+test('options that do not exist are refused', (t) => {
+  newWorld(t, (controller, informers) => {
+    const pods = informers.for(PODS);
+    const misspelt = { predicate: [predicates.labelsChanged] } as object;
+    assert.throws(() => controller.for(pods, misspelt), /unknown option predicate.*predicates/);
+    assert.throws(() => controller.owns(pods, PODS, misspelt), /unknown option predicate/);
+    return controller;
+  });
+});
+
+test('a failed key is retried after the delays of the rate limiter of the controller', async (t) => {
+  const starts: number[] = [];
+  const { client, clock } = newWorld(
+    t,
+    (controller, informers) => controller.for(informers.for(PODS)),
+    {
+      rateLimiter: exponentialLimiter({ initialMs: 1000, maxMs: 2000 }),
+      sync: async () => {
+        starts.push(clock.monotonic());
+        throw new Error('no quota');
+      },
+    },
+  );
+  await client.create(PODS, pod('web'));
+  await clock.advance(10_000);
+  const delays = starts.slice(1).map((start, index) => start - (starts[index] ?? 0));
+  assert.deepEqual(delays.slice(0, 3), [1000, 2000, 2000]);
+});
