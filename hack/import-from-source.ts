@@ -1,6 +1,6 @@
 /**
- * Resolves 'crd-controller' in the examples to src/, so that they run without a build. For `node --import`, and
- * for tests that import an example.
+ * Resolves 'crd-controller' and its entry points in the examples to src/, so that they run without a build. For
+ * `node --import`, and for tests that import an example.
  */
 import { registerHooks } from 'node:module';
 
