@@ -28,6 +28,7 @@ const CHECKED = [
   'test/unit/metrics',
   'test/unit/api',
   'test/unit/codegen',
+  'test/support',
 ];
 
 /** Regular expressions without case, and what to write instead. */

@@ -43,7 +43,7 @@ describe('A network that disturbs a watch connection', () => {
     world = new FaultyNetwork();
     proxy = await world.overNetwork();
     await world.until('synced', 5000, () => world.isUpToDate());
-    world.told.length = 0;
+    world.received.length = 0;
   });
   afterEach(() => world.end());
 
@@ -54,17 +54,17 @@ describe('A network that disturbs a watch connection', () => {
   }[] = [
     {
       what: 'drops all data and acknowledges it',
-      harm: () => proxy.befall('blackhole'),
+      harm: () => proxy.setBehaviour('blackhole'),
       boundMs: DEAD_CONNECTION_MS,
     },
     {
       what: 'leaves it half open',
-      harm: () => proxy.befall('halfOpen'),
+      harm: () => proxy.setBehaviour('halfOpen'),
       boundMs: DEAD_CONNECTION_MS,
     },
     {
       what: 'delivers bytes slowly',
-      harm: () => proxy.befall('drip'),
+      harm: () => proxy.setBehaviour('drip'),
       boundMs: BROKEN_CONNECTION_MS,
     },
     { what: 'resets it', harm: () => proxy.reset(), boundMs: BROKEN_CONNECTION_MS },
@@ -80,10 +80,10 @@ describe('A network that disturbs a watch connection', () => {
       await changeThings(world);
       const passedMs = await world.until('all changes received', boundMs, () => world.isUpToDate());
       assert.ok(passedMs <= boundMs, `${passedMs} ms`);
-      assert.deepEqual(world.told.splice(0).toSorted(), DIFFERENCES);
+      assert.deepEqual(world.received.splice(0).toSorted(), DIFFERENCES);
       await world.change('a', 'after');
       await world.until('all changes received', 1000, () => world.isUpToDate());
-      assert.deepEqual(world.told, ['update a']);
+      assert.deepEqual(world.received, ['update a']);
       assert.ok(proxy.connections <= 2, 'one for the watch, and one for other requests');
       assert.equal(world.informer.progress.phase, 'watching');
     });
@@ -100,7 +100,7 @@ describe('A network that disturbs a watch connection', () => {
     assert.match(String(world.informer.progress.lastError), /Cannot reach/);
     proxy.open();
     await world.until('all changes received', 61_000, () => world.isUpToDate());
-    assert.deepEqual(world.told.toSorted(), DIFFERENCES);
+    assert.deepEqual(world.received.toSorted(), DIFFERENCES);
     assert.equal(world.informer.progress.isStale, false);
   });
 
@@ -142,7 +142,7 @@ describe('A server with faulty responses', () => {
     chaos = new HttpChaos();
     await world.overHandler(chaos.around);
     await world.until('synced', 5000, () => world.isUpToDate());
-    world.told.length = 0;
+    world.received.length = 0;
   });
   afterEach(() => world.end());
 
@@ -200,10 +200,10 @@ describe('A server with faulty responses', () => {
       assert.equal(world.informer.hasSynced, true);
       chaos.fault = undefined;
       await world.until('all changes received', LONGEST_PAUSE_MS, () => world.isUpToDate());
-      assert.deepEqual(world.told.splice(0).toSorted(), DIFFERENCES);
+      assert.deepEqual(world.received.splice(0).toSorted(), DIFFERENCES);
       await world.change('a', 'after');
       await world.until('all changes received', LONGEST_PAUSE_MS, () => world.isUpToDate());
-      assert.deepEqual(world.told, ['update a']);
+      assert.deepEqual(world.received, ['update a']);
       assert.equal(world.informer.progress.lastError, undefined);
     });
   }
@@ -216,7 +216,7 @@ describe('A server with faulty responses', () => {
     await world.pass(3000);
     chaos.fault = undefined;
     await world.until('all changes received', LONGEST_PAUSE_MS, () => world.isUpToDate());
-    assert.deepEqual(world.told.toSorted(), DIFFERENCES);
+    assert.deepEqual(world.received.toSorted(), DIFFERENCES);
   });
 
   it('no bookmarks: an idle watch continues after minutes', async () => {
@@ -226,14 +226,14 @@ describe('A server with faulty responses', () => {
     await world.pass(10 * 60_000);
     await changeThings(world);
     await world.until('all changes received', 1000, () => world.isUpToDate());
-    assert.deepEqual(world.told.toSorted(), DIFFERENCES);
+    assert.deepEqual(world.received.toSorted(), DIFFERENCES);
   });
 
   it('lost response to a write: the informer reports the write once', async () => {
     world.server.faults.failNext('POST', 'lostAnswer');
     await assert.rejects(world.create('d'));
     await world.until('all changes received', 1000, () => world.isUpToDate());
-    assert.deepEqual(world.told, ['add d']);
+    assert.deepEqual(world.received, ['add d']);
   });
 });
 
@@ -263,7 +263,7 @@ describe('A server with a faulty initial stream', () => {
     // Ten seconds without an event, then a list.
     await world.until('synced', 12_000, () => world.informer.hasSynced);
     await world.until('all changes received', 1000, () => world.isUpToDate());
-    assert.deepEqual(world.told.toSorted(), ['add a', 'add b', 'add c']);
+    assert.deepEqual(world.received.toSorted(), ['add a', 'add b', 'add c']);
   });
 
   it('the continue token expires: the informer lists again without a limit', async (context) => {
@@ -285,7 +285,7 @@ describe('A server with a faulty initial stream', () => {
     );
     context.after(() => world.end());
     await world.until('synced', 20_000, () => world.isUpToDate());
-    assert.deepEqual(world.told.toSorted(), ['add a', 'add b', 'add c']);
+    assert.deepEqual(world.received.toSorted(), ['add a', 'add b', 'add c']);
     assert.ok(pages >= 2, `${pages} lists from the first page`);
     await changeThings(world);
     await world.until('all changes received', 1000, () => world.isUpToDate());

@@ -3,8 +3,8 @@ import type { RequestInfo } from '../../src/apiserver/request-info.ts';
 import type { HttpHandler, HttpResponse } from '../../src/util/http.ts';
 
 /**
- * What an authorizer does in front of a server: requests for resources that `isAllowed` does not
- * allow are refused in the words of a kube-apiserver, and written down.
+ * An authorizer in front of a server. Rejects requests that `isAllowed` does not allow with the message of a
+ * kube-apiserver, and records them.
  */
 export class Access {
   /** `list pods in b`, `watch counts` */

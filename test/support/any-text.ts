@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 
-/** Between the two, halves of characters. */
+/** Surrogates are between the two. */
 const SURROGATES = 0xd800;
 const AFTER_SURROGATES = 0xe000;
 const HALVES = AFTER_SURROGATES - SURROGATES;
 
-/** Numbers are the characters in the order of Unicode. */
+/** Maps numbers to code points. */
 const character = fc.integer({ min: 0, max: 0x10ffff - HALVES }).map(
   (at) => String.fromCodePoint(at < SURROGATES ? at : at + HALVES),
   (text) => {
@@ -19,10 +19,7 @@ const character = fc.integer({ min: 0, max: 0x10ffff - HALVES }).map(
   },
 );
 
-/**
- * Texts of any characters: `fc.string({ unit: 'binary' })` without its table of all million of them,
- * which takes a second to fill.
- */
+/** Generates texts of any characters, like `fc.string({ unit: 'binary' })` but without its large table. */
 export function anyText(): fc.Arbitrary<string> {
   return fc.string({ unit: character });
 }

@@ -1,18 +1,17 @@
 /**
- * Bounds of a test process: how long its event loop may be blocked, how much memory it may take, and
- * how long it may live. `--test-timeout` cannot end an endless loop, since it is a timer in the
- * process that loops, and it knows nothing of memory.
+ * Limits of a test process: duration of a blocked event loop, memory, and run time. `--test-timeout` cannot
+ * end an infinite loop, because it is a timer in the same process, and does not limit memory.
  *
- * A worker thread watches, since it runs while the event loop is blocked. It ends the process with
- * SIGKILL, which no state of the process can delay, and says why on stderr.
+ * A worker thread checks the limits, since it runs while the event loop is blocked. It ends the process with
+ * SIGKILL and prints the reason to stderr.
  */
 import { writeSync } from 'node:fs';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 
 export interface Bounds {
-  /** For how long no timer may fire. */
+  /** Maximum time without a timer event, in milliseconds. */
   readonly blockedMs: number;
-  /** The resident set, which includes buffers outside the heap. */
+  /** Maximum resident set size, which includes buffers outside the heap. */
   readonly memoryBytes: number;
   readonly lifeMs: number;
 }
@@ -31,7 +30,7 @@ export function boundThisProcess(bounds: Bounds = BOUNDS): void {
   const beats = new Int32Array(new SharedArrayBuffer(4));
   setInterval(() => Atomics.add(beats, 0, 1), CHECK_EVERY_MS).unref();
   const watched: Watched = { ...bounds, beats };
-  // Without the preloaded modules of the process, which would begin with a worker of their own.
+  // Without the preloaded modules, which would start another worker.
   new Worker(import.meta.filename, { workerData: watched, execArgv: [] }).unref();
 }
 
@@ -41,7 +40,7 @@ function isWatched(data: unknown): data is Watched {
 
 function watch({ blockedMs, memoryBytes, lifeMs, beats }: Watched): void {
   let last = -1;
-  // Counted in checks, not in time: a process that was suspended as a whole was not blocked.
+  // Counts checks instead of time, because a suspended process is not blocked.
   let checks = 0;
   let checksSinceBeat = 0;
   setInterval(() => {
@@ -60,7 +59,7 @@ function watch({ blockedMs, memoryBytes, lifeMs, beats }: Watched): void {
 }
 
 function end(reason: string): void {
-  // The streams of a worker pass through the main thread.
+  // The streams of a worker depend on the main thread.
   writeSync(2, `Test process ${process.pid} was killed: ${reason}\n`);
   process.kill(process.pid, 'SIGKILL');
 }

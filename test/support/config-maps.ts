@@ -3,7 +3,7 @@ import type { Resource } from '../../src/api/resource.ts';
 
 export type ConfigMap = Builtin<{ data?: Record<string, string> }>;
 
-/** Objects that every server has, and that no controller of ours has to do with. */
+/** A built-in resource that our controllers do not use. */
 export const CONFIG_MAPS: Resource<ConfigMap> = {
   group: '',
   version: 'v1',

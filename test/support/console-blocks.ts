@@ -1,11 +1,11 @@
-/** A command of a document, and what the document says it prints. */
+/** A command in a document with its documented output. */
 export interface ConsoleStep {
   readonly command: string;
-  /** A first line `...` stands for any number of lines. */
+  /** `...` as first line matches any number of lines. */
   readonly output: readonly string[];
 }
 
-/** The commands in a Markdown text's `console` blocks, in order. */
+/** Returns the commands in the `console` blocks of a Markdown text, in order. */
 export function consoleSteps(markdown: string): ConsoleStep[] {
   const steps: { command: string; output: string[] }[] = [];
   for (const [, block = ''] of markdown.matchAll(/^```console\n(.*?)^```$/gms)) {
@@ -17,20 +17,20 @@ export function consoleSteps(markdown: string): ConsoleStep[] {
   return steps;
 }
 
-/** True if `printed` is what the step shows, but for what differs from run to run. */
+/** Reports whether `printed` is the output of the step, apart from values that differ between runs. */
 export function isAsShown({ command, output }: ConsoleStep, printed: string): boolean {
   const isPart = output[0] === '...';
   const wanted = (isPart ? output.slice(1) : output).map(lasting);
   const lines = printed.trimEnd().split('\n').map(lasting);
   const compared = isPart ? lines.slice(-wanted.length) : lines;
-  // What happened in the same second is in no order.
+  // The order of lines from the same second varies.
   const [a, b] = command.startsWith('kubectl describe')
     ? [wanted.toSorted(), compared.toSorted()]
     : [wanted, compared];
   return a.join('\n') === b.join('\n');
 }
 
-/** A line without times, random names, addresses, versions, namespaces, and the width of columns. */
+/** Returns a line without times, random names, addresses, versions, namespaces and column widths. */
 function lasting(line: string): string {
   return line
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, 'TIME')

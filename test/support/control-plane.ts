@@ -18,59 +18,59 @@ import type { Runnable } from '../../src/util/runnable.ts';
 
 export interface ControlPlaneOptions {
   /**
-   * Attach the controllers that make a cluster of an API server: garbage collection, deletion of
-   * namespaces, a scheduler and a kubelet that pretend. A cluster that was given has its own.
+   * Run cluster controllers: garbage collection, namespace deletion, a fake scheduler and a fake kubelet.
+   * Ignored for `given` control planes.
    * @default false
    */
   readonly cluster?: false | ClusterOptions;
   /**
-   * More flags of a bare kube-apiserver, if one is started.
+   * Additional flags of a kube-apiserver that is started.
    * @default none
    */
   readonly apiServerFlags?: readonly string[];
   /**
-   * The release of Kubernetes that a bare kube-apiserver is of, if one is started.
-   * @default that of `$KUBERNETES_VERSION`
+   * Version of a kube-apiserver that is started.
+   * @default `$KUBERNETES_VERSION`
    */
   readonly kubernetes?: string;
-  /** @default says nothing */
+  /** @default a silent logger */
   readonly log?: Logger;
 }
 
-/** A Kubernetes API, reached as in production: over TLS, through a kubeconfig. */
+/** A Kubernetes API, accessed over TLS with a kubeconfig, as in production. */
 export interface ControlPlane {
   /**
-   * `embedded`: our own server. `real`: etcd and kube-apiserver, started for this test.
-   * `cluster`: these and Kubernetes' own controllers and scheduler, with kwok for kubelets. `given`: somebody's cluster, which others may be using.
+   * `embedded`: our server. `real`: etcd and kube-apiserver, started for this test. `cluster`: also
+   * kube-controller-manager, kube-scheduler and kwok. `given`: an existing cluster, which may be shared.
    */
   readonly kind: 'embedded' | 'real' | 'cluster' | 'given';
   readonly kubeconfigPath: string;
   readonly config: ClusterConfig;
-  /** A client of the test's own. */
+  /** The client of the test. */
   readonly client: Client;
   /**
-   * Forgets what happened before now, as every server does in time: no list and no watch can go back
-   * to it. Absent of a cluster that was given, where others may need it.
+   * Compacts the history, so that lists and watches of earlier resourceVersions fail. Absent for `given`
+   * control planes, which may be shared.
    */
   readonly expireHistory?: () => Promise<void>;
   /**
-   * What an administrator does to etcd, with the API server stopped meanwhile. Absent of a cluster that
-   * was given.
+   * Operations of an administrator on etcd while the API server is stopped. Absent for `given` control
+   * planes.
    */
   readonly etcd?: Pick<RealControlPlane, 'backUp' | 'wipe'>;
-  /** Its processes, for those who end them. Present of `real` and `cluster`. */
+  /** Processes of `real` and `cluster` control planes. */
   readonly processes?: Pick<
     RealControlPlane,
     'crash' | 'terminate' | 'restart' | 'replaceAuthority'
   >;
-  /** Ends everything that was started; resolves when it has ended. */
+  /** Stops everything that was started. */
   close(): Promise<void>;
 }
 
 /**
- * The control plane that `$CONTROL_PLANE` asks for: `embedded` (the default), `real`, `cluster`, or the
- * path of a kubeconfig. Every call starts a new one, so that tests cannot see each other's objects; start
- * one for a file, not for a test. `npm run test:real` sets the variable.
+ * Starts the control plane in `$CONTROL_PLANE`: `embedded` (the default), `real`, `cluster`, or the path of
+ * a kubeconfig. Each call starts a new one to isolate tests. Start one per file, not per test.
+ * `npm run test:real` sets the variable.
  */
 export async function startControlPlane({
   cluster = false,

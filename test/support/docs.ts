@@ -11,12 +11,12 @@ export const PAGES: readonly string[] = [
     .map((name) => `docs/${name}`),
 ];
 
-/** The text of a page, by its path in the repository. */
+/** Returns the text of a page by its path in the repository. */
 export function page(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** The lines of the first table under a heading, without its head. */
+/** Returns the rows of the first table under a heading. */
 export function tableRows(text: string, heading: string): string[] {
   const [, section = ''] = text.split(`${heading}\n`);
   const lines = section.split(/^#+ /m)[0]?.split('\n') ?? [];

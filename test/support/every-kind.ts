@@ -14,10 +14,7 @@ const OWN: readonly Resource[] = [COUNTS, WEB_APPS, FOOS, ATS];
 const CHILDREN: readonly Resource[] = [PODS, DEPLOYMENTS, REPLICA_SETS, SERVICES];
 const PAST = '2025-01-01T00:00:00Z';
 
-/**
- * A cache that lost its server twice in a minute, as in an upgrade on a busy machine, may be a minute
- * away from its next attempt: the ladder of its retries goes up to 30 s, each up to twice as long.
- */
+/** If a cache lost its server twice in a minute, its next retry may take 60 s: a backoff of 30 s plus jitter. */
 const PATIENCE = { withinMs: 150_000 };
 
 type Judged = KubernetesObject & {
@@ -28,7 +25,7 @@ type Judged = KubernetesObject & {
   };
 };
 
-/** Objects of every kind of ours, in every state that lasts. */
+/** Objects of all our kinds in all their stable states. */
 export class EveryKind {
   readonly #world: TestCluster;
 
@@ -40,7 +37,7 @@ export class EveryKind {
     for (const resource of OWN) await this.#world.installCrd(resource, ...CHILDREN);
   }
 
-  /** @param prefix of the names: each call makes objects of their own */
+  /** @param prefix prefix of the names, different for each call */
   async create(prefix: string): Promise<void> {
     const create = (resource: Resource, name: string, spec: object) => {
       const { group, version, kind } = resource;
@@ -58,7 +55,7 @@ export class EveryKind {
     await create(ATS, 'malformed', { schedule: PAST, command: '"' });
   }
 
-  /** Resolves when each of them is as it will stay. */
+  /** Resolves when all objects are in their stable state. */
   async untilSettled(): Promise<void> {
     const areSettled = async () => {
       const lists = await Promise.all(OWN.map((resource) => this.#list(resource)));
@@ -68,10 +65,7 @@ export class EveryKind {
     await this.#world.settle();
   }
 
-  /**
-   * What there is, by name: what it is (its uid), and what was last written to it (its
-   * resourceVersion); of events, how often they were told.
-   */
+  /** Returns uid and resourceVersion of all objects by name, and the count of events. */
   async state(): Promise<Map<string, string>> {
     const state = new Map<string, string>();
     for (const resource of [...OWN, ...CHILDREN]) {
@@ -90,7 +84,7 @@ export class EveryKind {
     return state;
   }
 
-  /** Resolves when nothing is left of them, nor of what they had. */
+  /** Deletes the objects and waits until they and their owned objects are gone. */
   async removeAll(): Promise<void> {
     for (const resource of OWN) {
       for (const { metadata } of await this.#list(resource)) {
@@ -113,13 +107,13 @@ export class EveryKind {
     }
   }
 
-  /** What the objects have. */
+  /** The owned objects. */
   async children(): Promise<readonly KubernetesObject[]> {
     const lists = await Promise.all(CHILDREN.map((resource) => this.#list(resource)));
     return lists.flat();
   }
 
-  /** What the At of this prefix that runs for long is run by. */
+  /** The Pod of the At with the long-running command. */
   async images(prefix: string): Promise<string[]> {
     const pods = await this.#world.pods();
     return pods
@@ -127,7 +121,7 @@ export class EveryKind {
       .flatMap(({ spec }) => spec?.containers.map(({ image }) => image ?? '') ?? []);
   }
 
-  /** Of a kind that nobody has installed there are none. */
+  /** Returns an empty list for a kind that is not installed. */
   async #list<T extends KubernetesObject>(resource: Resource<T>): Promise<readonly T[]> {
     const { namespace } = this.#world;
     try {
@@ -147,7 +141,7 @@ function isSettled({ kind, metadata, status }: Judged): boolean {
   );
 }
 
-/** Its name says what becomes of it. */
+/** The name states the result. */
 function isAtSettled(name: string, status: At['status']): boolean {
   const phase = status?.phase;
   if (name.endsWith('-running')) return phase === 'RUNNING';

@@ -1,4 +1,4 @@
-/** One line of a scrape. */
+/** A sample of a scrape. */
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -8,7 +8,7 @@ export interface Sample {
 const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 
-/** The samples of an answer in Prometheus' text format, as prom-client writes it. */
+/** Parses the samples of a response in the text format of Prometheus, as prom-client writes it. */
 export function parseExposition(text: string): Sample[] {
   return text
     .split('\n')

@@ -4,7 +4,7 @@ import type { ListOptions, WatchOptions, WatchStream } from '../../src/client/cl
 import type { FakeClock } from '../../src/util/fake-clock.ts';
 import { FakeSource } from './fake-source.ts';
 
-/** As much of a client as informers use, with a source for each resource and namespace asked for. */
+/** A client for informers, with a fake source for each requested resource and namespace. */
 export class FakeClient {
   readonly calls: { plural: string; options: ListOptions | WatchOptions }[] = [];
   readonly #sources = new Map<string, FakeSource>();
@@ -14,7 +14,7 @@ export class FakeClient {
     this.#clock = clock;
   }
 
-  /** What is asked of `namespace`, or of all of them at once. */
+  /** The source of a resource in `namespace`, or in all namespaces. */
   source({ plural }: Resource, namespace: string = ''): FakeSource {
     const id = `${namespace}/${plural}`;
     let source = this.#sources.get(id);

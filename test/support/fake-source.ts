@@ -9,7 +9,7 @@ import type { Clock } from '../../src/util/clock.ts';
 import { Deferred } from '../../src/util/deferred.ts';
 import type { ConnectionActivity } from '../../src/util/http.ts';
 
-/** A kind of our own, so that tests need no generated type. */
+/** A test kind without a generated type. */
 export interface Thing extends KubernetesObject {
   kind: 'Thing';
   spec: { value: number };
@@ -23,7 +23,7 @@ export const THINGS: Resource<Thing> = {
   namespaced: true,
 };
 
-/** A stored thing: `demo/a`, or `a` in the namespace `default`. */
+/** Returns a stored Thing: `demo/a`, or `a` in the namespace `default`. */
 export function thing(key: string, value = 0, resourceVersion = '1'): Thing {
   const [namespace = 'default', name = ''] = key.includes('/') ? key.split('/') : ['default', key];
   return {
@@ -43,28 +43,28 @@ export function thing(key: string, value = 0, resourceVersion = '1'): Thing {
 export type ListCall = { readonly verb: 'list' } & ListRequest;
 export type WatchCall = { readonly verb: 'watch' } & WatchRequest;
 
-/** How the source answers `sendInitialEvents`: well, by refusing it, or by never telling the end. */
+/** Response to `sendInitialEvents`: supported, rejected, or without a final bookmark. */
 export type WatchListMode = 'on' | 'refused' | 'endless';
 
 /**
- * A server's side of one resource in memory: objects, resourceVersions, a history to watch from,
- * pages with tokens that can expire, and faults on demand.
+ * An in-memory server of one resource: objects, resourceVersions, a watch history, pages with tokens that
+ * can expire, and faults on demand.
  */
 export class FakeSource implements ListerWatcher<Thing> {
   readonly requests: (ListCall | WatchCall)[] = [];
   watchListMode: WatchListMode;
   /** The resource is not served. */
   missing = false;
-  /** Answers to lists are held back; only their signal ends them. */
+  /** Lists get no response. Only their signal ends them. */
   listsHang = false;
-  /** How long an answer to a list takes, in milliseconds. */
+  /** Duration of a list, in milliseconds. */
   listDelayMs = 0;
   /**
-   * Sends nothing on watches, not even bytes, as a peer that has vanished. A watch that missed
-   * something is silent for good: a connection has no gaps.
+   * Sends nothing on watches, like a broken connection. A watch that missed an event stays stalled, because
+   * a connection cannot skip bytes.
    */
-  deaf = false;
-  /** Of the connections that carry watches from now on. */
+  isStalled = false;
+  /** Activity of the connections of new watches. */
   activity: ConnectionActivity | undefined;
   readonly #clock: Clock;
   #objects = new Map<ObjectKey, Thing>();
@@ -114,7 +114,7 @@ export class FakeSource implements ListerWatcher<Thing> {
     return [...this.#objects.values()];
   }
 
-  /** Creates or changes an object. */
+  /** Creates or updates an object. */
   put(key: string, value = 0): Thing {
     const resourceVersion = String(++this.#resourceVersion);
     const object = thing(key, value, resourceVersion);
@@ -135,18 +135,18 @@ export class FakeSource implements ListerWatcher<Thing> {
     this.#record({ type: 'deleted', object });
   }
 
-  /** Time passes elsewhere: other resources move the resourceVersion on. */
+  /** Advances the resourceVersion, as changes of other resources do. */
   skip(by = 1): void {
     this.#resourceVersion += by;
   }
 
-  /** Forgets the history: whoever watches from before now is told 410. */
+  /** Compacts the history: watches from earlier resourceVersions get 410. */
   compact(): void {
     this.#history = [];
     this.#oldest = this.#resourceVersion;
   }
 
-  /** Goes back to an earlier state of the world, as a restored backup does. */
+  /** Restores an earlier state, like a backup of etcd. */
   restore(resourceVersion: number, objects: readonly Thing[]): void {
     this.#resourceVersion = resourceVersion;
     this.#objects = new Map(objects.map((object) => [keyOf(object), object]));
@@ -155,8 +155,8 @@ export class FakeSource implements ListerWatcher<Thing> {
   }
 
   /**
-   * The same under watches that stay open, as behind a proxy that keeps the connections of its
-   * clients: they are sent what is newer than where they were.
+   * Restores an earlier state while watches stay open, as behind a proxy that keeps connections. The
+   * watches get events that are newer than their resourceVersion.
    */
   restoreUnderWatches(resourceVersion: number, objects: readonly Thing[]): void {
     const watches = [...this.#streams];
@@ -165,30 +165,30 @@ export class FakeSource implements ListerWatcher<Thing> {
     for (const watch of watches) this.#streams.add(watch);
   }
 
-  /** Bookmarks every open watch. */
+  /** Sends a bookmark on all open watches. */
   bookmark(): void {
     this.emit({ type: 'bookmark', resourceVersion: this.resourceVersion, initialEventsEnd: false });
   }
 
-  /** Sends any event on every open watch, past the history. */
+  /** Sends an event on all open watches without adding it to the history. */
   emit(event: WatchEvent<Thing>): void {
     for (const stream of this.#streams) {
-      if (this.deaf) stream.sever();
+      if (this.isStalled) stream.sever();
       else if (stream.awaits(event)) stream.push(event);
     }
   }
 
-  /** The server ends every watch, as it does when their time is over. */
+  /** Ends all watches, as the server does after their timeout. */
   endWatches(): void {
     for (const stream of this.#streams) stream.end();
   }
 
-  /** Every connection breaks. */
+  /** Breaks all connections. */
   resetWatches(error: unknown = unreachable()): void {
     for (const stream of this.#streams) stream.end(error);
   }
 
-  /** The next `times` calls of `verb` fail; `continue` means a list's later pages. */
+  /** Lets the next `times` calls of `verb` fail. `continue` means later pages of a list. */
   failNext(verb: 'list' | 'watch' | 'continue', error: unknown, times = 1): void {
     for (let count = 0; count < times; count++) this.#failures.push({ verb, error });
   }
@@ -214,7 +214,7 @@ export class FakeSource implements ListerWatcher<Thing> {
       throw apiError('invalid', 'sendInitialEvents: Forbidden', 422);
     }
     const from = request.resourceVersion ?? '';
-    // A plain watch from the future is not refused: it is silent until that is past.
+    // A watch from a future resourceVersion is accepted and sends nothing until it is reached.
     if (request.sendInitialEvents) this.#requireReached(from);
     const stream = new FakeStream(this.#clock, request.signal, Number(from), (ended) =>
       this.#streams.delete(ended),
@@ -271,14 +271,14 @@ class FakeStream implements WatchStream<Thing> {
   readonly #onEnd: (stream: FakeStream) => void;
   readonly #from: number;
   readonly #events: WatchEvent<Thing>[] = [];
-  /** So many of them were given away. */
+  /** Number of events that were sent. */
   #taken = 0;
   #arrival = new Deferred();
   #severed = false;
   #ended = false;
   #error: unknown;
 
-  /** @param from no event and no bookmark is sent that is not newer */
+  /** @param from only newer events and bookmarks are sent */
   constructor(
     clock: Clock,
     signal: AbortSignal | undefined,
@@ -295,12 +295,12 @@ class FakeStream implements WatchStream<Thing> {
     });
   }
 
-  /** Nothing arrives any more. */
+  /** Stalls the watch: nothing arrives any more. */
   sever(): void {
     this.#severed = true;
   }
 
-  /** False of what is older than where the watch began. */
+  /** Returns false for events that are older than the start of the watch. */
   awaits(event: WatchEvent<Thing>): boolean {
     if (event.type === 'error' || this.#from === 0) return true;
     if (event.type === 'bookmark') return !(Number(event.resourceVersion) < this.#from);
@@ -375,7 +375,7 @@ export function tooManyRequests(retryAfterMs?: number): ApiError {
   return new ApiError({ kind: 'tooManyRequests', code: 429, message: 'slow down', retryAfterMs });
 }
 
-/** It asks how far the server is, by a quorum read of no more than one object's metadata. */
+/** Reports whether the list only reads the latest resourceVersion, with the metadata of at most one object. */
 export function isCheck({ limit, metadataOnly }: ListCall): boolean {
   return limit === 1 && metadataOnly === true;
 }

@@ -1,4 +1,4 @@
-/** As much of a schema as values are made from. */
+/** The part of a schema that determines values. */
 export interface FieldSchema {
   readonly type?: string;
   readonly minimum?: number;
@@ -7,7 +7,7 @@ export interface FieldSchema {
   readonly format?: string;
 }
 
-/** Texts of many kinds. Which of them a field takes, the server knows. */
+/** Texts of many kinds. The server decides which of them are valid. */
 const TEXTS = [
   'nginx',
   'site',
@@ -18,7 +18,7 @@ const TEXTS = [
   '2032-02-29T12:30:00.5+05:30',
 ];
 
-/** What a careless or hostile user might write. */
+/** Invalid or malicious texts. */
 const HOSTILE = [
   '',
   '\u0000',
@@ -41,23 +41,23 @@ const NO_INSTANTS = [
   'tomorrow',
 ];
 
-/** Values of other types than the field's. */
-const STRANGERS: readonly unknown[] = [null, true, 7, 1.5, 'seven', ['x'], { x: { y: 1 } }];
+/** Values of wrong types. */
+const WRONG_TYPES: readonly unknown[] = [null, true, 7, 1.5, 'seven', ['x'], { x: { y: 1 } }];
 
-/** Values that may be good: of the right type, and within the limits that the schema names. */
+/** Returns values of the right type within the limits of the schema. */
 export function candidates({ type, minimum = 0, maximum = 1000 }: FieldSchema): unknown[] {
   if (type === 'integer') return [minimum + 2, minimum + 3, minimum, maximum];
   return TEXTS;
 }
 
-/** Values that are bad, or good by a hair. */
+/** Returns invalid values and boundary values. */
 export function doubtful(schema: FieldSchema): unknown[] {
   const { minimum = 0, maximum = 1000, maxLength = 1000 } = schema;
   if (schema.type === 'integer') {
     const numbers = [minimum - 1, maximum + 1, -1, 2 ** 31, 2 ** 53, 1e300, '1', '0x1'];
-    return [...STRANGERS, ...numbers, ''];
+    return [...WRONG_TYPES, ...numbers, ''];
   }
   const lengths = ['x'.repeat(maxLength), 'x'.repeat(maxLength + 1), 'é'.repeat(maxLength)];
   const instants = schema.format === 'date-time' ? NO_INSTANTS : [];
-  return [...STRANGERS, ...HOSTILE, ...instants, ...lengths];
+  return [...WRONG_TYPES, ...HOSTILE, ...instants, ...lengths];
 }

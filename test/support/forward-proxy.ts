@@ -10,20 +10,17 @@ import type { CertificateAuthority } from '../../src/util/x509.ts';
 export interface ForwardProxyOptions {
   /** @default 'http' */
   readonly protocol?: 'http' | 'https' | 'socks5';
-  /** Who may use it, as in `user:password`. */
+  /** Required credentials: `user:password`. */
   readonly user?: string;
-  /** Who vouches for it, under `https`. */
+  /** Authority of its certificate, for `https`. */
   readonly authority?: CertificateAuthority;
-  /** Where it connects to instead of a name that nobody resolves. */
+  /** Address to use for names that cannot be resolved. */
   readonly resolve?: (host: string) => string;
 }
 
-/**
- * A proxy of this machine that carries connections to wherever it is asked to, by CONNECT or as
- * RFC 1928 has it, and refuses who does not log in.
- */
+/** A local HTTP CONNECT or SOCKS5 (RFC 1928) proxy that rejects clients without the required credentials. */
 export class ForwardProxy {
-  /** Where the tunnels led: `host:port`. */
+  /** Targets of the tunnels: `host:port`. */
   readonly tunnels: string[] = [];
   refused = 0;
   readonly #server: Server;
@@ -59,13 +56,13 @@ export class ForwardProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** For who has its user, if there is one. */
+  /** URL of the proxy, with its credentials. */
   get url(): string {
     const { protocol = 'http', user } = this.#options;
     return `${protocol}://${user ? `${user}@` : ''}127.0.0.1:${this.port}`;
   }
 
-  /** Breaks all that goes through it, and takes nothing more. */
+  /** Closes all connections and accepts no more. */
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     this.#server.close();

@@ -2,10 +2,10 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Takes the tests of a folder of `test/` into this process: started one by one, their files would
- * spend most of their time loading the same source. Each also runs alone.
+ * Imports the tests of a folder of `test/` into this process. In separate processes the files would spend
+ * most of their time loading the same source. Each file also runs alone.
  *
- * @throws {Error} naming a file whose hooks would run for the tests of all the others
+ * @throws {Error} if a file has hooks at its top level, which would run for the tests of all files
  */
 export async function importAll(folder: string): Promise<void> {
   const root = join(import.meta.dirname, '..', folder);

@@ -8,13 +8,13 @@ import type { Draft, KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import type { TestCluster } from './test-cluster.ts';
 
-/** A kind of ours, for scenarios that hold for all of them. */
+/** One of our kinds, for scenarios that apply to all of them. */
 export interface Kind {
   readonly controller: string;
-  /** The source of its events. */
+  /** Component in its events. */
   readonly component: string;
   readonly resource: Resource;
-  /** What an object called `x` owns. */
+  /** Owned objects of an object with name `x`. */
   readonly owned: readonly { readonly resource: Resource; readonly name: string }[];
   readonly spec: object;
 }
@@ -62,7 +62,7 @@ export type Subject = KubernetesObject & {
   };
 };
 
-/** An object of a kind, `x`, in a world. */
+/** The object `x` of a kind in a test cluster. */
 export class TheObject {
   readonly kind: Kind;
   readonly #world: TestCluster;
@@ -108,7 +108,7 @@ export class TheObject {
     );
   }
 
-  /** It is Ready as its spec is now; of an At, its command has run. */
+  /** Resolves when the object is Ready with its current spec, or the command of the At has run. */
   async isDone(): Promise<boolean> {
     if (this.kind.resource === ATS) return (await this.get()).status?.phase === 'DONE';
     return this.has('Ready');
@@ -121,7 +121,7 @@ export class TheObject {
   }
 }
 
-/** An object of `resource` without owners. */
+/** Returns a draft of `resource` without owners. */
 export function draftOf(
   { group, version, kind }: Resource,
   at: { readonly namespace: string; readonly name: string },
@@ -149,10 +149,10 @@ const SPECS = new Map<Resource, object>([
 ]);
 
 /**
- * Creates an object without owners where one of ours has, or wants, its name.
+ * Creates an object without owners that has the name of an owned object.
  *
- * @param metadata besides name and namespace
- * @param spec a spec of its own by default
+ * @param metadata metadata besides name and namespace
+ * @param spec by default another spec than that of the owned object
  */
 export function createNamesake(
   world: TestCluster,

@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import type { Ended } from './program.ts';
 import { Program } from './program.ts';
 
-/** `$KUBECTL`, or the kubectl of the PATH; undefined if there is none. */
+/** Returns the path of `$KUBECTL` or of kubectl in the PATH, or undefined. */
 export function findKubectl(): string | undefined {
   const { KUBECTL, PATH = '' } = process.env;
   const candidates = KUBECTL
@@ -23,18 +23,18 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** It ends before it has used much memory: collecting garbage would be a quarter of its work. */
+/** Disables garbage collection, which takes a quarter of the time of a short process. */
 export const WITHOUT_COLLECTION: Readonly<Record<string, string>> = { GOGC: 'off' };
 
 export interface KubectlOptions {
-  /** Path of the program. */
+  /** Path of kubectl. */
   readonly program: string;
   readonly kubeconfig: string;
-  /** What `-n` is unless the arguments say otherwise. */
+  /** Default namespace. */
   readonly namespace: string;
 }
 
-/** Stock kubectl in a home of its own: no cache, no preferences and no plugin of this machine. */
+/** The standard kubectl with its own home, so without cache, preferences and plugins of this machine. */
 export class Kubectl {
   readonly #options: KubectlOptions;
   readonly #home: string = mkdtempSync(join(tmpdir(), 'kubectl-home-'));
@@ -47,7 +47,7 @@ export class Kubectl {
     rmSync(this.#home, { recursive: true, force: true });
   }
 
-  /** Starts a command that goes on, such as `get --watch`. */
+  /** Starts a command that does not end by itself, such as `get --watch`. */
   start(
     args: readonly string[],
     { stdin, environment = {} }: { stdin?: string; environment?: Record<string, string> } = {},
@@ -66,18 +66,18 @@ export class Kubectl {
     );
   }
 
-  /** Runs a command that must succeed; what it printed to standard output. */
+  /** Runs a command that must succeed. Returns its standard output. */
   async run(...args: readonly string[]): Promise<string> {
     return success(args, await this.start(args).ended());
   }
 
-  /** `run` with an object, as JSON, on standard input: `apply -f -`. */
+  /** Runs a command with an object as JSON on standard input: `apply -f -`. */
   async send(object: unknown, ...args: readonly string[]): Promise<string> {
     const ended = await this.start(args, { stdin: JSON.stringify(object) }).ended();
     return success(args, ended);
   }
 
-  /** `send` that must fail with exit code 1; what it printed to standard error. */
+  /** Like `send`, but must fail with exit code 1. Returns its standard error. */
   async refused(object: unknown, ...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await this.start(args, {
       stdin: JSON.stringify(object),
@@ -92,7 +92,7 @@ function success(args: readonly string[], { code, stdout, stderr }: Ended): stri
   return stdout;
 }
 
-/** The cells of a table that kubectl printed, each age as `AGE`. */
+/** Returns the cells of a table of kubectl, with ages replaced by `AGE`. */
 export function cellsOf(output: string): string[][] {
   return output
     .trimEnd()

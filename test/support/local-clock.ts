@@ -4,20 +4,20 @@ import { Deferred } from '../../src/util/deferred.ts';
 
 export interface LocalClockOptions {
   /**
-   * Seconds it counts while the world's clock counts one.
+   * Speed relative to the clock of the test cluster.
    * @default 1
    */
   readonly rate?: number;
   /**
-   * How far its time of day is ahead, in milliseconds.
+   * Offset of its wall clock, in milliseconds.
    * @default 0
    */
   readonly offsetMs?: number;
 }
 
 /**
- * The clock of one machine of several in a virtual world: wrong in its own way. Its process can be
- * paused, as SIGSTOP does it: time goes on, and nothing happens until it is continued.
+ * The clock of one of several machines, with its own offset and speed. Its process can be paused like with
+ * SIGSTOP: time passes, but no timer fires until it is continued.
  */
 export class LocalClock implements Clock {
   readonly #world: Clock;
@@ -67,14 +67,14 @@ export class LocalClock implements Clock {
     this.#paused ??= new Deferred();
   }
 
-  /** What fell due meanwhile happens now, in the order in which it was due. */
+  /** Fires the timers that became due during the pause, in their order. */
   resume(): void {
     this.#paused?.resolve();
     this.#paused = undefined;
     for (const fire of this.#overdue.splice(0)) fire();
   }
 
-  /** Resolves when the process runs: what comes in from outside waits for that. */
+  /** Resolves when the process is not paused. Incoming data waits for it. */
   async awake(): Promise<void> {
     while (this.#paused) await this.#paused.promise;
   }

@@ -3,7 +3,7 @@ import { timestamp } from '../../src/api/conditions.ts';
 import type { Count } from '../../src/api/generated/count.ts';
 import { controllerReference } from '../../src/api/metadata.ts';
 
-/** Objects as a server would have stored them, for tests of pure functions. */
+/** Creates stored objects, for tests of pure functions. */
 
 let uids = 0;
 

@@ -17,7 +17,7 @@ export interface RuleGroup {
   readonly rules: readonly AlertRule[];
 }
 
-/** What the PrometheusRule asks for, as Prometheus reads it. */
+/** Returns the rule groups of the PrometheusRule. */
 export function ruleGroups(): readonly RuleGroup[] {
   const text = readFileSync(join(DEPLOY, 'alerts/prometheus-rule.yaml'), 'utf8');
   const rule = parse(text) as { readonly spec: { readonly groups: readonly RuleGroup[] } };
@@ -60,7 +60,7 @@ export function dashboard(): Dashboard {
   return JSON.parse(dashboardText()) as Dashboard;
 }
 
-/** Every expression of the dashboard, by its panel and letter. */
+/** Returns all expressions of the dashboard by panel and letter. */
 export function dashboardExpressions(): [where: string, expression: string][] {
   return dashboard().panels.flatMap(({ title, targets = [] }) =>
     targets.map(({ refId, expr }): [string, string] => [`${title} ${refId}`, expr]),

@@ -3,30 +3,27 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Program } from './program.ts';
 
-/** Of the ways to a mount namespace: for root, and for whoever may make a user namespace too. */
+/** Ways to create a mount namespace: as root, or with a user namespace. */
 const WAYS = [['--mount'], ['--user', '--map-root-user', '--mount']];
 
-/**
- * Puts what kubelet mounts where every client looks for it, and nothing else of this machine's
- * /var/run; what is mounted ends with the process.
- */
+/** Mounts the service account at its standard path over /var/run. The mount ends with the process. */
 const SCRIPT = `
 mount -t tmpfs tmpfs /var/run &&
 mkdir -p /var/run/secrets/kubernetes.io/serviceaccount &&
 mount --bind "$0" /var/run/secrets/kubernetes.io/serviceaccount &&
 exec "$@"`;
 
-/** A service account, as kubelet writes it into a folder for containers to see. */
+/** Files of a service account, as kubelet mounts them into containers. */
 export interface ServiceAccountFiles {
   readonly token: string;
-  /** PEM of the authority of the API server. */
+  /** Certificate authority of the API server, in PEM. */
   readonly ca: string;
   readonly namespace: string;
 }
 
-/** What a container of a Pod is given, whoever it is. */
+/** Environment of a container in a Pod. */
 export interface PodOptions {
-  /** Where the files of its service account are. */
+  /** Folder with the files of its service account. */
   readonly account: string;
   /** URL of the API server. */
   readonly server: string;
@@ -42,15 +39,14 @@ export function writeServiceAccount(
   writeFileSync(join(folder, 'namespace'), namespace);
 }
 
-/** Why this machine cannot run a process as in a Pod, if it cannot. */
+/** Returns why this machine cannot run a process as in a Pod, or undefined. */
 export function whyNoPods(): string | undefined {
-  return wayIn() ? undefined : 'this machine lets nobody make a mount namespace (unshare --mount)';
+  return wayIn() ? undefined : 'this machine does not allow a mount namespace (unshare --mount)';
 }
 
 /**
- * Starts a program as one process that sees what a container of a Pod would see of its cluster: the
- * service account at its usual place, in a mount namespace of its own, and where the API server is,
- * in its environment. Of this machine it inherits the PATH.
+ * Starts a program in the environment of a container in a Pod: the service account at its standard path, in
+ * a separate mount namespace, and the address of the API server in environment variables. Inherits PATH.
  */
 export function inPod(
   command: readonly string[],

@@ -1,15 +1,12 @@
 /**
- * Preloaded into every test file by `npm test`, for speed and to bound its time and memory.
+ * Preloaded into every test file by `npm test`, for speed and to limit time and memory.
  *
- * Each file is a process that loads most of the source: what V8 made of it is kept from one to the
- * next, and from run to run.
+ * Each file is a process that loads most of the source, so the V8 compile cache is kept between files and
+ * runs.
  *
- * node:test follows each promise with an async hook, to
- * know in which test an error nobody caught was made; in a simulation of two thousand objects that is
- * a third of the CPU time. Here its hooks follow all but promises.
- *
- * What that costs is the name of the test. An error that nobody caught still fails the file, by its
- * exit code, and node:test prints it; without the preload it says which test made it.
+ * node:test tracks each promise with an async hook, to assign uncaught errors to tests. This takes a third of
+ * the CPU time in a simulation of two thousand objects, so its hooks skip promises here. An uncaught error
+ * still fails the file and is printed, but without the name of the test.
  */
 import { createRequire, enableCompileCache } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
@@ -19,7 +16,7 @@ import type * as AsyncHooks from 'node:async_hooks';
 
 enableCompileCache(COMPILE_CACHE);
 
-// The module as node:test sees it, before node:test has looked.
+// Patches the module before node:test imports it.
 const hooks = createRequire(import.meta.url)('node:async_hooks') as {
   createHook: typeof AsyncHooks.createHook;
 };

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { COMPILE_CACHE } from './compile-cache.ts';
 
-/** What a command printed, and how it ended. */
+/** Output and exit status of a command. */
 export interface Ended {
   readonly code: number | null;
   readonly stdout: string;
@@ -27,7 +27,7 @@ export class Program {
     stdin?: string,
   ) {
     this.child = spawn(command, args, { env: environment, stdio: 'pipe' });
-    // A program that does not read its input to the end is no fault of the test.
+    // A program may exit before it has read all its input.
     this.child.stdin?.on('error', () => undefined);
     this.child.stdin?.end(stdin);
     this.child.stdout?.on('data', (chunk) => this.#heard('stdout', String(chunk)));
@@ -35,7 +35,7 @@ export class Program {
     this.#ended = once(this.child, 'close').finally(() => this.#wake());
   }
 
-  /** Both streams, in no order. */
+  /** Output of both streams, in any order. */
   get output(): string {
     return this.stdout + this.stderr;
   }
@@ -45,7 +45,7 @@ export class Program {
     return { code: this.child.exitCode, stdout: this.stdout, stderr: this.stderr };
   }
 
-  /** Resolves once `pattern` is in what was printed; rejects if the program ends without. */
+  /** Resolves when the output matches `pattern`. Rejects if the program ends first. */
   async printed(pattern: RegExp): Promise<void> {
     while (!pattern.test(this.output)) {
       const { exitCode, signalCode } = this.child;
@@ -68,7 +68,7 @@ export class Program {
   }
 }
 
-/** Ends programs that may still run, and waits until they are gone. */
+/** Kills running programs and waits for their end. */
 export async function killAll(programs: readonly Program[]): Promise<void> {
   for (const { child } of programs) child.kill('SIGKILL');
   await Promise.all(programs.map((program) => program.ended()));
@@ -77,9 +77,8 @@ export async function killAll(programs: readonly Program[]): Promise<void> {
 const MAIN = join(import.meta.dirname, '../../src/cli/main.ts');
 
 /**
- * Starts our own command line as a process of its own. It inherits nothing but the PATH and has no
- * home: what it does follows from its arguments and `environment`. It begins sooner for what V8 has made
- * of the source before.
+ * Starts our command line in a process without home directory that inherits only PATH, so that it depends
+ * only on its arguments and `environment`. Uses the V8 compile cache.
  */
 export function crdController(
   args: readonly string[],
@@ -98,7 +97,7 @@ function bareEnvironment(): Record<string, string> {
   };
 }
 
-/** The same, with what a shell makes of `redirections`: `2>/dev/full`. */
+/** Starts our command line with `redirections` of a shell: `2>/dev/full`. */
 export function crdControllerTo(redirections: string, args: readonly string[]): Program {
   const command = ['-c', `exec "$@" ${redirections}`, 'sh', process.execPath, MAIN, ...args];
   return new Program('/bin/sh', command, bareEnvironment());

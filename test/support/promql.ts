@@ -1,4 +1,4 @@
-/** A metric that an expression selects, and the labels that it asks it for. */
+/** A metric that an expression selects, with the labels of its matchers. */
 export interface Selector {
   readonly metric: string;
   readonly labels: readonly string[];
@@ -6,21 +6,18 @@ export interface Selector {
 
 export interface Mentions {
   readonly selectors: readonly Selector[];
-  /** Labels that results are grouped or matched by. */
+  /** Labels for grouping and matching. */
   readonly grouping: readonly string[];
 }
 
 const GROUPING = new Set(['by', 'without', 'on', 'ignoring', 'group_left', 'group_right']);
 const OPERATORS = new Set(['and', 'or', 'unless', 'offset', 'bool', 'inf', 'nan']);
 
-/** Strings first, so that nothing in them is taken for anything else; then what is in brackets. */
+/** Strings come first, so that their content does not match anything else, then brackets. */
 const TOKEN =
   /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\[[^\]]*\]|[a-zA-Z_:][\w:]*|\d+(?:\.\d+)?(?:[a-z]+)?|[(){},]|[^\s\w]+?/g;
 
-/**
- * What a PromQL expression names. It need be no valid expression, and may have Grafana's variables
- * where those may be: in strings and in ranges.
- */
+/** Returns metrics and labels in a PromQL expression, which may contain Grafana variables in strings and ranges. */
 export function mentionsOf(expression: string): Mentions {
   const tokens: readonly string[] = expression.match(TOKEN) ?? [];
   const selectors: Selector[] = [];

@@ -7,7 +7,7 @@ export interface LogLine {
   readonly error?: unknown;
 }
 
-/** A logger that keeps what it was told, up to `verbosity`: without it, everything. */
+/** Creates a logger that records all lines, or those up to `verbosity`. */
 export function recordingLogger(
   lines: LogLine[] = [],
   verbosity = Number.POSITIVE_INFINITY,

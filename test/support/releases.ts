@@ -7,16 +7,16 @@ import { Program } from './program.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** How the next release differs from this one, besides its version. */
+/** A change of the source in another release. */
 export interface Change {
-  /** Of the source, from the root. */
+  /** Path of the source file in the repository. */
   readonly file: string;
-  /** Text that is in it once. */
+  /** Text that occurs once in the file. */
   readonly from: string;
   readonly to: string;
 }
 
-/** One release of the program, bundled as its image is. */
+/** A release of the program, bundled as in its image. */
 export class Release {
   readonly version: string;
   readonly #folder: string;
@@ -26,7 +26,7 @@ export class Release {
     this.#folder = folder;
   }
 
-  /** Bundles this checkout, changed, under another version. */
+  /** Bundles this checkout with changes and another version. */
   static async bundle(version: string, changes: readonly Change[] = []): Promise<Release> {
     const folder = await mkdtemp(join(tmpdir(), 'crd-controller-release-'));
     await mkdir(join(folder, 'app'));

@@ -10,7 +10,7 @@ import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
 import { DAEMON_CONFIG } from './test-cluster.ts';
 
-/** A simulation with daemons that elect a leader, each on a machine of its own. */
+/** A simulation with replicas that elect a leader, each on its own machine. */
 export class Replicas extends Simulation {
   readonly replicas: Replica[] = [];
 
@@ -31,12 +31,12 @@ export class Replicas extends Simulation {
     return replica;
   }
 
-  /** Identities of those who may write at this moment. */
+  /** Identities of the replicas that may write now. */
   writers(): string[] {
     return this.replicas.filter(({ mayWrite }) => mayWrite).map(({ identity }) => identity);
   }
 
-  /** `verb resource/subresource` of what a replica changed, leases and events left out. */
+  /** Writes of a replica as `verb resource/subresource`, without leases and events. */
   writesOf({ identity }: Replica): string[] {
     return this.server.requests.recent.flatMap(({ method, info, userAgent }) =>
       userAgent !== identity || method === 'GET' || !info || info.resource === 'events'
@@ -48,9 +48,9 @@ export class Replicas extends Simulation {
 
 export interface ReplicaOptions {
   readonly config?: Partial<DaemonConfig>;
-  /** @default a clock that is right */
+  /** @default a clock without error */
   readonly clock?: LocalClockOptions;
-  /** What else stands between the daemon and its server. */
+  /** Additional middleware between the daemon and the server. */
   readonly around?: (handler: HttpHandler) => HttpHandler;
 }
 
@@ -60,7 +60,7 @@ interface Machine {
   readonly random: () => number;
 }
 
-/** A fence that can be looked at. */
+/** A write fence that tests can inspect. */
 class GlassFence extends WriteFence {
   mayWrite: () => boolean = () => false;
 
@@ -70,10 +70,10 @@ class GlassFence extends WriteFence {
   }
 }
 
-/** A daemon that stands for election, and what can happen to it. */
+/** A daemon with leader election that can be stopped, killed, paused and continued. */
 export class Replica {
   readonly identity: string;
-  /** How it ended, once it has. */
+  /** The result after its end. */
   ending: 'ended' | Error | undefined;
   wasKilled = false;
   readonly #clock: LocalClock;
@@ -118,25 +118,25 @@ export class Replica {
     );
   }
 
-  /** Whether a write of it would pass its fence at this moment. */
+  /** Whether its write fence allows writes now. */
   get mayWrite(): boolean {
     return this.ending === undefined && !this.wasKilled && this.#fence.mayWrite();
   }
 
-  /** Where its probes are, once they are. */
+  /** Address of its probes, when they are served. */
   get address(): string | undefined {
     const line = this.#recording.lines.find(({ message }) => message === 'Listening');
     return line && String(line.fields['address']);
   }
 
-  /** What it logged, as far as it is shown without asking for more. */
+  /** Its log lines at default verbosity. */
   get lines(): string[] {
     return this.#recording.lines
       .filter(({ level }) => level === 'error' || level === 0)
       .map(({ message }) => message);
   }
 
-  /** When, by the world's clock, is for who waits; this is whether. */
+  /** Whether it has ended. */
   hasLogged(message: string): boolean {
     return this.#recording.lines.some((line) => line.message === message);
   }
@@ -147,23 +147,23 @@ export class Replica {
       .map(({ message, error }) => `${message}: ${error instanceof Error ? error.message : ''}`);
   }
 
-  /** SIGTERM */
+  /** Stops it like SIGTERM. */
   stop(): void {
     this.#stop.abort(new Error('SIGTERM'));
   }
 
-  /** SIGKILL */
+  /** Kills it like SIGKILL. */
   kill(): void {
     this.wasKilled = true;
     this.#clock.pause();
   }
 
-  /** SIGSTOP */
+  /** Pauses it like SIGSTOP. */
   pause(): void {
     this.#clock.pause();
   }
 
-  /** SIGCONT */
+  /** Continues it like SIGCONT. */
   resume(): void {
     if (!this.wasKilled) this.#clock.resume();
   }
@@ -172,7 +172,7 @@ export class Replica {
     this.#network = state;
   }
 
-  /** A process that is stopped sends nothing, and what it gets waits for it. */
+  /** A paused process sends nothing, and its incoming data waits. */
   #onThisMachine(handler: HttpHandler): HttpHandler {
     const clock = this.#clock;
     async function* held(body: AsyncIterable<Uint8Array>) {
@@ -205,7 +205,7 @@ export class Replica {
   }
 }
 
-/** What replicas agree upon, unless they are told otherwise. */
+/** Default leader election options of replicas. */
 export const LEADER_ELECTION = {
   name: 'crd-controller',
   namespace: undefined,

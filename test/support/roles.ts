@@ -18,12 +18,12 @@ export interface PolicyRule {
 
 export interface Grant {
   readonly user: string;
-  /** Absent: the whole cluster. */
+  /** Absent for the whole cluster. */
   readonly namespace?: string;
   readonly rules: readonly PolicyRule[];
 }
 
-/** A document of hack/deploy, as far as tests look into it. */
+/** A document of hack/deploy, with the fields that tests use. */
 export interface Manifest extends ManifestObject {
   readonly metadata: {
     readonly name: string;
@@ -33,7 +33,7 @@ export interface Manifest extends ManifestObject {
   readonly rules?: readonly PolicyRule[];
 }
 
-/** The documents of a file of hack/deploy. */
+/** Returns the documents of a file of hack/deploy. */
 export function manifestsOf(file: string): Manifest[] {
   const text = readFileSync(join(import.meta.dirname, '../../hack/deploy', file), 'utf8');
   return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
@@ -53,7 +53,7 @@ export async function applyObjects(
   }
 }
 
-/** Binds a new role with the rules to a user: in one namespace, or in the whole cluster. */
+/** Binds a new role with the rules to a user, in one namespace or in the whole cluster. */
 export async function grant(
   client: Client,
   name: string,
@@ -75,7 +75,7 @@ export async function grant(
   ]);
 }
 
-/** A token of a ServiceAccount that exists. */
+/** Returns a token of an existing ServiceAccount. */
 export async function serviceAccountToken(
   client: Client,
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -92,7 +92,7 @@ export function rulesOf(manifests: readonly Manifest[]): PolicyRule[] {
   return manifests.flatMap(({ rules = [] }) => rules);
 }
 
-/** What rules grant, one permission a line: `patch demo.mark8s.io/counts/status`. */
+/** Returns the permissions of rules: `patch demo.mark8s.io/counts/status`. */
 export function permissionsOf(rules: readonly PolicyRule[]): string[] {
   const lines = rules.flatMap(({ apiGroups, resources, verbs }) =>
     apiGroups.flatMap((group) =>
@@ -102,7 +102,7 @@ export function permissionsOf(rules: readonly PolicyRule[]): string[] {
   return [...new Set(lines)].toSorted();
 }
 
-/** Whether rules allow a request, as RBAC decides it. */
+/** Reports whether RBAC rules allow a request. */
 export function allows(rules: readonly PolicyRule[], info: RequestInfo): boolean {
   const name = nameOf(info);
   return rules.some(
@@ -114,24 +114,24 @@ export function allows(rules: readonly PolicyRule[], info: RequestInfo): boolean
   );
 }
 
-/** The one object that a request is about; of a list or watch, the one that it selects by name. */
+/** Returns the name of the object in a request, or in the field selector of a list or watch. */
 function nameOf({ name, query }: RequestInfo): string | undefined {
   return name ?? /^metadata\.name=([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1];
 }
 
-/** Takes down what the requests that pass it would need to be granted. */
+/** Records the permissions that requests need. */
 export class Demand {
-  /** As in `permissionsOf`. */
+  /** Permissions as in `permissionsOf`. */
   readonly #permissions = new Set<string>();
-  /** Paths that are no resource's. */
+  /** Non-resource paths. */
   readonly otherPaths = new Set<string>();
-  /** Namespaces of requests; the empty one stands for all. */
+  /** Namespaces of requests. The empty string means all namespaces. */
   readonly namespaces = new Set<string>();
-  /** Those that were refused, in the words of the server. */
+  /** Messages of rejected requests. */
   readonly refused: string[] = [];
-  /** False: watches that ask for the state at their beginning are refused, as by older servers. */
+  /** If false, `sendInitialEvents` is rejected, as by older servers. */
   canStreamLists = true;
-  /** Told of each request before it is sent on. */
+  /** Called for each request before it is forwarded. */
   before: (info: RequestInfo) => Promise<void> = () => Promise.resolve();
 
   get permissions(): string[] {
@@ -160,7 +160,7 @@ function resourceOf({ resource, subresource }: RequestInfo): string {
   return subresource === undefined ? resource : `${resource}/${subresource}`;
 }
 
-/** In the words of a server that does not know the parameter. */
+/** The response of a server that does not support the parameter. */
 function refusal(): HttpResponse {
   const message =
     'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled';

@@ -26,7 +26,7 @@ import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
 import { DAEMON_CONFIG } from './test-cluster.ts';
 
-/** What Prometheus puts on the samples of a target. */
+/** Labels that Prometheus adds to the samples of a target. */
 export interface TargetLabels {
   readonly job: string;
   readonly namespace: string;
@@ -34,50 +34,50 @@ export interface TargetLabels {
   readonly instance: string;
 }
 
-/** What one target said at one time. */
+/** A scrape of one target. */
 export interface Scrape {
   readonly target: TargetLabels;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
-  /** In Prometheus' text format; undefined if the target did not answer. */
+  /** Text format of Prometheus, or undefined if the target did not respond. */
   readonly text: string | undefined;
 }
 
 export interface ScrapedOptions {
   readonly config?: Partial<DaemonConfig>;
-  /** What stands between the daemon and its server. */
+  /** Middleware between the daemon and the server. */
   readonly around?: (handler: HttpHandler) => HttpHandler;
   /** @default no limit */
   readonly qps?: number;
   /**
-   * Milliseconds a request may take; 0 is for ever.
+   * Timeout of a request in milliseconds, 0 for none.
    * @default 30_000
    */
   readonly requestTimeoutMs?: number;
   /**
-   * Where Prometheus finds it.
+   * Namespace of the scrape target.
    * @default 'crd-controller-system'
    */
   readonly namespace?: string;
   /**
-   * Where its Lease is.
+   * Namespace of its Lease.
    * @default 'default'
    */
   readonly leaseNamespace?: string;
 }
 
-/** As a Prometheus with default settings would. */
+/** The default scrape interval of Prometheus, in milliseconds. */
 const SCRAPE_INTERVAL_MS = 30_000;
 
-/** From when a container has ended until it is started again. */
+/** Time until an ended container is restarted, in milliseconds. */
 const RESTART_MS = 10_000;
 
-/** Who asks, to the server. */
+/** User agent of the scrapes. */
 export const DAEMON = 'crd-controller';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 
-/** The example of each controller, as its user applies it. */
+/** The example manifests of all controllers. */
 const OBJECTS: readonly (readonly [Resource, string])[] = [
   [COUNTS, '01-count/count.yaml'],
   [WEB_APPS, '02-webapp/webapp.yaml'],
@@ -87,8 +87,8 @@ const OBJECTS: readonly (readonly [Resource, string])[] = [
 ];
 
 /**
- * A simulation whose daemons run all controllers, with leader election and the registry that the
- * program has, and are scraped as Prometheus would.
+ * A simulation in which daemons run all controllers with leader election and the metrics of the program, and
+ * are scraped as by Prometheus.
  */
 export class ScrapedDaemons extends Simulation {
   readonly scrapes: Scrape[] = [];
@@ -109,8 +109,8 @@ export class ScrapedDaemons extends Simulation {
   }
 
   /**
-   * Starts a daemon and has it scraped from then on. One that fails is started again, as a kubelet
-   * does; the returned function stops it.
+   * Starts a daemon as a scrape target. Restarts it after a failure, as a kubelet does. Returns a function
+   * that stops it.
    */
   startScraped(pod: string, options: ScrapedOptions = {}): () => Promise<void> {
     const namespace = options.namespace ?? 'crd-controller-system';
@@ -178,13 +178,13 @@ export class ScrapedDaemons extends Simulation {
     );
   }
 
-  /** Service discovery finds the target no more. */
+  /** Removes a target from service discovery. */
   forget(pod: string): void {
     const at = this.#targets.findIndex(({ labels }) => labels.pod === pod);
     if (at >= 0) this.#targets.splice(at, 1);
   }
 
-  /** Lets `ms` milliseconds pass, with all targets scraped as Prometheus does. */
+  /** Advances time by `ms` milliseconds and scrapes all targets at their interval. */
   async passScraped(ms: number): Promise<void> {
     for (const untilMs = this.elapsedMs() + ms; this.elapsedMs() < untilMs;) {
       await this.pass(SCRAPE_INTERVAL_MS);
@@ -192,7 +192,7 @@ export class ScrapedDaemons extends Simulation {
     }
   }
 
-  /** Asks all targets now; rejects if a duration is longer than the world has lasted. */
+  /** Scrapes all targets. Rejects if a duration exceeds the age of the simulation. */
   async scrape(): Promise<void> {
     for (const target of this.#targets) {
       const text = await target.expose();
@@ -202,10 +202,10 @@ export class ScrapedDaemons extends Simulation {
   }
 }
 
-/** Measured by the machine's clock, or a point in time, or a time that is still to come. */
+/** Metrics that use the clock of the machine, or are points in time or future times. */
 const NO_DURATION = /^(nodejs|process)_|_timestamp_seconds$|_ttl_seconds$|_start_time_seconds$/;
 
-/** A duration in another unit than the seconds of its name is a thousand times too long. */
+/** Detects durations that are not in seconds, which are a thousand times too long. */
 function assertSeconds(samples: readonly Sample[], elapsedSeconds: number): void {
   const counts = new Map(samples.map((sample) => [idOf(sample), sample.value]));
   for (const sample of samples) {

@@ -20,8 +20,8 @@ import type { RateLimit, WireRules } from './wire-rules.ts';
 import { DAEMON_CONFIG, TestCluster } from './test-cluster.ts';
 
 /**
- * An API server, the controllers of a cluster and any number of daemons in one process and one
- * virtual time, deterministic from a seed: everything random comes from it.
+ * An API server, cluster controllers and any number of daemons in one process with virtual time.
+ * Deterministic: a seed determines all random numbers.
  */
 export class Simulation extends TestCluster {
   readonly isVirtual = true;
@@ -46,7 +46,7 @@ export class Simulation extends TestCluster {
     this.daemonClient = this.clientOver(this.server.handler, 'daemon');
   }
 
-  /** What daemons take the time from. */
+  /** Clock of the daemons. */
   get time(): Clock {
     return this.clock;
   }
@@ -55,7 +55,7 @@ export class Simulation extends TestCluster {
     return this.clock.advance(ms);
   }
 
-  /** Resolves when others have let `ms` milliseconds pass. */
+  /** Resolves after `ms` milliseconds, which others advance. */
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return this.clock.sleep(ms, signal);
   }
@@ -64,19 +64,19 @@ export class Simulation extends TestCluster {
     return this.clock.monotonic();
   }
 
-  /** Sets the wall clock forward or back; timers do not notice. */
+  /** Moves the wall clock forward or back. Timers are not affected. */
   jump(ms: number): void {
     this.clock.jump(ms);
   }
 
-  /** Starts what a cluster has besides its API server; the returned function stops it. */
+  /** Starts the cluster controllers. Returns a function that stops them. */
   startCluster(options: ClusterOptions = {}): () => Promise<void> {
     const client = this.clientOver(this.server.handler, CLUSTER_AGENT);
     const cluster = new Cluster({ client, clock: this.clock, log: silentLogger }, options);
     return this.start((signal) => cluster.run(signal));
   }
 
-  /** Starts a daemon whose every request goes through `around`. */
+  /** Starts a daemon whose requests pass through `around`. */
   startDaemonBehind(
     around: (handler: HttpHandler) => HttpHandler,
     config: Partial<DaemonConfig> = {},
@@ -84,16 +84,16 @@ export class Simulation extends TestCluster {
     return this.startDaemon(config, this.clientOver(around(this.server.handler), 'daemon'));
   }
 
-  /** A client for daemons that keeps to `limit`. */
+  /** Returns a client for daemons with a rate limit. */
   limitedClient(limit: RateLimit): Client {
     const handler = this.wire.limited(this.server.handler, limit, this.clock);
     return this.clientOver(handler, 'daemon', limit);
   }
 
   /**
-   * Lets a daemon make one pass over everything.
+   * Runs a single pass of a daemon.
    *
-   * @returns whether nothing is left to do
+   * @returns whether everything is settled
    */
   async onePass(config: Partial<DaemonConfig> = {}, { isDryRun = false } = {}): Promise<boolean> {
     const { clock, random } = this;
@@ -109,7 +109,7 @@ export class Simulation extends TestCluster {
     return pass.hasConverged;
   }
 
-  /** Starts controllers of one's own, as a program over the library does. */
+  /** Starts controllers like a program that uses the library. */
   startControllers(controllers: ControllerManagerOptions['controllers']): () => Promise<void> {
     const { daemonClient: client, clock, random } = this;
     const { log } = recordingLogger(this.lines);
@@ -129,7 +129,7 @@ export class Simulation extends TestCluster {
   }
 }
 
-/** Checks every request, whoever's client it comes from. */
+/** Checks the requests of all clients. */
 class CheckedServer extends ApiServer {
   declare readonly handler: HttpHandler;
 
@@ -139,7 +139,7 @@ class CheckedServer extends ApiServer {
   }
 }
 
-/** Mulberry32: small, and good enough to spread. */
+/** Returns a Mulberry32 random number generator. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

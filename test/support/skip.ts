@@ -1,6 +1,6 @@
 import { kubernetesVersion } from '../../hack/envtest/binaries.ts';
 
-/** Why a story is skipped where there is no real kube-apiserver; false where there is. */
+/** Returns why a test is skipped without a real kube-apiserver, or false with one. */
 export function needsReal(what: string): string | false {
   return (
     process.env['CONTROL_PLANE'] !== 'real' &&

@@ -1,10 +1,9 @@
 /**
- * Preloaded into a daemon: it stops itself, as by SIGSTOP from outside, with its fourth Pod in its
- * hands. Three have been created (they go out in batches of 1, 2, 4 and so on); this one and the rest of
- * its batch have been asked for and are not sent.
+ * Preloaded into a daemon: sends SIGSTOP to the own process before the request for the fourth Pod. Pods are
+ * created in batches of 1, 2, 4 and so on, so three exist, and the requests of the next batch are not sent.
  *
- * From outside, the signal could come between the last check and the system call right after it. That
- * request leaves when the process is continued, and no check could prevent it.
+ * A signal from another process could arrive between the last check of the write fence and the system call.
+ * No check could prevent this request, which is sent when the process continues.
  */
 import { subscribe } from 'node:diagnostics_channel';
 import { writeSync } from 'node:fs';

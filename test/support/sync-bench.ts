@@ -20,7 +20,7 @@ import { recordingLogger } from './recording-logger.ts';
 import type { LogLine } from './recording-logger.ts';
 import { crdOf } from './test-cluster.ts';
 
-/** Where the objects of a bench live. */
+/** Namespace of the objects of a bench. */
 export const NAMESPACE = 'shop';
 
 /** A write of the code under test, as the server received it. */
@@ -28,7 +28,7 @@ export interface Write {
   /** `create pods`, `patch counts/status`, `delete deployments`. */
   readonly what: string;
   readonly name: string;
-  /** What was sent; for a deletion, its options. */
+  /** The request body, for a deletion its options. */
   readonly body: WriteBody;
   readonly fieldManager: string | undefined;
 }
@@ -39,7 +39,7 @@ export interface WriteBody {
   readonly [field: string]: unknown;
 }
 
-/** A cache that shows what the test wants: it may be behind the server. */
+/** A cache with the objects that the test sets, which may be stale. */
 export class BenchCache<T extends KubernetesObject> {
   readonly #indexer: Indexer<T>;
   readonly lister: Lister<T>;
@@ -59,19 +59,19 @@ export class BenchCache<T extends KubernetesObject> {
 }
 
 /**
- * Runs sync handlers one at a time, against an embedded API server and caches that the test fills,
- * and keeps what they write, record and log.
+ * Runs sync handlers one at a time, against an embedded API server and caches that the test fills.
+ * Records their writes, events and log lines.
  */
 export class SyncBench {
   readonly clock = new FakeClock();
   readonly server = new ApiServer({ clock: this.clock });
-  /** Of the test. Its requests are not kept. */
+  /** Client of the test. Its requests are not recorded. */
   readonly client = new HttpClient({ handler: this.server.handler, server: 'https://test' });
   readonly writes: Write[] = [];
   readonly reads: string[] = [];
-  /** Writes and events in their order: `create pods`, `event Synced`, `sent Synced` where it was awaited. */
+  /** Writes and events in order: `create pods`, `event Synced`, and `sent Synced` if it was awaited. */
   readonly steps: string[] = [];
-  /** `Normal SuccessfulCreate: Created pod: a`, of the object that the event is about. */
+  /** Events: `Normal SuccessfulCreate: Created pod: a`. */
   readonly events: string[] = [];
   readonly lines: LogLine[];
   readonly stop = new AbortController();
@@ -131,7 +131,7 @@ export class SyncBench {
     this.#context = { client, signal: this.stop.signal, log, causes: [] };
   }
 
-  /** A bench whose server serves custom resources of `crds/`. */
+  /** Creates a bench whose server serves custom resources of `crds/`. */
   static async with(...resources: readonly Resource[]): Promise<SyncBench> {
     const bench = new SyncBench();
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
@@ -139,7 +139,7 @@ export class SyncBench {
     for (const resource of resources) {
       await bench.client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(resource));
       const name = groupResourceOf(resource);
-      // Its conditions come a moment later.
+      // The server sets the conditions shortly afterwards.
       for (let tries = 0; tries < 10; tries++) {
         const crd = await bench.client.get(CUSTOM_RESOURCE_DEFINITIONS, { name });
         if (
@@ -154,12 +154,12 @@ export class SyncBench {
     return bench;
   }
 
-  /** How many requests were sent. */
+  /** Number of requests. */
   get requests(): number {
     return this.#requests;
   }
 
-  /** Stops the daemon during a request, by its number from 0, and never answers it. */
+  /** Stops the daemon during the request with this number, from 0, which gets no response. */
   stopAt(request: number): void {
     this.#stopAtRequest = request;
   }
@@ -184,12 +184,12 @@ export class SyncBench {
     return (await this.client.list(resource)).items;
   }
 
-  /** One run for a key. */
+  /** Syncs a key once. */
   sync(handler: SyncHandler, key: ObjectKey): Promise<Outcome> {
     return handler(key, this.#context);
   }
 
-  /** What was written since the last call, without what was sent. */
+  /** Returns the writes since the last call without their bodies. */
   taken(): string[] {
     return this.writes.splice(0).map(({ what, name }) => `${what} ${name}`);
   }

@@ -20,10 +20,10 @@ import { WireRules } from './wire-rules.ts';
 
 export const NAME = 'test-count';
 
-/** What changes in every story. */
+/** Name of the object in every story. */
 const ALWAYS: readonly Resource[] = [PODS, EVENTS];
 
-/** What a daemon of a story runs on, unless the story says otherwise. */
+/** Default configuration of the daemons in stories. */
 export const DAEMON_CONFIG: DaemonConfig = {
   controllers: ['count'],
   namespaces: [],
@@ -37,26 +37,26 @@ export const DAEMON_CONFIG: DaemonConfig = {
 };
 
 /**
- * Where a story takes place: an API server, the controllers of a cluster, and daemons that come and
- * go. Stories are told in these words and hold wherever it is.
+ * A cluster for end-to-end tests: an API server, cluster controllers, and daemons that tests start and stop.
+ * The tests run unchanged on every implementation.
  */
 export abstract class TestCluster {
   abstract readonly client: Client;
-  /** What every request of a daemon must comply with; checked when the world ends. */
+  /** Rules for the requests of daemons, checked at the end. */
   readonly wire = new WireRules();
-  /** Where the story's objects live. */
+  /** Namespace of the test. */
   abstract readonly namespace: string;
-  /** Hours may pass in no time. */
+  /** Whether time is virtual. */
   abstract readonly isVirtual: boolean;
-  /** What daemons log, all of it. */
+  /** All log lines of daemons. */
   readonly lines: LogLine[] = [];
   readonly #ends: (() => Promise<void>)[] = [];
-  /** Kinds that the story is about. */
+  /** Resources of the test. */
   readonly #kinds = new Set<Resource>(ALWAYS);
 
-  /** Lets `ms` milliseconds pass. */
+  /** Advances or waits `ms` milliseconds. */
   abstract pass(ms: number): Promise<void>;
-  /** Milliseconds since some time. */
+  /** Milliseconds since an arbitrary origin. */
   abstract elapsedMs(): number;
 
   /** Milliseconds since the epoch. */
@@ -64,14 +64,14 @@ export abstract class TestCluster {
     return this.clock.now();
   }
 
-  /** How long nothing must happen for all to be quiet. */
+  /** Time without changes after which the cluster is settled, in milliseconds. */
   protected abstract readonly quietMs: number;
   protected abstract readonly clock: Clock;
-  /** Of daemons that are given no other. */
+  /** Default client of daemons. */
   protected abstract readonly daemonClient: Client;
   protected abstract readonly random: () => number;
 
-  /** Stops everything that was started, the latest first; rejects if a request broke a rule. */
+  /** Stops everything in reverse order. Rejects if a request violated a rule. */
   async end(): Promise<void> {
     for (const stop of this.#ends.splice(0).toReversed()) await stop();
     this.wire.assertKept();
@@ -81,9 +81,7 @@ export abstract class TestCluster {
     return { namespace: this.namespace, name: NAME };
   }
 
-  /**
-   * Starts a daemon; the returned function stops it as SIGTERM would and resolves once it has ended.
-   */
+  /** Starts a daemon. Returns a function that stops it like SIGTERM and resolves after its end. */
   startDaemon(
     config: Partial<DaemonConfig> = {},
     client: Client = this.daemonClient,
@@ -95,7 +93,7 @@ export abstract class TestCluster {
     return this.start((signal) => whole.run(signal));
   }
 
-  /** Installs the CRD that crds/ has of `resource`, whose objects have children of other kinds. */
+  /** Installs the CRD of `resource`, whose objects own objects of other kinds. */
   async installCrd(resource: Resource = COUNTS, ...children: readonly Resource[]): Promise<void> {
     for (const kind of [resource, ...children]) this.#kinds.add(kind);
     await this.client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(resource));
@@ -129,7 +127,7 @@ export abstract class TestCluster {
     return (await this.pods()).map(({ metadata }) => metadata.name).toSorted();
   }
 
-  /** `Reason message` of each event of the component, sorted. */
+  /** Returns the events of a component as `Reason message`, sorted. */
   async events(component: string = 'count-controller'): Promise<string[]> {
     const { items } = await this.client.list(EVENTS, { namespace: this.namespace });
     return items
@@ -138,7 +136,7 @@ export abstract class TestCluster {
       .toSorted();
   }
 
-  /** What daemons logged as errors; each failed sync by itself, also if it had no line of its own. */
+  /** Returns the errors that daemons logged, including each failed sync whose line was suppressed. */
   errors(): string[] {
     return this.lines.flatMap(({ level, message, fields, error = fields['err'] }) => {
       const isOfSync = message.startsWith('Error syncing');
@@ -147,7 +145,7 @@ export abstract class TestCluster {
     });
   }
 
-  /** Lets time pass, a little at a time, until `condition` holds. */
+  /** Advances time in small steps until `condition` is true. */
   async until(
     what: string,
     condition: () => Promise<boolean>,
@@ -175,7 +173,7 @@ export abstract class TestCluster {
     });
   }
 
-  /** Lets time pass until nothing in the namespace changes any more. */
+  /** Advances time until nothing in the namespace changes. */
   async settle(): Promise<void> {
     const versions = async (resource: Resource) => {
       const { items } = await this.client.list(resource, { namespace: this.namespace });
@@ -188,7 +186,7 @@ export abstract class TestCluster {
     }
   }
 
-  /** Runs something until the returned function is called, or the world ends. */
+  /** Runs a component until the returned function is called or the test ends. */
   protected start(run: (signal: AbortSignal) => Promise<void>): () => Promise<void> {
     const stop = new AbortController();
     const life = { ended: false };
@@ -214,7 +212,7 @@ export function countCrd(): Draft<CustomResourceDefinition> {
 
 const crds = new Map<string, Draft<CustomResourceDefinition>>();
 
-/** What crds/ has of `resource`, read once; a copy. */
+/** Returns a copy of the CRD of `resource` in crds/. */
 export function crdOf(resource: Resource): Draft<CustomResourceDefinition> {
   const name = groupResourceOf(resource);
   let crd = crds.get(name);

@@ -6,15 +6,15 @@ import { TlsCluster } from './tls-cluster.ts';
 import type { TestCluster } from './test-cluster.ts';
 
 /**
- * Tells stories in virtual time, or on the control plane that `$CONTROL_PLANE` asks for.
+ * Runs tests in virtual time, or on the control plane in `$CONTROL_PLANE`.
  *
- * @param tellIn defines the stories; each of them makes a world of its own with `create`
+ * @param defineTests defines the tests, each of which creates its own test cluster with `create`
  */
 export function inTestClusters(
-  tellIn: (where: string, create: () => Promise<TestCluster>) => void,
+  defineTests: (where: string, create: () => Promise<TestCluster>) => void,
 ): void {
   if (process.env['CONTROL_PLANE'] === undefined) {
-    tellIn('in virtual time', () => {
+    defineTests('in virtual time', () => {
       const world = new Simulation();
       world.startCluster();
       return Promise.resolve(world);
@@ -29,6 +29,6 @@ export function inTestClusters(
     });
     after(() => plane.close());
 
-    tellIn('over TLS', () => TlsCluster.create(plane));
+    defineTests('over TLS', () => TlsCluster.create(plane));
   });
 }

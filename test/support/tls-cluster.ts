@@ -8,7 +8,7 @@ import { systemClock } from '../../src/util/clock.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { TestCluster } from './test-cluster.ts';
 
-/** A namespace of a control plane, reached over TLS in real time. */
+/** A namespace of a control plane, accessed over TLS in real time. */
 export class TlsCluster extends TestCluster {
   readonly isVirtual = false;
   readonly client: Client;
@@ -31,7 +31,7 @@ export class TlsCluster extends TestCluster {
     this.onEnd(() => connection.close());
   }
 
-  /** A world of its own on a control plane that others may share: a new namespace. */
+  /** Creates a test cluster in a new namespace of a control plane, which may be shared. */
   static async create(plane: ControlPlane): Promise<TlsCluster> {
     const { client } = plane;
     const { metadata } = await client.create(NAMESPACES, {
@@ -52,7 +52,7 @@ export class TlsCluster extends TestCluster {
     return systemClock.monotonic();
   }
 
-  /** Installs the CRD unless another story has, and waits until its resource is served. */
+  /** Installs the CRD unless it exists, and waits until its resource is served. */
   override async installCrd(
     resource: Resource = COUNTS,
     ...children: readonly Resource[]

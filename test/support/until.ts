@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 const POLL_MS = 20;
 const PATIENCE_MS = 60_000;
 
-/** Looks every so often, in real time, until there is something to be seen; resolves to it. */
+/** Calls a function repeatedly in real time until it returns a value, and resolves to it. */
 export async function until<R>(what: string, look: () => Promise<R | undefined>): Promise<R> {
   const deadlineMs = performance.now() + PATIENCE_MS;
   for (;;) {

@@ -5,10 +5,10 @@ import type { Client } from '../../src/client/client.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
 
-/** User agent of a test's own client. It may send anything. */
+/** User agent of the client of a test, which may send any request. */
 export const TEST_AGENT = 'test';
 
-/** User agent of the controllers that a cluster has. */
+/** User agent of the cluster controllers. */
 export const CLUSTER_AGENT = 'cluster';
 
 /** A client-side rate limit. */
@@ -18,7 +18,7 @@ export interface RateLimit {
   readonly burst: number;
 }
 
-/** One call of a client, and what its requests were answered. */
+/** A call of a client with the responses to its requests. */
 interface ClientCall {
   readonly name: string;
   readonly statuses: number[];
@@ -26,19 +26,19 @@ interface ClientCall {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Rounding of times must not count as a request too many. */
+/** Tolerance for the rounding of times. */
 const TOLERANCE = 1e-6;
 
 /**
- * What holds for every request that a program of ours sends, whatever the scenario:
+ * Rules for all requests of our programs:
  *
  * - a DELETE names one object and carries the precondition of its uid;
  * - a write to finalizers or owner references carries uid and resourceVersion;
  * - a write of a daemon has a field manager;
- * - a client repeats no call that was answered 4xx, other than 429, and 401 once;
- * - no client exceeds its rate limit, repeated requests included.
+ * - a client does not retry after a 4xx, except after 429, and once after 401;
+ * - a client does not exceed its rate limit, including retries.
  *
- * Worlds check it when they end.
+ * Test clusters check them at the end.
  */
 export class WireRules {
   readonly #broken: string[] = [];
@@ -55,7 +55,7 @@ export class WireRules {
     };
   }
 
-  /** `client`, with its calls told apart: only so is a repeated request known from a new call. */
+  /** Wraps `client` and marks its calls, to distinguish a retry from a new call. */
   follow(client: Client): Client {
     return new Proxy(client, {
       get: (target, property) => {
@@ -69,7 +69,7 @@ export class WireRules {
     });
   }
 
-  /** Checks that the requests of one client, other than watches, keep to its limit. */
+  /** Checks that the requests of a client, without watches, comply with its rate limit. */
   limited(handler: HttpHandler, { qps, burst }: RateLimit, clock: Clock): HttpHandler {
     let tokens = burst;
     let countedMs = clock.monotonic();
@@ -84,7 +84,7 @@ export class WireRules {
     };
   }
 
-  /** Rejects if any request broke a rule. */
+  /** Rejects if a request violated a rule. */
   assertKept(): void {
     const broken = this.#broken.splice(0);
     assert.deepEqual([...new Set(broken)], [], `${broken.length} requests broke a rule`);
@@ -124,7 +124,7 @@ function deletedWithoutUid({ method, path, body }: HttpRequest): string | undefi
   return typeof uid === 'string' ? undefined : 'deletes without the uid';
 }
 
-/** Fields whose whole list a write replaces: what others added meanwhile would be lost. */
+/** List fields that a write replaces as a whole, which could remove concurrent additions. */
 const GUARDED = /finalizers|ownerReferences/;
 
 function finalizersWithoutVersion({ method, headers, body }: HttpRequest): string | undefined {
@@ -137,7 +137,7 @@ function finalizersWithoutVersion({ method, headers, body }: HttpRequest): strin
     const values = operations.map(({ path: at, value }) => [String(at).split('/').at(-1), value]);
     return versionless(Object.fromEntries(values) as Json);
   }
-  // An apply owns what it lists, and removes nothing of others.
+  // An apply does not remove entries of others.
   if (headers['content-type']?.includes('apply-patch')) return undefined;
   const metadata = record(record(patch)['metadata']);
   return Object.keys(metadata).some((field) => GUARDED.test(field))
@@ -154,7 +154,7 @@ function versionless({ uid, resourceVersion }: Json): string | undefined {
 function unmanaged({ method, path }: HttpRequest): string | undefined {
   if (method === 'GET' || method === 'DELETE') return undefined;
   const info = requestInfo(method, parseTarget(path));
-  // Reviews are questions: nothing is stored.
+  // Reviews are not stored.
   if (!info || info.resource.endsWith('reviews')) return undefined;
   return new URLSearchParams(path.split('?')[1]).has('fieldManager')
     ? undefined

@@ -34,8 +34,8 @@ const respondWith = (name: string, code: number): Fault => {
 
 /** In the order of the table. */
 export const FAULTS: readonly Fault[] = [
-  { name: 'data dropped but acknowledged', start: ({ proxy }) => proxy.befall('blackhole') },
-  { name: 'connection half open', start: ({ proxy }) => proxy.befall('halfOpen') },
+  { name: 'data dropped but acknowledged', start: ({ proxy }) => proxy.setBehaviour('blackhole') },
+  { name: 'connection half open', start: ({ proxy }) => proxy.setBehaviour('halfOpen') },
   { name: 'connection reset', start: ({ proxy }) => proxy.reset() },
   { name: 'closed in the middle of a line', start: ({ proxy }) => proxy.cutAfter(150) },
   {

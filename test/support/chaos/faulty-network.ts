@@ -17,37 +17,37 @@ import type { HttpHandler } from '../../../src/util/http.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 import { CONFIG_MAPS } from '../config-maps.ts';
 
-/** How many turns of the event loop without a byte are quiet. */
+/** Number of turns of the event loop without a byte after which the network is idle. */
 const QUIET_TURNS = 20;
 
-/** Virtual milliseconds between two looks at a condition. */
+/** Virtual time between two checks of a condition, in milliseconds. */
 const STEP_MS = 250;
 
-/** And where nobody looks. */
+/** Step of virtual time without checks, in milliseconds. */
 const STRIDE_MS = 1000;
 
 /**
- * An API server, an informer, and between them a network that can be harmed, in virtual time. Where
- * there are sockets, bytes take real turns of the event loop: time stands still until they have
- * arrived, so that what is measured is what the informer waits for, and nothing else.
+ * An API server, an informer and a faulty network between them, in virtual time. Sockets need real turns of
+ * the event loop. Virtual time does not advance until the bytes have arrived, so that only the timeouts of
+ * the informer are measured.
  */
 export class FaultyNetwork {
   readonly clock = new FakeClock();
   readonly server: ApiServer = new ApiServer({ clock: this.clock });
-  /** Whoever changes things reaches the server without the network. */
+  /** Client of the test, which does not use the network. */
   readonly owner: Client = new HttpClient({
     handler: this.server.handler,
     server: 'https://test',
     clock: this.clock,
   });
-  /** What the handler was told, in order. */
-  readonly told: string[] = [];
+  /** Events that the handler received, in order. */
+  readonly received: string[] = [];
   proxy: TcpProxy | undefined;
   #view = new Map<string, string>();
   #informer: Informer | undefined;
   readonly #ends: (() => Promise<void>)[] = [];
 
-  /** Over TLS, through a proxy. */
+  /** Connects over TLS through a proxy. */
   async overNetwork(options: ReflectorOptions = {}): Promise<TcpProxy> {
     const listening = await this.server.listen();
     const proxy = await TcpProxy.start(Number(new URL(listening.url).port));
@@ -57,7 +57,7 @@ export class FaultyNetwork {
       JSON.parse(text.replaceAll(listening.url, `https://127.0.0.1:${proxy.port}`)),
     );
     const config = await loadClusterConfig({ kubeconfig: file.path });
-    // A copy is not read again: reading a file takes real time, which the clock does not wait for.
+    // Avoids reading the file again, which takes real time that the virtual clock does not wait for.
     const connection = connectCluster({ ...config }, { clock: this.clock });
     this.#ends.push(
       () => file.remove(),
@@ -69,7 +69,7 @@ export class FaultyNetwork {
     return proxy;
   }
 
-  /** In this process, through a handler that may do anything to requests and answers. */
+  /** Connects in this process through a handler that may change requests and responses. */
   async overHandler(
     around: (handler: HttpHandler) => HttpHandler,
     options: ReflectorOptions = {},
@@ -80,7 +80,7 @@ export class FaultyNetwork {
   }
 
   get informer(): Informer {
-    assert.ok(this.#informer, 'the world has begun');
+    assert.ok(this.#informer, 'the informer has started');
     return this.#informer;
   }
 
@@ -101,7 +101,7 @@ export class FaultyNetwork {
     return this.owner.delete(CONFIG_MAPS, { namespace: 'default', name });
   }
 
-  /** True if the handler has been told of everything, and the cache shows it. */
+  /** Reports whether cache and handler are up to date. */
   async isUpToDate(): Promise<boolean> {
     const { items } = await this.owner.list(CONFIG_MAPS, { namespace: 'default' });
     const truth = stateOf(items);
@@ -109,7 +109,7 @@ export class FaultyNetwork {
     return equalJson(Object.fromEntries(this.#view), truth) && equalJson(cached, truth);
   }
 
-  /** Lets time pass until `condition` holds; returns how much did, or fails after `boundMs`. */
+  /** Advances time until `condition` is true. Returns the elapsed time, or fails after `boundMs`. */
   async until(
     what: string,
     boundMs: number,
@@ -135,7 +135,7 @@ export class FaultyNetwork {
     await this.quiet();
   }
 
-  /** Waits until no byte is under way. */
+  /** Waits until the network is idle. */
   async quiet(): Promise<void> {
     if (!this.proxy) {
       await this.clock.advance(0);
@@ -163,7 +163,7 @@ export class FaultyNetwork {
     });
     this.#informer = informer;
     const note = (what: string, { metadata }: DeepReadonly<KubernetesObject>) =>
-      this.told.push(`${what} ${metadata.name}`);
+      this.received.push(`${what} ${metadata.name}`);
     informer.addHandler({
       onAdd: (object) => {
         note('add', object);
@@ -187,7 +187,7 @@ export class FaultyNetwork {
   }
 }
 
-/** The resourceVersion of each object. */
+/** Returns the resourceVersion of each object. */
 function stateOf(objects: readonly DeepReadonly<KubernetesObject>[]): Record<string, string> {
   return Object.fromEntries(
     objects.map((object) => [keyOf(object), object.metadata.resourceVersion]),

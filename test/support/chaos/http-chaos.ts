@@ -1,10 +1,10 @@
 import type { HttpHandler, HttpRequest, HttpResponse } from '../../../src/util/http.ts';
 
-/** Does something to the exchanges of a handler while it is on. */
+/** Injects a fault into the requests of a handler. */
 export class HttpChaos {
-  /** What befalls requests now; undefined: nothing. */
+  /** The current fault, if any. */
   fault: ((request: HttpRequest, handler: HttpHandler) => Promise<HttpResponse>) | undefined;
-  /** Requests that it befell. */
+  /** Number of affected requests. */
   hits = 0;
 
   readonly around =
@@ -32,7 +32,7 @@ export function answer(
   return { status, headers, body: once(body) };
 }
 
-/** The answer with its lines run through `change`; undefined drops the line. */
+/** Returns the response with lines changed by `change`, which returns undefined to drop a line. */
 export function eachLine(
   response: HttpResponse,
   change: (line: string) => string | undefined,
@@ -51,7 +51,7 @@ export function eachLine(
   return { ...response, body: lines() };
 }
 
-/** The first half of the answer, and then its end. */
+/** Returns the first half of a response. */
 export async function firstHalf(response: HttpResponse): Promise<HttpResponse> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of response.body) chunks.push(chunk);

@@ -4,42 +4,39 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 
 /**
- * What becomes of a connection:
+ * Behaviour of a connection:
  *
- * | fate        | bytes                          | what the ends notice                        |
+ * | behaviour   | bytes                          | visible to client and server                |
  * | ----------- | ------------------------------ | ------------------------------------------- |
- * | `pass`      | go through                     |                                             |
- * | `drip`      | go through, three at a time    | that it takes long                          |
- * | `blackhole` | are read and thrown away       | nothing: all they send is acknowledged      |
- * | `halfOpen`  | are not read                   | nothing, until the buffers between are full |
+ * | `pass`      | forwarded                      |                                             |
+ * | `drip`      | forwarded, three at a time     | slow                                        |
+ * | `blackhole` | read and discarded             | nothing, since all data is acknowledged     |
+ * | `halfOpen`  | not read                       | nothing, until the buffers are full         |
  */
-export type Fate = 'pass' | 'drip' | 'blackhole' | 'halfOpen';
+export type ConnectionBehaviour = 'pass' | 'drip' | 'blackhole' | 'halfOpen';
 
-/** Bytes of a drip, each in a turn of the event loop. */
+/** Number of bytes that `drip` forwards in a turn of the event loop. */
 const DROP_BYTES = 3;
 
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
-  fate: Fate;
-  /** What trickles to the client. */
+  behaviour: ConnectionBehaviour;
+  /** Pending output to the client. */
   dripping: Promise<void>;
-  /** Bytes that still go to the client before the connection is cut; undefined: all do. */
+  /** Number of bytes to the client until the connection is cut, if it is to be cut. */
   left: number | undefined;
 }
 
-/**
- * A TCP proxy on this machine in front of a server, and in between whatever befalls networks. TLS and
- * HTTP pass through unseen.
- */
+/** A local TCP proxy in front of a server that simulates network faults. */
 export class TcpProxy {
   readonly #target: number;
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
   #isOpen = true;
-  /** Moves whenever something happens on any connection: for those who wait for quiet. */
+  /** Changes with any activity on any connection. */
   activity = 0;
-  /** Connections accepted so far. */
+  /** Number of accepted connections. */
   accepted = 0;
 
   private constructor(target: number) {
@@ -47,7 +44,7 @@ export class TcpProxy {
     this.#server = createServer((client) => this.#accept(client));
   }
 
-  /** In front of 127.0.0.1:`target`. */
+  /** Starts a proxy of 127.0.0.1:`target`. */
   static async start(target: number): Promise<TcpProxy> {
     const proxy = new TcpProxy(target);
     proxy.#server.listen(0, '127.0.0.1');
@@ -59,22 +56,22 @@ export class TcpProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Connections that are open. Of half-open ones nobody here can know whether they are. */
+  /** Number of open connections, without half-open ones, whose state is unknown. */
   get connections(): number {
-    return [...this.#pairs].filter(({ fate }) => fate !== 'halfOpen').length;
+    return [...this.#pairs].filter(({ behaviour }) => behaviour !== 'halfOpen').length;
   }
 
-  /** What becomes of the connections there are; new ones pass. */
-  befall(fate: Fate): void {
+  /** Sets the behaviour of the existing connections. New connections pass. */
+  setBehaviour(behaviour: ConnectionBehaviour): void {
     for (const pair of this.#pairs) {
-      pair.fate = fate;
-      const flow = fate === 'halfOpen' ? 'pause' : 'resume';
+      pair.behaviour = behaviour;
+      const flow = behaviour === 'halfOpen' ? 'pause' : 'resume';
       pair.client[flow]();
       pair.server[flow]();
     }
   }
 
-  /** Ends the connections there are with RST. */
+  /** Resets the existing connections. */
   reset(): void {
     for (const { client, server } of this.#pairs) {
       client.resetAndDestroy();
@@ -82,12 +79,12 @@ export class TcpProxy {
     }
   }
 
-  /** Lets `bytes` more go to each client, and then ends its connection: in the middle of a line. */
+  /** Closes each connection after `bytes` more to the client, in the middle of a line. */
   cutAfter(bytes: number): void {
     for (const pair of this.#pairs) pair.left = bytes;
   }
 
-  /** Refuses new connections and resets those there are, until `open`. */
+  /** Rejects new connections and resets existing ones until `open`. */
   shut(): void {
     this.#isOpen = false;
     this.reset();
@@ -117,23 +114,23 @@ export class TcpProxy {
     client.setNoDelay(true);
     server.setNoDelay(true);
     const dripping = Promise.resolve();
-    const pair: Pair = { client, server, fate: 'pass', dripping, left: undefined };
+    const pair: Pair = { client, server, behaviour: 'pass', dripping, left: undefined };
     this.#pairs.add(pair);
     client.on('data', (bytes: Buffer) => {
       this.activity++;
-      if (pair.fate === 'pass' || pair.fate === 'drip') server.write(bytes);
+      if (pair.behaviour === 'pass' || pair.behaviour === 'drip') server.write(bytes);
     });
     server.on('data', (bytes: Buffer) => {
       this.activity++;
-      if (pair.fate === 'pass') this.#toClient(pair, bytes);
-      if (pair.fate === 'drip') pair.dripping = this.#drip(pair, bytes);
+      if (pair.behaviour === 'pass') this.#toClient(pair, bytes);
+      if (pair.behaviour === 'drip') pair.dripping = this.#drip(pair, bytes);
     });
     for (const socket of [client, server]) {
       socket.on('close', () => {
         this.activity++;
         this.#pairs.delete(pair);
-        // Nobody hears of an end that is swallowed.
-        if (pair.fate === 'pass' || pair.fate === 'drip' || socket === client) {
+        // A blackhole does not forward the end of a connection.
+        if (pair.behaviour === 'pass' || pair.behaviour === 'drip' || socket === client) {
           client.destroy();
           server.destroy();
         }

@@ -96,7 +96,7 @@ async function happen(world: InformerWorld, what: Happening, join: () => void): 
       source.resetWatches();
       break;
     case 'deafen':
-      source.deaf = what[1];
+      source.isStalled = what[1];
       break;
     case 'miss':
       source.missing = what[1];
@@ -131,7 +131,7 @@ for (const mode of ['on', 'refused', 'endless'] as const) {
         join();
         await world.start();
         for (const what of history) await happen(world, what, join);
-        world.source.deaf = false;
+        world.source.isStalled = false;
         world.source.missing = false;
         await world.clock.advance(15 * 60_000);
         await settle();

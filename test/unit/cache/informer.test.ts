@@ -22,9 +22,9 @@ const key = (name: string): ObjectKey => keyOf(thing(name));
 
 /** Loses the watch and its history, so that the next state comes by a relist. */
 async function relist({ source, clock }: InformerWorld, meanwhile: () => void): Promise<void> {
-  source.deaf = true;
+  source.isStalled = true;
   meanwhile();
-  source.deaf = false;
+  source.isStalled = false;
   source.compact();
   source.endWatches();
   await clock.advance(10_000);

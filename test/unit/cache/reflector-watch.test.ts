@@ -175,10 +175,10 @@ test('a history that was compacted away is made up for by a relist', async () =>
   world.source.put('a');
   await world.start();
   await world.clock.advance(60_000);
-  world.source.deaf = true;
+  world.source.isStalled = true;
   world.source.remove('a');
   world.source.put('b');
-  world.source.deaf = false;
+  world.source.isStalled = false;
   world.source.compact();
   world.source.endWatches();
   await world.clock.advance(2000);
@@ -292,11 +292,11 @@ test('a watch from no particular point cannot be resumed: deletions would be mis
 test('a silent watch is given up after 90 seconds and resumed where it was', async () => {
   const world = reflectorWorld();
   await world.start();
-  world.source.deaf = true;
+  world.source.isStalled = true;
   world.source.put('a');
   await world.clock.advance(89_999);
   assert.equal(world.deltas.length, 1);
-  world.source.deaf = false;
+  world.source.isStalled = false;
   await world.clock.advance(1);
   assert.deepEqual(world.deltas.map(brief), ['replaced @10', 'changed a@11']);
   assert.equal(world.source.lists.length, 1);
