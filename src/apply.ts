@@ -1,5 +1,7 @@
 /**
  * Manifests: read and parse YAML or JSON, and send it by server-side apply.
+ *
+ * @module
  */
 export type {
   ApplyChange,

@@ -1,5 +1,7 @@
 /**
  * Caches: informers, listers, indexes, and the options of lists and watches.
+ *
+ * @module
  */
 export type {
   EventHandler,

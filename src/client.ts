@@ -1,5 +1,7 @@
 /**
  * Talking to an API server: requests, options, discovery, dry run, the write fence, and kubeconfig errors.
+ *
+ * @module
  */
 export type {
   DeleteOptions,

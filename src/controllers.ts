@@ -1,6 +1,8 @@
 /**
  * The controllers of the daemon, for a program of one's own: beside other controllers, or, of
  * WebApps, with other tasks. Their kinds have to be installed, from `crds/`.
+ *
+ * @module
  */
 export type {
   ControllerFactory,

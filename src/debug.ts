@@ -1,5 +1,7 @@
 /**
  * Debug pages: queues, the causes of syncs, status and caches. `controllerManager` serves them by its option `debug`.
+ *
+ * @module
  */
 export type { FieldPath } from './manager/changed-paths.ts';
 export { RunHistory } from './manager/history/run-history.ts';

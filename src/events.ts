@@ -1,5 +1,7 @@
 /**
  * The event broadcaster, which writes Events with client-go's correlation.
+ *
+ * @module
  */
 export { EventBroadcaster } from './record/event-broadcaster.ts';
 export type { EventBroadcasterOptions } from './record/event-broadcaster.ts';

@@ -2,6 +2,8 @@
  * The library: client-go and controller-runtime for Node.js. `Controller` connects informers, a work queue and a sync handler;
  * `runControllers` runs controllers with caches, events and leader election. Parts that most programs do not need directly are in
  * the other entry points, such as `crd-controller/cache`.
+ *
+ * @module
  */
 export { ApiError, isApiError } from './api/api-error.ts';
 export type { Condition } from './api/conditions.ts';

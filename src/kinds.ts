@@ -1,5 +1,7 @@
 /**
  * Built-in kinds: descriptors such as `PODS`, which give informers, listers and clients their types, and the types of the objects.
+ *
+ * @module
  */
 export {
   CUSTOM_RESOURCE_DEFINITIONS,

@@ -1,5 +1,7 @@
 /**
  * Leader election on Leases. `runControllers` uses it by its option `leaderElection`.
+ *
+ * @module
  */
 export { LeaderElector, LeadershipLostError } from './leaderelection/leader-elector.ts';
 export type {

@@ -1,5 +1,7 @@
 /**
  * The parts of `controllerManager`, for programs that connect them in another way.
+ *
+ * @module
  */
 export type { ChildContext, ChildOptions } from './manager/child.ts';
 export type {

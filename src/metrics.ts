@@ -1,5 +1,7 @@
 /**
  * Metrics with the names of client-go and controller-runtime, on a prom-client registry.
+ *
+ * @module
  */
 export { metricsOf } from './metrics/metrics.ts';
 export type { Metrics } from './metrics/metrics.ts';

@@ -1,5 +1,7 @@
 /**
  * Functions and types for Kubernetes objects: comparison, conditions, label selectors, resource versions.
+ *
+ * @module
  */
 export type { ApiErrorKind } from './api/api-error.ts';
 export { removeCondition, setCondition } from './api/conditions.ts';

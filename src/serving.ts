@@ -1,5 +1,7 @@
 /**
  * HTTP endpoints of a program: probes, metrics, certificates, delegated authentication and authorization.
+ *
+ * @module
  */
 export { DelegatedAccess } from './manager/serving/delegated-access.ts';
 export type {

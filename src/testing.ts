@@ -1,6 +1,8 @@
 /**
  * The test kit: a Kubernetes API server in this process, cluster controllers, and a clock with virtual time.
  * An `HttpClient` with the server's `handler` opens no socket.
+ *
+ * @module
  */
 export type { ApiUser } from './apiserver/access.ts';
 export type { PolicyRule } from './apiserver/policy-rule.ts';

@@ -1,5 +1,7 @@
 /**
  * The work queue, rate limiters and the worker pool. `Controller` uses them; they also work without Kubernetes.
+ *
+ * @module
  */
 export { formatCause } from './workqueue/queue-item.ts';
 export {

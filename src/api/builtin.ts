@@ -13,27 +13,44 @@ import type {
 import type { Builtin } from './object.ts';
 import type { Resource } from './resource.ts';
 
+/** A Pod of v1. */
 export type Pod = Builtin<V1Pod>;
+/** An Event of v1. */
 export type Event = Builtin<CoreV1Event>;
+/** A Namespace of v1. */
 export type Namespace = Builtin<V1Namespace>;
+/** A Node of v1. */
 export type Node = Builtin<V1Node>;
+/** A Service of v1. */
 export type Service = Builtin<V1Service>;
+/** A Deployment of apps/v1. */
 export type Deployment = Builtin<V1Deployment>;
+/** A ReplicaSet of apps/v1. */
 export type ReplicaSet = Builtin<V1ReplicaSet>;
+/** A Lease of coordination.k8s.io/v1. */
 export type Lease = Builtin<V1Lease>;
 export type Scale = Builtin<V1Scale>;
+/** A CustomResourceDefinition of apiextensions.k8s.io/v1. */
 export type CustomResourceDefinition = Builtin<V1CustomResourceDefinition>;
 
+/** Descriptor of Pods. */
 export const PODS: Resource<Pod> = core('pods', 'Pod');
+/** Descriptor of Events. */
 export const EVENTS: Resource<Event> = core('events', 'Event');
+/** Descriptor of Services. */
 export const SERVICES: Resource<Service> = core('services', 'Service');
+/** Descriptor of Namespaces. */
 export const NAMESPACES: Resource<Namespace> = {
   ...core('namespaces', 'Namespace'),
   namespaced: false,
 };
+/** Descriptor of Nodes. */
 export const NODES: Resource<Node> = { ...core('nodes', 'Node'), namespaced: false };
+/** Descriptor of Deployments. */
 export const DEPLOYMENTS: Resource<Deployment> = apps('deployments', 'Deployment');
+/** Descriptor of ReplicaSets. */
 export const REPLICA_SETS: Resource<ReplicaSet> = apps('replicasets', 'ReplicaSet');
+/** Descriptor of Leases. */
 export const LEASES: Resource<Lease> = {
   group: 'coordination.k8s.io',
   version: 'v1',
@@ -41,6 +58,7 @@ export const LEASES: Resource<Lease> = {
   kind: 'Lease',
   namespaced: true,
 };
+/** Descriptor of CustomResourceDefinitions. */
 export const CUSTOM_RESOURCE_DEFINITIONS: Resource<CustomResourceDefinition> = {
   group: 'apiextensions.k8s.io',
   version: 'v1',

@@ -26,6 +26,7 @@ export function isControlledBy(object: Owned, owner: DeepReadonly<KubernetesObje
 
 type Finalizable = DeepReadonly<{ metadata: Pick<ObjectMeta, 'finalizers'> }>;
 
+/** Returns whether the object has the finalizer. */
 export function hasFinalizer(object: Finalizable, finalizer: string): boolean {
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }

@@ -13,10 +13,12 @@ export interface ObjectName {
   readonly name: string;
 }
 
+/** Returns `namespace/name`, or `name` without a namespace. */
 export function objectKey(namespace: string | undefined, name: string): ObjectKey {
   return (namespace ? `${namespace}/${name}` : name) as ObjectKey;
 }
 
+/** Returns the key of an object: `namespace/name`, or `name` without a namespace. */
 export function keyOf(object: { readonly metadata: ObjectName }): ObjectKey {
   return objectKey(object.metadata.namespace, object.metadata.name);
 }

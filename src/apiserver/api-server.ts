@@ -49,6 +49,7 @@ const LISTEN_OPTIONS: OptionNames<ListenOptions> = {
   host: true,
 };
 
+/** Options of `ApiServer`. */
 export interface ApiServerOptions extends Partial<WatchLimits> {
   /** @default the machine's clock */
   readonly clock?: Clock;
@@ -118,6 +119,7 @@ export function createServerAuthority(
   return createCertificateAuthority({ commonName: AUTHORITY, clock });
 }
 
+/** Options of `ApiServer.listen`. */
 export interface ListenOptions {
   /**
    * 0: any that is free.

@@ -31,6 +31,7 @@ export interface Backend {
   readonly access: Access;
 }
 
+/** Logs of Pods, as a kubelet serves them. */
 export type Kubelets = (nodeName: string) => HttpHandler | undefined;
 
 export interface WriteObserver {

@@ -45,6 +45,7 @@ export type RequestMatcher =
     }
   | ((request: RequestRecord) => boolean);
 
+/** Options of an injected fault. */
 export interface FaultOptions {
   /**
    * How many matching requests it befalls.

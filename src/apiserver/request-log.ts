@@ -50,12 +50,14 @@ export class RequestLog {
     return total;
   }
 
+  /** Removes all requests. */
   reset(): void {
     this.#recent.length = 0;
     this.#characters = 0;
     this.#counts.clear();
   }
 
+  /** Adds a request. */
   add(record: RequestRecord): void {
     this.#recent.push(record);
     this.#characters += charactersOf(record);

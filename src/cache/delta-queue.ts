@@ -36,6 +36,7 @@ export interface DeltaSink<O> {
   push(delta: Delta<O>): Promise<void> | undefined;
 }
 
+/** Options of `DeltaQueue`. */
 export interface DeltaQueueOptions {
   /**
    * Entries that may wait before the producer is asked to.

@@ -28,6 +28,7 @@ export interface EventHandler<T extends KubernetesObject> {
   onDelete?(lastKnown: DeepReadonly<T>, finalStateKnown: boolean): void;
 }
 
+/** Options of `EventHandler`. */
 export interface EventHandlerOptions<T extends KubernetesObject = KubernetesObject> {
   /** What log lines call it. */
   readonly name?: string;
@@ -68,6 +69,7 @@ const HANDLER_OPTIONS: OptionNames<EventHandlerOptions> = {
 /** A shorter resync would keep the daemon busy with itself, in milliseconds. */
 const SHORTEST_RESYNC_MS = 1000;
 
+/** Dependencies of `Listener`. */
 export interface ListenerDeps {
   readonly clock: Clock;
   readonly log: Logger;

@@ -146,6 +146,7 @@ const OF_THE_SERVER: ReadonlySet<string> = new Set<ApiError['kind']>([
 /** Causes of one reflector's failures that are remembered. */
 const MAX_CAUSES = 20;
 
+/** Dependencies of `Trouble`. */
 export interface TroubleDeps {
   readonly clock: Clock;
   readonly log: Logger;

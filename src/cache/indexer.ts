@@ -10,6 +10,7 @@ export type IndexFunction<T extends KubernetesObject> = (
   object: DeepReadonly<T>,
 ) => readonly string[];
 
+/** Index functions by the name of the index. */
 export type IndexFunctions<T extends KubernetesObject> = Readonly<Record<string, IndexFunction<T>>>;
 
 /** Called when an index function fails on an object. */

@@ -55,6 +55,7 @@ const SET_OPTIONS: OptionNames<InformerSetOptions> = {
   freeze: true,
 };
 
+/** Options of `InformerSet`. */
 export interface InformerSetOptions extends ReflectorOptions {
   /** @default systemClock */
   readonly clock?: Clock;

@@ -59,6 +59,7 @@ const INFORMER_OPTIONS: OptionNames<InformerOptions<KubernetesObject>> = {
 
 export type { EventHandlerOptions, EventHandler, HandlerRegistration } from './event-handler.ts';
 
+/** Options of `Informer`. */
 export interface InformerOptions<T extends KubernetesObject> extends ReflectorOptions {
   /**
    * What log lines and metrics call it.
@@ -224,6 +225,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     return this.#processor.quorumReadMs;
   }
 
+  /** Lists all objects again by a quorum read. */
   relist(): void {
     this.#reflector.relist();
   }

@@ -18,7 +18,9 @@ export type WatchRequest = Omit<WatchOptions, keyof Selection | 'metadataOnly'>;
 
 /** The two calls that a reflector needs, bound to one resource and selection. */
 export interface ListerWatcher<T extends KubernetesObject> {
+  /** Lists one page. */
   list(request: ListRequest): Promise<ObjectList<T>>;
+  /** Opens a watch. */
   watch(request: WatchRequest): Promise<WatchStream<T>>;
 }
 

@@ -27,9 +27,11 @@ export interface ListerQuery {
  */
 export interface Lister<T extends KubernetesObject> {
   readonly size: number;
+  /** Returns the cached object of the key, or undefined. */
   get(key: ObjectKey): DeepReadonly<T> | undefined;
   /** @throws {SyntaxError} if the selector does not parse */
   list(query?: ListerQuery): DeepReadonly<T>[];
+  /** Returns whether the index exists. */
   hasIndex(name: string): boolean;
   /** @throws {Error} if there is no index of this name */
   byIndex(name: string, value: string): DeepReadonly<T>[];

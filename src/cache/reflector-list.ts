@@ -13,6 +13,7 @@ import { ApiError, isApiError } from '../api/api-error.ts';
 /** Objects on a page, unless told otherwise. */
 const PAGE_SIZE = 500;
 
+/** Dependencies of `BoundedSource`. */
 export interface BoundedSourceDeps<T extends KubernetesObject> {
   readonly source: ListerWatcher<T>;
   readonly clock: Clock;

@@ -7,6 +7,7 @@ import type { ListerWatcher } from './lister-watcher.ts';
 import type { FailureLog } from './failure-log.ts';
 import type { WatchListSupport } from './reflector-watch.ts';
 
+/** Dependencies of `Reflector`. */
 export interface ReflectorDeps<T extends KubernetesObject> {
   readonly source: ListerWatcher<T>;
   readonly sink: DeltaSink<T>;
@@ -30,6 +31,7 @@ export interface ReflectorDeps<T extends KubernetesObject> {
   readonly troubles?: FailureLog | undefined;
 }
 
+/** Options of `Reflector`. */
 export interface ReflectorOptions {
   /**
    * How long a watch may be silent, in milliseconds, where only what it says shows that it lives.

@@ -13,6 +13,7 @@ import type { BackoffPolicy } from '../util/backoff.ts';
 /** A watch that has stood for so long, in milliseconds, shows that the server is back. */
 const STANDING_MS = 1000;
 
+/** Dependencies of `Setbacks`. */
 export interface SetbacksDeps {
   readonly clock: Clock;
   readonly log: Logger;

@@ -14,6 +14,7 @@ import type { ProgressClock } from './progress.ts';
 import type { WatchEnd } from './reflector-state.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 
+/** Options of `WatchConnection`. */
 export interface WatchConnectionOptions extends Pick<ReflectorLimits, 'stallMs' | 'quietMs'> {
   readonly clock: Clock;
   /** Ends the connection. */
@@ -204,6 +205,7 @@ export class Watchdog {
   };
 }
 
+/** Dependencies of `WatchReader`. */
 export interface WatchReaderDeps<T extends KubernetesObject> {
   readonly sink: DeltaSink<T>;
   readonly guard: ObjectGuard;
@@ -345,6 +347,7 @@ export async function readInitialState<T extends KubernetesObject>(
   }
 }
 
+/** Options of `WatchListSupport`. */
 export interface WatchListSupportOptions {
   /**
    * False: always list page by page.

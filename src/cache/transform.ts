@@ -10,6 +10,7 @@ import { LineBudget } from './line-budget.ts';
 /** Makes of an object what the cache is to keep; may change it in place, as nobody else has it. */
 export type Transform<T extends KubernetesObject> = (object: T) => T;
 
+/** Dependencies of `Intake`. */
 export interface IntakeDeps<T extends KubernetesObject> {
   readonly queue: DeltaSink<DeepReadonly<T>>;
   readonly indexer: Indexer<T>;

@@ -27,6 +27,7 @@ import { profilingOf } from './serving/profiling.ts';
 import { readiness } from './serving/readiness.ts';
 import { reportPage } from './serving/report-page.ts';
 
+/** Dependencies of `Daemon`. */
 export interface DaemonDeps {
   readonly client: Client;
   readonly clock: Clock;

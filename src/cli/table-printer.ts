@@ -8,6 +8,7 @@ export interface Table {
   readonly rows: readonly { readonly cells: readonly unknown[] }[];
 }
 
+/** Options of `TablePrinter`. */
 export interface TablePrinterOptions {
   /**
    * Show the columns that are left out by default, as `-o wide` does.

@@ -16,6 +16,7 @@ export interface Client {
    */
   readonly isDryRun?: boolean;
 
+  /** Reads an object. @throws {ApiError} of kind notFound if it does not exist */
   get<T extends KubernetesObject>(
     resource: Resource<T>,
     at: ObjectName,
@@ -38,6 +39,7 @@ export interface Client {
     options?: WatchOptions,
   ): Promise<WatchStream<T>>;
 
+  /** Creates an object. @throws {ApiError} of kind alreadyExists if the name is taken */
   create<T extends KubernetesObject>(
     resource: Resource<T>,
     object: Draft<T>,
@@ -51,6 +53,7 @@ export interface Client {
     options?: WriteOptions & { readonly subresource?: string },
   ): Promise<T>;
 
+  /** Patches an object or a subresource. */
   patch<T extends KubernetesObject>(
     resource: Resource<T>,
     at: ObjectName,
@@ -65,10 +68,12 @@ export interface Client {
   raw(request: RawRequest): Promise<unknown>;
 }
 
+/** Options of `Call`. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of `Get`. */
 export interface GetOptions extends CallOptions {
   /** `"0"`: any state a cache has. Absent: the most recent. */
   readonly resourceVersion?: string | undefined;
@@ -90,6 +95,7 @@ export interface ShardSelection {
   readonly shardSelector?: string | undefined;
 }
 
+/** Options of `List`. */
 export interface ListOptions extends CallOptions, Selection, ShardSelection {
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: 'NotOlderThan' | 'Exact' | undefined;
@@ -100,6 +106,7 @@ export interface ListOptions extends CallOptions, Selection, ShardSelection {
   readonly metadataOnly?: boolean | undefined;
 }
 
+/** Options of `Watch`. */
 export interface WatchOptions extends CallOptions, Selection, ShardSelection {
   /** Where to begin; absent: the most recent state, sent as synthetic `added` events. */
   readonly resourceVersion?: string | undefined;
@@ -112,6 +119,7 @@ export interface WatchOptions extends CallOptions, Selection, ShardSelection {
   readonly metadataOnly?: boolean | undefined;
 }
 
+/** The events of a watch, in order. */
 export interface WatchStream<T extends KubernetesObject> extends AsyncIterable<WatchEvent<T>> {
   /** `Clock.monotonic()` when bytes last arrived: a sign of life even where no event follows. */
   readonly lastByteMs: number;
@@ -127,6 +135,7 @@ export interface WatchStream<T extends KubernetesObject> extends AsyncIterable<W
   readonly activity?: ConnectionActivity | undefined;
 }
 
+/** Options of `Write`. */
 export interface WriteOptions extends CallOptions {
   /** Who writes, in managedFields. Required by `apply`. */
   readonly fieldManager?: string | undefined;
@@ -145,6 +154,7 @@ export type Patch =
   /** Server-side apply; `force` takes fields over from other managers. */
   | { readonly type: 'apply'; readonly body: object; readonly force?: boolean };
 
+/** An operation of a JSON patch (RFC 6902). */
 export interface JsonPatchOperation {
   readonly op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test';
   readonly path: string;
@@ -152,6 +162,7 @@ export interface JsonPatchOperation {
   readonly value?: unknown;
 }
 
+/** Options of `Delete`. */
 export interface DeleteOptions extends CallOptions {
   /** Delete this object and no other of its name. */
   readonly uid?: string | undefined;

@@ -57,6 +57,7 @@ const OPTIONS: OptionNames<ClusterConnectionOptions> = {
   reload: true,
 };
 
+/** Options of `ClusterConnection`. */
 export interface ClusterConnectionOptions
   extends
     CredentialsOptions,

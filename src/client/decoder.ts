@@ -5,6 +5,7 @@ import { ELEMENTS, malformed, parseJson } from './json.ts';
 import { isRecord } from '../util/values.ts';
 import type { JsonPath } from './json.ts';
 
+/** Options of `Decoder`. */
 export interface DecoderOptions {
   /**
    * Keep `metadata.managedFields`: half of an object's size, and of interest to few.

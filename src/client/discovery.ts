@@ -28,6 +28,7 @@ export interface Discovery {
   resolve(name: string): DiscoveredResource | undefined;
 }
 
+/** The version of an API server, as `/version` reports it. */
 export interface ServerVersion {
   readonly major: string;
   readonly minor: string;
@@ -57,6 +58,7 @@ export async function discover(client: Client, signal?: AbortSignal): Promise<Di
   };
 }
 
+/** Reads the version of the API server. */
 export async function serverVersion(client: Client, signal?: AbortSignal): Promise<ServerVersion> {
   const answer = await client.raw({ path: '/version', signal });
   if (!isRecord(answer) || typeof answer['gitVersion'] !== 'string') {

@@ -97,6 +97,7 @@ const GET_OPTIONS: OptionNames<GetOptions> = {
   resourceVersion: true,
 };
 
+/** Options of `HttpClient`. */
 export interface HttpClientOptions extends RequestExecutorOptions, DecoderOptions {
   /** Bound on an event of a watch; as in `WatchStreamOptions`. */
   readonly maxLineBytes?: number | undefined;

@@ -40,6 +40,7 @@ export interface RequestTarget {
   readonly credentials?: RequestCredentials | undefined;
 }
 
+/** Options of `RequestExecutor`. */
 export interface RequestExecutorOptions extends RequestTarget {
   /**
    * Called when the server could not be reached or refused the credentials. Returns the target of
@@ -378,6 +379,7 @@ function logWarningsOnce(log: Logger): (warning: string) => void {
   };
 }
 
+/** Options of `Throttle`. */
 export interface ThrottleOptions {
   /** Requests a second, in the long run. */
   readonly qps: number;

@@ -13,6 +13,7 @@ const OPTIONS: OptionNames<RetryOnConflictOptions> = {
   random: true,
 };
 
+/** Options of `RetryOnConflict`. */
 export interface RetryOnConflictOptions {
   readonly signal?: AbortSignal | undefined;
   /**

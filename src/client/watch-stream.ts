@@ -8,6 +8,7 @@ import type { Decoder, Expected } from './decoder.ts';
 import { malformed } from './json.ts';
 import { isRecord } from '../util/values.ts';
 
+/** Options of `WatchStream`. */
 export interface WatchStreamOptions<T extends KubernetesObject> extends Expected<T> {
   readonly body: AsyncIterable<Uint8Array>;
   /** Of the connection under it. */

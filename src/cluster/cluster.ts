@@ -28,6 +28,7 @@ const KUBELET_OPTIONS: OptionNames<ClusterKubeletOptions> = {
   terminationMs: true,
 };
 
+/** Options of `Cluster`. */
 export interface ClusterOptions {
   /**
    * Delete what has lost its owners.
@@ -51,6 +52,7 @@ export interface ClusterOptions {
   readonly kubelet?: false | ClusterKubeletOptions;
 }
 
+/** Options of `ClusterKubelet`. */
 export interface ClusterKubeletOptions extends Omit<FakeKubeletOptions, 'nodeName'> {
   /** @default 'node-1' */
   readonly nodeName?: string;

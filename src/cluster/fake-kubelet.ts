@@ -21,6 +21,7 @@ import { kubeletApi } from './kubelet-api.ts';
 import type { LogAnswer, LogRequest } from './kubelet-api.ts';
 import { podStatus, restartPolicyOf } from './pod-status.ts';
 
+/** Options of `FakeKubelet`. */
 export interface FakeKubeletOptions {
   readonly nodeName: string;
   /**

@@ -26,6 +26,7 @@ export type ResolveKind = (
   reference: Pick<OwnerReference, 'apiVersion' | 'kind'>,
 ) => Resource | undefined;
 
+/** Dependencies of `GarbageCollector`. */
 export interface GarbageCollectorDeps {
   readonly client: Client;
   readonly log: Logger;

@@ -12,6 +12,7 @@ export interface ControllerFactoryDeps extends ControllerDeps {
   readonly metrics?: (ControllerMetrics & { readonly at?: AtMetrics | undefined }) | undefined;
 }
 
+/** Options of `ControllerFactory`. */
 export interface ControllerFactoryOptions {
   /** Unique in the process. */
   readonly name: string;
@@ -25,6 +26,7 @@ export interface ControllerFactoryOptions {
   readonly podEvents?: boolean;
 }
 
+/** Creates a controller from the kit and its options. */
 export type ControllerFactory = (
   deps: ControllerFactoryDeps,
   options: ControllerFactoryOptions,

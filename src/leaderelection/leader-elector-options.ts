@@ -17,6 +17,7 @@ const OPTIONS: OptionNames<LeaderElectorOptions> = {
   healthToleranceMs: true,
 };
 
+/** Options of `LeaderElector`. */
 export interface LeaderElectorOptions extends LeaseLockOptions {
   /** Identity of this process in the lease: unique among all candidates. */
   readonly identity: string;

@@ -21,6 +21,7 @@ export type { LeaderElectorOptions } from './leader-elector-options.ts';
 
 /** Records an event on the lease when the leader changes; an `EventRecorder` has this form. */
 export interface LeadershipRecorder {
+  /** Records an event of type Normal on the lease. */
   normal(
     subject: Pick<Lease, 'apiVersion' | 'kind' | 'metadata'>,
     reason: string,
@@ -28,6 +29,7 @@ export interface LeadershipRecorder {
   ): unknown;
 }
 
+/** Dependencies of `LeaderElector`. */
 export interface LeaderElectorDeps {
   /**
    * A client for leases only: with its own connection, so that other requests do not delay a renewal; with a

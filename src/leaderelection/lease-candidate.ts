@@ -11,6 +11,7 @@ import type { LeaseLock } from './lease-lock.ts';
 import type { LeaseSession } from './lease-session.ts';
 import { watchLease } from './lease-watch.ts';
 
+/** Dependencies of `LeaseCandidate`. */
 export interface LeaseCandidateDeps {
   readonly session: LeaseSession;
   readonly lock: LeaseLock;

@@ -9,6 +9,7 @@ import type { LeaseSpec } from './lease-state.ts';
 /** The requests that a lease lock sends. */
 export type LeaseClient = Pick<Client, 'get' | 'watch' | 'create' | 'update'>;
 
+/** Options of `LeaseLock`. */
 export interface LeaseLockOptions {
   readonly namespace: string;
   readonly name: string;
@@ -19,6 +20,7 @@ export interface LeaseLockOptions {
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
+/** Options of `LeaseWatch`. */
 export interface LeaseWatchOptions {
   /** Requested duration of the watch. */
   readonly timeoutSeconds: number;

@@ -16,6 +16,7 @@ import type { LeaseSpec, ObservedLease } from './lease-state.ts';
 import type { ElectionTerms } from './leader-elector-options.ts';
 import type { LeaseLock } from './lease-lock.ts';
 
+/** Dependencies of `LeaseSession`. */
 export interface LeaseSessionDeps {
   readonly lock: LeaseLock;
   readonly clock: Clock;
@@ -28,6 +29,7 @@ export interface LeaseSessionDeps {
   readonly onLease?: ((lease: Lease) => void) | undefined;
 }
 
+/** Options of `Attempt`. */
 export interface AttemptOptions {
   readonly timeoutMs: number;
   /** We lead. If the lease is free, another process may have held it meanwhile, so it is not acquired again. */

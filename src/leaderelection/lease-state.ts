@@ -63,6 +63,7 @@ export function holderOf(lease: Lease): string {
   return lease.spec?.holderIdentity ?? '';
 }
 
+/** Options of `Claim`. */
 export interface ClaimOptions {
   readonly identity: string;
   readonly durationSeconds: number;

@@ -37,6 +37,7 @@ export type ChildOutcome<T extends KubernetesObject> =
   /** An object that the owner does not control has the name. It is not changed. */
   | { readonly kind: 'nameCollision'; readonly object: DeepReadonly<T> };
 
+/** The client and the signal of a sync. */
 export interface ChildContext {
   readonly client: Client;
   readonly signal: AbortSignal;

@@ -38,6 +38,7 @@ export interface SyncContext {
  */
 export type SyncHandler = (key: ObjectKey, context: SyncContext) => Promise<Outcome>;
 
+/** Dependencies of `Controller`. */
 export interface ControllerDeps {
   readonly client: Client;
   readonly clock: Clock;
@@ -96,6 +97,7 @@ export interface ControllerMetrics {
   readonly reconcile: ReconcileMetrics;
 }
 
+/** Options of `Controller`. */
 export interface ControllerOptions {
   /** Unique in the process; names the queue in logs and metrics: `count`. */
   readonly name: string;

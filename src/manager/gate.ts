@@ -24,6 +24,7 @@ import type { Cache } from './own-writes.ts';
  */
 export const CATCH_UP_PACE: BackoffPolicy = { initialMs: 50, maxMs: 5_000 };
 
+/** Dependencies of `Gate`. */
 export interface GateDeps {
   readonly client: Pick<Client, 'raw'>;
   readonly clock: Clock;

@@ -23,6 +23,7 @@ const MIN_STOP_MS = 100;
 /** Time for all stages to stop after an `AbruptStop`, in milliseconds. */
 const ABRUPT_STOP_MS = 1000;
 
+/** Name of a stage of a manager. */
 export type Stage = (typeof STAGES)[number];
 
 /** Must be acquired before the controllers start; a `LeaderElector` has this form. */
@@ -31,6 +32,7 @@ export interface Leadership extends Runnable {
   acquired(signal: AbortSignal): Promise<boolean>;
 }
 
+/** Options of `Manager`. */
 export interface ManagerOptions {
   /**
    * Time for all stages to stop, in milliseconds. Runnables that have not ended by then are logged, and `run`

@@ -16,11 +16,13 @@ const PASS_OPTIONS: OptionNames<PassOptions> = {
   isDryRun: true,
 };
 
+/** Dependencies of `Pass`. */
 export interface PassDeps {
   readonly clock: Clock;
   readonly log: Logger;
 }
 
+/** Options of `Pass`. */
 export interface PassOptions {
   /** Writes change nothing: each is something left to do, and there is no use in looking again. */
   readonly isDryRun: boolean;

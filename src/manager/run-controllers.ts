@@ -102,6 +102,7 @@ export interface ControllerProgram {
   readonly stopping: AbortSignal;
 }
 
+/** Options of `ControllerManager`. */
 export interface ControllerManagerOptions {
   readonly client: Client;
   /** Builds the controllers. Called once, before any request is sent. */
@@ -294,6 +295,7 @@ export function programPages(
   ]);
 }
 
+/** Options of `ProgramPages`. */
 export interface ProgramPagesOptions {
   readonly clock: Clock;
   readonly history: RunHistory;

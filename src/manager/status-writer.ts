@@ -19,6 +19,7 @@ export interface StatusContext {
   readonly log: Logger;
 }
 
+/** An object with a status. */
 export type WithStatus = KubernetesObject & { status?: object };
 
 /** An event about the object of a status. */

@@ -33,12 +33,14 @@ const OPTIONS: OptionNames<EventBroadcasterOptions> = {
   random: true,
 };
 
+/** Dependencies of `EventBroadcaster`. */
 export interface EventBroadcasterDeps {
   readonly client: Pick<Client, 'create' | 'patch'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
+/** Options of `EventBroadcaster`. */
 export interface EventBroadcasterOptions {
   /**
    * The host or Pod in the source of the events.

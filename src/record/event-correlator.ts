@@ -15,6 +15,7 @@ const OPTIONS: OptionNames<EventCorrelatorOptions> = {
   cacheSize: true,
 };
 
+/** Dependencies of `EventCorrelator`. */
 export interface EventCorrelatorDeps {
   readonly clock: Clock;
 }

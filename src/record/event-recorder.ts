@@ -23,6 +23,7 @@ export interface EventSubject {
   };
 }
 
+/** Options of `Event`. */
 export interface EventOptions {
   /** Machine-readable data. */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
@@ -70,6 +71,7 @@ export interface RecordResult {
 /** Receives the events of recorders. */
 export type EventSink = (event: RecordedEvent) => RecordResult;
 
+/** Dependencies of `EventRecorder`. */
 export interface EventRecorderDeps {
   readonly source: EventSource;
   readonly sink: EventSink;

@@ -11,6 +11,7 @@ import { requesterOf } from './shard-request.ts';
 /** Label on each Lease with the number of shards. */
 const COUNT_LABEL = 'crd-controller.example.io/shards';
 
+/** Dependencies of `Shard`. */
 export interface ShardDeps extends Omit<LeaderElectorDeps, 'onLease'> {
   /** Whether this process hands over the shard, if it holds it and `requester` requests it. */
   readonly handsOverTo: (requester: string) => boolean;
@@ -20,6 +21,7 @@ export interface ShardDeps extends Omit<LeaderElectorDeps, 'onLease'> {
   readonly serve: (signal: AbortSignal) => Promise<void>;
 }
 
+/** Options of `Shard`. */
 export interface ShardOptions extends Omit<LeaderElectorOptions, 'deferMs'> {
   /** Number of shards. */
   readonly count: number;

@@ -31,6 +31,7 @@ export interface ConnectionActivity {
   readonly lastMs: number;
 }
 
+/** A response, with a body that can be read once. */
 export interface HttpResponse {
   readonly status: number;
   /** Lower-case names. */

@@ -12,6 +12,7 @@ export interface DroppedLines {
 /** Returns the line that reports dropped lines, with its line break. */
 export type DropNotice = (dropped: DroppedLines) => string;
 
+/** Options of `LineWriter`. */
 export interface LineWriterOptions {
   /**
    * Clock for retries of a descriptor that would block.

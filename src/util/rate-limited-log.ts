@@ -17,6 +17,7 @@ export interface Occurrences {
 /** Writes the line of a cause. */
 export type WriteLine = (occurrences: Occurrences) => void;
 
+/** Options of `RateLimitedLog`. */
 export interface RateLimitedLogOptions {
   /**
    * Minimum time between two lines of one cause, in milliseconds.

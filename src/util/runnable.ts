@@ -6,6 +6,7 @@
 export interface Runnable {
   /** The name in log lines and errors. */
   readonly name: string;
+  /** Runs until `signal` aborts. Resolves after a clean stop; rejects on an error that it cannot handle. */
   run(signal: AbortSignal): Promise<void>;
 }
 

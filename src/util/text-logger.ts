@@ -11,6 +11,7 @@ const OPTIONS: OptionNames<TextLoggerOptions> = {
   now: true,
 };
 
+/** Options of `TextLogger`. */
 export interface TextLoggerOptions {
   /**
    * Highest verbosity level that is logged: 2 logs changes to objects, 4 decisions.

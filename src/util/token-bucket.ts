@@ -1,5 +1,6 @@
 import type { Clock } from './clock.ts';
 
+/** Options of `TokenBucket`. */
 export interface TokenBucketOptions {
   /** Number of tokens in the full bucket. The bucket starts full. */
   readonly burst: number;

@@ -26,6 +26,7 @@ import {
   derUtf8String,
 } from './der.ts';
 
+/** Options of `CertificateAuthority`. */
 export interface CertificateAuthorityOptions {
   readonly commonName: string;
   /**
@@ -45,6 +46,7 @@ export interface CertificateAuthorityOptions {
   readonly random?: (size: number) => Uint8Array;
 }
 
+/** The subject of a certificate to issue. */
 export interface CertificateRequest {
   /** In a client certificate, the name of the user. */
   readonly commonName: string;
@@ -56,6 +58,7 @@ export interface CertificateRequest {
   readonly usages: 'server' | 'client';
 }
 
+/** A certificate and its private key, in PEM. */
 export interface Certificate {
   readonly certificatePem: string;
   /** PKCS #8. */

@@ -28,6 +28,7 @@ export type Postponed = Extract<Outcome, { readonly kind: 'postponed' }>;
 
 const DONE: Outcome = Object.freeze({ kind: 'done' });
 
+/** Ends a sync: the key is synced again when something changes. */
 export function done(): Outcome {
   return DONE;
 }

@@ -61,6 +61,7 @@ export function exponentialLimiter<K>(
   return perKey((failures) => jittered(backoffMs(policy, failures), jitter, random));
 }
 
+/** Delays of a `fastSlowLimiter`. */
 export interface FastSlowPolicy {
   readonly fastMs: number;
   readonly slowMs: number;
@@ -79,6 +80,7 @@ export function fastSlowLimiter<K>(policy: FastSlowPolicy): RateLimiter<K> {
   return perKey((failures) => (failures < policy.fastAttempts ? policy.fastMs : policy.slowMs));
 }
 
+/** Rate and burst of a token bucket. */
 export interface BucketPolicy {
   /** Tokens that come back each second. */
   readonly perSecond: number;

@@ -26,12 +26,14 @@ const ADD_OPTIONS: OptionNames<AddOptions> = {
 /** Of keys that nobody waits for: those of the first list and of resyncs. Fresh changes have 0. */
 export const LOW_PRIORITY = -100;
 
+/** Dependencies of `WorkQueue`. */
 export interface WorkQueueDeps {
   /** The controller it works for; label of its metrics. */
   readonly name: string;
   readonly clock: Clock;
 }
 
+/** Options of `WorkQueue`. */
 export interface WorkQueueOptions<K> {
   /**
    * Whose key it is: tenants take turns.
@@ -47,6 +49,7 @@ export interface WorkQueueOptions<K> {
   readonly metrics?: WorkqueueMetrics | undefined;
 }
 
+/** Options of `Add`. */
 export interface AddOptions {
   /**
    * Higher runs earlier; any finite number. A key that is waiting already keeps the higher one.
@@ -62,6 +65,7 @@ export interface AddOptions {
   readonly cause?: string | readonly Cause[] | undefined;
 }
 
+/** Options of `RateLimited`. */
 export interface RateLimitedOptions extends Omit<AddOptions, 'afterMs'> {
   /**
    * The shortest delay in milliseconds, whatever the rate limiter asks for.

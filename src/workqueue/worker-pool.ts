@@ -46,6 +46,7 @@ export interface KeyHandlerContext extends SyncRun {
  */
 export type KeyHandler<K> = (key: K, context: KeyHandlerContext) => Promise<Outcome>;
 
+/** Dependencies of `WorkerPool`. */
 export interface WorkerPoolDeps<K> {
   /** The controller it works for. */
   readonly name: string;
@@ -60,6 +61,7 @@ export interface WorkerPoolDeps<K> {
   readonly random?: (() => number) | undefined;
 }
 
+/** Options of `WorkerPool`. */
 export interface WorkerPoolOptions<K = unknown> {
   /**
    * How many keys are dealt with at once.

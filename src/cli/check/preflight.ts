@@ -11,6 +11,7 @@ import type { Row } from './row.ts';
 import type { ServerClock } from './server-clock.ts';
 import { checkServer } from './server-check.ts';
 
+/** Dependencies of `Preflight`. */
 export interface PreflightDeps {
   readonly client: Client;
   /** What messages call the server. */

@@ -4,6 +4,7 @@ import type { Narrator } from './narrator.ts';
 import type { Stage } from './stage.ts';
 import type { Missing, View } from './view.ts';
 
+/** Dependencies of `Act`. */
 export interface ActDeps {
   readonly clock: Clock;
   readonly kubectl: Kubectl;

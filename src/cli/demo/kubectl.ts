@@ -14,6 +14,7 @@ import type { Table, TablePrinterOptions } from '../table-printer.ts';
 import { TABLE_TYPE, tableLines } from '../table-printer.ts';
 import type { Narrator } from './narrator.ts';
 
+/** Options of `Kubectl`. */
 export interface KubectlOptions {
   readonly client: Client & Pick<HttpClient, 'text'>;
   readonly clock: Clock;

@@ -3,6 +3,7 @@ import { formatDuration } from '../../util/duration.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
+/** Options of `Narrator`. */
 export interface NarratorOptions {
   readonly print: (text: string) => void;
   /** Whether the reader's terminal shows colours. */

@@ -10,6 +10,7 @@ import type { Missing, View } from './view.ts';
 import { titled } from './watched.ts';
 import type { Watched } from './watched.ts';
 
+/** Dependencies of `Stage`. */
 export interface StageDeps {
   readonly client: Pick<Client, 'list' | 'watch'>;
   readonly clock: Clock;

@@ -9,6 +9,7 @@ import type { ActDeps } from './act.ts';
 import type { Scene } from './scene.ts';
 import { holds } from './view.ts';
 
+/** Dependencies of `Story`. */
 export interface StoryDeps extends ActDeps {
   readonly client: Pick<Client, 'list'>;
 }

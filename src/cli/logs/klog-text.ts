@@ -16,6 +16,7 @@ export interface LogRecord {
   readonly timeMs: number;
 }
 
+/** Options of `KlogText`. */
 export interface KlogTextOptions {
   readonly pid: number;
   /** Leave out everything before the message. */

@@ -14,6 +14,7 @@ import { preciseNow } from './precise-now.ts';
 import { RepeatedLines } from './repeated-lines.ts';
 import type { VModulePattern } from './vmodule.ts';
 
+/** Options of `Logging`. */
 export interface LoggingOptions {
   readonly format: 'text' | 'json';
   /** Lines of this verbosity and below are shown. */

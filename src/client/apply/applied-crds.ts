@@ -8,6 +8,7 @@ import type { Client } from '../client.ts';
 import { isRecord } from '../../util/values.ts';
 import type { RestMapper } from './rest-mapper.ts';
 
+/** Dependencies of `AppliedCrds`. */
 export interface AppliedCrdsDeps {
   readonly client: Client;
   readonly finder: RestMapper;

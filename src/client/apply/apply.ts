@@ -28,6 +28,7 @@ const APPLY_OPTIONS: OptionNames<ApplyOptions> = {
   signal: true,
 };
 
+/** Options of `Apply`. */
 export interface ApplyOptions {
   /**
    * Who applies, in managedFields: what the same manager applied before and leaves out now is removed.

@@ -26,6 +26,7 @@ const READ_OPTIONS: OptionNames<ReadManifestsOptions> = {
   onSkipped: true,
 };
 
+/** Options of `ReadManifests`. */
 export interface ReadManifestsOptions {
   /**
    * Look into the folders of a folder too.

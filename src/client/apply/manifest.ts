@@ -28,11 +28,13 @@ export interface ManifestPlace {
   readonly item?: string;
 }
 
+/** An object of a manifest, and its place. */
 export interface Manifest {
   readonly place: ManifestPlace;
   readonly object: ManifestObject;
 }
 
+/** An error in a manifest, and its place. */
 export interface ManifestProblem {
   /** Absent: the source as a whole could not be read. */
   readonly place?: ManifestPlace;

@@ -8,6 +8,7 @@ import { ApiError } from '../../api/api-error.ts';
 
 export type PemSources = { readonly [K in keyof TlsMaterial]?: PemSource | undefined };
 
+/** Options of `PemFiles`. */
 export interface PemFilesOptions {
   readonly sources: PemSources;
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -159,6 +160,7 @@ export function credentialError(happened: string, cause: unknown, nextStep: stri
   return new ApiError({ kind: 'unauthorized', message: `${happened}${why}. ${nextStep}`, cause });
 }
 
+/** Options of `TokenFile`. */
 export interface TokenFileOptions {
   readonly path: string;
   readonly clock: Pick<Clock, 'monotonic'>;

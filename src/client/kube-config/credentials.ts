@@ -21,6 +21,7 @@ export interface Credentials extends RequestCredentials {
   invalidateTls(): void;
 }
 
+/** Options of `Credentials`. */
 export interface CredentialsOptions {
   /** @default the machine's clock */
   readonly clock?: Clock | undefined;

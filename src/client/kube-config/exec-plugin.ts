@@ -18,6 +18,7 @@ export interface ExecCredential {
   readonly expiresAtMs?: number;
 }
 
+/** Options of `ExecPlugin`. */
 export interface ExecPluginOptions {
   readonly source: ExecSource;
   /** What the plugin is told, if it is to be told. */

@@ -22,6 +22,7 @@ const OPTIONS: OptionNames<ClusterConfigOptions> = {
   onWarning: true,
 };
 
+/** Options of `ClusterConfig`. */
 export interface ClusterConfigOptions {
   /** A kubeconfig file. Without it: $KUBECONFIG, the service account of a Pod, ~/.kube/config. */
   readonly kubeconfig?: string | undefined;

@@ -22,6 +22,7 @@ export interface TlsMaterial {
   readonly key?: string;
 }
 
+/** Options of `Dial`. */
 export interface DialOptions {
   readonly tls: TlsMaterial;
   /** Name to expect in the server's certificate, and to send as SNI, instead of the host's. */

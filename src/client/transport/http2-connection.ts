@@ -13,6 +13,7 @@ import { HealthCheck } from './health-check.ts';
 import type { HealthCheckLimits } from './health-check.ts';
 import { Deferred } from '../../util/deferred.ts';
 
+/** Options of `Http2Connection`. */
 export interface Http2ConnectionOptions extends HealthCheckLimits {
   /** Connected; both sides have agreed to speak HTTP/2. */
   readonly socket: Socket;

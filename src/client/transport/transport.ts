@@ -10,6 +10,7 @@ import { rejectOnAbort } from '../../util/abort.ts';
 import type { WatchConnectionsOptions } from './watch-connections.ts';
 import { WatchConnections } from './watch-connections.ts';
 
+/** Options of `Transport`. */
 export interface TransportOptions {
   /** `https://10.0.0.1:6443`; a path is put before every request's. */
   readonly server: string;
@@ -187,6 +188,7 @@ function flatten(
   return flat;
 }
 
+/** Options of `ClusterTransport`. */
 export interface ClusterTransportOptions extends WatchConnectionsOptions {
   /** As in `TransportOptions`; of what is not endless. */
   readonly headersTimeoutMs?: number;

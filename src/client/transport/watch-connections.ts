@@ -13,6 +13,7 @@ import { Http2Connection } from './http2-connection.ts';
 import type { TransportOptions } from './transport.ts';
 import { rejectOnAbort } from '../../util/abort.ts';
 
+/** Options of `WatchConnections`. */
 export interface WatchConnectionsOptions
   extends Omit<TransportOptions, 'headersTimeoutMs' | 'clock'>, Partial<HealthCheckLimits> {
   /** @default the machine's clock */

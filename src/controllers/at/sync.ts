@@ -25,6 +25,7 @@ import { parseSchedule } from './schedule.ts';
 import { buildStatus } from './status.ts';
 import type { AtState } from './status.ts';
 
+/** Dependencies of `AtSync`. */
 export interface AtSyncDeps {
   readonly ats: Lister<At>;
   readonly pods: Pick<Lister<Pod>, 'get' | 'byIndex'>;

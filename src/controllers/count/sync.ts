@@ -22,6 +22,7 @@ import { buildPod, COMPONENT, podName } from './pod.ts';
 import { slowStart } from './slow-start.ts';
 import { buildStatus, refusedStatus } from './status.ts';
 
+/** Dependencies of `CountSync`. */
 export interface CountSyncDeps {
   readonly counts: Lister<Count>;
   /** Indexed by `OWNER_INDEX`. */

@@ -17,6 +17,7 @@ import { done, TerminalError } from '../../workqueue/outcome.ts';
 import { buildDeployment, COMPONENT, problemOf } from './deployment.ts';
 import { buildStatus, readinessOf, wasTold } from './status.ts';
 
+/** Dependencies of `FooSync`. */
 export interface FooSyncDeps {
   readonly foos: Lister<Foo>;
   /** Indexed by `OWNER_INDEX`. */

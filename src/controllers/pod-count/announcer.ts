@@ -11,6 +11,7 @@ const RATE = 20;
 /** Between two lines about Pods that were not told. */
 const LINE_MS = 60_000;
 
+/** Dependencies of `Announcer`. */
 export interface AnnouncerDeps {
   readonly recorder: EventRecorder;
   readonly clock: Clock;

@@ -25,6 +25,7 @@ export const INTERVAL_MS = 10_000;
 /** A missing permission is not there a moment later. */
 const FORBIDDEN_MS = 5 * 60_000;
 
+/** Dependencies of `PodCountSync`. */
 export interface PodCountSyncDeps {
   readonly nodes: Pick<Lister<Node>, 'get'>;
   readonly pods: Pick<Lister<Pod>, 'size'>;

@@ -26,6 +26,7 @@ import { buildStatus } from './status.ts';
 import { TaskError } from './task.ts';
 import type { Task } from './task.ts';
 
+/** Dependencies of `WebAppSync`. */
 export interface WebAppSyncDeps {
   readonly webapps: Lister<WebApp>;
   readonly deployments: Pick<Lister<Deployment>, 'get'>;

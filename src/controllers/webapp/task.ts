@@ -21,8 +21,10 @@ export const HOOKS = [
   'postDelete',
 ] as const;
 
+/** Name of a hook of a task. */
 export type HookName = (typeof HOOKS)[number];
 
+/** Context of a hook: the WebApp and the context of its sync. */
 export interface TaskContext {
   readonly webapp: DeepReadonly<WebApp>;
   readonly client: Client;
@@ -50,6 +52,7 @@ export interface Task extends Partial<Readonly<Record<HookName, Hook>>> {
   readonly name: string;
 }
 
+/** Options of `TaskError`. */
 export interface TaskErrorOptions {
   readonly cause?: unknown;
   /**

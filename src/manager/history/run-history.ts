@@ -32,6 +32,7 @@ export interface RunRecord extends SyncRun {
   readonly end?: RunEndRecord;
 }
 
+/** A request of a sync. */
 export interface CallRecord {
   readonly verb: EndedCall['verb'];
   /** `pods`, `counts.demo.mark8s.io/status`; empty for a path of its own. */
@@ -45,6 +46,7 @@ export interface CallRecord {
   readonly ms: number;
 }
 
+/** The end of a sync. */
 export interface RunEndRecord extends Omit<SyncResult, 'error'> {
   /** Message of the error it ended with. */
   readonly error?: string;
@@ -62,6 +64,7 @@ export interface KeyHistory {
   readonly last: readonly RunRecord[];
 }
 
+/** Options of `RunHistory`. */
 export interface RunHistoryOptions {
   /**
    * Keys that are remembered, of all controllers together: those that ran last.
@@ -206,6 +209,7 @@ export class RunHistory {
     }
   }
 
+  /** Returns the last syncs of a key. */
   of(controller: string, key: string): KeyHistory | undefined {
     const known = this.#keys.get(idOf(controller, key));
     return known && historyOf(known);

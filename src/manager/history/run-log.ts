@@ -7,6 +7,7 @@ import { formatHold, Holds } from '../holds.ts';
 import { formatCall, RunRecorder } from './run-history.ts';
 import type { RunHistory } from './run-history.ts';
 
+/** Dependencies of `RunLog`. */
 export interface RunLogDeps {
   readonly controller: string;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;

@@ -18,6 +18,7 @@ const LOOKUP_TIMEOUT_MS = 5000;
 const MOST_OWNERS = 5;
 const LONGEST_OWNER = 128;
 
+/** Dependencies of `HotLoopReport`. */
 export interface HotLoopReportDeps {
   readonly client: Pick<Client, 'raw'>;
   readonly clock: Clock;

@@ -18,12 +18,14 @@ export type Verdict =
   /** As `wait`; the loop was not known before. */
   | { readonly kind: 'found'; readonly ms: number; readonly loop: HotLoop };
 
+/** Dependencies of `HotLoop`. */
 export interface HotLoopDeps {
   readonly clock: Clock;
   /** A loop is over: its fields have not flapped for a while, or its key is gone. */
   readonly onEnd: (loop: HotLoop, dampedRuns: number) => void;
 }
 
+/** Options of `HotLoop`. */
 export interface HotLoopOptions {
   /**
    * Keys that are remembered; only those that write are.

@@ -26,6 +26,7 @@ export interface DebuggedController {
   readonly hotLoops: readonly HotLoop[];
 }
 
+/** Dependencies of `DebugPages`. */
 export interface DebugPagesDeps {
   /** Asked at each request: they may come later than the pages. */
   readonly controllers: () => readonly DebuggedController[];

@@ -20,15 +20,18 @@ export interface GuardedRequest {
   readonly signal: AbortSignal;
 }
 
+/** Result of an access review. */
 export type Verdict =
   | { readonly allowed: true }
   | { readonly allowed: false; readonly status: 401 | 403 | 500 | 503; readonly why: string };
 
 /** Says who may ask. */
 export interface RequestGuard {
+  /** Reviews a request. */
   judge(request: GuardedRequest): Promise<Verdict>;
 }
 
+/** Dependencies of `DelegatedAccess`. */
 export interface DelegatedAccessDeps {
   /** Asks about others: needs `create` of tokenreviews and subjectaccessreviews, and no write fence. */
   readonly client: Pick<Client, 'raw'>;
@@ -91,6 +94,7 @@ export class DelegatedAccess implements RequestGuard {
     this.#deps = deps;
   }
 
+  /** Reviews a request. */
   async judge({ method, path, authorization = '', signal }: GuardedRequest): Promise<Verdict> {
     const [, token] = /^bearer +([^\s]+)$/i.exec(authorization) ?? [];
     if (token === undefined || token.length > LONGEST_TOKEN) return UNAUTHORIZED;

@@ -4,6 +4,7 @@ import type { Logger } from '../../util/logger.ts';
 /** One named check of a probe: returns why it fails, or undefined when all is well. */
 export interface HealthCheck {
   readonly name: string;
+  /** Returns why the check fails, or undefined. */
   readonly check: () => string | undefined;
   /** Lines for people, shown under the check by `?verbose`; anybody may read them. */
   readonly detail?: () => readonly string[];

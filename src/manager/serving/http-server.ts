@@ -54,6 +54,7 @@ const TLS_OPTIONS: OptionNames<ServerTls> = {
   http2: true,
 };
 
+/** What a server serves; absent routes answer 404. */
 export interface HttpServerRoutes {
   /** Answered at `/livez` and `/healthz`: the process itself, never what it depends on. */
   readonly livez?: readonly HealthCheck[];
@@ -69,6 +70,7 @@ export interface HttpServerRoutes {
   readonly settings?: Settings;
 }
 
+/** Options of `HttpServer`. */
 export interface HttpServerOptions {
   readonly name: string;
   /** `:8081`, `127.0.0.1:8081` or `[::1]:8081`. */
@@ -93,6 +95,7 @@ export interface HttpServerOptions {
   readonly requestTimeoutMs?: number;
 }
 
+/** The certificate and the TLS settings of a server. */
 export interface ServerTls {
   readonly certificate: CertificateSource;
   /** @default 'TLSv1.2' */

@@ -24,6 +24,7 @@ export interface CertificateSource {
   watch(signal: AbortSignal, renew: (pair: Certificate) => void): Promise<void>;
 }
 
+/** Dependencies of `CertificateFiles`. */
 export interface CertificateFilesDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -31,6 +32,7 @@ export interface CertificateFilesDeps {
   readonly readFile?: ReadFile;
 }
 
+/** Options of `CertificateFiles`. */
 export interface CertificateFilesOptions {
   /** PEM: the certificate, and what vouches for it behind it. */
   readonly certificatePath: string;

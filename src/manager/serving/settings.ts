@@ -2,6 +2,7 @@
 export interface Setting {
   /** What answers call it: `klog.logging.verbosity`. */
   readonly name: string;
+  /** Returns the current value. */
   readonly get: () => string;
   /** @throws {RangeError} saying what is wrong with the text */
   readonly set: (text: string) => void;

@@ -20,6 +20,7 @@ export type ShownInformer = Pick<InformerView, 'name' | 'hasSynced' | 'progress'
   readonly lister: { readonly size: number };
 };
 
+/** Dependencies of `StatusPage`. */
 export interface StatusPageDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   /** Of the program, as its version line has it. */
@@ -49,6 +50,7 @@ export interface ProcessStatus {
   readonly informers: readonly InformerStatus[];
 }
 
+/** The status of an informer on `/debug/status`. */
 export interface InformerStatus {
   readonly name: string;
   /** `missing`: the server does not have the resource. `stale`: no activity of the server for too long. */

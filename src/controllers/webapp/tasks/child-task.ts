@@ -12,11 +12,14 @@ import type { Named } from '../children.ts';
 import { TaskError } from '../task.ts';
 import type { Task, TaskContext, Wait } from '../task.ts';
 
+/** Options of `ChildTask`. */
 export interface ChildTaskOptions<T extends KubernetesObject> {
   readonly name: string;
   readonly resource: Resource<T>;
   readonly lister: Pick<Lister<T>, 'get'>;
+  /** Returns the name of the object for a WebApp. */
   readonly nameOf: (webapp: DeepReadonly<WebApp>) => string;
+  /** Returns the desired object for a WebApp. */
   readonly build: (webapp: DeepReadonly<WebApp>) => Named<Draft<T>>;
 }
 
