@@ -13,6 +13,7 @@ import { predicates } from './predicate.ts';
 
 /** The part of a work queue that event handlers use. */
 export interface KeySink {
+  /** Adds a key to the queue. */
   add(key: ObjectKey, options?: { readonly priority?: number; readonly cause?: string }): void;
 }
 
@@ -21,6 +22,7 @@ export type MapFunction<T extends KubernetesObject = KubernetesObject> = (
   object: DeepReadonly<T>,
 ) => readonly ObjectKey[] | ObjectKey | undefined;
 
+/** Options of `Enqueue`. */
 export interface EnqueueOptions<T extends KubernetesObject> {
   /**
    * Events that a predicate rejects enqueue nothing; all predicates must accept an event.
