@@ -3,27 +3,27 @@
  *
  * @module
  */
-export type { FieldPath } from './manager/changed-paths.ts';
-export { RunHistory } from './manager/history/run-history.ts';
+export type { FieldPath } from './api/field-path.ts';
+export { SyncHistory } from './manager/sync-history.ts';
 export type {
   CallRecord,
   KeyHistory,
-  RunEndRecord,
-  RunHistoryOptions,
-  RunRecord,
-} from './manager/history/run-history.ts';
-export type { Hold } from './manager/holds.ts';
-export type { HotLoop } from './manager/hot-loop/loop-evidence.ts';
-export type { LeaseSighting } from './manager/lease-sightings.ts';
+  SyncResultRecord,
+  SyncHistoryOptions,
+  SyncRecord,
+} from './manager/sync-history.ts';
+export type { Postponement } from './manager/sync-log.ts';
+export type { HotLoop } from './manager/hot-loop/written-object.ts';
+export type { ObservedLease } from './serving/debug-pages.ts';
 export type { EndedCall } from './manager/observed-client.ts';
-export { cachePage } from './manager/serving/cache-page.ts';
-export type { CachedResource } from './manager/serving/cache-page.ts';
-export { debugPages } from './manager/serving/debug-pages.ts';
-export type { DebuggedController, DebugPagesDeps } from './manager/serving/debug-pages.ts';
-export { statusPage } from './manager/serving/status-page.ts';
+export { cachePage } from './serving/debug-pages.ts';
+export type { CachedResource } from './serving/debug-pages.ts';
+export { queuePages } from './serving/queue-pages.ts';
+export type { ControllerView, QueuePagesDeps } from './serving/queue-pages.ts';
+export { statusPage } from './serving/debug-pages.ts';
 export type {
   InformerStatus,
   ProcessStatus,
   ShownInformer,
   StatusPageDeps,
-} from './manager/serving/status-page.ts';
+} from './serving/debug-pages.ts';

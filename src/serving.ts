@@ -3,25 +3,20 @@
  *
  * @module
  */
-export { DelegatedAccess } from './manager/serving/delegated-access.ts';
+export { DelegatedAccess } from './serving/delegated-access.ts';
 export type {
   DelegatedAccessDeps,
-  GuardedRequest,
-  RequestGuard,
-  Verdict,
-} from './manager/serving/delegated-access.ts';
-export type { HealthCheck } from './manager/serving/health-probe.ts';
-export { HttpServer } from './manager/serving/http-server.ts';
-export type {
-  HttpServerOptions,
-  HttpServerRoutes,
-  ServerTls,
-} from './manager/serving/http-server.ts';
-export type { Page, Pages } from './manager/serving/page.ts';
-export { CertificateFiles, selfSigned } from './manager/serving/serving-certificate.ts';
+  RequestAttributes,
+  RequestAuthorizer,
+  AccessDecision,
+} from './serving/delegated-access.ts';
+export type { HealthCheck } from './serving/health-checks.ts';
+export { HttpServer } from './serving/http-server.ts';
+export type { HttpServerOptions, ServerTls } from './serving/http-server.ts';
+export type { HttpServerRoutes, Page, Pages, Setting, Settings } from './serving/routes.ts';
+export { CertificateFiles, selfSignedCertificate } from './serving/serving-certificate.ts';
 export type {
   CertificateFilesDeps,
   CertificateFilesOptions,
   CertificateSource,
-} from './manager/serving/serving-certificate.ts';
-export type { Setting, Settings } from './manager/serving/settings.ts';
+} from './serving/serving-certificate.ts';

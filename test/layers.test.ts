@@ -16,6 +16,7 @@ const mayImport: Record<string, readonly string[]> = {
   record: ['util', 'metrics', 'api', 'client'],
   leaderelection: ['util', 'metrics', 'api', 'client'],
   sharding: ['util', 'metrics', 'api', 'client', 'leaderelection'],
+  serving: ['util', 'metrics', 'api', 'workqueue', 'client', 'cache'],
   manager: [
     'util',
     'metrics',
@@ -26,6 +27,7 @@ const mayImport: Record<string, readonly string[]> = {
     'record',
     'leaderelection',
     'sharding',
+    'serving',
   ],
   apiserver: ['util', 'api'],
   codegen: ['util', 'api'],

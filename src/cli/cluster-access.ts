@@ -5,7 +5,7 @@ import type { World } from './command.ts';
 import { UsageError } from './exit-codes.ts';
 import type { OptionValues } from './flags/option.ts';
 import type { CLUSTER_OPTIONS } from './flags/options.ts';
-import { isLoopback } from '../manager/serving/bind-address.ts';
+import { isLoopback } from '../serving/bind-address.ts';
 
 /** Which cluster, and as whom. */
 export interface ClusterAccess {

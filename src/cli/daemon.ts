@@ -5,11 +5,11 @@ import { serverVersion } from '../client/discovery.ts';
 import { CONTROLLERS } from '../controllers/registry.ts';
 import type { LeaderElector } from '../leaderelection/leader-elector.ts';
 import type { Controller } from '../manager/controller.ts';
-import { RunHistory } from '../manager/history/run-history.ts';
+import { SyncHistory } from '../manager/sync-history.ts';
 import type { Pass } from '../manager/pass.ts';
 import { controllerManager, programPages } from '../manager/run-controllers.ts';
 import type { ControllerKit, ControllerProgram } from '../manager/run-controllers.ts';
-import type { HealthCheck } from '../manager/serving/health-probe.ts';
+import type { HealthCheck } from '../serving/health-checks.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Exposition } from '../metrics/registry.ts';
 import type { Clock } from '../util/clock.ts';
@@ -22,10 +22,13 @@ import { manifest } from './package.ts';
 import type { RunConfig } from './run-config.ts';
 import { debugFlags, endpoints } from './serving/endpoints.ts';
 import type { EndpointRoutes, SecureServing } from './serving/endpoints.ts';
-import { clockSkew, Heartbeat } from './serving/liveness.ts';
-import { profilingOf } from './serving/profiling.ts';
-import { readiness } from './serving/readiness.ts';
-import { reportPage } from './serving/report-page.ts';
+import {
+  clockSkewCheck,
+  EventLoopMonitor,
+  informerHealthChecks,
+} from '../serving/health-checks.ts';
+import { newProfiling } from '../serving/profiling.ts';
+import { reportPage } from '../serving/debug-pages.ts';
 
 /** Dependencies of `Daemon`. */
 export interface DaemonDeps {
@@ -75,7 +78,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
   if (leaderElection && !leadership) {
     throw new TypeError('leadership must be given: leaderElection is configured');
   }
-  const history = config.debugBindAddress ? new RunHistory() : undefined;
+  const history = config.debugBindAddress ? new SyncHistory() : undefined;
   const manager = controllerManager({
     client,
     clock,
@@ -124,25 +127,25 @@ function servers(
   deps: DaemonDeps,
   config: DaemonConfig,
   program: ControllerProgram,
-  history: RunHistory | undefined,
+  history: SyncHistory | undefined,
 ): Runnable[] {
   const { client, clock, log, metrics, logLevel, secure } = deps;
   const { profilerAddress } = config;
-  const heartbeat = new Heartbeat(clock);
+  const eventLoop = new EventLoopMonitor(clock);
   const profiling =
     profilerAddress === undefined
       ? undefined
-      : profilingOf({ clock, log: log.named('profiler') }, profilerAddress);
+      : newProfiling({ clock, log: log.named('profiler') }, profilerAddress);
   const exposition = metrics && { metrics: () => metrics.expose() };
   const routes: EndpointRoutes = {
     health: {
       livez: [
-        heartbeat.check,
-        clockSkew(clock),
+        eventLoop.check,
+        clockSkewCheck(clock),
         ...(program.leadership ? [leaderElectionCheck(program.leadership)] : []),
       ],
       readyz: [
-        ...readiness(() => program.informers.informers, clock),
+        ...informerHealthChecks(() => program.informers.informers, clock),
         shutdownCheck(program.stopping),
       ],
     },
@@ -166,7 +169,7 @@ function servers(
   };
   return [
     ...endpoints({ clock, log, routes, secure }, config),
-    ...(config.healthProbeBindAddress ? [heartbeat] : []),
+    ...(config.healthProbeBindAddress ? [eventLoop] : []),
     ...(profiling ? [profiling.profiler] : []),
     logServerVersion(client, log),
   ];

@@ -9,17 +9,14 @@ import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller.ts';
 import type { Clock } from '../util/clock.ts';
 import { goQuote } from '../util/go-quote.ts';
-import type { HttpHandler } from '../util/http.ts';
 import { untilAborted } from '../util/abort.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
-import type { ClusterDeps } from './cluster-deps.ts';
-import { lifeAt } from './container-life.ts';
-import { loggedRun, printed } from './container-log.ts';
-import { programOf } from './container-program.ts';
-import { kubeletApi } from './kubelet-api.ts';
-import type { LogAnswer, LogRequest } from './kubelet-api.ts';
+import type { ClusterDeps } from './resource-monitors.ts';
+import { lifeAt, loggedRun, printed, programOf } from './fake-container.ts';
 import { podStatus, restartPolicyOf } from './pod-status.ts';
+import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
+import type { LogOptions } from './fake-container.ts';
 
 /** Options of `FakeKubelet`. */
 export interface FakeKubeletOptions {
@@ -258,3 +255,75 @@ function isTold(pod: DeepReadonly<Pod>, { containerStatuses = [] }: PodStatus): 
 }
 
 type PodStatus = NonNullable<Pod['status']>;
+
+/** The log of one container. */
+export interface LogRequest {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly options: LogOptions;
+  /** Go on until the container ends. */
+  readonly follow: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What a kubelet says to such a request; a refusal is in its words. */
+export type LogAnswer =
+  | { readonly kind: 'log'; readonly body: AsyncIterable<Uint8Array> }
+  | { readonly kind: 'refused'; readonly status: 400 | 404; readonly message: string };
+
+/**
+ * The HTTP API of a kubelet, which API servers forward to: `GET /containerLogs/NAMESPACE/POD/CONTAINER`.
+ *
+ * @param now milliseconds since the epoch
+ */
+export function kubeletApi(
+  readLog: (request: LogRequest) => LogAnswer,
+  now: () => number,
+): HttpHandler {
+  return async (request) => {
+    const logRequest = logRequestOf(request, now());
+    if (!logRequest) return response(404, once('404 page not found\n'));
+    const answer = readLog(logRequest);
+    if (answer.kind === 'refused') return response(answer.status, once(answer.message));
+    return response(200, answer.body);
+  };
+}
+
+/** Undefined if it is about something else. */
+function logRequestOf({ method, path, signal }: HttpRequest, now: number): LogRequest | undefined {
+  const { pathname, searchParams } = new URL(path, 'https://kubelet');
+  const [, root, namespace, pod, container, ...rest] = pathname.split('/');
+  if (method !== 'GET' || root !== 'containerLogs' || rest.length > 0) return undefined;
+  if (!namespace || !pod || !container) return undefined;
+  const flag = (name: string) => searchParams.get(name) === 'true';
+  const number = (name: string) => {
+    const text = searchParams.get(name);
+    return text === null ? undefined : Number(text);
+  };
+  const sinceTime = searchParams.get('sinceTime');
+  const sinceSeconds = number('sinceSeconds');
+  const sinceMs = sinceSeconds === undefined ? undefined : now - sinceSeconds * 1000;
+  return {
+    namespace,
+    pod,
+    container,
+    follow: flag('follow'),
+    signal,
+    options: {
+      previous: flag('previous'),
+      timestamps: flag('timestamps'),
+      sinceMs: sinceTime === null ? sinceMs : Date.parse(sinceTime),
+      tailLines: number('tailLines'),
+      limitBytes: number('limitBytes'),
+    },
+  };
+}
+
+function response(status: number, body: AsyncIterable<Uint8Array>): HttpResponse {
+  return { status, headers: { 'content-type': 'text/plain' }, body };
+}
+
+async function* once(text: string): AsyncGenerator<Uint8Array, void, undefined> {
+  yield new TextEncoder().encode(text);
+}

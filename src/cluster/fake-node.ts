@@ -6,7 +6,7 @@ import { objectKey } from '../api/object-key.ts';
 import type { Draft } from '../api/object.ts';
 import { Controller } from '../manager/controller.ts';
 import { done } from '../workqueue/outcome.ts';
-import type { ClusterDeps } from './cluster-deps.ts';
+import type { ClusterDeps } from './resource-monitors.ts';
 
 /** Set by admission on a new node, until the node lifecycle controller finds it ready. */
 const NOT_READY = 'node.kubernetes.io/not-ready';

@@ -3,7 +3,7 @@ import { isApiError } from '../api/api-error.ts';
 import { objectPath } from '../api/resource.ts';
 import { Controller } from '../manager/controller.ts';
 import { done } from '../workqueue/outcome.ts';
-import type { ClusterDeps } from './cluster-deps.ts';
+import type { ClusterDeps } from './resource-monitors.ts';
 
 /** Binds every Pod that has no node to `nodeName`, through the API that schedulers use. */
 export function fakeScheduler(deps: ClusterDeps, nodeName: string): Controller {

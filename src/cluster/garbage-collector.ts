@@ -9,8 +9,11 @@ import type { Logger } from '../util/logger.ts';
 import { LruMap } from '../util/lru-map.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
-import { OwnerGraph } from './owner-graph.ts';
-import type { GraphNode } from './owner-graph.ts';
+import { WorkQueue } from '../workqueue/work-queue.ts';
+import { WorkerPool } from '../workqueue/worker-pool.ts';
+import type { Runnable } from '../util/runnable.ts';
+import type { ClusterDeps } from './resource-monitors.ts';
+import { ResourceMonitors } from './resource-monitors.ts';
 
 const FOREGROUND = 'foregroundDeletion';
 const ORPHAN = 'orphan';
@@ -205,4 +208,111 @@ function blocks(dependent: GraphNode, owner: string): boolean {
   return dependent.owners.some(
     (reference) => reference.uid === owner && reference.blockOwnerDeletion,
   );
+}
+
+/** An object as far as garbage collection is concerned. */
+export interface GraphNode {
+  readonly uid: string;
+  readonly resource: Resource;
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly owners: DeepReadonly<OwnerReference[]>;
+  readonly finalizers: readonly string[];
+  readonly deleting: boolean;
+}
+
+/**
+ * Who owns whom, by uid, as the caches have it. An owner may be missing: its dependents are known
+ * all the same.
+ */
+export class OwnerGraph {
+  readonly #nodes = new Map<string, GraphNode>();
+  /** Uid of an owner, there or not, to the uids of its dependents. */
+  readonly #dependents = new Map<string, Set<string>>();
+
+  get(uid: string): GraphNode | undefined {
+    return this.#nodes.get(uid);
+  }
+
+  dependentsOf(uid: string): GraphNode[] {
+    return [...(this.#dependents.get(uid) ?? [])].flatMap((dependent) => {
+      const node = this.#nodes.get(dependent);
+      return node ? [node] : [];
+    });
+  }
+
+  set(resource: Resource, object: DeepReadonly<KubernetesObject>): GraphNode {
+    const { uid, name, namespace, ownerReferences = [], finalizers = [] } = object.metadata;
+    this.#unlink(this.#nodes.get(uid));
+    const node: GraphNode = {
+      uid,
+      resource,
+      name,
+      namespace,
+      owners: ownerReferences,
+      finalizers,
+      deleting: object.metadata.deletionTimestamp !== undefined,
+    };
+    this.#nodes.set(uid, node);
+    for (const owner of node.owners) {
+      const dependents = this.#dependents.get(owner.uid);
+      if (dependents) dependents.add(uid);
+      else this.#dependents.set(owner.uid, new Set([uid]));
+    }
+    return node;
+  }
+
+  delete(uid: string): void {
+    this.#unlink(this.#nodes.get(uid));
+    this.#nodes.delete(uid);
+  }
+
+  #unlink(node: GraphNode | undefined): void {
+    for (const owner of node?.owners ?? []) {
+      const dependents = this.#dependents.get(owner.uid);
+      dependents?.delete(node?.uid ?? '');
+      if (dependents?.size === 0) this.#dependents.delete(owner.uid);
+    }
+  }
+}
+
+const NAME = 'garbage-collector';
+
+/** Until every resource has been listed, an owner may merely not have been seen. */
+const SYNC_POLL_MS = 20;
+
+/** The collector with what it needs: monitors that feed it, and workers that run it. */
+export function garbageCollection(deps: ClusterDeps): {
+  readonly monitors: Runnable;
+  readonly controller: Runnable;
+} {
+  const { client, clock, log, metrics } = deps;
+  const queue = new WorkQueue<string>({ name: NAME, clock }, { metrics: metrics?.workqueue });
+  const collector = new GarbageCollector({
+    client,
+    log,
+    resolve: ({ apiVersion, kind }) => monitors.resolve(apiVersion, kind),
+    wake: (uid) => queue.add(uid),
+  });
+  const monitors = new ResourceMonitors(deps, (resource) => ({
+    onAdd: (object) => collector.observe(resource, object),
+    onUpdate: (old, object) => {
+      // After a relist: another of the same name, whose predecessor's deletion was not seen.
+      if (old.metadata.uid !== object.metadata.uid) collector.forget(old);
+      collector.observe(resource, object);
+    },
+    onDelete: (object, finalStateKnown) => collector.forget(object, finalStateKnown),
+  }));
+  const pool = new WorkerPool<string>(
+    { name: NAME, queue, clock, log, handler: (uid, { signal }) => collector.collect(uid, signal) },
+    { concurrency: 10, keyName: 'uid', metrics: metrics?.reconcile },
+  );
+  const controller: Runnable = {
+    name: NAME,
+    run: async (signal) => {
+      while (!monitors.hasSynced && !signal.aborted) await clock.sleep(SYNC_POLL_MS, signal);
+      await pool.run(signal);
+    },
+  };
+  return { monitors, controller };
 }

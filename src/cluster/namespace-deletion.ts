@@ -7,7 +7,7 @@ import type { DiscoveredResource } from '../client/discovery.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
-import type { ClusterDeps } from './cluster-deps.ts';
+import type { ClusterDeps } from './resource-monitors.ts';
 
 /** Between two looks at a namespace whose content goes away, in milliseconds. */
 const RECHECK_MS = 100;

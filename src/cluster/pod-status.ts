@@ -1,9 +1,8 @@
 import type { Pod } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
 import type { DeepReadonly } from '../api/object.ts';
-import { lifeAt } from './container-life.ts';
-import type { ContainerLife, Ended, RestartPolicy } from './container-life.ts';
-import { programOf } from './container-program.ts';
+import { lifeAt, programOf } from './fake-container.ts';
+import type { ContainerLife, Ended, RestartPolicy } from './fake-container.ts';
 
 type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
 type Status = NonNullable<Pod['status']>;

@@ -10,7 +10,8 @@ import { discover } from '../client/discovery.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { untilAborted } from '../util/abort.ts';
 import { messageOf } from '../util/values.ts';
-import type { ClusterDeps } from './cluster-deps.ts';
+import type { InformerSet } from '../cache/informer-set.ts';
+import type { ControllerDeps } from '../manager/controller.ts';
 
 /** Events come and go by themselves and own nothing. */
 const IGNORED: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io']);
@@ -136,4 +137,9 @@ export class ResourceMonitors implements Runnable {
     registration.synced.catch(() => undefined);
     this.#monitors.set(id, { resource, registration, stop, ended: run() });
   }
+}
+
+/** What the controllers of a cluster are built from. */
+export interface ClusterDeps extends ControllerDeps {
+  readonly informers: InformerSet;
 }

@@ -6,7 +6,7 @@ import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
-import { takeOver } from './hot-loop/field-ownership.ts';
+import { upgradeManagedFields } from '../client/apply/upgrade-managed-fields.ts';
 
 /** The child that an owner wants, and what is known of it. */
 export interface ChildOptions<T extends KubernetesObject> {
@@ -112,7 +112,7 @@ async function change<T extends KubernetesObject>(
   const body = { ...desired, metadata: { ...desired.metadata, uid } };
   const patch = { type: 'apply', body, force: true } as const;
   try {
-    await takeOver(context, { resource, object: child, fieldManager });
+    await upgradeManagedFields(context, { resource, object: child, fieldManager });
     return shared(await client.patch(resource, child.metadata, patch, { fieldManager, signal }));
   } catch (cause) {
     if (!isReplaced(cause)) throw cause;

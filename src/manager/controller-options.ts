@@ -14,7 +14,7 @@ import type { Controller } from './controller.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
 import type { EndedCall } from './observed-client.ts';
 import type { Predicate } from './predicate.ts';
-import type { RunHistory } from './history/run-history.ts';
+import type { SyncHistory } from './sync-history.ts';
 import type { Sharding } from './serve-shards.ts';
 
 /** What a run of a sync handler is given. */
@@ -64,7 +64,7 @@ export interface ControllerDeps {
    * then, and calls are taken down, as they are from `-v=4`.
    * @default none
    */
-  readonly history?: RunHistory | undefined;
+  readonly history?: SyncHistory | undefined;
   /**
    * Numbers in [0, 1), for the names of runs.
    * @default Math.random

@@ -28,12 +28,12 @@ import type {
 } from './controller-options.ts';
 import { allKeys, enqueue, mapToOwner } from './enqueue.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
-import { CATCH_UP_PACE, Gate } from './gate.ts';
+import { CATCH_UP_PACE, RunGate } from './run-gate.ts';
 import { KeyOwnership } from './key-ownership.ts';
 import { predicates } from './predicate.ts';
-import type { HotLoop } from './hot-loop/loop-evidence.ts';
+import type { HotLoop } from './hot-loop/written-object.ts';
 import { observedClient } from './observed-client.ts';
-import { RunLog } from './history/run-log.ts';
+import { SyncLog } from './sync-log.ts';
 import { serveShards } from './serve-shards.ts';
 import type { Sharding } from './serve-shards.ts';
 import { checkOptions } from '../util/check-options.ts';
@@ -76,7 +76,7 @@ const QUIET_CONFLICTS = 5;
  *
  * No key runs before every informer it watches has synced and its handler has seen the initial
  * objects, nor while a cache lags behind the writes of the key's previous run. A key that keeps
- * waking itself is slowed down (`HotLoops` says what that is). When `signal` aborts, no further key is handed out, runs in flight finish within the pool's bound, and `run`
+ * waking itself is slowed down (`HotLoopDetector` says what that is). When `signal` aborts, no further key is handed out, runs in flight finish within the pool's bound, and `run`
  * resolves.
  */
 export class Controller implements Runnable {
@@ -87,8 +87,8 @@ export class Controller implements Runnable {
   readonly #pool: WorkerPool<ObjectKey>;
   readonly #queueLog: Logger;
   readonly #keyName: string;
-  readonly #gate: Gate;
-  readonly #runs: RunLog;
+  readonly #gate: RunGate;
+  readonly #runs: SyncLog;
   readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #registrations: HandlerRegistration[] = [];
   readonly #sources: Source[] = [];
@@ -112,13 +112,13 @@ export class Controller implements Runnable {
     this.#handler = sync;
     this.#queueLog = this.#deps.log.v(3);
     this.#keyName = lowerFirst(kind);
-    this.#runs = new RunLog({
+    this.#runs = new SyncLog({
       controller: name,
       clock,
       log: this.#deps.log,
       history: deps.history,
     });
-    this.#gate = new Gate({
+    this.#gate = new RunGate({
       client,
       clock,
       log: this.#deps.log,

@@ -7,7 +7,7 @@ import type { EventHandler } from '../cache/event-handler.ts';
 import type { IndexFunctions } from '../cache/indexer.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import { LOW_PRIORITY } from '../workqueue/work-queue.ts';
-import { changedPaths, formatPath } from './changed-paths.ts';
+import { changedPaths, formatPath } from '../api/field-path.ts';
 import type { Predicate } from './predicate.ts';
 import { predicates } from './predicate.ts';
 

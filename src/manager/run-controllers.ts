@@ -16,16 +16,14 @@ import type { Controller, ControllerDeps } from './controller.ts';
 import { withSyncBarrier } from './sync-barrier.ts';
 import { newCoordination } from './coordination.ts';
 import type { Coordination, LeaderElectionOptions } from './coordination.ts';
-import { LeaseSightings } from './lease-sightings.ts';
-import type { LeaseSighting } from './lease-sightings.ts';
+import { cachePage, ObservedLeases, statusPage } from '../serving/debug-pages.ts';
+import type { ObservedLease } from '../serving/debug-pages.ts';
 import { Manager } from './manager.ts';
-import { RunHistory } from './history/run-history.ts';
-import { isLoopback } from './serving/bind-address.ts';
-import { cachePage } from './serving/cache-page.ts';
-import { debugPages } from './serving/debug-pages.ts';
-import { HttpServer } from './serving/http-server.ts';
-import { statusPage } from './serving/status-page.ts';
-import type { Pages } from './serving/page.ts';
+import { SyncHistory } from './sync-history.ts';
+import { isLoopback } from '../serving/bind-address.ts';
+import { queuePages } from '../serving/queue-pages.ts';
+import { HttpServer } from '../serving/http-server.ts';
+import type { Pages } from '../serving/routes.ts';
 import type { Pass } from './pass.ts';
 import { terminationSignal } from './signals.ts';
 import { checkOptions } from '../util/check-options.ts';
@@ -97,7 +95,7 @@ export interface ControllerProgram {
   /** The leader elector or the shards; undefined without leader election. */
   readonly leadership: Coordination['leadership'] | undefined;
   /** The last observed state of each Lease; empty without leader election. */
-  readonly leases: readonly LeaseSighting[];
+  readonly leases: readonly ObservedLease[];
   /** Aborts when the program starts to stop. */
   readonly stopping: AbortSignal;
 }
@@ -139,7 +137,7 @@ export interface ControllerManagerOptions {
   /** @default none */
   readonly metrics?: Metrics | undefined;
   /** @default none, unless `debug` is set */
-  readonly history?: RunHistory | undefined;
+  readonly history?: SyncHistory | undefined;
   /** Options of all informers. */
   readonly informers?: Pick<InformerSetOptions, 'tweakListOptions' | 'watchList'> | undefined;
   /**
@@ -193,7 +191,7 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
     { client, clock, log: log.named('events') },
     { host, random, flushTimeoutMs, metrics: metrics?.events },
   );
-  const leases = new LeaseSightings(clock);
+  const leases = new ObservedLeases(clock);
   const coordination =
     leaderElection &&
     newCoordination(
@@ -202,7 +200,7 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
         log,
         random,
         metrics: metrics?.leaderElection,
-        onLease: leases.saw,
+        onLease: leases.observe,
         events,
         flushTimeoutMs,
       },
@@ -283,7 +281,7 @@ export function programPages(
 ): Pages {
   const informers = () => program.informers.informers;
   return new Map([
-    ...debugPages({ controllers: () => program.controllers, history, clock, redact }),
+    ...queuePages({ controllers: () => program.controllers, history, clock, redact }),
     ...statusPage({
       clock,
       version,
@@ -298,7 +296,7 @@ export function programPages(
 /** Options of `ProgramPages`. */
 export interface ProgramPagesOptions {
   readonly clock: Clock;
-  readonly history: RunHistory;
+  readonly history: SyncHistory;
   /** Identity in the leader election; undefined without one. */
   readonly identity: string | undefined;
   readonly version: string;
@@ -307,7 +305,7 @@ export interface ProgramPagesOptions {
 
 interface Debugging {
   readonly metrics: Metrics | undefined;
-  readonly history: RunHistory | undefined;
+  readonly history: SyncHistory | undefined;
   readonly serveDebug: (program: ControllerProgram) => Runnable[];
 }
 
@@ -328,7 +326,7 @@ function debugging(
   }
   const registry = metrics ? undefined : createRegistry();
   const exposition = debug.expose ?? (registry && (() => expose(registry)));
-  const history = given.history ?? new RunHistory();
+  const history = given.history ?? new SyncHistory();
   const identity = leaderElection?.identity;
   return {
     metrics: registry ? metricsOf(registry) : metrics,

@@ -9,7 +9,7 @@ import type { Client } from '../../src/client/client.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Controller } from '../../src/manager/controller.ts';
 import type { SyncContext } from '../../src/manager/controller.ts';
-import { RunHistory } from '../../src/manager/history/run-history.ts';
+import { SyncHistory } from '../../src/manager/sync-history.ts';
 import { reconcileMetrics } from '../../src/metrics/reconcile-metrics.ts';
 import { createRegistry } from '../../src/metrics/registry.ts';
 import type { Registry } from '../../src/metrics/registry.ts';
@@ -30,7 +30,7 @@ type Sync = (pod: DeepReadonly<Pod>, context: SyncContext) => Promise<void>;
 class HotLoopFixture {
   readonly clock = new FakeClock();
   readonly client: Client;
-  readonly history = new RunHistory();
+  readonly history = new SyncHistory();
   readonly registry: Registry = createRegistry();
   readonly #log = recordingLogger();
   readonly #metrics = {

@@ -5,10 +5,10 @@ import { look } from '../../src/cli/top/look.ts';
 import { render } from '../../src/cli/top/render.ts';
 import { Watched } from '../../src/cli/top/watched.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
-import { formatHold } from '../../src/manager/holds.ts';
-import { formatCall } from '../../src/manager/history/run-history.ts';
-import type { KeyHistory } from '../../src/manager/history/run-history.ts';
-import type { ProcessStatus } from '../../src/manager/serving/status-page.ts';
+import { formatPostponement } from '../../src/manager/sync-log.ts';
+import { formatCall } from '../../src/manager/sync-history.ts';
+import type { KeyHistory } from '../../src/manager/sync-history.ts';
+import type { ProcessStatus } from '../../src/serving/debug-pages.ts';
 import { formatCause } from '../../src/workqueue/queue-item.ts';
 import { ScrapedDaemons } from '../support/scraped-daemons.ts';
 import { Simulation } from '../support/simulation.ts';
@@ -65,7 +65,7 @@ describe('The debug pages of a daemon', () => {
     assert.equal(state, 'idle');
     return history.last.map(({ causes, held, calls, end }) => ({
       causes: causes.map(formatCause),
-      held: held.map(formatHold),
+      held: held.map(formatPostponement),
       calls: calls.map(formatCall),
       result: end?.result,
     }));

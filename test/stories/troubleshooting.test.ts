@@ -21,7 +21,7 @@ import type { Listening } from '../../src/apiserver/api-server.ts';
 import { ServerClock } from '../../src/cli/check/server-clock.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
 import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
-import { clockSkew } from '../../src/cli/serving/liveness.ts';
+import { clockSkewCheck } from '../../src/serving/health-checks.ts';
 import { nodeComplaint } from '../../src/cli/node-version.ts';
 import { credentialsOf } from '../../src/client/kube-config/credentials.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
@@ -156,7 +156,7 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
 
   'the wall clock has moved': async () => {
     const clock = new FakeClock();
-    const { check: look } = clockSkew(clock);
+    const { check: look } = clockSkewCheck(clock);
     clock.jump(10 * MINUTE_MS);
     return String(look());
   },

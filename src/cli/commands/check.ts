@@ -11,7 +11,7 @@ import type { World } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
 import type { ParsedFlags } from '../flags/flag-parser.ts';
 import { leaseNamespace } from '../leadership.ts';
-import { isBeyond } from '../../manager/serving/bind-address.ts';
+import { isNonLoopback } from '../../serving/bind-address.ts';
 import { readDeployed } from '../manifests/deployed.ts';
 import type { CHECK_OPTIONS } from '../flags/command-options.ts';
 import { manifest } from '../package.ts';
@@ -87,7 +87,7 @@ function planOf(
     namespaces,
     isGuarded:
       (metricsBindAddress !== undefined && serving.isMetricsSecure) ||
-      [debugBindAddress, profilerAddress].some(isBeyond),
+      [debugBindAddress, profilerAddress].some(isNonLoopback),
     leases:
       leaderElection && leaseAt !== undefined
         ? { namespace: leaseAt, names: leaseNames(leaderElection) }

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { parseLabelSelector } from '../../api/label-selector.ts';
-import { parseBindAddress } from '../../manager/serving/bind-address.ts';
+import { parseBindAddress } from '../../serving/bind-address.ts';
 import { parseGoBoolean } from './go-boolean.ts';
 import { parseGoDuration } from './go-duration.ts';
 import { goQuote } from '../../util/go-quote.ts';

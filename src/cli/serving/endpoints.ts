@@ -1,16 +1,16 @@
 import type { Client } from '../../client/client.ts';
-import { DelegatedAccess } from '../../manager/serving/delegated-access.ts';
-import { HttpServer } from '../../manager/serving/http-server.ts';
-import type { HttpServerRoutes } from '../../manager/serving/http-server.ts';
-import type { CertificateSource } from '../../manager/serving/serving-certificate.ts';
-import { CertificateFiles, selfSigned } from '../../manager/serving/serving-certificate.ts';
-import type { Setting, Settings } from '../../manager/serving/settings.ts';
+import { DelegatedAccess } from '../../serving/delegated-access.ts';
+import { HttpServer } from '../../serving/http-server.ts';
+import type { HttpServerRoutes } from '../../serving/routes.ts';
+import type { CertificateSource } from '../../serving/serving-certificate.ts';
+import { CertificateFiles, selfSignedCertificate } from '../../serving/serving-certificate.ts';
+import type { Setting, Settings } from '../../serving/routes.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
 import { messageOf } from '../../util/values.ts';
 import type { Runnable } from '../../util/runnable.ts';
 import { UsageError } from '../exit-codes.ts';
-import { isBeyond } from '../../manager/serving/bind-address.ts';
+import { isNonLoopback } from '../../serving/bind-address.ts';
 import type { LogLevel } from '../logs/log-level.ts';
 import type { RunConfig } from '../run-config.ts';
 import type { ServingConfig } from './serving-config.ts';
@@ -20,11 +20,11 @@ export interface EndpointsDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly routes: EndpointRoutes;
-  /** Needed where anything is to be served that is not for everybody. */
+  /** Required if an endpoint needs TLS and authorization. */
   readonly secure?: SecureServing | undefined;
 }
 
-/** What is served, by the flag that says where. */
+/** Routes by the flag that configures their address. */
 export interface EndpointRoutes {
   readonly health: Pick<HttpServerRoutes, 'livez' | 'readyz'>;
   readonly metrics: Pick<HttpServerRoutes, 'metrics'> | undefined;
@@ -32,9 +32,9 @@ export interface EndpointRoutes {
   readonly profiling?: Pick<HttpServerRoutes, 'downloads'> | undefined;
 }
 
-/** What it takes to serve what is not for everybody. */
+/** Dependencies of endpoints with TLS and authorization. */
 export interface SecureServing {
-  /** Asks the cluster who may ask. No fence may stand before it: a standby is asked as well. */
+  /** Client for access reviews. Must not be behind a write fence, because standbys serve requests too. */
   readonly reviewer: Pick<Client, 'raw'>;
   readonly certificate: CertificateSource;
 }
@@ -45,64 +45,68 @@ export type EndpointsConfig = Pick<
 > &
   Partial<Pick<RunConfig, 'serving' | 'profilerAddress'>>;
 
-/** What is to be served at one address. */
-interface Place {
+/** Routes of one address. */
+interface Endpoint {
   routes: HttpServerRoutes;
   isSecure: boolean;
 }
 
-/** Ports that others have, and addresses that are not ours: trying again will not help. */
-const NOT_OURS: ReadonlySet<unknown> = new Set(['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES']);
+/** Errors of `listen` that a restart does not resolve. */
+const ADDRESS_ERRORS: ReadonlySet<unknown> = new Set(['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES']);
 
 /**
- * One server for each address: two endpoints may share theirs, and what makes one of them secure then
- * makes both so. Metrics are secure unless they are not to be; what is for debugging and profiles are
- * wherever more than this machine can reach them. Probes are for everybody, if need be over TLS.
+ * Returns one server per address. Routes may share an address; if one of them needs TLS and
+ * authorization, all of them get it. Metrics need it unless `--metrics-secure=false` is set, debug
+ * pages and profiles on addresses that other machines can reach. Health probes are never authorized.
  */
 export function endpoints(deps: EndpointsDeps, config: EndpointsConfig): Runnable[] {
   const { log, routes } = deps;
   const { healthProbeBindAddress, metricsBindAddress, serving } = config;
   const { debugBindAddress, profilerAddress } = config;
-  const places = new Map<string, Place>();
-  const serve = (
+  const byAddress = new Map<string, Endpoint>();
+  const add = (
     address: string | undefined,
     more: HttpServerRoutes | undefined,
     isSecure: boolean,
   ) => {
     if (!address || !more) return;
-    const place = places.get(address);
-    places.set(address, {
-      routes: { ...place?.routes, ...more },
-      isSecure: isSecure || place?.isSecure === true,
+    const shared = byAddress.get(address);
+    byAddress.set(address, {
+      routes: { ...shared?.routes, ...more },
+      isSecure: isSecure || shared?.isSecure === true,
     });
   };
-  serve(healthProbeBindAddress, routes.health, false);
-  serve(metricsBindAddress, routes.metrics, serving?.isMetricsSecure ?? true);
-  serve(debugBindAddress, routes.debug, isBeyond(debugBindAddress));
-  serve(profilerAddress, routes.profiling, isBeyond(profilerAddress));
-  if (metricsBindAddress && places.get(metricsBindAddress)?.isSecure === false) {
-    tellWhoReads(log, metricsBindAddress);
+  add(healthProbeBindAddress, routes.health, false);
+  add(metricsBindAddress, routes.metrics, serving?.isMetricsSecure ?? true);
+  add(debugBindAddress, routes.debug, isNonLoopback(debugBindAddress));
+  add(profilerAddress, routes.profiling, isNonLoopback(profilerAddress));
+  if (metricsBindAddress && byAddress.get(metricsBindAddress)?.isSecure === false) {
+    warnIfExposed(log, metricsBindAddress);
   }
-  return Array.from(places, ([bindAddress, place]) => server(deps, serving, bindAddress, place));
+  return Array.from(byAddress, ([address, endpoint]) => server(deps, serving, address, endpoint));
 }
 
-/** The certificate in the files that flags name, or one of our own. */
+/**
+ * Returns the certificate in the configured files, or a self-signed one.
+ *
+ * @throws {UsageError} if the files do not contain a valid certificate
+ */
 export async function servingCertificate(
   { certificate }: Pick<ServingConfig, 'certificate'>,
   { clock, log, host }: { readonly clock: Clock; readonly log: Logger; readonly host: string },
 ): Promise<CertificateSource> {
-  if (!certificate) return selfSigned({ clock, dnsNames: [host] });
+  if (!certificate) return selfSignedCertificate({ clock, dnsNames: [host] });
   const files = new CertificateFiles({ clock, log }, certificate);
   try {
     await files.load();
   } catch (cause) {
-    const message = `--metrics-cert-path: no certificate to serve: ${messageOf(cause)}`;
+    const message = `--metrics-cert-path: unable to load the certificate: ${messageOf(cause)}`;
     throw new UsageError(message, { cause });
   }
   return files;
 }
 
-/** `/debug/flags/v`, as kube components have it. */
+/** Setting `/debug/flags/v` for the log verbosity, as in Kubernetes components. */
 export function debugFlags(level: LogLevel): Settings {
   const verbosity: Setting = {
     name: 'klog.logging.verbosity',
@@ -118,40 +122,41 @@ export function debugFlags(level: LogLevel): Settings {
   return new Map([['/debug/flags/v', verbosity]]);
 }
 
-function tellWhoReads(log: Logger, address: string): void {
-  if (!isBeyond(address)) return;
-  log.info('Metrics are served in the clear to whoever asks: --metrics-secure=false', { address });
+function warnIfExposed(log: Logger, address: string): void {
+  if (!isNonLoopback(address)) return;
+  log.info('Serving metrics without TLS and authentication (--metrics-secure=false)', { address });
 }
 
 function server(
   { clock, log, secure }: EndpointsDeps,
   serving: ServingConfig | undefined,
   bindAddress: string,
-  { routes, isSecure }: Place,
+  { routes, isSecure }: Endpoint,
 ): Runnable {
-  const about = { name: 'endpoints', bindAddress, routes };
-  const http = new HttpServer({ log }, isSecure ? { ...about, ...protection() } : about);
+  const options = { name: 'endpoints', bindAddress, routes };
+  const http = new HttpServer({ log }, isSecure ? { ...options, ...protection() } : options);
   return {
     name: http.name,
     run: async (signal) => {
       try {
         await http.run(signal);
       } catch (error) {
-        throw isTaken(error) ? new UsageError(messageOf(error), { cause: error }) : error;
+        throw isAddressError(error) ? new UsageError(messageOf(error), { cause: error }) : error;
       }
     },
   };
 
   function protection() {
-    if (!secure) throw new TypeError(`secure must be given: ${bindAddress} is not for everybody`);
+    if (!secure)
+      throw new TypeError(`Option secure is required: ${bindAddress} needs TLS and authorization`);
     const { reviewer, certificate } = secure;
-    const guard = new DelegatedAccess({ client: reviewer, clock, log: log.named('access') });
+    const authorizer = new DelegatedAccess({ client: reviewer, clock, log: log.named('access') });
     const { isMetricsSecure: _, ...tls } = { ...serving };
-    return { guard, tls: { ...tls, certificate } };
+    return { authorizer, tls: { ...tls, certificate } };
   }
 }
 
-function isTaken(error: unknown): boolean {
+function isAddressError(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && 'code' in cause && NOT_OURS.has(cause.code);
+  return cause instanceof Error && 'code' in cause && ADDRESS_ERRORS.has(cause.code);
 }

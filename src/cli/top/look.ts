@@ -1,4 +1,4 @@
-import type { ProcessStatus } from '../../manager/serving/status-page.ts';
+import type { ProcessStatus } from '../../serving/debug-pages.ts';
 import type { Cause } from '../../workqueue/queue-item.ts';
 import { hasErrorCode, messageOf } from '../../util/values.ts';
 import { Exposition } from './exposition.ts';
@@ -31,7 +31,7 @@ export interface QueuesPage {
   readonly hottest: readonly {
     readonly controller: string;
     readonly key: string;
-    readonly runsPerMinute: number;
+    readonly syncsPerMinute: number;
     readonly causes: readonly Cause[];
   }[];
 }

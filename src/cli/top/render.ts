@@ -3,7 +3,7 @@ import type { Cause } from '../../workqueue/queue-item.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { cutLine, grid, paint } from './grid.ts';
 import type { Cell, Column, Span, Style } from './grid.ts';
-import type { InformerStatus, ProcessStatus } from '../../manager/serving/status-page.ts';
+import type { InformerStatus, ProcessStatus } from '../../serving/debug-pages.ts';
 import type { DaemonView, QueueView, View } from './watched.ts';
 
 export interface Size {
@@ -177,10 +177,10 @@ const HOT_COLUMNS: readonly Column[] = [
 function hottest({ hottest }: DaemonView): Section {
   return {
     columns: HOT_COLUMNS,
-    rows: hottest.map(({ controller, key, runsPerMinute, causes }) => [
+    rows: hottest.map(({ controller, key, syncsPerMinute, causes }) => [
       key,
       controller,
-      runsPerMinute < 10 ? runsPerMinute.toFixed(1) : String(Math.round(runsPerMinute)),
+      syncsPerMinute < 10 ? syncsPerMinute.toFixed(1) : String(Math.round(syncsPerMinute)),
       why(causes),
     ]),
     nothing: 'no key ran twice',

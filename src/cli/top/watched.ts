@@ -1,5 +1,5 @@
 import { observedSince, quantile } from './exposition.ts';
-import type { ProcessStatus } from '../../manager/serving/status-page.ts';
+import type { ProcessStatus } from '../../serving/debug-pages.ts';
 import type { Look, QueuesPage } from './look.ts';
 
 /** Over so long, in milliseconds, rates and quantiles are taken. */

@@ -2,16 +2,16 @@ import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Clock } from '../../util/clock.ts';
-import { changedPaths } from '../changed-paths.ts';
-import { Damping } from './damping.ts';
-import { findLoop } from './loop-evidence.ts';
-import type { HotLoop } from './loop-evidence.ts';
+import { changedPaths, isWithin } from '../../api/field-path.ts';
+import { findLoop, LONGEST_GAP_MS, WrittenObject } from './written-object.ts';
+import type { Change, HotLoop, WritingRun } from './written-object.ts';
 import type { EndedCall } from '../observed-client.ts';
-import { LONGEST_GAP_MS, WrittenObject } from '../written-object.ts';
-import type { Change, WritingRun } from '../written-object.ts';
+import { backoffMs } from '../../util/backoff.ts';
+import type { BackoffPolicy } from '../../util/backoff.ts';
+import type { FieldPath } from '../../api/field-path.ts';
 
 /** What is to be done with a key that is about to run. */
-export type Verdict =
+export type HotLoopDecision =
   | { readonly kind: 'run' }
   /** It is in a hot loop, and runs again in `ms` milliseconds. */
   | { readonly kind: 'wait'; readonly ms: number }
@@ -40,7 +40,7 @@ const FORGET_AFTER_MS = 10 * LONGEST_GAP_MS;
 const MOST_OBJECTS = 8;
 const MOST_WAKES = 16;
 
-const RUN: Verdict = Object.freeze({ kind: 'run' });
+const RUN: HotLoopDecision = Object.freeze({ kind: 'run' });
 
 interface Tracked {
   /** What the key has written of late, latest last. */
@@ -51,7 +51,7 @@ interface Tracked {
   wokenByOthers: boolean;
   run: WritingRun;
   wroteMs: number;
-  loop?: { readonly found: HotLoop; readonly damping: Damping } | undefined;
+  loop?: { readonly found: HotLoop; readonly damping: HotLoopBackoff } | undefined;
 }
 
 /**
@@ -87,7 +87,7 @@ interface Tracked {
  * key writes, a comparison of names. Objects are compared field by field only where there is
  * suspicion.
  */
-export class HotLoops {
+export class HotLoopDetector {
   readonly #clock: Clock;
   readonly #onEnd: HotLoopDeps['onEnd'];
   readonly #capacity: number;
@@ -164,14 +164,14 @@ export class HotLoops {
   }
 
   /** `key` is about to run. Its caches must show its own writes. */
-  beginRun(key: ObjectKey): Verdict {
+  beginRun(key: ObjectKey): HotLoopDecision {
     const tracked = this.#keys.get(key);
     if (!tracked) return RUN;
     const hasFlapped = this.#weigh(tracked);
     if (!tracked.loop) {
       const found = findLoop(key, tracked.objects);
       if (!found) return RUN;
-      const damping = new Damping(this.#clock, found.paths, () => this.#end(tracked));
+      const damping = new HotLoopBackoff(this.#clock, found.paths, () => this.#end(tracked));
       tracked.loop = { found, damping };
       damping.damped++;
       return { kind: 'found', ms: damping.waitMs, loop: found };
@@ -265,7 +265,7 @@ export class HotLoops {
 
 /** True if others have asked for something new, beside what flaps. */
 function isNewSpec(
-  damping: Damping,
+  damping: HotLoopBackoff,
   object: WrittenObject | undefined,
   { before, after }: Change,
 ): boolean {
@@ -276,4 +276,70 @@ function isNewSpec(
   if (isDeletion) return true;
   if (before.metadata.generation === after.metadata.generation) return false;
   return changedPaths(before, after, MOST_WAKES).some((path) => !damping.concerns(path));
+}
+
+/** 1 s doubling to 5 min. */
+export const DAMPING: BackoffPolicy = { initialMs: 1000, maxMs: 300_000 };
+
+/** So long at least nothing must flap for a loop to be over, in milliseconds. */
+export const SHORTEST_CALM_MS = 60_000;
+
+/**
+ * Slows a key down while its fields flap: a run may follow the one before only after a delay, which
+ * grows each time they flap again. When they have not for a while, and for twice the delay, it is
+ * over.
+ */
+export class HotLoopBackoff {
+  readonly #clock: Clock;
+  readonly #paths: readonly FieldPath[];
+  readonly #onCalm: () => void;
+  #rung = 0;
+  #delayMs = 0;
+  #dueMs = 0;
+  /** The next run may come at once, whatever flaps until then. */
+  #isLifted = false;
+  #cancel: () => void = () => undefined;
+  /** Runs that were put off so far. */
+  damped = 0;
+
+  constructor(clock: Clock, paths: readonly FieldPath[], onCalm: () => void) {
+    this.#clock = clock;
+    this.#paths = paths;
+    this.#onCalm = onCalm;
+    this.flapped();
+  }
+
+  /** True if `path` is one of those that flap, or touches one. */
+  concerns(path: FieldPath): boolean {
+    return this.#paths.some((flapping) => isWithin(path, flapping) || isWithin(flapping, path));
+  }
+
+  /** Milliseconds until the key may run; 0: now. */
+  get waitMs(): number {
+    return this.#isLifted ? 0 : Math.max(0, this.#dueMs - this.#clock.monotonic());
+  }
+
+  /** They have flapped once more: the next run comes later. */
+  flapped(): void {
+    this.#delayMs = backoffMs(DAMPING, this.#rung++);
+    this.#dueMs = this.#clock.monotonic() + this.#delayMs;
+    this.#cancel();
+    this.#cancel = this.#clock.after(Math.max(SHORTEST_CALM_MS, 2 * this.#delayMs), this.#onCalm);
+  }
+
+  /** Something else is to be done: the next run may come at once, and the delays begin anew. */
+  lift(): void {
+    this.#isLifted = true;
+    this.#rung = 0;
+  }
+
+  /** The key runs. */
+  began(): void {
+    if (this.#isLifted) this.#rung = 0;
+    this.#isLifted = false;
+  }
+
+  end(): void {
+    this.#cancel();
+  }
 }

@@ -8,8 +8,8 @@ import { WEB_APPS } from '../../../src/api/generated/web-app.ts';
 import { PODS } from '../../../src/api/builtin.ts';
 import { apiVersionOf } from '../../../src/api/resource.ts';
 import type { Resource } from '../../../src/api/resource.ts';
-import { HttpServer } from '../../../src/manager/serving/http-server.ts';
-import { selfSigned } from '../../../src/manager/serving/serving-certificate.ts';
+import { HttpServer } from '../../../src/serving/http-server.ts';
+import { selfSignedCertificate } from '../../../src/serving/serving-certificate.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
@@ -56,7 +56,7 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
   await world.pass(120_000);
   console.error(`${KINDS.length * each} objects; ${world.scrapes.length} scrapes so far`);
 
-  const certificate = selfSigned({ clock: systemClock, dnsNames: [] });
+  const certificate = selfSignedCertificate({ clock: systemClock, dnsNames: [] });
   const listening = new Deferred<string>();
   const log = {
     ...silentLogger,

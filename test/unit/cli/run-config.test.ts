@@ -209,11 +209,11 @@ const refused: readonly (readonly [argv: string, message: string])[] = [
   ],
   [
     '--debug-bind-address=:6060 --metrics-bind-address=:6060 --metrics-secure=false',
-    'invalid value ":6060" for --debug-bind-address: there, --metrics-secure=false would show it to everybody',
+    'invalid value ":6060" for --debug-bind-address: --metrics-secure=false disables authorization on this address',
   ],
   [
     '--enable-profiling --profiler-address=:6060 --metrics-bind-address=:6060 --metrics-secure=false',
-    'invalid value ":6060" for --profiler-address: there, --metrics-secure=false would show it to everybody',
+    'invalid value ":6060" for --profiler-address: --metrics-secure=false disables authorization on this address',
   ],
   ['--enable-profiling --profiler-address=0', '--enable-profiling needs --profiler-address'],
   [

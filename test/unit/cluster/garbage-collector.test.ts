@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isApiError } from '../../../src/api/api-error.ts';
-import { NODES } from '../../../src/api/builtin.ts';
+import { NODES, PODS, SERVICES } from '../../../src/api/builtin.ts';
 import type { Node } from '../../../src/api/builtin.ts';
 import type { KubernetesObject, OwnerReference } from '../../../src/api/object.ts';
 import type { Resource } from '../../../src/api/resource.ts';
@@ -10,6 +10,12 @@ import { done } from '../../../src/workqueue/outcome.ts';
 import { CONFIG_MAPS } from '../../support/config-maps.ts';
 import type { ConfigMap } from '../../support/config-maps.ts';
 import { NAMESPACE, SyncBench } from '../../support/sync-bench.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { Cluster } from '../../../src/cluster/cluster.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import type { HttpHandler } from '../../../src/util/http.ts';
+import { silentLogger } from '../../../src/util/logger.ts';
 
 const KINDS: readonly Resource[] = [CONFIG_MAPS, NODES];
 
@@ -275,4 +281,110 @@ describe('The garbage collector', () => {
     assert.deepEqual(woken, []);
     assert.deepEqual(collector.graph.dependentsOf(owner.metadata.uid), []);
   });
+});
+
+const DEFAULT_NAMESPACE = 'default';
+
+/** A Service and its Pod, in a cluster that may be deaf to Services, and collects garbage. */
+async function shop() {
+  const clock = new FakeClock();
+  const server = new ApiServer({ clock });
+  const clientOver = (handler: HttpHandler) =>
+    new HttpClient({ handler, server: 'https://test', clock });
+  const client = clientOver(server.handler);
+  let isDeaf = false;
+  const deaf = clientOver((request) =>
+    isDeaf && /\/services\?/.test(request.path)
+      ? Promise.reject(new Error('connection refused'))
+      : server.handler(request),
+  );
+  const stopping = new AbortController();
+  const running = new Cluster(
+    { client: deaf, clock, log: silentLogger },
+    { kubelet: false, workloads: false },
+  ).run(stopping.signal);
+  await clock.advance(1000);
+  const createOwner = () =>
+    client.create(SERVICES, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace: DEFAULT_NAMESPACE, name: 'owner' },
+      spec: { ports: [{ port: 80 }] },
+    });
+  return {
+    client,
+    clock,
+    deafen() {
+      isDeaf = true;
+      server.faults.dropWatches();
+    },
+    /** As after a new process of the server: what was before is not told any more. */
+    undeafen() {
+      server.faults.expireHistory();
+      isDeaf = false;
+    },
+    async createBoth() {
+      const { metadata } = await createOwner();
+      const owner = { apiVersion: 'v1', kind: 'Service', name: 'owner', uid: metadata.uid };
+      await client.create(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { namespace: DEFAULT_NAMESPACE, name: 'owned', ownerReferences: [owner] },
+        spec: { containers: [{ name: 'app', image: 'nginx' }] },
+      });
+    },
+    createOwner,
+    deleteOwner: () => client.delete(SERVICES, { namespace: DEFAULT_NAMESPACE, name: 'owner' }),
+    pods: async () =>
+      (await client.list(PODS, { namespace: DEFAULT_NAMESPACE })).items.map(
+        ({ metadata }) => metadata.name,
+      ),
+    async end() {
+      stopping.abort();
+      await clock.advance(1000);
+      await running;
+    },
+  };
+}
+
+it('an owner that came and went unheard takes what it owns with it', async () => {
+  const world = await shop();
+  world.deafen();
+  // Its caches of other kinds are soon there again.
+  await world.clock.advance(10_000);
+  await world.createBoth();
+  await world.clock.advance(10_000);
+  assert.deepEqual(await world.pods(), ['owned']);
+  await world.deleteOwner();
+  world.undeafen();
+  await world.clock.advance(120_000);
+  assert.deepEqual(await world.pods(), []);
+  await world.end();
+});
+
+it('an owner that is there and was not heard of keeps what it owns', async () => {
+  const world = await shop();
+  world.deafen();
+  await world.clock.advance(10_000);
+  await world.createBoth();
+  await world.clock.advance(600_000);
+  assert.deepEqual(await world.pods(), ['owned']);
+  world.undeafen();
+  await world.clock.advance(600_000);
+  assert.deepEqual(await world.pods(), ['owned']);
+  await world.end();
+});
+
+it('an owner that was replaced by another of its name, while no watch reported it, takes what it owns with it', async () => {
+  const world = await shop();
+  await world.createBoth();
+  await world.clock.advance(10_000);
+  world.deafen();
+  await world.clock.advance(10_000);
+  await world.deleteOwner();
+  await world.createOwner();
+  world.undeafen();
+  await world.clock.advance(120_000);
+  assert.deepEqual(await world.pods(), []);
+  await world.end();
 });

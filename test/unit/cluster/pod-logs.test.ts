@@ -5,7 +5,7 @@ import { NODES, PODS } from '../../../src/api/builtin.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Cluster } from '../../../src/cluster/cluster.ts';
-import { EXIT_CODE } from '../../../src/cluster/container-program.ts';
+import { EXIT_CODE } from '../../../src/cluster/fake-container.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 

@@ -133,7 +133,7 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
         name: 'a',
         bindAddress: ':0',
         routes: {},
-        tls: { certificate: serving.selfSigned({ clock, dnsNames: [] }), ...wrong },
+        tls: { certificate: serving.selfSignedCertificate({ clock, dnsNames: [] }), ...wrong },
       },
     ),
   CertificateFiles: (wrong) =>
@@ -142,11 +142,11 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
       { certificatePath: 'a', privateKeyPath: 'b', ...wrong },
     ),
   Manager: (wrong) => new manager.Manager({ clock, log }, wrong),
-  RunHistory: (wrong) => new debug.RunHistory(wrong),
-  debugPages: (wrong) =>
-    debug.debugPages({
+  SyncHistory: (wrong) => new debug.SyncHistory(wrong),
+  queuePages: (wrong) =>
+    debug.queuePages({
       controllers,
-      history: new debug.RunHistory(),
+      history: new debug.SyncHistory(),
       clock,
       ...wrong,
     }),

@@ -89,7 +89,7 @@ describe('the endpoints of a daemon', () => {
     assert.deepEqual(everywhere, {
       servers: 1,
       statuses: [404, 200],
-      warnings: ['Metrics are served in the clear to whoever asks: --metrics-secure=false'],
+      warnings: ['Serving metrics without TLS and authentication (--metrics-secure=false)'],
     });
   });
 
@@ -128,7 +128,7 @@ describe('the endpoints of a daemon', () => {
     assert.ok(server);
     await assert.rejects(server.run(new AbortController().signal), {
       name: 'UsageError',
-      message: new RegExp(`^Could not listen on 127.0.0.1:${port} for endpoints: .*EADDRINUSE`),
+      message: new RegExp(`^Unable to listen on 127.0.0.1:${port} for endpoints: .*EADDRINUSE`),
     });
     other.close();
     const paths = {
@@ -137,7 +137,7 @@ describe('the endpoints of a daemon', () => {
     };
     await assert.rejects(servingCertificate({ certificate: paths }, { ...deps, host: 'pod-a' }), {
       name: 'UsageError',
-      message: /^--metrics-cert-path: no certificate to serve: ENOENT.*tls\.crt/,
+      message: /^--metrics-cert-path: unable to load the certificate: ENOENT.*tls\.crt/,
     });
   });
 
@@ -146,7 +146,7 @@ describe('the endpoints of a daemon', () => {
     const deps = { clock: new FakeClock(), log, routes: ROUTES };
     assert.throws(
       () => endpoints(deps, { ...NOWHERE, metricsBindAddress: ':8443' }),
-      /secure must be given: :8443 is not for everybody/,
+      /Option secure is required: :8443 needs TLS and authorization/,
     );
   });
 });

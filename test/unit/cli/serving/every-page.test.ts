@@ -18,7 +18,7 @@ const SRC = join(import.meta.dirname, '../../../../src');
 
 /** The paths of all pages, settings and downloads in the source. */
 function servedPaths(): string[] {
-  const files = globSync('{manager,cli}/serving/*.ts', { cwd: SRC });
+  const files = globSync('{serving,cli/serving}/*.ts', { cwd: SRC });
   const paths = files.flatMap((file) =>
     [...readFileSync(join(SRC, file), 'utf8').matchAll(/\[\s*'(\/[\w/]+)',/g)].map(
       ([, path = '']) => path,

@@ -1,6 +1,6 @@
 import { Exposition } from '../../../../src/cli/top/exposition.ts';
 import type { Look, QueuesPage } from '../../../../src/cli/top/look.ts';
-import type { ProcessStatus } from '../../../../src/manager/serving/status-page.ts';
+import type { ProcessStatus } from '../../../../src/serving/debug-pages.ts';
 
 export interface Told {
   readonly atMs?: number;

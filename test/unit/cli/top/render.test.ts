@@ -46,7 +46,7 @@ const FULL: Told = {
       {
         controller: 'count',
         key: 'default/hot',
-        runsPerMinute: 240.4,
+        syncsPerMinute: 240.4,
         causes: [{ text: 'Count default/hot changed: .spec.count', times: 3 }],
       },
     ],

@@ -5,9 +5,9 @@ import { COUNTS } from '../../../../src/api/generated/count.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import type { KubernetesObject } from '../../../../src/api/object.ts';
 import type { Resource } from '../../../../src/api/resource.ts';
-import { formatPath } from '../../../../src/manager/changed-paths.ts';
-import { HotLoops } from '../../../../src/manager/hot-loop/hot-loop.ts';
-import type { Verdict } from '../../../../src/manager/hot-loop/hot-loop.ts';
+import { formatPath } from '../../../../src/api/field-path.ts';
+import { HotLoopDetector } from '../../../../src/manager/hot-loop/hot-loop.ts';
+import type { HotLoopDecision } from '../../../../src/manager/hot-loop/hot-loop.ts';
 import type { EndedCall } from '../../../../src/manager/observed-client.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import { aCount } from '../../../support/objects.ts';
@@ -21,7 +21,7 @@ const KEY = objectKey('default', 'web');
 
 describe('the detector of hot loops', () => {
   let clock: FakeClock;
-  let loops: HotLoops;
+  let loops: HotLoopDetector;
   let ended: string[];
   let version: number;
   /** What the key names. */
@@ -33,7 +33,7 @@ describe('the detector of hot loops', () => {
     clock = new FakeClock();
     ended = [];
     version = 10;
-    loops = new HotLoops({
+    loops = new HotLoopDetector({
       clock,
       onEnd: ({ paths }, damped) => ended.push(`${paths.map(formatPath).join()} ${damped}`),
     });
@@ -94,7 +94,7 @@ describe('the detector of hot loops', () => {
     turns: number,
     write: (turn: number) => void,
     gapMs = 20,
-  ): Promise<Exclude<Verdict, { kind: 'run' }>[]> {
+  ): Promise<Exclude<HotLoopDecision, { kind: 'run' }>[]> {
     const held = [];
     for (let at = 0; at < turns; at++) {
       const verdict = loops.beginRun(KEY);
@@ -402,7 +402,7 @@ describe('the detector of hot loops', () => {
   });
 
   it('remembers keys that write, the last ones only, and for a while', async () => {
-    loops = new HotLoops({ clock, onEnd: () => undefined }, { capacity: 3 });
+    loops = new HotLoopDetector({ clock, onEnd: () => undefined }, { capacity: 3 });
     const keyOfNumber = (at: number) => objectKey('default', `k${at}`);
     const writes = (at: number) =>
       loops.wrote(keyOfNumber(at), {
@@ -424,6 +424,9 @@ describe('the detector of hot loops', () => {
     writes(2);
     writes(9);
     assert.equal(loops.size, 2);
-    assert.throws(() => new HotLoops({ clock, onEnd: () => undefined }, { capacity: 0 }), /got 0/);
+    assert.throws(
+      () => new HotLoopDetector({ clock, onEnd: () => undefined }, { capacity: 0 }),
+      /got 0/,
+    );
   });
 });

@@ -1,0 +1,133 @@
+import type { Deployment, ReplicaSet } from '../api/builtin.ts';
+import { timestamp } from '../api/conditions.ts';
+import type { DeepReadonly } from '../api/object.ts';
+import { counts } from './replica-set.ts';
+import { amountOf } from './rolling-update.ts';
+
+type Status = NonNullable<Deployment['status']>;
+type Condition = NonNullable<Status['conditions']>[number];
+type ConditionDraft = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+
+/** What a Deployment's status is computed from. */
+export interface RolloutState {
+  readonly owned: readonly DeepReadonly<ReplicaSet>[];
+  readonly current: DeepReadonly<ReplicaSet> | undefined;
+  readonly collisions: number;
+}
+
+/** The status that `kubectl rollout status` and `kubectl wait --for=condition=Available` read. */
+export function deploymentStatus(
+  deployment: DeepReadonly<Deployment>,
+  { owned, current, collisions }: RolloutState,
+  nowMs: number,
+): Status {
+  const { spec, metadata, status: previous } = deployment;
+  const wanted = spec?.replicas ?? 1;
+  const total = (of: (set: DeepReadonly<ReplicaSet>) => number | undefined) =>
+    owned.reduce((sum, set) => sum + (of(set) ?? 0), 0);
+  const replicas = total(({ status }) => status?.replicas);
+  const availableReplicas = total(({ status }) => status?.availableReplicas);
+  const asked = total((set) => set.spec?.replicas ?? 1);
+  const updatedReplicas = current?.status?.replicas ?? 0;
+  const numbers = {
+    replicas,
+    updatedReplicas,
+    readyReplicas: total(({ status }) => status?.readyReplicas),
+    availableReplicas,
+    unavailableReplicas: Math.max(0, asked - availableReplicas),
+    collisionCount: collisions,
+  };
+  const { maxUnavailable } = spec?.strategy?.rollingUpdate ?? {};
+  const minAvailable = wanted - amountOf(maxUnavailable, wanted, 'down');
+  const isComplete =
+    updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted;
+  const isProgress =
+    updatedReplicas > (previous?.updatedReplicas ?? 0) ||
+    replicas < (previous?.replicas ?? 0) ||
+    availableReplicas > (previous?.availableReplicas ?? 0);
+  const drafts = [
+    available(availableReplicas >= minAvailable),
+    progressing(deployment, current, { isComplete, isProgress }, nowMs),
+  ];
+  const conditions = drafts.map((draft) => dated(draft, previous?.conditions, isProgress, nowMs));
+  return {
+    observedGeneration: metadata.generation ?? 0,
+    ...counts(numbers),
+    conditions,
+  };
+}
+
+/** When the rollout will have stood still for too long, in milliseconds from now. */
+export function progressDeadlineMs(
+  deployment: DeepReadonly<Deployment>,
+  status: Status,
+  nowMs: number,
+): number | undefined {
+  const condition = status.conditions?.find(({ type }) => type === 'Progressing');
+  if (condition?.status !== 'True' || condition.reason !== 'ReplicaSetUpdated') return undefined;
+  const deadlineMs =
+    Date.parse(condition.lastUpdateTime ?? '') +
+    (deployment.spec?.progressDeadlineSeconds ?? 600) * 1000;
+  return Math.max(0, deadlineMs - nowMs) + 1000;
+}
+
+function available(isAvailable: boolean): ConditionDraft {
+  return isAvailable
+    ? {
+        type: 'Available',
+        status: 'True',
+        reason: 'MinimumReplicasAvailable',
+        message: 'Deployment has minimum availability.',
+      }
+    : {
+        type: 'Available',
+        status: 'False',
+        reason: 'MinimumReplicasUnavailable',
+        message: 'Deployment does not have minimum availability.',
+      };
+}
+
+function progressing(
+  { metadata, spec, status }: DeepReadonly<Deployment>,
+  current: DeepReadonly<ReplicaSet> | undefined,
+  { isComplete, isProgress }: { readonly isComplete: boolean; readonly isProgress: boolean },
+  nowMs: number,
+): ConditionDraft {
+  const set = `ReplicaSet "${current?.metadata.name ?? metadata.name}"`;
+  const condition = (is: 'True' | 'False' | 'Unknown', reason: string, message: string) => ({
+    type: 'Progressing',
+    status: is,
+    reason,
+    message,
+  });
+  if (spec?.paused) return condition('Unknown', 'DeploymentPaused', 'Deployment is paused');
+  if (isComplete) {
+    return condition('True', 'NewReplicaSetAvailable', `${set} has successfully progressed.`);
+  }
+  const before = status?.conditions?.find(({ type }) => type === 'Progressing');
+  const deadlineMs = (spec?.progressDeadlineSeconds ?? 600) * 1000;
+  const isRolling = before?.reason === 'ReplicaSetUpdated' || before?.status === 'False';
+  const standsFor = nowMs - Date.parse(before?.lastUpdateTime ?? '');
+  if (!isProgress && isRolling && (before.status === 'False' || standsFor >= deadlineMs)) {
+    return condition('False', 'ProgressDeadlineExceeded', `${set} has timed out progressing.`);
+  }
+  return condition('True', 'ReplicaSetUpdated', `${set} is progressing.`);
+}
+
+/** Times move when the status flips (transition), and when there is progress or news (update). */
+function dated(
+  draft: ConditionDraft,
+  previous: DeepReadonly<Condition[]> | undefined,
+  isProgress: boolean,
+  nowMs: number,
+): Condition {
+  const before = previous?.find(({ type }) => type === draft.type);
+  const now = timestamp(nowMs);
+  const isSame = before?.status === draft.status && before.reason === draft.reason;
+  const isNews = !isSame || (draft.type === 'Progressing' && isProgress);
+  return {
+    ...draft,
+    lastUpdateTime: isNews ? now : (before?.lastUpdateTime ?? now),
+    lastTransitionTime: before?.status === draft.status ? (before.lastTransitionTime ?? now) : now,
+  };
+}

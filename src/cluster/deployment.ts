@@ -1,0 +1,291 @@
+import { isApiError } from '../api/api-error.ts';
+import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../api/builtin.ts';
+import type { Deployment, Pod, ReplicaSet } from '../api/builtin.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+import type { DeepReadonly, Draft } from '../api/object.ts';
+import { controllerReference, isControlledBy } from '../api/metadata.ts';
+import { isFinished } from '../api/workloads.ts';
+import { Controller } from '../manager/controller.ts';
+import type { SyncContext } from '../manager/controller.ts';
+import { ownerIndexers, OWNER_INDEX, mapToOwner } from '../manager/enqueue.ts';
+import { StatusWriter } from '../manager/status-writer.ts';
+import { done, requeueAfter } from '../workqueue/outcome.ts';
+import type { ClusterDeps } from './resource-monitors.ts';
+import { deploymentStatus, progressDeadlineMs } from './deployment-status.ts';
+import { amountOf, nextStep } from './rolling-update.ts';
+import { createHash } from 'node:crypto';
+import { equalJson } from '../api/equal.ts';
+import { isRecord } from '../util/values.ts';
+
+const MANAGER = 'deployment-controller';
+
+/**
+ * Rolls Deployments out: a ReplicaSet for each template, the current one growing while the old ones
+ * shrink, within `maxSurge` and `maxUnavailable`. One step a run; the sets' own changes bring the
+ * next. Old sets are kept for `kubectl rollout undo`, as many as `revisionHistoryLimit` says.
+ */
+export function deployments(deps: ClusterDeps): Controller {
+  const cache = deps.informers.for(DEPLOYMENTS);
+  const sets = deps.informers.for(REPLICA_SETS);
+  const pods = deps.informers.for(PODS);
+  sets.addIndexers(ownerIndexers);
+  const hasPods = (set: DeepReadonly<ReplicaSet>) =>
+    pods.lister.byIndex(OWNER_INDEX, set.metadata.uid).some((pod) => !isFinished(pod));
+  // Who recreates waits for the last of its Pods, which the sets no longer count.
+  const ofRecreated = (pod: DeepReadonly<Pod>): ObjectKey | undefined => {
+    const setKey = mapToOwner(REPLICA_SETS)(pod);
+    const set = typeof setKey === 'string' ? sets.lister.get(setKey) : undefined;
+    const key = set && mapToOwner(DEPLOYMENTS)(set);
+    if (typeof key !== 'string') return undefined;
+    return cache.lister.get(key)?.spec?.strategy?.type === 'Recreate' ? key : undefined;
+  };
+  const statuses = new StatusWriter(DEPLOYMENTS, MANAGER);
+  return new Controller(deps, {
+    name: 'deployment',
+    kind: DEPLOYMENTS.kind,
+    concurrency: 10,
+    sync: async (key, context) => {
+      const deployment = cache.lister.get(key);
+      if (!deployment?.spec) return done();
+      const owned = sets.lister.byIndex(OWNER_INDEX, deployment.metadata.uid).toSorted(byRevision);
+      const rollout = new Rollout(deployment, owned, hasPods, context);
+      if (deployment.metadata.deletionTimestamp === undefined) {
+        await rollout.run();
+        // Its event brings the next run, which writes the status.
+        if (await rollout.tellRevision()) return done();
+      }
+      const nowMs = deps.clock.now();
+      const status = deploymentStatus(deployment, rollout, nowMs);
+      if (statuses.differs(deployment, status)) await statuses.write(context, deployment, status);
+      const leftMs = progressDeadlineMs(deployment, status, nowMs);
+      return leftMs === undefined ? done() : requeueAfter(leftMs);
+    },
+  })
+    .for(cache)
+    .owns(sets, DEPLOYMENTS)
+    .watches(pods, ofRecreated);
+}
+
+/** One run for one Deployment. */
+class Rollout {
+  readonly #deployment: DeepReadonly<Deployment>;
+  readonly #hasPods: (set: DeepReadonly<ReplicaSet>) => boolean;
+  readonly #context: SyncContext;
+  /** Oldest revision first. */
+  readonly owned: readonly DeepReadonly<ReplicaSet>[];
+  /** The set of the template that is wanted; undefined until it exists. */
+  current: DeepReadonly<ReplicaSet> | undefined;
+  collisions: number;
+
+  constructor(
+    deployment: DeepReadonly<Deployment>,
+    owned: readonly DeepReadonly<ReplicaSet>[],
+    hasPods: (set: DeepReadonly<ReplicaSet>) => boolean,
+    context: SyncContext,
+  ) {
+    this.#deployment = deployment;
+    this.#hasPods = hasPods;
+    this.#context = context;
+    this.owned = owned;
+    const { spec, status } = deployment;
+    this.current = spec && owned.find((set) => isOfTemplate(set, spec.template));
+    this.collisions = status?.collisionCount ?? 0;
+  }
+
+  async run(): Promise<void> {
+    const { spec } = this.#deployment;
+    if (!spec) return;
+    const old = this.owned.filter((set) => set !== this.current);
+    if (spec.paused) return this.#scaleLatest();
+    if (spec.strategy?.type === 'Recreate') {
+      await Promise.all(old.map((set) => this.#scale(set, 0)));
+      if (old.some(this.#hasPods)) return;
+      await this.#ensureCurrent(spec.replicas ?? 1);
+    } else {
+      await this.#roll(old);
+    }
+    await this.#tidyUp(old);
+  }
+
+  /**
+   * Notes on the Deployment which revision it runs, as `kubectl rollout` expects it there.
+   *
+   * @returns whether it was something new
+   */
+  async tellRevision(): Promise<boolean> {
+    const { client, signal } = this.#context;
+    const { name, namespace, uid, annotations } = this.#deployment.metadata;
+    const revision = this.current?.metadata.annotations?.[REVISION];
+    if (revision === undefined || revision === annotations?.[REVISION]) return false;
+    // One that is run again is about to get the next number.
+    if (this.current !== this.owned.at(-1)) return false;
+    const body = { metadata: { uid, annotations: { [REVISION]: revision } } };
+    // By way of the status, as kube-controller-manager does: an annotation that is written to the
+    // Deployment itself makes it a new generation.
+    const options = { fieldManager: MANAGER, signal, subresource: 'status' };
+    await client.patch(DEPLOYMENTS, { name, namespace }, { type: 'merge', body }, options);
+    return true;
+  }
+
+  async #roll(old: readonly DeepReadonly<ReplicaSet>[]): Promise<void> {
+    const { spec } = this.#deployment;
+    const replicas = spec?.replicas ?? 1;
+    const { maxSurge, maxUnavailable } = spec?.strategy?.rollingUpdate ?? {};
+    const plan = {
+      replicas,
+      maxSurge: amountOf(maxSurge, replicas, 'up'),
+      maxUnavailable: amountOf(maxUnavailable, replicas, 'down'),
+    };
+    const step = nextStep(plan, sizeOf(this.current), old.map(sizeOf));
+    await this.#ensureCurrent(step.current);
+    await Promise.all(old.map((set, index) => this.#scale(set, step.old[index] ?? 0)));
+  }
+
+  /** While paused nothing is rolled out, but the latest set follows the number of replicas. */
+  async #scaleLatest(): Promise<void> {
+    const latest = this.current ?? this.owned.at(-1);
+    if (latest) await this.#scale(latest, this.#deployment.spec?.replicas ?? 1);
+  }
+
+  async #ensureCurrent(replicas: number): Promise<void> {
+    const { client, signal } = this.#context;
+    const latest = this.owned.reduce((most, set) => Math.max(most, revisionOf(set)), 0);
+    if (this.current) {
+      const isLatest = revisionOf(this.current) === latest;
+      await this.#scale(this.current, replicas, isLatest ? undefined : latest + 1);
+      return;
+    }
+    const draft = buildSet(this.#deployment, replicas, latest + 1, this.collisions);
+    try {
+      await client.create(REPLICA_SETS, draft, { fieldManager: MANAGER, signal });
+    } catch (error) {
+      if (!isApiError(error, 'alreadyExists')) throw error;
+      const existing = await client.get(REPLICA_SETS, draft.metadata, { signal });
+      // Ours, and not in the cache yet: its event comes. Or another template of the same hash.
+      if (!isControlledBy(existing, this.#deployment)) this.collisions++;
+    }
+  }
+
+  async #scale(set: DeepReadonly<ReplicaSet>, replicas: number, revision?: number): Promise<void> {
+    if ((set.spec?.replicas ?? 1) === replicas && revision === undefined) return;
+    const { client, signal } = this.#context;
+    const { name, namespace, uid, resourceVersion } = set.metadata;
+    const annotations =
+      revision === undefined ? {} : { annotations: { [REVISION]: `${revision}` } };
+    const body = { metadata: { uid, resourceVersion, ...annotations }, spec: { replicas } };
+    const options = { fieldManager: MANAGER, signal };
+    await client.patch(REPLICA_SETS, { name, namespace }, { type: 'merge', body }, options);
+  }
+
+  /** Deletes the oldest of the sets that have long had no Pods. */
+  async #tidyUp(old: readonly DeepReadonly<ReplicaSet>[]): Promise<void> {
+    const { client, signal } = this.#context;
+    const limit = this.#deployment.spec?.revisionHistoryLimit ?? 10;
+    const idle = old.filter(
+      ({ spec, status, metadata }) =>
+        spec?.replicas === 0 && !status?.replicas && metadata.deletionTimestamp === undefined,
+    );
+    for (const { metadata } of idle.slice(0, Math.max(0, old.length - limit))) {
+      const { uid, resourceVersion } = metadata;
+      await client.delete(REPLICA_SETS, metadata, { uid, resourceVersion, signal });
+    }
+  }
+}
+
+export type { Rollout };
+
+function sizeOf(set: DeepReadonly<ReplicaSet> | undefined): {
+  replicas: number;
+  available: number;
+} {
+  return {
+    replicas: set ? (set.spec?.replicas ?? 1) : 0,
+    available: set?.status?.availableReplicas ?? 0,
+  };
+}
+
+function buildSet(
+  deployment: DeepReadonly<Deployment>,
+  replicas: number,
+  revision: number,
+  collisions: number,
+): Draft<ReplicaSet> & { metadata: { name: string } } {
+  const { name, namespace = '', annotations = {} } = deployment.metadata;
+  const spec = structuredClone(deployment.spec) as NonNullable<Deployment['spec']>;
+  const hash = templateHash(spec.template, collisions);
+  const { [LAST_APPLIED]: _, ...passedOn } = annotations;
+  const labels = { ...spec.template.metadata?.labels, [HASH_LABEL]: hash };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: {
+      name: `${name}-${hash}`,
+      namespace,
+      labels,
+      annotations: { ...passedOn, [REVISION]: `${revision}` },
+      ownerReferences: [controllerReference(deployment)],
+    },
+    spec: {
+      replicas,
+      ...(spec.minReadySeconds ? { minReadySeconds: spec.minReadySeconds } : {}),
+      selector: {
+        ...spec.selector,
+        matchLabels: { ...spec.selector.matchLabels, [HASH_LABEL]: hash },
+      },
+      template: { ...spec.template, metadata: { ...spec.template.metadata, labels } },
+    },
+  };
+}
+
+/** kubectl's own note about the Deployment; it says nothing about the set. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** Annotation that numbers a Deployment's rollouts; `kubectl rollout history` reads it. */
+export const REVISION = 'deployment.kubernetes.io/revision';
+
+/** 0 if the set has none. */
+export function revisionOf(set: DeepReadonly<ReplicaSet>): number {
+  return Number.parseInt(set.metadata.annotations?.[REVISION] ?? '', 10) || 0;
+}
+
+/** Oldest first. */
+export function byRevision(a: DeepReadonly<ReplicaSet>, b: DeepReadonly<ReplicaSet>): number {
+  return revisionOf(a) - revisionOf(b);
+}
+
+/** The label that tells apart the Pods of one Deployment's ReplicaSets. */
+export const HASH_LABEL = 'pod-template-hash';
+
+type Template = NonNullable<DeepReadonly<Deployment>['spec']>['template'];
+
+/** The same template always has the same hash; collisions are told apart by `collisionCount`. */
+export function templateHash(template: Template, collisionCount: number): string {
+  const text = `${canonical(template)}${collisionCount || ''}`;
+  const digest = createHash('sha256').update(text).digest();
+  // Without vowels and what looks like them, so that no word comes of it.
+  const letters = 'bcdfghjklmnpqrstvwxz2456789';
+  return Array.from(digest.subarray(0, 10), (byte) => letters[byte % letters.length]).join('');
+}
+
+/** True if the set makes Pods of this template. */
+export function isOfTemplate(set: DeepReadonly<ReplicaSet>, template: Template): boolean {
+  const own = set.spec?.template;
+  const { [HASH_LABEL]: _, ...labels } = own?.metadata?.labels ?? {};
+  return equalJson({ ...own, metadata: { ...own?.metadata, labels } }, withLabels(template));
+}
+
+function withLabels(template: Template): object {
+  return {
+    ...template,
+    metadata: { ...template.metadata, labels: template.metadata?.labels ?? {} },
+  };
+}
+
+/** JSON with the members of each object in one order. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, member: unknown) =>
+    isRecord(member)
+      ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  );
+}

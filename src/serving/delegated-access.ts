@@ -1,0 +1,249 @@
+import { createHash } from 'node:crypto';
+import { isApiError } from '../api/api-error.ts';
+import type { Client } from '../client/client.ts';
+import { isRecord } from '../util/values.ts';
+import { withinTimeout } from '../client/within-timeout.ts';
+import type { BackoffPolicy } from '../util/backoff.ts';
+import { backoffMs } from '../util/backoff.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
+import { LruMap } from '../util/lru-map.ts';
+
+/** Attributes of a request that access control needs. */
+export interface RequestAttributes {
+  readonly method: string;
+  /** Path without the query. */
+  readonly path: string;
+  /** Value of the `Authorization` header. */
+  readonly authorization: string | undefined;
+  /** Aborts when the server stops. */
+  readonly signal: AbortSignal;
+}
+
+export type AccessDecision =
+  | { readonly allowed: true }
+  | { readonly allowed: false; readonly status: 401 | 403 | 500 | 503; readonly reason: string };
+
+/** Authenticates and authorizes requests. */
+export interface RequestAuthorizer {
+  authorize(request: RequestAttributes): Promise<AccessDecision>;
+}
+
+export interface DelegatedAccessDeps {
+  /** Creates TokenReviews and SubjectAccessReviews. Must not be behind a write fence. */
+  readonly client: Pick<Client, 'raw'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Lifetimes of cached answers in milliseconds, as in Kubernetes components. */
+const TOKEN_TTL_MS = 60_000;
+const ALLOWED_TTL_MS = 5 * 60_000;
+const DENIED_TTL_MS = 30_000;
+
+/** Maximum size of each cache. Unknown tokens have a cache of their own and cannot evict known ones. */
+const MAX_CACHED_ANSWERS = 1000;
+
+/** Maximum length of a token: 16 times that of a ServiceAccount token. */
+const MAX_TOKEN_LENGTH = 16 * 1024;
+
+/** Maximum number of concurrent reviews of each kind, so that random tokens cannot flood the API server. */
+const MAX_CONCURRENT_REVIEWS = 16;
+
+/** Timeout of a review with all its retries, in milliseconds. */
+const REVIEW_TIMEOUT_MS = 10_000;
+const ATTEMPTS = 5;
+const BACKOFF: BackoffPolicy = { initialMs: 500, maxMs: 10_000, factor: 1.5 };
+
+const AUTHENTICATION = 'authentication.k8s.io/v1';
+const AUTHORIZATION = 'authorization.k8s.io/v1';
+
+/** User of a token, in the form that both reviews use. */
+interface Subject {
+  readonly username: string;
+  readonly uid: string | undefined;
+  readonly groups: readonly unknown[] | undefined;
+  readonly extra: object | undefined;
+}
+
+interface CachedAnswer<V> {
+  readonly value: V;
+  readonly untilMs: number;
+}
+
+/**
+ * Delegates authentication and authorization to the API server, as Kubernetes components do. A
+ * TokenReview authenticates the bearer token. A SubjectAccessReview decides whether its user may
+ * access the path (`nonResourceURLs` of a ClusterRole).
+ *
+ * Answers are cached. Without a cached answer, requests are rejected while the API server is not
+ * available. Tokens are stored as hashes only and are never logged.
+ */
+export class DelegatedAccess implements RequestAuthorizer {
+  readonly #deps: DelegatedAccessDeps;
+  readonly #knownTokens = new LruMap<string, CachedAnswer<Subject>>(MAX_CACHED_ANSWERS);
+  readonly #unknownTokens = new LruMap<string, CachedAnswer<true>>(MAX_CACHED_ANSWERS);
+  readonly #allowed = new LruMap<string, CachedAnswer<true>>(MAX_CACHED_ANSWERS);
+  readonly #denied = new LruMap<string, CachedAnswer<true>>(MAX_CACHED_ANSWERS);
+  /** Reviews in progress. Equal requests share one review. */
+  readonly #authenticating = new Map<string, Promise<Subject | undefined>>();
+  readonly #authorizing = new Map<string, Promise<boolean>>();
+
+  constructor(deps: DelegatedAccessDeps) {
+    this.#deps = deps;
+  }
+
+  async authorize({
+    method,
+    path,
+    authorization = '',
+    signal,
+  }: RequestAttributes): Promise<AccessDecision> {
+    const [, token] = /^bearer +([^\s]+)$/i.exec(authorization) ?? [];
+    if (token === undefined || token.length > MAX_TOKEN_LENGTH) return UNAUTHORIZED;
+    const { log } = this.#deps;
+    try {
+      const subject = await this.#authenticate(token, signal);
+      if (!subject) return UNAUTHORIZED;
+      const verb = method.toLowerCase();
+      if (await this.#isAllowed(subject, { verb, path }, signal)) return { allowed: true };
+      const { username } = subject;
+      log.v(4).info('Denied request', { user: username, verb, path });
+      return {
+        allowed: false,
+        status: 403,
+        reason: `User "${username}" cannot ${verb} path "${path}"`,
+      };
+    } catch (error) {
+      if (error instanceof TooManyReviews)
+        return { allowed: false, status: 503, reason: error.message };
+      log.error(error, 'Unable to authorize request', { path });
+      return {
+        allowed: false,
+        status: 500,
+        reason: 'Unable to authorize: the API server is not available',
+      };
+    }
+  }
+
+  /** Returns the user of the token, or undefined if the token is not valid. */
+  async #authenticate(token: string, signal: AbortSignal): Promise<Subject | undefined> {
+    const key = hash(token);
+    const known = this.#cached(this.#knownTokens, key);
+    if (known || this.#cached(this.#unknownTokens, key)) return known;
+    return once(this.#authenticating, key, async () => {
+      const review = await this.#review(signal, `/apis/${AUTHENTICATION}/tokenreviews`, {
+        apiVersion: AUTHENTICATION,
+        kind: 'TokenReview',
+        spec: { token },
+      });
+      const subject = subjectOf(review);
+      if (subject) this.#cache(this.#knownTokens, key, subject, TOKEN_TTL_MS);
+      else this.#cache(this.#unknownTokens, key, true, TOKEN_TTL_MS);
+      return subject;
+    });
+  }
+
+  async #isAllowed(
+    { username, ...rest }: Subject,
+    nonResourceAttributes: { readonly verb: string; readonly path: string },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const spec = { user: username, ...rest, nonResourceAttributes };
+    const key = hash(JSON.stringify(spec));
+    if (this.#cached(this.#allowed, key)) return true;
+    if (this.#cached(this.#denied, key)) return false;
+    return once(this.#authorizing, key, async () => {
+      const { allowed } = await this.#review(
+        signal,
+        `/apis/${AUTHORIZATION}/subjectaccessreviews`,
+        {
+          apiVersion: AUTHORIZATION,
+          kind: 'SubjectAccessReview',
+          spec,
+        },
+      );
+      if (allowed === true) this.#cache(this.#allowed, key, true, ALLOWED_TTL_MS);
+      else this.#cache(this.#denied, key, true, DENIED_TTL_MS);
+      return allowed === true;
+    });
+  }
+
+  /** Creates a review and returns its status. Retries within the timeout. */
+  #review(
+    outer: AbortSignal,
+    path: string,
+    body: object,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const { client, clock } = this.#deps;
+    const limit = { clock, timeoutMs: REVIEW_TIMEOUT_MS, signal: outer };
+    return withinTimeout(limit, async (signal) => {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          const review = await client.raw({ method: 'POST', path, body, signal });
+          if (isRecord(review) && isRecord(review['status'])) return review['status'];
+          throw new Error(`Unexpected response to POST ${path}: no status in the review`);
+        } catch (error) {
+          if (signal.aborted || attempt === ATTEMPTS || !isRetriable(error)) throw error;
+          await clock.sleep(backoffMs(BACKOFF, attempt - 1), signal);
+          signal.throwIfAborted();
+        }
+      }
+    });
+  }
+
+  #cached<V>(answers: LruMap<string, CachedAnswer<V>>, key: string): V | undefined {
+    const answer = answers.get(key);
+    return answer && this.#deps.clock.monotonic() < answer.untilMs ? answer.value : undefined;
+  }
+
+  #cache<V>(answers: LruMap<string, CachedAnswer<V>>, key: string, value: V, ms: number): void {
+    answers.set(key, { value, untilMs: this.#deps.clock.monotonic() + ms });
+  }
+}
+
+const UNAUTHORIZED: AccessDecision = { allowed: false, status: 401, reason: 'Unauthorized' };
+
+class TooManyReviews extends Error {
+  constructor() {
+    super('Too many requests wait for authorization; try again later');
+  }
+}
+
+/** Calls `review`, or shares the call for the same key that is in progress. */
+async function once<R>(
+  inProgress: Map<string, Promise<R>>,
+  key: string,
+  review: () => Promise<R>,
+): Promise<R> {
+  const shared = inProgress.get(key);
+  if (shared) return shared;
+  if (inProgress.size >= MAX_CONCURRENT_REVIEWS) throw new TooManyReviews();
+  const answer = review().finally(() => inProgress.delete(key));
+  inProgress.set(key, answer);
+  return answer;
+}
+
+/** Returns whether a retry can succeed. */
+function isRetriable(error: unknown): boolean {
+  return isApiError(error, 'unreachable', 'timeout', 'internal', 'unavailable', 'tooManyRequests');
+}
+
+function subjectOf({
+  authenticated,
+  user,
+}: Readonly<Record<string, unknown>>): Subject | undefined {
+  if (authenticated !== true || !isRecord(user)) return undefined;
+  const { username, uid, groups, extra } = user;
+  if (typeof username !== 'string' || username === '') return undefined;
+  return {
+    username,
+    uid: typeof uid === 'string' ? uid : undefined,
+    groups: Array.isArray(groups) ? groups : undefined,
+    extra: isRecord(extra) ? extra : undefined,
+  };
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
+}

@@ -1,0 +1,390 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createSecureServer } from 'node:http2';
+import type {
+  Http2SecureServer,
+  Http2ServerRequest,
+  Http2ServerResponse,
+  IncomingHttpHeaders,
+} from 'node:http2';
+import { createServer as createHttpsServer } from 'node:https';
+import type { Server as HttpsServer } from 'node:https';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { SecureContextOptions, SecureVersion } from 'node:tls';
+import { Deferred } from '../util/deferred.ts';
+import type { Logger } from '../util/logger.ts';
+import { runAll } from '../util/runnable.ts';
+import type { Runnable } from '../util/runnable.ts';
+import { ServerConnections } from '../util/server-connections.ts';
+import type { Certificate } from '../util/x509.ts';
+import { formatAddress, isLoopback, parseBindAddress } from './bind-address.ts';
+import type { RequestAuthorizer } from './delegated-access.ts';
+import type { HealthCheck } from './health-checks.ts';
+import { probeResponse } from './health-checks.ts';
+import { changeSetting, MAX_SETTING_BYTES } from './routes.ts';
+import type { HttpServerRoutes } from './routes.ts';
+import type { CertificateSource } from './serving-certificate.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const SERVER_OPTIONS: OptionNames<HttpServerOptions> = {
+  name: true,
+  bindAddress: true,
+  routes: true,
+  tls: true,
+  authorizer: true,
+  maxConnections: true,
+  requestTimeoutMs: true,
+};
+
+const ROUTES: OptionNames<HttpServerRoutes> = {
+  livez: true,
+  readyz: true,
+  metrics: true,
+  pages: true,
+  downloads: true,
+  settings: true,
+};
+
+const TLS_OPTIONS: OptionNames<ServerTls> = {
+  certificate: true,
+  minVersion: true,
+  ciphers: true,
+  http2: true,
+};
+
+/** Options of `HttpServer`. */
+export interface HttpServerOptions {
+  readonly name: string;
+  /** Address to listen on: `:8081`, `127.0.0.1:8081` or `[::1]:8081`. */
+  readonly bindAddress: string;
+  readonly routes: HttpServerRoutes;
+  /** @default plain HTTP */
+  readonly tls?: ServerTls | undefined;
+  /**
+   * Authorizes every request except health probes, also requests for unknown paths.
+   * @default every request is allowed
+   */
+  readonly authorizer?: RequestAuthorizer | undefined;
+  /**
+   * Maximum number of open connections. At the limit, a new connection replaces an idle one.
+   * @default 1000
+   */
+  readonly maxConnections?: number;
+  /**
+   * Timeout of a TLS handshake, and timeout for receiving a request with its body, in milliseconds.
+   * @default 10_000
+   */
+  readonly requestTimeoutMs?: number;
+}
+
+/** The certificate and the TLS settings of a server. */
+export interface ServerTls {
+  readonly certificate: CertificateSource;
+  /** @default 'TLSv1.2' */
+  readonly minVersion?: Extract<SecureVersion, 'TLSv1.2' | 'TLSv1.3'>;
+  /**
+   * Cipher suites in OpenSSL's format, those of TLS 1.3 first.
+   * @default the ciphers of Node.js
+   */
+  readonly ciphers?: string | undefined;
+  /**
+   * Offers HTTP/2 in addition to HTTP/1.1.
+   * @default false
+   */
+  readonly http2?: boolean;
+}
+
+/** Idle timeout of a connection, in milliseconds, as in Go servers. */
+const KEEP_ALIVE_MS = 90_000;
+
+/** Maximum size of the headers, in bytes: four times the maximum length of a bearer token. */
+const MAX_HEADER_BYTES = 64 * 1024;
+
+const PLAIN_TEXT = 'text/plain; charset=utf-8';
+
+type AnyServer = Server | HttpsServer | Http2SecureServer;
+type Incoming = IncomingMessage | Http2ServerRequest;
+type Outgoing = ServerResponse | Http2ServerResponse;
+
+interface Reply {
+  readonly status: number;
+  readonly contentType?: string;
+  readonly body: string | Readable;
+  readonly fileName?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Closes the connection, because the client is not authenticated. */
+  readonly closesConnection?: boolean;
+}
+
+/** Origin of a server, against which requests of browsers are checked. */
+interface ServerOrigin {
+  readonly scheme: 'http' | 'https';
+  /** The server listens on a loopback address and does not authorize requests. */
+  readonly isUnprotectedLoopback: boolean;
+}
+
+/** Values of `Sec-Fetch-Site` of the server's own pages, and of addresses that a user typed. */
+const OWN_SITES: ReadonlySet<unknown> = new Set(['same-origin', 'none']);
+
+/**
+ * Returns why a request may come from a web page of another origin, or undefined if it does not.
+ *
+ * A page in a browser on this machine can send requests to a server on a loopback address. It can
+ * also read the responses if its own host name resolves to that address (DNS rebinding). Only the
+ * Host header distinguishes such a request.
+ */
+function crossOriginReason(
+  headers: IncomingHttpHeaders,
+  { scheme, isUnprotectedLoopback }: ServerOrigin,
+): string | undefined {
+  const host = headers.host ?? headers[':authority'] ?? '';
+  if (isUnprotectedLoopback && !isLoopback(host)) {
+    return 'The Host header must be localhost or a loopback address such as 127.0.0.1';
+  }
+  const { origin } = headers;
+  if (origin !== undefined && origin.toLowerCase() !== `${scheme}://${host}`.toLowerCase()) {
+    return 'The Origin header must be absent or name this server';
+  }
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined && !OWN_SITES.has(site)) {
+    return 'The Sec-Fetch-Site header must be absent, same-origin or none';
+  }
+  return undefined;
+}
+
+/**
+ * HTTP server for health probes, metrics and debug pages: plain HTTP, or TLS with a certificate that
+ * can be renewed without a restart.
+ *
+ * Health probes are served without authorization, in kube-apiserver's format: `ok`, or one line per
+ * check with `?verbose`; `?exclude=NAME` and `/readyz/NAME` select checks; status 500 on failure.
+ * Other requests get status 403 if a web page of another origin may have sent them.
+ */
+export class HttpServer implements Runnable {
+  readonly name: string;
+  readonly #options: HttpServerOptions;
+  readonly #address: { readonly host?: string; readonly port: number };
+  readonly #log: Logger;
+  readonly #origin: ServerOrigin;
+  readonly #listening = new Deferred<string>();
+
+  constructor(deps: { log: Logger }, options: HttpServerOptions) {
+    checkOptions(options, SERVER_OPTIONS, 'HttpServer');
+    checkOptions(options.routes, ROUTES, 'HttpServer: routes');
+    if (options.tls) checkOptions(options.tls, TLS_OPTIONS, 'HttpServer: tls');
+    this.name = options.name;
+    this.#options = options;
+    this.#address = parseBindAddress(options.bindAddress);
+    this.#log = deps.log;
+    this.#origin = {
+      scheme: options.tls ? 'https' : 'http',
+      isUnprotectedLoopback: !options.authorizer && isLoopback(options.bindAddress),
+    };
+  }
+
+  /** Resolves to `HOST:PORT` once the server listens, with the actual port if port 0 is configured. */
+  get listening(): Promise<string> {
+    return this.#listening.promise;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { tls } = this.#options;
+    const limits = limitsOf(this.#options);
+    if (!tls) return this.#serve(createServer(limits), signal);
+    const server = secureServer(tls, await tls.certificate.load(), limits);
+    const renew = (renewed: Certificate) => server.setSecureContext(contextOf(tls, renewed));
+    await runAll(
+      [(signal) => this.#serve(server, signal), (signal) => tls.certificate.watch(signal, renew)],
+      signal,
+    );
+  }
+
+  async #serve(server: AnyServer, signal: AbortSignal): Promise<void> {
+    const { maxConnections = 1000, requestTimeoutMs = 10_000 } = this.#options;
+    const connections = new ServerConnections(server, {
+      maxConnections,
+      firstRequestMs: requestTimeoutMs,
+      idleMs: KEEP_ALIVE_MS,
+    });
+    const responses = new Set<Promise<void>>();
+    server.on('request', (request: Incoming, response: Outgoing) => {
+      const responding = this.#respond(request, response, signal);
+      responses.add(responding);
+      void responding.finally(() => responses.delete(responding));
+    });
+    await new Promise<void>((resolve, reject) => {
+      const close = () => {
+        server.close(() => resolve());
+        connections.destroy();
+      };
+      server.once('error', (cause) => {
+        const address = this.#options.bindAddress;
+        const message = `Unable to listen on ${address} for ${this.name}: ${cause.message}`;
+        reject(new Error(message, { cause }));
+      });
+      server.listen(this.#address, () => {
+        const address = formatAddress(server.address());
+        this.#log.v(1).info('Listening', { server: this.name, address });
+        this.#listening.resolve(address);
+        if (signal.aborted) close();
+        signal.addEventListener('abort', close, { once: true });
+      });
+    });
+    await Promise.all(responses);
+  }
+
+  /** Responds to a request. Never rejects; errors are logged. */
+  async #respond(request: Incoming, response: Outgoing, signal: AbortSignal): Promise<void> {
+    const closed = new AbortController();
+    // The stop of the server closes all connections.
+    response.once('close', () => closed.abort());
+    let reply: Reply;
+    try {
+      reply = await this.#handle(request, signal, closed.signal);
+    } catch (error) {
+      this.#log.error(error, 'Unable to handle request', { server: this.name });
+      reply = { status: 500, body: 'internal error\n' };
+    }
+    const {
+      status,
+      contentType = PLAIN_TEXT,
+      body,
+      fileName,
+      headers = {},
+      closesConnection,
+    } = reply;
+    response.statusCode = status;
+    response.setHeader('content-type', contentType);
+    response.setHeader('x-content-type-options', 'nosniff');
+    if (fileName !== undefined) {
+      response.setHeader('content-disposition', `attachment; filename="${fileName}"`);
+    }
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    if (closesConnection) closeConnectionAfter(response);
+    if (typeof body === 'string') response.end(body);
+    else await this.#stream(body, response);
+  }
+
+  async #stream(body: Readable, response: Outgoing): Promise<void> {
+    try {
+      await pipeline(body, response);
+    } catch (error) {
+      this.#log.v(2).info('Response was interrupted', { server: this.name, err: error });
+    }
+  }
+
+  async #handle(request: Incoming, signal: AbortSignal, closed: AbortSignal): Promise<Reply> {
+    const { method = '' } = request;
+    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+    const [, probe = '', only, ...more] = path.split('/');
+    const checks = more.length === 0 ? this.#checksOf(probe) : undefined;
+    if (checks) {
+      if (!isRead(method)) return NOT_ALLOWED;
+      const probeRequest = { probe, checks, only, query: new URLSearchParams(query) };
+      return { ...probeResponse(probeRequest, this.#log), closesConnection: true };
+    }
+    const crossOrigin = crossOriginReason(request.headers, this.#origin);
+    if (crossOrigin !== undefined) return rejected(403, crossOrigin);
+    const { authorization } = request.headers;
+    const decision = await this.#options.authorizer?.authorize({
+      method,
+      path,
+      authorization,
+      signal,
+    });
+    if (decision && !decision.allowed) return rejected(decision.status, decision.reason);
+    const { metrics, pages, downloads, settings } = this.#options.routes;
+    const setting = settings?.get(path);
+    if (setting && method === 'PUT') {
+      const text = await bodyOf(request, MAX_SETTING_BYTES);
+      return text === undefined ? TOO_LARGE : changeSetting(setting, text);
+    }
+    if (!isRead(method)) return NOT_ALLOWED;
+    if (setting) return { status: 200, body: setting.get() };
+    const page = pages?.get(path);
+    if (page) return page(new URLSearchParams(query));
+    const download = downloads?.get(path);
+    if (download && method !== 'GET') return NOT_ALLOWED;
+    if (download) return download({ query: new URLSearchParams(query), signal: closed });
+    if (!metrics || path !== '/metrics') return NOT_FOUND;
+    const { contentType, text } = await metrics();
+    return { status: 200, contentType, body: text };
+  }
+
+  #checksOf(probe: string): readonly HealthCheck[] | undefined {
+    switch (probe) {
+      case 'livez':
+      case 'healthz':
+        return this.#options.routes.livez;
+      case 'readyz':
+        return this.#options.routes.readyz;
+      default:
+        return undefined;
+    }
+  }
+}
+
+const NOT_FOUND: Reply = { status: 404, body: '404 not found\n' };
+const NOT_ALLOWED: Reply = { status: 405, body: '405 method not allowed\n' };
+const TOO_LARGE: Reply = { status: 413, body: '413 too large\n' };
+
+function rejected(status: number, reason: string): Reply {
+  const headers = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
+  return { status, body: `${reason}\n`, headers, closesConnection: true };
+}
+
+/** Closes the connection after the response, for HTTP/2 after all responses in progress. */
+function closeConnectionAfter(response: Outgoing): void {
+  if ('stream' in response) response.stream.session?.close();
+  else response.setHeader('connection', 'close');
+}
+
+function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** Returns the body, or undefined if it is longer than `maxBytes`. */
+async function bodyOf(request: Incoming, maxBytes: number): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+type Limits = ReturnType<typeof limitsOf>;
+
+function limitsOf({ requestTimeoutMs = 10_000 }: HttpServerOptions) {
+  return {
+    handshakeTimeout: requestTimeoutMs,
+    headersTimeout: requestTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: requestTimeoutMs / 5,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+  };
+}
+
+function secureServer(
+  tls: ServerTls,
+  certificate: Certificate,
+  limits: Limits,
+): HttpsServer | Http2SecureServer {
+  const options = { ...limits, ...contextOf(tls, certificate) };
+  return tls.http2
+    ? createSecureServer({ ...options, allowHTTP1: true })
+    : createHttpsServer(options);
+}
+
+function contextOf(
+  { minVersion = 'TLSv1.2', ciphers }: ServerTls,
+  { certificatePem, privateKeyPem }: Certificate,
+): SecureContextOptions {
+  const cert = certificatePem;
+  return { cert, key: privateKeyPem, minVersion, ...(ciphers === undefined ? {} : { ciphers }) };
+}

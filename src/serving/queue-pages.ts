@@ -1,0 +1,224 @@
+import { formatPath } from '../api/field-path.ts';
+import type { FieldPath } from '../api/field-path.ts';
+import { objectKey } from '../api/object-key.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+import { groupResourceOf } from '../api/resource.ts';
+import type { Resource } from '../api/resource.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Cause } from '../workqueue/queue-item.ts';
+import type { WorkQueue } from '../workqueue/work-queue.ts';
+import { jsonPages } from './routes.ts';
+import type { Page, Pages } from './routes.ts';
+
+const DEPS: OptionNames<QueuePagesDeps> = {
+  controllers: true,
+  history: true,
+  clock: true,
+  redact: true,
+};
+
+/** Controller as shown on its debug pages. */
+export interface ControllerView {
+  readonly name: string;
+  readonly queue: Pick<WorkQueue<ObjectKey>, 'snapshot'>;
+  readonly hotLoops: readonly HotLoopView[];
+}
+
+/** Hot loop as shown on the debug pages. */
+export interface HotLoopView {
+  readonly key: ObjectKey;
+  readonly kind: string;
+  /** Object whose fields change. */
+  readonly resource: Resource;
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly paths: readonly FieldPath[];
+  readonly times: number;
+  readonly withinMs: number;
+  readonly fieldManager: string | undefined;
+}
+
+/** History of one key. */
+export interface KeyHistoryView {
+  readonly controller: string;
+  readonly key: ObjectKey;
+  /** Total duration of the key's syncs, in milliseconds. */
+  readonly busyMs: number;
+  /** The last syncs, oldest first. The last one may be running. */
+  readonly last: readonly SyncView[];
+}
+
+/** One sync in the history of a key. */
+export interface SyncView {
+  /** RFC 3339. */
+  readonly startedAt: string;
+  readonly causes: readonly Cause[];
+  /** Absent while the sync is running. */
+  readonly end?: { readonly tookMs: number; readonly result: string };
+}
+
+export interface QueuePagesDeps {
+  /** Returns the controllers. Called for each request, so controllers may be added later. */
+  readonly controllers: () => readonly ControllerView[];
+  /** Sync history that the controllers share. */
+  readonly history: {
+    all(): readonly KeyHistoryView[];
+    of(controller: string, key: string): KeyHistoryView | undefined;
+  };
+  readonly clock: Pick<Clock, 'now'>;
+  /**
+   * Masks credentials in strings, because the pages show error messages.
+   * @default nothing is masked
+   */
+  readonly redact?: ((text: string) => string) | undefined;
+}
+
+/** Maximum number of keys shown per state, and per ranking. */
+const MAX_KEYS = 100;
+const MAX_RANKED = 20;
+
+/**
+ * JSON pages that show why a key is synced, or why it is not. Each request costs time proportional to
+ * the length of the queues. The pages contain object names and error messages, so restrict access.
+ *
+ * - `/debug/queues`: waiting keys with their causes, running syncs, hot loops, and rankings of keys by
+ *   total time, by slowest sync and by syncs per minute.
+ * - `/debug/why?key=NAMESPACE/NAME`: state of a key and its last syncs with causes, API calls and
+ *   results; `&controller=NAME` selects a controller.
+ */
+export function queuePages(deps: QueuePagesDeps): Pages {
+  checkOptions(deps, DEPS, 'queuePages');
+  const { controllers, history, clock, redact } = deps;
+  const json = jsonPages(redact);
+  return new Map<string, (query: URLSearchParams) => Page>([
+    [
+      '/debug/queues',
+      () => {
+        const keys = history.all();
+        return json(200, {
+          controllers: controllers().map((controller) => queueOf(controller, deps)),
+          busiest: busiest(keys),
+          slowest: slowest(keys, MAX_RANKED),
+          hottest: hottest(keys, MAX_RANKED, clock.now()),
+        });
+      },
+    ],
+    [
+      '/debug/why',
+      (query) => {
+        const key = query.get('key');
+        if (!key) {
+          const error = 'Parameter key is required: /debug/why?key=NAMESPACE/NAME';
+          return json(400, { error });
+        }
+        const wanted = query.get('controller');
+        const known = controllers()
+          .filter(({ name }) => wanted === null || name === wanted)
+          .map((controller) => keyState(controller, key, deps))
+          .filter(({ state, history }) => state !== 'idle' || history !== undefined);
+        if (known.length > 0) return json(200, { key, controllers: known });
+        return json(404, { error: `Key ${key} is not queued and not in the sync history` });
+      },
+    ],
+  ]);
+}
+
+function queueOf({ name, queue, hotLoops }: ControllerView, { history }: QueuePagesDeps) {
+  const { ready, delayed, processing } = queue.snapshot();
+  return {
+    controller: name,
+    ready: bounded(ready),
+    delayed: bounded(delayed.toSorted((a, b) => a.dueInMs - b.dueInMs)),
+    processing: bounded(
+      processing.map(({ key, forMs, again }) => {
+        const sync = history.of(name, key)?.last.at(-1);
+        return { key, forMs, again, causes: sync && !sync.end ? sync.causes : [] };
+      }),
+    ),
+    hotLoops: hotLoops.slice(0, MAX_KEYS).map(formatHotLoop),
+  };
+}
+
+function bounded<T>(all: readonly T[]): { readonly count: number; readonly keys: readonly T[] } {
+  return { count: all.length, keys: all.slice(0, MAX_KEYS) };
+}
+
+function keyState(
+  { name, queue, hotLoops }: ControllerView,
+  key: string,
+  { history }: QueuePagesDeps,
+) {
+  const { ready, delayed, processing } = queue.snapshot();
+  const isKey = (entry: { readonly key: string }) => entry.key === key;
+  const running = processing.find(isKey);
+  const waiting = ready.find(isKey);
+  const later = delayed.find(isKey);
+  const state = running ? 'running' : waiting ? 'ready' : later ? 'delayed' : 'idle';
+  const hotLoop = hotLoops.find(isKey);
+  return {
+    controller: name,
+    state,
+    ...running,
+    ...waiting,
+    ...later,
+    ...(hotLoop && { hotLoop: formatHotLoop(hotLoop) }),
+    history: history.of(name, key),
+  };
+}
+
+function formatHotLoop(loop: HotLoopView) {
+  const { key, kind, resource, namespace, name, paths, times, withinMs, fieldManager } = loop;
+  return {
+    key,
+    kind,
+    object: `${groupResourceOf(resource)} ${objectKey(namespace, name)}`,
+    fields: paths.map(formatPath),
+    times,
+    withinMs,
+    fieldManager,
+  };
+}
+
+function busiest(keys: readonly KeyHistoryView[]) {
+  return keys
+    .toSorted((a, b) => b.busyMs - a.busyMs)
+    .slice(0, MAX_RANKED)
+    .map(({ last: _, ...totals }) => totals);
+}
+
+/** Ranks keys by their slowest remembered sync. */
+export function slowest(keys: readonly KeyHistoryView[], limit: number) {
+  return keys
+    .flatMap(({ controller, key, last }) => {
+      const [worst] = last
+        .flatMap(({ startedAt, causes, end }) => (end ? [{ startedAt, causes, ...end }] : []))
+        .toSorted((a, b) => b.tookMs - a.tookMs);
+      if (!worst) return [];
+      const { tookMs, result, startedAt, causes } = worst;
+      return [{ controller, key, tookMs, result, startedAt, causes }];
+    })
+    .toSorted((a, b) => b.tookMs - a.tookMs)
+    .slice(0, limit);
+}
+
+/**
+ * Ranks keys by syncs per minute, from the first remembered sync until now. The rate of a key that is
+ * no longer synced decreases with time.
+ *
+ * @param nowMs wall clock time
+ */
+export function hottest(keys: readonly KeyHistoryView[], limit: number, nowMs: number) {
+  return keys
+    .flatMap(({ controller, key, last }) => {
+      const [first] = last;
+      const latest = last.at(-1);
+      if (!first || !latest || last.length < 2) return [];
+      const sinceMs = Math.max(1, nowMs - Date.parse(first.startedAt));
+      const syncsPerMinute = ((last.length - 1) * 60_000) / sinceMs;
+      return [{ controller, key, syncsPerMinute, causes: latest.causes }];
+    })
+    .toSorted((a, b) => b.syncsPerMinute - a.syncsPerMinute)
+    .slice(0, limit);
+}

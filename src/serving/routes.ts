@@ -1,0 +1,99 @@
+import type { Readable } from 'node:stream';
+import type { Exposition } from '../metrics/registry.ts';
+import type { HealthCheck } from './health-checks.ts';
+
+/** Endpoints of an `HttpServer`. */
+export interface HttpServerRoutes {
+  /** Checks of `/livez` and `/healthz`: the process itself, never its dependencies. */
+  readonly livez?: readonly HealthCheck[];
+  /** Checks of `/readyz`. */
+  readonly readyz?: readonly HealthCheck[];
+  /** Metrics in the Prometheus text format, served at `/metrics`. */
+  readonly metrics?: () => Promise<Exposition>;
+  /** Pages by path, such as `/debug/queues`. */
+  readonly pages?: Pages;
+  /** Downloads by path, such as `/debug/pprof/profile`. GET only. */
+  readonly downloads?: Downloads;
+  /** Settings by path, such as `/debug/flags/v`: read with GET, changed with PUT. */
+  readonly settings?: Settings;
+}
+
+/** Response of a page. */
+export interface Page {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** Pages by path. */
+export type Pages = ReadonlyMap<string, (query: URLSearchParams) => Page>;
+
+/**
+ * Returns a function that builds JSON pages: indented, numbers rounded to three decimals, credentials
+ * masked.
+ *
+ * @param redact masks credentials in strings, as for the log
+ */
+export function jsonPages(
+  redact: (text: string) => string = (text) => text,
+): (status: number, value: unknown) => Page {
+  const replacer = (_: string, member: unknown): unknown => {
+    if (typeof member === 'string') return redact(member);
+    return typeof member === 'number' ? Math.round(member * 1000) / 1000 : member;
+  };
+  return (status, value) => ({
+    status,
+    contentType: 'application/json',
+    body: `${JSON.stringify(value, replacer, 2)}\n`,
+  });
+}
+
+export interface DownloadRequest {
+  readonly query: URLSearchParams;
+  /** Aborts when the client disconnects or the server stops. */
+  readonly signal: AbortSignal;
+}
+
+/** Response that takes time to produce, or that is too large to be held in memory. */
+export interface Download {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string | Readable;
+  /**
+   * File name under which a browser saves the body.
+   * @default the browser shows the body
+   */
+  readonly fileName?: string;
+}
+
+/** Downloads by path. */
+export type Downloads = ReadonlyMap<string, (request: DownloadRequest) => Promise<Download>>;
+
+/** Setting that can be changed while the process runs. */
+export interface Setting {
+  /** Name in responses: `klog.logging.verbosity`. */
+  readonly name: string;
+  readonly get: () => string;
+  /** @throws {RangeError} if the text is not a valid value */
+  readonly set: (text: string) => void;
+}
+
+/** Settings by path. */
+export type Settings = ReadonlyMap<string, Setting>;
+
+/** Maximum length of the new value of a setting, in bytes. */
+export const MAX_SETTING_BYTES: number = 1024;
+
+/** Changes a setting and returns the response, with the texts of Kubernetes components. */
+export function changeSetting(
+  { name, set }: Setting,
+  text: string,
+): { readonly status: number; readonly body: string } {
+  try {
+    set(text);
+    return { status: 200, body: `successfully set ${name} to ${text}` };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return { status: 400, body: `failed set ${name} ${text}: ${error.message}` };
+  }
+}

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import { ApiError } from '../../../src/api/api-error.ts';
+import { PODS } from '../../../src/api/builtin.ts';
+import { COUNTS } from '../../../src/api/generated/count.ts';
+import { objectKey } from '../../../src/api/object-key.ts';
+import { formatCall, SyncHistory, SyncRecorder } from '../../../src/manager/sync-history.ts';
+import type { SyncRun, SyncResult } from '../../../src/workqueue/sync-report.ts';
+
+const KEY = objectKey('default', 'web');
+const RUN: SyncRun = {
+  reconcileID: '0badcafe',
+  causes: [{ text: 'Count added', times: 2 }],
+  omittedCauses: 0,
+  attempt: 1,
+  delayedMs: 0,
+  queuedMs: 3,
+};
+const HELD = [{ reason: 'a cache lags behind own writes', times: 2, ms: 100 }];
+
+describe('the record of a run', () => {
+  const recorder = () => new SyncRecorder('count', KEY, RUN, HELD, Date.UTC(2026, 0, 1));
+
+  it('says why it ran, what it called and what became of it', () => {
+    const run = recorder();
+    run.called({
+      verb: 'patch',
+      resource: COUNTS,
+      at: KEY,
+      options: { subresource: 'status' },
+      ms: 2.4,
+      failed: false,
+    });
+    const error = new ApiError({ kind: 'conflict', message: 'modified', code: 409 });
+    run.called({ verb: 'create', resource: PODS, at: KEY, ms: 5, failed: true, error });
+    run.called({ verb: 'raw', at: '/version', ms: 1, failed: true, error: new TypeError('no') });
+    assert.equal(run.record.end, undefined);
+    run.ended({ result: 'error', tookMs: 9, requeueAfterMs: 5, error });
+    const { calls, ...record } = run.record;
+    assert.deepEqual(record, {
+      ...RUN,
+      controller: 'count',
+      key: KEY,
+      held: HELD,
+      startedAt: '2026-01-01T00:00:00.000Z',
+      omittedCalls: 0,
+      end: { result: 'error', tookMs: 9, requeueAfterMs: 5, reason: undefined, error: 'modified' },
+    });
+    assert.deepEqual(calls.map(formatCall), [
+      'patch counts.demo.mark8s.io/status default/web ok 2ms',
+      'create pods default/web 409 conflict 5ms',
+      'raw /version TypeError 1ms',
+    ]);
+  });
+
+  it('is bounded, whatever a sync does', () => {
+    const run = recorder();
+    for (let at = 0; at < 50; at++) {
+      run.called({ verb: 'raw', at: 'x'.repeat(10_000), ms: 1, failed: false });
+    }
+    run.ended({ result: 'error', tookMs: 1, error: new Error('y'.repeat(10_000)) });
+    assert.deepEqual([run.record.calls.length, run.record.omittedCalls], [20, 30]);
+    assert.ok(JSON.stringify(run.record).length < 20 * 400);
+  });
+});
+
+describe('the history of runs', () => {
+  let history: SyncHistory;
+
+  beforeEach(() => {
+    history = new SyncHistory({ keys: 3, syncsPerKey: 2 });
+  });
+
+  function run(controller: string, name: string, end: SyncResult | undefined, id = '1'): void {
+    const recorder = new SyncRecorder(
+      controller,
+      objectKey('ns', name),
+      { ...RUN, reconcileID: id },
+      [],
+      0,
+    );
+    history.began(recorder);
+    if (!end) return;
+    recorder.ended(end);
+    history.ended(recorder);
+  }
+
+  it('has the last runs of a key, the one under way included, and totals of all', () => {
+    run('count', 'a', { result: 'done', tookMs: 10 }, '1');
+    run('count', 'a', { result: 'terminalError', tookMs: 5, error: new Error('no') }, '2');
+    run('count', 'a', undefined, '3');
+    const { last, ...totals } = history.of('count', 'ns/a') ?? assert.fail();
+    assert.deepEqual(totals, {
+      controller: 'count',
+      key: 'ns/a',
+      runs: 2,
+      failures: 1,
+      busyMs: 15,
+    });
+    assert.deepEqual(
+      last.map(({ reconcileID, end }) => [reconcileID, end?.result]),
+      [
+        ['2', 'terminalError'],
+        ['3', undefined],
+      ],
+    );
+  });
+
+  it('keeps controllers apart, and remembers the keys that ran last', () => {
+    run('count', 'a', { result: 'done', tookMs: 1 });
+    run('foo', 'a', { result: 'done', tookMs: 1 });
+    run('count', 'b', { result: 'done', tookMs: 1 });
+    run('count', 'a', { result: 'done', tookMs: 1 });
+    run('count', 'c', undefined);
+    assert.deepEqual(
+      history.all().map(({ controller, key }) => `${controller} ${key}`),
+      ['count ns/c', 'count ns/a', 'count ns/b'],
+    );
+    assert.equal(history.of('foo', 'ns/a'), undefined);
+    assert.equal(history.of('count', 'ns/a')?.runs, 2);
+  });
+
+  it('forgets what ran longest ago when all together takes too much', () => {
+    history = new SyncHistory({ bytes: 4300, syncsPerKey: 1 });
+    const error = new Error('x'.repeat(200));
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const name of names) run('count', name, { result: 'error', tookMs: 1, error });
+    const keys = () => history.all().map(({ key }) => key);
+    assert.deepEqual(keys(), ['ns/f', 'ns/e', 'ns/d', 'ns/c']);
+    for (let at = 0; at < 20; at++) run('count', 'f', { result: 'done', tookMs: 1 });
+    for (const name of names) run('count', name, { result: 'done', tookMs: 1 });
+    assert.equal(keys().length, 6, 'runs that are forgotten weigh nothing');
+  });
+
+  it('refuses bounds that are none', () => {
+    assert.throws(() => new SyncHistory({ keys: 0 }), /keys.*got 0/);
+    assert.throws(() => new SyncHistory({ syncsPerKey: 1.5 }), /syncsPerKey.*got 1.5/);
+  });
+});

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { inspect } from 'node:util';
+import { describe, it } from 'node:test';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { DelegatedAccess } from '../../../src/serving/delegated-access.ts';
+import type { AccessDecision } from '../../../src/serving/delegated-access.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+
+const METRICS_READER = [{ verbs: ['get'], nonResourceURLs: ['/metrics'] }];
+
+/** A server that knows two people, and what asks it about them. */
+function world() {
+  const clock = new FakeClock();
+  const server = new ApiServer({
+    clock,
+    users: [
+      { token: 'prometheus-token', name: 'prometheus', rules: METRICS_READER },
+      { token: 'jane-token', name: 'jane', groups: ['people'] },
+    ],
+  });
+  const { log, lines } = recordingLogger();
+  const client = new HttpClient({ handler: server.handler, server: 'https://here', clock, log });
+  const access = new DelegatedAccess({ client, clock, log });
+  const stop = new AbortController();
+  const authorize = (authorization: string | undefined, path = '/metrics', method = 'GET') =>
+    access.authorize({ method, path, authorization, signal: stop.signal });
+  const reviews = () => [
+    server.requests.count({ resource: 'tokenreviews' }),
+    server.requests.count({ resource: 'subjectaccessreviews' }),
+  ];
+  return { clock, server, lines, access, stop, authorize, reviews };
+}
+
+function statusOf(verdict: AccessDecision): number {
+  return verdict.allowed ? 200 : verdict.status;
+}
+
+const isTokenReview = ({ info }: { info: { resource: string } | undefined }) =>
+  info?.resource === 'tokenreviews';
+
+describe('access that is left to the cluster', () => {
+  it('lets in whom a role allows, refuses others, and knows nobody without a token', async () => {
+    const { authorize, reviews } = world();
+    for (const authorization of [
+      undefined,
+      '',
+      'prometheus-token',
+      'Basic cHJvbQ==',
+      'Bearer',
+      'Bearer  ',
+    ]) {
+      assert.equal(statusOf(await authorize(authorization)), 401, authorization);
+    }
+    assert.equal(statusOf(await authorize(`Bearer ${'x'.repeat(20_000)}`)), 401);
+    assert.deepEqual(reviews(), [0, 0], 'who says nothing is not asked about');
+    assert.equal(statusOf(await authorize('Bearer nobody-token')), 401);
+    assert.equal(statusOf(await authorize('Bearer prometheus-token')), 200);
+    assert.equal(statusOf(await authorize('bearer prometheus-token')), 200);
+    assert.equal(statusOf(await authorize('Bearer prometheus-token', '/debug/queues')), 403);
+    assert.equal(statusOf(await authorize('Bearer prometheus-token', '/metrics', 'PUT')), 403);
+    assert.deepEqual(await authorize('Bearer jane-token'), {
+      allowed: false,
+      status: 403,
+      reason: 'User "jane" cannot get path "/metrics"',
+    });
+  });
+
+  it('remembers whose a token is for a minute, who may for five, who may not for half a one', async () => {
+    const { clock, authorize, reviews } = world();
+    const ask = async () => {
+      for (const who of ['prometheus', 'jane', 'nobody']) await authorize(`Bearer ${who}-token`);
+      return reviews();
+    };
+    assert.deepEqual(await ask(), [3, 2]);
+    await clock.advance(29_999);
+    assert.deepEqual(await ask(), [3, 2]);
+    await clock.advance(1);
+    assert.deepEqual(await ask(), [3, 3], 'jane may have got a role');
+    await clock.advance(30_000);
+    assert.deepEqual(await ask(), [6, 4], 'tokens may have ended');
+    await clock.advance(239_999);
+    assert.deepEqual(await ask(), [9, 5]);
+    await clock.advance(1);
+    assert.deepEqual(await ask(), [9, 6], 'the role may have gone');
+  });
+
+  it('asks once for all who ask the same at the same time', async () => {
+    const { authorize, reviews } = world();
+    const verdicts = await Promise.all(
+      Array.from({ length: 20 }, () => authorize('Bearer prometheus-token')),
+    );
+    assert.ok(verdicts.every(({ allowed }) => allowed));
+    assert.deepEqual(reviews(), [1, 1]);
+  });
+
+  it('turns away what would flood the API server', async () => {
+    const { clock, server, authorize } = world();
+    assert.equal(statusOf(await authorize('Bearer prometheus-token')), 200);
+    server.faults.delayNext({ resource: 'tokenreviews' }, 1000, { times: 16 });
+    const flood = Array.from({ length: 16 }, (_, i) => authorize(`Bearer made-up-${i}`));
+    await settle();
+    assert.equal(statusOf(await authorize('Bearer one-more')), 503);
+    assert.equal(statusOf(await authorize('Bearer prometheus-token')), 200, 'who is known gets in');
+    await clock.advance(1000);
+    assert.deepEqual((await Promise.all(flood)).map(statusOf), Array(16).fill(401));
+    assert.equal(statusOf(await authorize('Bearer one-more')), 401);
+  });
+
+  it('repeats what fails for a while, and lets nobody in whom it could not ask about', async () => {
+    const { clock, server, authorize, reviews } = world();
+    server.faults.failNext(isTokenReview, 503, { times: 2 });
+    const late = authorize('Bearer prometheus-token');
+    await clock.advance(500);
+    assert.deepEqual(reviews(), [2, 0]);
+    await clock.advance(749);
+    assert.deepEqual(reviews(), [2, 0]);
+    await clock.advance(1);
+    assert.equal(statusOf(await late), 200);
+
+    server.faults.failNext(isTokenReview, 503, { times: 100 });
+    const never = authorize('Bearer jane-token');
+    await clock.advance(10_000);
+    assert.equal(statusOf(await never), 500);
+    assert.equal(reviews()[0], 3 + 5);
+    assert.equal(statusOf(await authorize('Bearer prometheus-token')), 200, 'who is known gets in');
+  });
+
+  it('gives up on an API server that does not answer', async () => {
+    const { clock, server, authorize } = world();
+    server.faults.delayNext({ resource: 'tokenreviews' }, 3_600_000);
+    const verdict = authorize('Bearer prometheus-token');
+    await clock.advance(10_000);
+    assert.equal(statusOf(await verdict), 500);
+  });
+
+  it('does not repeat what it may not ask, and remembers no failure', async () => {
+    const { server, authorize, reviews } = world();
+    server.faults.failNext(isTokenReview, 403);
+    assert.deepEqual(await authorize('Bearer prometheus-token'), {
+      allowed: false,
+      status: 500,
+      reason: 'Unable to authorize: the API server is not available',
+    });
+    assert.deepEqual(reviews(), [1, 0]);
+    assert.equal(statusOf(await authorize('Bearer prometheus-token')), 200);
+  });
+
+  it('takes what is no review for a failure', async () => {
+    const { clock, lines, stop } = world();
+    for (const answer of [undefined, {}, { status: 'Failure' }, []]) {
+      const client = { raw: () => Promise.resolve(answer) };
+      const access = new DelegatedAccess({ client, clock, log: recordingLogger(lines).log });
+      const request = { method: 'GET', path: '/metrics', signal: stop.signal };
+      const verdict = await access.authorize({ ...request, authorization: 'Bearer x' });
+      assert.equal(statusOf(verdict), 500, inspect(answer));
+    }
+    const hollow = [
+      {},
+      { authenticated: true },
+      { authenticated: 'true', user: { username: 'a' } },
+    ];
+    for (const status of [...hollow, { authenticated: true, user: { username: '' } }]) {
+      const client = { raw: () => Promise.resolve({ status }) };
+      const access = new DelegatedAccess({ client, clock, log: recordingLogger(lines).log });
+      const request = { method: 'GET', path: '/metrics', signal: stop.signal };
+      const verdict = await access.authorize({ ...request, authorization: 'Bearer x' });
+      assert.equal(statusOf(verdict), 401, inspect(status));
+    }
+  });
+
+  it('stops asking when the server stops', async () => {
+    const { clock, server, authorize, stop } = world();
+    server.faults.failNext(isTokenReview, 503, { times: 100 });
+    const verdict = authorize('Bearer prometheus-token');
+    await settle();
+    stop.abort(new Error('stopping'));
+    assert.equal(statusOf(await verdict), 500);
+    assert.equal(clock.pending, 0);
+  });
+
+  it('never writes a token to the log', async () => {
+    const { clock, server, lines, authorize } = world();
+    server.faults.failNext(isTokenReview, 503);
+    const verdicts = ['prometheus', 'jane', 'nobody'].map((who) =>
+      authorize(`Bearer ${who}-token`),
+    );
+    await clock.advance(10_000);
+    await Promise.all(verdicts);
+    assert.ok(lines.length > 10);
+    const all = inspect(lines, { depth: null });
+    assert.doesNotMatch(all, /(prometheus|jane|nobody)-token/);
+  });
+});

@@ -1,0 +1,106 @@
+import type { HeapProfiler, Profiler } from 'node:inspector';
+import { url as inspectorUrl } from 'node:inspector';
+import { profilingDownloads, V8Profiler } from '../../../src/serving/profiling.ts';
+import { HttpServer } from '../../../src/serving/http-server.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { runAll } from '../../../src/util/runnable.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+
+/**
+ * A worker that serves its own profiles, asks for them, and writes what it was told: an isolate with
+ * little in it is looked into much faster than one that holds all tests.
+ */
+
+/** Looked for in the CPU profile. */
+function burnForAWhile(ms: number): number {
+  let sum = 0;
+  for (const end = performance.now() + ms; performance.now() < end;) sum += Math.sqrt(sum + 1);
+  return sum;
+}
+
+/** Looked for in the heap profile. */
+function hoardForAWhile(): readonly unknown[] {
+  return Array.from({ length: 8 }, () => Array<number>(262_144).fill(1));
+}
+
+/** Looked for in the heap snapshot, and so is its token. */
+class HoardedSecret {
+  readonly token: string = ['canary', 'of', 'the', 'worker'].join('-');
+}
+
+/** What it found. */
+export interface Found {
+  readonly cpu: { readonly hasFunction: boolean; readonly samples: number; readonly ms: number };
+  readonly heap: { readonly hasFunction: boolean; readonly hoarded: number };
+  readonly snapshot: {
+    readonly nodes: number;
+    readonly hasClass: boolean;
+    readonly hasToken: boolean;
+  };
+  /** Whether a profile that was given up was none. */
+  readonly abandoned: boolean;
+  /** Timers that are left over. */
+  readonly pending: number;
+  /** Heap profiles while no samples are taken. */
+  readonly outside: number;
+  readonly inspectorUrl: string;
+}
+
+function namesIn({ callFrame, children }: HeapProfiler.SamplingHeapProfileNode): string[] {
+  return [callFrame.functionName, ...children.flatMap(namesIn)];
+}
+
+const clock = new FakeClock();
+const { log, lines } = recordingLogger();
+const profiler = new V8Profiler(clock);
+const before = await profiler.heapProfile();
+const downloads = profilingDownloads({ profiler, log, address: '127.0.0.1:0' });
+const server = new HttpServer(
+  { log },
+  { name: 'profiles', bindAddress: '127.0.0.1:0', routes: { downloads } },
+);
+const stop = new AbortController();
+const running = runAll(
+  [(signal) => server.run(signal), (signal) => profiler.run(signal)],
+  stop.signal,
+);
+const listening = () => lines.find(({ message }) => message === 'Listening');
+while (!listening()) await settle();
+const textOf = async (path: string) =>
+  (await fetch(`http://${String(listening()?.fields['address'])}${path}`)).text();
+
+const asked = textOf('/debug/pprof/profile?seconds=5');
+while (clock.pending === 0) await settle();
+burnForAWhile(60);
+await clock.advance(5000);
+const cpu: Profiler.Profile = JSON.parse(await asked);
+const hoard = hoardForAWhile();
+const heap: HeapProfiler.SamplingHeapProfile = JSON.parse(await textOf('/debug/pprof/heap'));
+const secret = new HoardedSecret();
+const snapshot: { readonly nodes: unknown[]; readonly strings: string[] } = JSON.parse(
+  await textOf('/debug/heapsnapshot'),
+);
+const gone = new AbortController();
+const abandoned = profiler.cpuProfile(1000, gone.signal);
+gone.abort();
+const found: Omit<Found, 'outside'> = {
+  cpu: {
+    hasFunction: cpu.nodes.some(({ callFrame }) => callFrame.functionName === burnForAWhile.name),
+    samples: cpu.samples?.length ?? 0,
+    ms: (cpu.endTime - cpu.startTime) / 1000,
+  },
+  heap: { hasFunction: namesIn(heap.head).includes(hoardForAWhile.name), hoarded: hoard.length },
+  snapshot: {
+    nodes: snapshot.nodes.length,
+    hasClass: snapshot.strings.includes(HoardedSecret.name),
+    hasToken: snapshot.strings.includes(secret.token),
+  },
+  abandoned: (await abandoned) === undefined,
+  pending: clock.pending,
+  inspectorUrl: inspectorUrl() ?? 'none',
+};
+stop.abort();
+await running;
+const after = await profiler.heapProfile();
+const all: Found = { ...found, outside: [before, after].filter(Boolean).length };
+process.stdout.write(JSON.stringify(all));

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { request } from 'node:http';
+import type { HeapProfiler } from 'node:inspector';
+import type { TestContext } from 'node:test';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { before, describe, it } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { profilingDownloads } from '../../../src/serving/profiling.ts';
+import type { ProfilingDeps } from '../../../src/serving/profiling.ts';
+import { HttpServer } from '../../../src/serving/http-server.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import type { Found } from './profiled-process.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+
+const MIB = 1024 ** 2;
+
+/**
+ * Profiles behind a server of their own, made up: in a process that holds all tests, real ones take
+ * long. Those are in profiled-process.ts.
+ */
+class Profiled {
+  readonly clock = new FakeClock();
+  readonly recorded = recordingLogger();
+  heap: HeapProfiler.SamplingHeapProfile | undefined;
+  readonly snapshots: Readable[] = [];
+  /** How many CPU profiles are being taken. */
+  taking = 0;
+  #address = '';
+  readonly #stop = new AbortController();
+  #running: Promise<void> | undefined;
+
+  async start(deps: Partial<ProfilingDeps> = {}): Promise<void> {
+    const { log, lines } = this.recorded;
+    const downloads = profilingDownloads({
+      profiler: {
+        cpuProfile: async (ms, signal) => {
+          this.taking++;
+          await this.clock.sleep(ms, signal);
+          this.taking--;
+          return signal.aborted ? undefined : { nodes: [], startTime: 0, endTime: 1000 * ms };
+        },
+        heapProfile: () => Promise.resolve(this.heap),
+        heapSnapshot: () => {
+          const endless = Readable.from(begunForEver());
+          this.snapshots.push(endless);
+          return endless;
+        },
+      },
+      log,
+      address: '127.0.0.1:6060',
+      memory: () => ({ used: 100 * MIB, heap: 6 * MIB, limit: 200 * MIB }),
+      ...deps,
+    });
+    const server = new HttpServer(
+      { log },
+      { name: 'profiles', bindAddress: '127.0.0.1:0', routes: { downloads } },
+    );
+    this.#running = server.run(this.#stop.signal);
+    await until(() => lines.some(({ message }) => message === 'Listening'));
+    this.#address = String(lines.find(({ message }) => message === 'Listening')?.fields['address']);
+  }
+
+  ask(path: string, headers: Record<string, string> = {}, method = 'GET'): ClientRequest {
+    const asked = request(`http://${this.#address}${path}`, { method, headers, agent: false });
+    asked.on('error', () => undefined);
+    return asked.end();
+  }
+
+  async get(path: string, headers: Record<string, string> = {}, method = 'GET') {
+    const asked = this.ask(path, headers, method);
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    const chunks: Buffer[] = [];
+    for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+    const { statusCode: status, headers: answered } = response;
+    return { status, headers: answered, text: Buffer.concat(chunks).toString() };
+  }
+
+  async refusal(path: string, headers: Record<string, string> = {}, method = 'GET') {
+    const { status, text } = await this.get(path, headers, method);
+    return [status, text.trimEnd()];
+  }
+
+  /** Resolves when everything has come to its end. */
+  async end(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+}
+
+async function profiled(t: TestContext, deps?: Partial<ProfilingDeps>): Promise<Profiled> {
+  const world = new Profiled();
+  await world.start(deps);
+  t.after(() => world.end());
+  return world;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((next) => setImmediate(next));
+}
+
+function* begunForEver() {
+  yield '{"snapshot":';
+  for (;;) yield ' '.repeat(10_000);
+}
+
+describe('the CPU profile', () => {
+  it('is of the seconds that were asked for, and a file', async (t) => {
+    const world = await profiled(t);
+    const answer = world.get('/debug/pprof/profile?seconds=5');
+    await until(() => world.taking === 1);
+    await world.clock.advance(5000);
+    const { status, headers, text } = await answer;
+    assert.equal(status, 200);
+    assert.equal(headers['content-type'], 'application/json');
+    assert.equal(
+      headers['content-disposition'],
+      'attachment; filename="crd-controller.cpuprofile"',
+    );
+    assert.deepEqual(JSON.parse(text), { nodes: [], startTime: 0, endTime: 5_000_000 });
+  });
+
+  it('takes 30 s if nobody says otherwise, and nobody says nonsense', async (t) => {
+    const world = await profiled(t);
+    const answer = world.refusal('/debug/pprof/profile');
+    await until(() => world.taking === 1);
+    assert.equal(world.clock.untilNext, 30_000);
+    await world.clock.advance(30_000);
+    assert.equal((await answer)[0], 200);
+    for (const seconds of ['0', '-1', '1.5', '301', '1e1', '', '9'.repeat(99), 'x']) {
+      assert.deepEqual(await world.refusal(`/debug/pprof/profile?seconds=${seconds}`), [
+        400,
+        `seconds must be a whole number from 1 to 300: got "${seconds}"`,
+      ]);
+    }
+    assert.equal((await world.refusal('/debug/pprof/profile', {}, 'HEAD'))[0], 405);
+    assert.equal(world.taking, 0);
+  });
+
+  it('is one at a time, and over when its client goes', async (t) => {
+    const world = await profiled(t);
+    const first = world.ask('/debug/pprof/profile');
+    await until(() => world.taking === 1);
+    assert.deepEqual(await world.refusal('/debug/pprof/profile?seconds=1'), [
+      409,
+      'A CPU profile is already being taken; try again later',
+    ]);
+    first.destroy();
+    await until(() => world.taking === 0);
+    assert.equal(world.clock.pending, 0);
+    const next = world.refusal('/debug/pprof/profile?seconds=1');
+    await until(() => world.taking === 1);
+    await world.clock.advance(1000);
+    assert.equal((await next)[0], 200);
+  });
+
+  it('does not hold up a daemon that stops', async (t) => {
+    const world = await profiled(t);
+    world.ask('/debug/pprof/profile');
+    await until(() => world.taking === 1);
+    await world.end();
+    assert.equal(world.taking, 0);
+    assert.ok(!world.recorded.lines.some(({ level }) => level === 'error'));
+  });
+});
+
+describe('the heap profile', () => {
+  it('is of all since the start, once samples are taken', async (t) => {
+    const world = await profiled(t);
+    assert.equal((await world.refusal('/debug/pprof/heap'))[0], 503);
+    const callFrame = {
+      functionName: '(root)',
+      scriptId: '0',
+      url: '',
+      lineNumber: 0,
+      columnNumber: 0,
+    };
+    world.heap = { head: { callFrame, selfSize: 0, children: [] } };
+    const { status, headers, text } = await world.get('/debug/pprof/heap');
+    assert.equal(status, 200);
+    assert.equal(
+      headers['content-disposition'],
+      'attachment; filename="crd-controller.heapprofile"',
+    );
+    assert.deepEqual(JSON.parse(text), world.heap);
+    assert.equal((await world.refusal('/debug/pprof/heap?seconds=5'))[0], 400);
+  });
+});
+
+describe('the heap snapshot', () => {
+  it('is refused where it would leave this machine', async (t) => {
+    const open = await profiled(t, { address: ':6060' });
+    const [status, why] = await open.refusal('/debug/heapsnapshot');
+    assert.equal(status, 403);
+    assert.match(String(why), /secrets/);
+    assert.deepEqual(open.snapshots, []);
+  });
+
+  it('is refused where it would take more memory than there is', async (t) => {
+    for (const [used, heap, needed] of [
+      [101, 6, 101],
+      [100, 7, 112],
+    ] as const) {
+      const memory = () => ({ used: used * MIB, heap: heap * MIB, limit: 200 * MIB });
+      const world = await profiled(t, { memory });
+      assert.deepEqual(await world.refusal('/debug/heapsnapshot'), [
+        503,
+        `A heap snapshot needs up to ${needed}MiB of memory, and ${used}MiB of 200MiB are in use`,
+      ]);
+      assert.deepEqual(world.snapshots, []);
+    }
+  });
+
+  it('is one at a time, and gone when its client goes', async (t) => {
+    const world = await profiled(t);
+    const asked = world.ask('/debug/heapsnapshot');
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    assert.equal(response.statusCode, 200);
+    assert.match(
+      String(response.headers['content-disposition']),
+      /filename="crd-controller\.heapsnapshot"/,
+    );
+    assert.deepEqual(await world.refusal('/debug/heapsnapshot'), [
+      409,
+      'A heap snapshot is already being taken; try again later',
+    ]);
+    asked.destroy();
+    await until(() => world.snapshots[0]?.closed === true);
+    const next = world.ask('/debug/heapsnapshot');
+    const [another] = (await once(next, 'response')) as [IncomingMessage];
+    assert.equal(another.statusCode, 200);
+    await world.end();
+    assert.ok(world.snapshots[1]?.destroyed);
+    assert.ok(!world.recorded.lines.some(({ level }) => level === 'error'));
+  });
+});
+
+describe('a process that asks for its own profiles', () => {
+  let found: Found;
+  before(async () => {
+    const entry = new URL('profiled-process.ts', import.meta.url);
+    const worker = new Worker(entry, { stdout: true });
+    const [written] = await Promise.all([text(worker.stdout), once(worker, 'exit')]);
+    found = JSON.parse(written);
+  });
+
+  it('finds in that of the CPU what ran for how long', () => {
+    const { hasFunction, samples, ms } = found.cpu;
+    assert.ok(hasFunction);
+    assert.ok(samples > 5, `${samples} samples`);
+    assert.ok(ms >= 60, `${ms} ms`);
+  });
+
+  it('finds in that of the heap who allocated what is still there', () => {
+    assert.deepEqual(found.heap, { hasFunction: true, hoarded: 8 });
+    assert.equal(found.outside, 0, 'before samples are taken, and after');
+  });
+
+  it('finds in the heap snapshot every object, secrets too', () => {
+    const { nodes, ...has } = found.snapshot;
+    assert.ok(nodes > 10_000, String(nodes));
+    assert.deepEqual(has, { hasClass: true, hasToken: true });
+  });
+
+  it('can give up, and lets nobody attach a debugger', () => {
+    assert.deepEqual([found.abandoned, found.pending], [true, 0]);
+    assert.equal(found.inspectorUrl, 'none');
+  });
+});

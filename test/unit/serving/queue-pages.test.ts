@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it, test } from 'node:test';
+import { COUNTS } from '../../../src/api/generated/count.ts';
+import { objectKey } from '../../../src/api/object-key.ts';
+import type { ObjectKey } from '../../../src/api/object-key.ts';
+import { queuePages, hottest, slowest } from '../../../src/serving/queue-pages.ts';
+import type { HotLoop } from '../../../src/manager/hot-loop/written-object.ts';
+import type { Pages } from '../../../src/serving/routes.ts';
+import { SyncHistory, SyncRecorder } from '../../../src/manager/sync-history.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { formatCause } from '../../../src/workqueue/queue-item.ts';
+import type { Cause } from '../../../src/workqueue/queue-item.ts';
+import { WorkQueue } from '../../../src/workqueue/work-queue.ts';
+import type { SyncResult } from '../../../src/workqueue/sync-report.ts';
+
+const ADDED: Cause = { text: 'Count added', times: 1 };
+
+const key = (name: string): ObjectKey => objectKey('default', name);
+
+const LOOP: HotLoop = {
+  key: key('hot'),
+  kind: 'disputed',
+  resource: COUNTS,
+  namespace: 'default',
+  name: 'hot',
+  paths: [['metadata', 'labels', 'team']],
+  times: 5,
+  withinMs: 80,
+  fieldManager: 'us',
+};
+
+describe('the pages for people who ask why', () => {
+  let clock: FakeClock;
+  let queue: WorkQueue<ObjectKey>;
+  let history: SyncHistory;
+  let pages: Pages;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    queue = new WorkQueue<ObjectKey>({ name: 'count', clock });
+    history = new SyncHistory();
+    pages = queuePages({
+      controllers: () => [{ name: 'count', queue, hotLoops: [LOOP] }],
+      history,
+      clock,
+      redact: (text) => text.replaceAll('hunter2', '***'),
+    });
+  });
+
+  const get = (path: string, query = ''): { status: number; body: unknown } => {
+    const { status, body } = pages.get(path)?.(new URLSearchParams(query)) ?? assert.fail();
+    return { status, body: JSON.parse(body) };
+  };
+
+  function begin(name: string): SyncRecorder {
+    const begun = {
+      reconcileID: '0badcafe',
+      causes: [ADDED],
+      omittedCauses: 0,
+      attempt: 1,
+      delayedMs: 0,
+      queuedMs: 1,
+    };
+    const recorder = new SyncRecorder('count', key(name), begun, [], clock.now());
+    history.began(recorder);
+    return recorder;
+  }
+
+  /** A run of `key` that failed. */
+  function run(name: string, tookMs: number): void {
+    const recorder = begin(name);
+    recorder.ended({ result: 'error', tookMs, error: new Error('password is hunter2') });
+    history.ended(recorder);
+  }
+
+  it('show the queues, hot loops, and who takes the most time', async () => {
+    queue.add(key('running'));
+    queue.tryTake();
+    queue.add(key('waiting'), { cause: 'Pod default/x deleted' });
+    queue.add(key('later'), { afterMs: 9000 });
+    queue.add(key('soon'), { afterMs: 5000 });
+    await clock.advance(1000);
+    begin('running');
+    run('quick', 1.00049);
+    run('slow', 5000);
+    const { status, body } = get('/debug/queues');
+    assert.equal(status, 200);
+    const startedAt = new Date(clock.now()).toISOString();
+    const ran = { controller: 'count', result: 'error', startedAt, causes: [ADDED] };
+    const waiting = { tenant: '', priority: 0, causes: [] };
+    assert.deepEqual(body, {
+      controllers: [
+        {
+          controller: 'count',
+          ready: {
+            count: 1,
+            keys: [
+              {
+                ...waiting,
+                key: 'default/waiting',
+                causes: [{ text: 'Pod default/x deleted', times: 1 }],
+                queuedMs: 1000,
+              },
+            ],
+          },
+          delayed: {
+            count: 2,
+            keys: [
+              { ...waiting, key: 'default/soon', dueInMs: 4000 },
+              { ...waiting, key: 'default/later', dueInMs: 8000 },
+            ],
+          },
+          processing: {
+            count: 1,
+            keys: [{ key: 'default/running', forMs: 1000, again: false, causes: [ADDED] }],
+          },
+          hotLoops: [
+            {
+              key: 'default/hot',
+              kind: 'disputed',
+              object: 'counts.demo.mark8s.io default/hot',
+              fields: ['.metadata.labels.team'],
+              times: 5,
+              withinMs: 80,
+              fieldManager: 'us',
+            },
+          ],
+        },
+      ],
+      busiest: [
+        { controller: 'count', key: 'default/slow', runs: 1, failures: 1, busyMs: 5000 },
+        { controller: 'count', key: 'default/quick', runs: 1, failures: 1, busyMs: 1 },
+        { controller: 'count', key: 'default/running', runs: 0, failures: 0, busyMs: 0 },
+      ],
+      slowest: [
+        { ...ran, key: 'default/slow', tookMs: 5000 },
+        { ...ran, key: 'default/quick', tookMs: 1 },
+      ],
+      hottest: [],
+    });
+  });
+
+  it('show a hundred keys of a state at most, and how many there are', () => {
+    for (let at = 0; at < 150; at++) queue.add(key(`k${at}`));
+    const { body } = get('/debug/queues');
+    const { controllers } = body as { controllers: { ready: { count: number; keys: [] } }[] };
+    assert.deepEqual([controllers[0]?.ready.count, controllers[0]?.ready.keys.length], [150, 100]);
+  });
+
+  it('tell where a key is and what its last runs did, without what must not be read', () => {
+    run('hot', 7);
+    queue.add(key('hot'), { afterMs: 2000, cause: 'postponed: in a hot loop' });
+    const { status, body } = get('/debug/why', 'key=default/hot');
+    const { controllers } = body as {
+      controllers: {
+        state: string;
+        dueInMs: number;
+        causes: Cause[];
+        hotLoop: { kind: string };
+        history: { last: { causes: Cause[]; end: { error: string } }[] };
+      }[];
+    };
+    const [why] = controllers;
+    assert.equal(status, 200);
+    assert.deepEqual(
+      [why?.state, why?.dueInMs, why?.causes, why?.hotLoop.kind],
+      ['delayed', 2000, [{ text: 'postponed: in a hot loop', times: 1 }], 'disputed'],
+    );
+    const [last] = why?.history.last ?? [];
+    assert.deepEqual(
+      [last?.causes.map(formatCause), last?.end.error],
+      [['Count added'], 'password is ***'],
+    );
+  });
+
+  it('know of no key that has neither run nor waits, and ask back for one', () => {
+    assert.equal(get('/debug/why', 'key=default/nobody').status, 404);
+    assert.equal(get('/debug/why').status, 400);
+    run('a', 1);
+    assert.equal(get('/debug/why', 'key=default/a&controller=count').status, 200);
+    assert.equal(get('/debug/why', 'key=default/a&controller=foo').status, 404);
+  });
+});
+
+/** A history of runs, given as times of their beginning and how long they took, by key. */
+function historyOf(runs: Record<string, readonly (readonly [atMs: number, tookMs?: number])[]>) {
+  const history = new SyncHistory();
+  for (const [name, ofKey] of Object.entries(runs)) {
+    for (const [atMs, tookMs] of ofKey) {
+      const run = {
+        reconcileID: '0badcafe',
+        causes: [{ text: `at ${atMs}`, times: 1 }],
+        omittedCauses: 0,
+        attempt: 1,
+        delayedMs: 0,
+        queuedMs: 0,
+      };
+      const recorder = new SyncRecorder('count', objectKey('ns', name), run, [], atMs);
+      history.began(recorder);
+      if (tookMs === undefined) continue;
+      const end: SyncResult = { result: 'done', tookMs };
+      recorder.ended(end);
+      history.ended(recorder);
+    }
+  }
+  return history.all();
+}
+
+test('the slowest are ranked by their slowest run, with what caused that one', () => {
+  const keys = historyOf({
+    a: [
+      [0, 5],
+      [100, 900],
+      [2000, 1],
+    ],
+    b: [[7, 300]],
+    c: [[8]],
+  });
+  assert.deepEqual(
+    slowest(keys, 5).map(({ key, tookMs, causes }) => [key, tookMs, causes[0]?.text]),
+    [
+      ['ns/a', 900, 'at 100'],
+      ['ns/b', 300, 'at 7'],
+    ],
+  );
+  assert.equal(slowest(keys, 1).length, 1);
+});
+
+test('the hottest run most often until now; one run is no habit, and heat goes away', () => {
+  const keys = historyOf({
+    once: [[59_999, 1]],
+    steady: [
+      [0, 1],
+      [30_000, 1],
+      [60_000, 1],
+    ],
+    burst: [
+      [50_000, 1],
+      [50_010, 1],
+      [50_020, 1],
+    ],
+  });
+  const ranking = (nowMs: number) =>
+    hottest(keys, 5, nowMs).map(({ key, syncsPerMinute }) => [key, Math.round(syncsPerMinute)]);
+  assert.deepEqual(ranking(60_000), [
+    ['ns/burst', 12],
+    ['ns/steady', 2],
+  ]);
+  assert.deepEqual(ranking(1_800_000), [
+    ['ns/burst', 0],
+    ['ns/steady', 0],
+  ]);
+  assert.deepEqual(hottest(keys, 1, 60_000)[0]?.causes, [{ text: 'at 50020', times: 1 }]);
+});
