@@ -1,10 +1,10 @@
 import { Controller, controllerManager, done, HttpClient } from 'crd-controller';
-import { RunHistory } from 'crd-controller/debug';
+import { SyncHistory } from 'crd-controller/debug';
 import { NAMESPACES } from 'crd-controller/kinds';
 import { ApiServer } from 'crd-controller/testing';
 
 const client = new HttpClient({ handler: new ApiServer().handler, server: 'https://test' });
-const history = new RunHistory();
+const history = new SyncHistory();
 const manager = controllerManager({
   client,
   history,
