@@ -1,20 +1,20 @@
 /**
- * The mutation check: plants one small fault at a time and runs the tests that import the changed
- * file. A fault that no test notices shows a promise that no test proves.
+ * Mutation tests: plants one fault at a time and runs the tests that import the changed file. A fault that no
+ * test detects shows behaviour without a test.
  *
- *   node hack/mutate.ts [OPTION…] [FOLDER | FILE]…     below src/; all folders with a list by default
+ *   node hack/mutate.ts [OPTION…] [FOLDER | FILE]…     below src/; default: all folders with a list
  *
  *   (no option)      plants the faults on the lists in hack/mutants/planted/
- *   --list           plants nothing; prints the faults on the lists that have no place any more
+ *   --list           plants nothing; prints listed faults whose code no longer exists
  *   --sample N       plants N other faults for each argument, spread evenly over its code
- *   --seed S         takes another sample
- *   --save           adds the faults of a sample that were killed to the lists; with --list, corrects
- *                    the symbols and files of faults whose code was renamed or moved
+ *   --seed S         selects another sample
+ *   --save           adds the detected faults of a sample to the lists; with --list, updates the symbols
+ *                    and files of faults whose code was renamed or moved
  *   --unit           runs unit tests only, without simulations and stories
  *
- * It works on copies of the tree in a temporary folder, two faults at a time. It ends with 1 if a
- * fault survived or has no place, and with 2 if it could not do its work: a listed fault does not
- * compile, or the tests fail without a fault.
+ * Works on copies of the tree in a temporary folder, two faults at a time. Exits with 1 if a fault survived or
+ * its code no longer exists, and with 2 if the check failed: a listed fault does not compile, or tests fail
+ * without a fault.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -36,11 +36,11 @@ import { sampleOf } from './mutants/sample.ts';
 import { testsOf } from './mutants/tests-of.ts';
 import type { Kind } from './mutants/tests-of.ts';
 import type { Verdict } from './mutants/trial.ts';
-import { CannotCheck, complaints, copyTree, Trial } from './mutants/trial.ts';
+import { CannotCheck, compilerErrors, copyTree, Trial } from './mutants/trial.ts';
 
-/** Faults at once, each with a copy of the tree and one process. */
+/** Concurrent faults, each with a copy of the tree and a process. */
 const LANES = 2;
-/** Of a sample so many times as many faults are compiled, since the compiler refuses most of them. */
+/** Compiled faults for each fault of a sample, because most do not compile. */
 const OVERSAMPLE = 4;
 
 const UNIT: readonly Kind[] = ['direct', 'unit'];
@@ -70,14 +70,14 @@ try {
   await rm(scratch, { recursive: true, force: true });
 }
 
-/** @returns false if a fault survived or has no place */
+/** Returns false if a fault survived or its code no longer exists. */
 async function main(): Promise<boolean> {
   if (options.sample !== undefined) return await plantSample(Number(options.sample));
   const { faults, lost } = locateListed();
   for (const entry of lost) console.log(`LOST      ${titleOf(entry)}`);
   if (!options.list) return (await plant(faults)).survivors.length + lost.length === 0;
   if (options.save) for (const folder of foldersOf(faults)) await save(folder, faults);
-  console.log(`${faults.length} faults have a place, ${lost.length} have none`);
+  console.log(`${faults.length} faults found, ${lost.length} lost`);
   return lost.length === 0;
 }
 
@@ -100,7 +100,7 @@ function foldersOf(entries: readonly Entry[]): string[] {
   return [...new Set(entries.map(folderOf))];
 }
 
-/** Writes the list of a folder again, with these entries and those of other files. */
+/** Writes the list of a folder with these entries and the existing ones of other files. */
 async function save(folder: string, entries: readonly Entry[]): Promise<void> {
   const others = listedFolders().includes(folder) ? readList(folder) : [];
   const names = new Set(entries.map(titleOf));
@@ -124,10 +124,10 @@ async function plantSample(size: number): Promise<boolean> {
       options.seed,
     ),
   );
-  const refused = await complaints(tree, candidates.flat(), stop.signal);
+  const rejected = await compilerErrors(tree, candidates.flat(), stop.signal);
   const faults = candidates.flatMap((some) =>
     sampleOf(
-      some.filter((fault) => !refused.has(fault)),
+      some.filter((fault) => !rejected.has(fault)),
       size,
       options.seed,
     ),
@@ -145,10 +145,12 @@ interface Outcome {
 async function plant(faults: readonly Fault[]): Promise<Outcome> {
   const trees = Array.from({ length: LANES }, (_, lane) => join(scratch, String(lane)));
   await Promise.all(trees.map((tree) => copyTree(tree)));
-  const refused = await complaints(trees[0] ?? '', faults, stop.signal);
-  if (refused.size > 0) {
-    const lines = Array.from(refused, ([fault, text]) => `${titleOf(fault)}: ${text}`);
-    throw new CannotCheck(`The compiler refuses faults:\n${lines.join('\n')}`);
+  const rejected = await compilerErrors(trees[0] ?? '', faults, stop.signal);
+  if (rejected.size > 0) {
+    const lines = Array.from(rejected, ([fault, text]) => `${titleOf(fault)}: ${text}`);
+    throw new CannotCheck(
+      `The compiler rejects listed faults; correct or remove them:\n${lines.join('\n')}`,
+    );
   }
   const trial = new Trial(stop.signal);
   const startedMs = performance.now();
@@ -166,7 +168,7 @@ async function plant(faults: readonly Fault[]): Promise<Outcome> {
     }
   };
   const giveUp = (error: unknown) => stop.abort(error);
-  // All of them end before their trees are removed.
+  // All workers end before their copies are removed.
   await Promise.all(trees.map((tree) => work(tree).catch(giveUp)));
   stop.signal.throwIfAborted();
   const seconds = Math.round((performance.now() - startedMs) / 1000);

@@ -1,14 +1,13 @@
 /**
- * The faults to plant: all that the operators offer, and those on the lists in `planted/`.
+ * The faults to plant: those that the operators generate, and those on the lists in `planted/`.
  *
- * A list is read line by line. A line without indentation is a file below `src/`. A line below it is
- * one fault:
+ * A line of a list without indentation is a file below `src/`. Each indented line below it is a fault:
  *
  *   OPERATOR SYMBOL HASH[~N] [=> REPLACEMENT] [-- WHY IT HAS NO EFFECT]
  *
- * The hash is the fingerprint of the place (see `syntax.ts`), N counts places in one symbol with one
- * fingerprint. The operator `replace` puts a text of its own in place of a node; `$0` and `$p0` are
- * the variables and private members around it, in the order in which they come.
+ * The hash is the fingerprint of the place (see `syntax.ts`). N counts places with one fingerprint in a symbol.
+ * The operator `replace` replaces a node by the given text; `$0` and `$p0` are the variables and private
+ * members around it, in order of occurrence.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,17 +26,17 @@ export interface Entry {
   readonly operator: string;
   readonly symbol: string;
   readonly hash: string;
-  /** What a `replace` puts in place of the node. */
+  /** The replacement of a `replace`. */
   readonly put?: string | undefined;
-  /** Why no test can notice the fault, if none can. */
+  /** Why the fault has no effect that a test could detect. */
   readonly harmless?: string | undefined;
 }
 
-/** A fault with its place in the source as it is. */
+/** A fault with its position in the current source. */
 export interface Fault extends Entry {
   readonly change: Change;
   readonly line: number;
-  /** The text that the change replaces. */
+  /** The replaced text. */
   readonly old: string;
 }
 
@@ -60,7 +59,7 @@ export function sourceOf(file: string): SourceFile {
   return source;
 }
 
-/** The files of some folders below `src/`, without generated ones. */
+/** Returns the files of folders below `src/`, without generated ones. */
 export function filesOf(folders: readonly string[]): string[] {
   return folders
     .flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: SRC }))
@@ -70,7 +69,7 @@ export function filesOf(folders: readonly string[]): string[] {
 
 const offered = new Map<string, readonly Fault[]>();
 
-/** All that the operators offer in a file. */
+/** Returns all faults that the operators generate in a file. */
 export function faultsIn(file: string): readonly Fault[] {
   const known = offered.get(file) ?? enumerate(file);
   offered.set(file, known);
@@ -89,7 +88,7 @@ function enumerate(file: string): Fault[] {
   );
 }
 
-/** Every node of a file as a place for a replacement. */
+/** Returns every node of a file as a place for a replacement. */
 export function replaceable(file: string): { readonly entry: Entry; readonly place: Place }[] {
   const source = sourceOf(file);
   const numbered = numbering();
@@ -100,7 +99,10 @@ export function replaceable(file: string): { readonly entry: Entry; readonly pla
   });
 }
 
-/** Appends `~2` to the second of equal names, and so on, and returns what comes after the last space. */
+/**
+ * Returns a function that appends `~2` to the second equal name, and so on, and returns the part after the last
+ * space.
+ */
 function numbering(): (name: string) => string {
   const counts = new Map<string, number>();
   return (name) => {
@@ -116,8 +118,8 @@ function faultAt(entry: Entry, change: Change, source: SourceFile): Fault {
 }
 
 /**
- * The place of an entry: where it says; else, if the symbol or the file was renamed, the only place
- * in the file, and then in the folder, with its operator and fingerprint.
+ * Returns the position of an entry. If its symbol or file was renamed, returns the only place with its operator
+ * and fingerprint in the file, or else in the folder.
  */
 export function locate(entry: Entry): Fault | undefined {
   const inFile = (file: string) => (filesOf([folderOf(entry)]).includes(file) ? [file] : []);
@@ -164,7 +166,7 @@ export function readList(folder: string): Entry[] {
       const [, operator, symbol, hash, put, harmless] =
         /^\s+(\S+)\s+(\S+)\s+(\S+)(?:\s+=> (.*?))?(?:\s+-- (.*))?$/.exec(line) ?? [];
       if (operator === undefined || symbol === undefined || hash === undefined) {
-        throw new Error(`${listOf(folder)} has a line that is no fault: ${line}`);
+        throw new Error(`${listOf(folder)} has an invalid line: ${line}`);
       }
       return [{ file, operator, symbol, hash, put, harmless }];
     });
@@ -192,7 +194,7 @@ export function listOf(folder: string): string {
   return join(LISTS, `${folder}.txt`);
 }
 
-/** The folders that have a list. */
+/** Returns the folders that have a list. */
 export function listedFolders(): string[] {
   return globSync('*.txt', { cwd: LISTS })
     .map((name) => name.replace(/\.txt$/, ''))

@@ -1,11 +1,11 @@
 /**
- * The faults that a careless change could bring in, as operations on the syntax tree. The compiler
- * decides which of them reach a reader: what it refuses is no fault.
+ * Operators that generate faults which a careless change could introduce, as changes of the syntax tree. Faults
+ * that do not compile are discarded.
  */
 import type { Place, SourceFile, SyntaxNode } from './syntax.ts';
 import { isNode, nodesIn, spanOf } from './syntax.ts';
 
-/** One change of the text of a file. */
+/** A change of the text of a file. */
 export interface Change {
   readonly operator: string;
   readonly start: number;
@@ -13,7 +13,7 @@ export interface Change {
   readonly put: string;
 }
 
-/** Each operator that applies to a place, once for each way in which it does. */
+/** Returns the changes of all operators at a place. */
 export function changesAt(place: Place, file: SourceFile): Change[] {
   const { node, ancestors } = place;
   const parent = ancestors.at(-1);
@@ -84,7 +84,7 @@ function constantResults(node: SyntaxNode, file: SourceFile): Change[] {
     );
 }
 
-/** A member of an object or an array, or an argument, is left out; two arguments are swapped. */
+/** Removes a member of an object or an array, or an argument; swaps two arguments. */
 function listChanges(node: SyntaxNode, parent: SyntaxNode, field: string): Change[] {
   if (parent.type === 'ObjectExpression' && field === 'properties') {
     return [without('drop-property', node, nodesIn(parent['properties']))];
@@ -218,7 +218,7 @@ function literalChanges({ node, field, ancestors }: Place, file: SourceFile): Ch
   }
 }
 
-/** Members that are easily taken for one another. */
+/** Members that are easily confused. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   uid: 'name',
   name: 'uid',
@@ -260,7 +260,7 @@ function nameChanges(node: SyntaxNode, file: SourceFile): Change[] {
   return other === undefined ? [] : [replaced('swap-member', property, other)];
 }
 
-/** Whether a place only says something: a log line or the message of an error. */
+/** Returns whether a place affects only the text of a log line or an error message. */
 function isWording({ node, ancestors }: Place, file: SourceFile): boolean {
   return [...ancestors, node].some((current) => {
     const outer = current.type === 'ExpressionStatement' ? current['expression'] : current;

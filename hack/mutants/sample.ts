@@ -3,8 +3,7 @@ import type { Fault } from './faults.ts';
 import { titleOf } from './faults.ts';
 
 /**
- * Returns at most `size` faults, spread evenly over the order in which they come: one of each stretch
- * of equal length. The seed decides which one.
+ * Returns at most `size` faults, evenly distributed: one of each section of equal length, selected by the seed.
  */
 export function sampleOf(faults: readonly Fault[], size: number, seed: string): Fault[] {
   if (faults.length <= size) return [...faults];

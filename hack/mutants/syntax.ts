@@ -1,6 +1,6 @@
 /**
- * The syntax tree of a source file, and names for places in it that survive renames: the symbol that
- * a node is in, and a fingerprint of the code around it without the names of variables.
+ * The syntax tree of a source file, and names of places that survive renames: the enclosing symbol, and a
+ * fingerprint of the surrounding code without variable names.
  */
 import { createHash } from 'node:crypto';
 import type { ParserOptions } from 'prettier';
@@ -13,12 +13,12 @@ export interface SyntaxNode {
   readonly [field: string]: unknown;
 }
 
-/** A node with what surrounds it. */
+/** A node with its context. */
 export interface Place {
   readonly node: SyntaxNode;
   /** From the file down to the parent of the node. */
   readonly ancestors: readonly SyntaxNode[];
-  /** The field of the parent that holds the node. */
+  /** The field of the parent that contains the node. */
   readonly field: string;
 }
 
@@ -30,7 +30,7 @@ export interface Fingerprint {
 
 export class SourceFile {
   readonly text: string;
-  /** Every node that is executed, in the order of the text. */
+  /** Every executed node, in order of the text. */
   readonly places: readonly Place[];
   readonly #comments: readonly SyntaxNode[];
 
@@ -51,9 +51,9 @@ export class SourceFile {
   }
 
   /**
-   * The hash of the statement or property that the node is in, with the node marked in it. Names of
-   * variables, parameters, imports and private members, types, comments, white space and the bodies
-   * of blocks do not count. Public members, literals and operators do.
+   * Returns the hash of the enclosing statement or property, with the node marked. It ignores names of
+   * variables, parameters, imports and private members, types, comments, white space and the bodies of blocks.
+   * It includes public members, literals and operators.
    */
   fingerprint({ node, ancestors }: Place): Fingerprint {
     const anchor = [...ancestors, node].findLast(isAnchor) ?? node;
@@ -90,7 +90,7 @@ export class SourceFile {
         for (const [name, child] of childrenOf(current)) walk(child, current, name);
       } else {
         for (const [name, child] of childrenOf(current)) {
-          // The shorthand `{ name }` has one text and two nodes.
+          // The shorthand `{ name }` is one text with two nodes.
           if (!(current['shorthand'] === true && name === 'value')) walk(child, current, name);
         }
       }
@@ -113,7 +113,7 @@ interface Edit {
   readonly put: string;
 }
 
-/** The part of the text from one position to another with edits made; of edits that overlap, the outer. */
+/** Returns a part of the text with edits applied; of overlapping edits, the outer one. */
 function applyEdits(text: string, edits: readonly Edit[], from: number, to: number): string {
   let result = '';
   let at = from;
@@ -125,7 +125,7 @@ function applyEdits(text: string, edits: readonly Edit[], from: number, to: numb
   return result + text.slice(at, to);
 }
 
-/** The named declarations around a place, from the outermost in: `WorkQueue.add`. */
+/** Returns the named declarations around a place, the outermost first: `WorkQueue.add`. */
 export function symbolOf({ ancestors, node }: Place): string {
   const names = [...ancestors, node].flatMap((current) => {
     const name = NAMED[current.type];
@@ -137,7 +137,7 @@ export function symbolOf({ ancestors, node }: Place): string {
   return names.length > 0 ? names.join('.') : '(module)';
 }
 
-/** Declarations that give a place its symbol, with the field of their name. */
+/** Declarations that name a symbol, with the field of their name. */
 const NAMED: Readonly<Record<string, string>> = {
   ClassDeclaration: 'id',
   FunctionDeclaration: 'id',
@@ -150,7 +150,7 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 
 export function spanOf(node: SyntaxNode): readonly [number, number] {
-  // Where prettier regroups a chain of && or ||, only this one is right.
+  // Only this range is correct where prettier regroups a chain of && or ||.
   const range = node['range'];
   return Array.isArray(range) ? [Number(range[0]), Number(range[1])] : [node.start, node.end];
 }
@@ -175,7 +175,7 @@ function collect(
   for (const [name, child] of childrenOf(node)) collect(child, path, name, into);
 }
 
-/** The nodes below a node, each with the field that holds it, in the order of the text. */
+/** Returns the children of a node with their fields, in order of the text. */
 function childrenOf(node: SyntaxNode): [field: string, child: SyntaxNode][] {
   return Object.entries(node)
     .filter(([field]) => !/comments$/i.test(field))
@@ -192,13 +192,15 @@ function isAnchor({ type }: SyntaxNode): boolean {
   );
 }
 
-/** Types are not executed. Expressions with a type around them are. */
+/**
+ * Returns whether a node is a type, which is not executed. Expressions with a type around them are executed.
+ */
 function isType({ type }: SyntaxNode): boolean {
   if (type.startsWith('TS')) return !/^TS(As|Satisfies|NonNull)/.test(type);
   return false;
 }
 
-/** Whether other files or the wire know a name: that of a member or of a property. */
+/** Returns whether a name is visible to other files or in requests: that of a member or a property. */
 function isPublicName(
   { name }: SyntaxNode,
   parent: SyntaxNode | undefined,

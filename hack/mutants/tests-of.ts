@@ -1,11 +1,11 @@
-/** Which tests can notice a fault in a file: those that import it, the nearest and cheapest first. */
+/** Finds the tests that can detect a fault in a file: those that import it, the nearest and fastest first. */
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
 const IMPORT = /\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g;
 
-/** What each file of the tree imports, from the root of the tree. */
+/** Imports of each file, relative to the root of the tree. */
 const imports = new Map(
   globSync('{src,test}/**/*.ts', { cwd: ROOT }).map((file) => {
     const text = readFileSync(join(ROOT, file), 'utf8');
@@ -16,7 +16,7 @@ const imports = new Map(
   }),
 );
 
-/** How many imports away each file is that a file imports, directly or not. */
+/** Returns the distance of each file that a file imports, directly or indirectly. */
 function distancesFrom(file: string): ReadonlyMap<string, number> {
   const distances = new Map([[file, 0]]);
   for (const [current, distance] of distances) {
@@ -37,8 +37,8 @@ const TESTS = globSync('test/{unit,simulation,stories}/**/*.test.ts', { cwd: ROO
 export type Kind = 'direct' | 'unit' | 'simulation' | 'stories';
 
 /**
- * Groups of test files that reach a file below `src/`: unit tests that import it directly, other unit
- * tests of its folder, simulations, stories. Within a group, the nearest first.
+ * Returns groups of test files that reach a file below `src/`: unit tests that import it directly, other unit
+ * tests of its folder, simulations, stories. Within a group, the nearest come first.
  */
 export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
   const source = `src/${file}`;
@@ -47,12 +47,12 @@ export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
     const distance = test.distances.get(source);
     return distance === undefined ? [] : [{ file: test.file, distance }];
   });
-  const mirrors = (test: string) =>
+  const folderRank = (test: string) =>
     basename(test).startsWith(basename(file, '.ts')) && test.includes(`/${dirname(file)}/`) ? 0 : 1;
   const group = (belongs: (test: string, distance: number) => boolean) =>
     reaching
       .filter((test) => belongs(test.file, test.distance))
-      .sort((a, b) => mirrors(a.file) - mirrors(b.file) || a.distance - b.distance)
+      .sort((a, b) => folderRank(a.file) - folderRank(b.file) || a.distance - b.distance)
       .map((test) => test.file);
   const isIn: Record<Kind, (test: string, distance: number) => boolean> = {
     direct: (test, distance) => isUnit(test) && distance <= 1,

@@ -1,4 +1,4 @@
-/** Copies of the tree, and runs of tests in them with a fault planted. */
+/** Copies the tree, and runs tests in the copies with a planted fault. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -9,20 +9,20 @@ import type { Fault } from './faults.ts';
 import { titleOf } from './faults.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** What the tests do not need of the tree. */
+/** Not needed by tests. */
 const NOT_COPIED = new Set(['node_modules', '.git', 'dist']);
-/** A run may take so many times what it takes without a fault, and the least it may take. */
-const PATIENCE = 4;
-const LEAST_TIMEOUT_MS = 20_000;
-const LONGEST_TIMEOUT_MS = 600_000;
+/** Longest duration of a run, as a multiple of the duration without a fault. */
+const TIMEOUT_FACTOR = 4;
+const MIN_TIMEOUT_MS = 20_000;
+const MAX_TIMEOUT_MS = 600_000;
 
-/** How the tests took a fault. */
+/** Result of the tests for a fault. */
 export type Verdict =
   | { readonly kind: 'killed'; readonly by: string }
   | { readonly kind: 'survived' }
   | { readonly kind: 'broken'; readonly output: string };
 
-/** Something is wrong with the check itself. */
+/** An error of the check itself. */
 export class CannotCheck extends Error {}
 
 export async function copyTree(tree: string): Promise<void> {
@@ -36,11 +36,10 @@ function changed(source: string, { start, end, put }: Change): string {
 }
 
 /**
- * Writes each file with each fault beside the file, compiles all of them at once, and returns what the
- * compiler says of each fault. A copy without a fault is compiled too: what the compiler says of that
- * is not due to the fault.
+ * Writes each file with each fault beside the file, compiles all of them at once, and returns the compiler
+ * errors of each fault. Errors that also occur in a copy without a fault are ignored.
  */
-export async function complaints(
+export async function compilerErrors(
   tree: string,
   faults: readonly Fault[],
   signal: AbortSignal,
@@ -64,16 +63,16 @@ export async function complaints(
     text: `${path}: ${text}`,
   }));
   const innocent = new Set(found.filter(({ name }) => name === 'none').map(({ text }) => text));
-  const refused = new Map(
+  const rejected = new Map(
     found.flatMap(({ name, text }): [Fault, string][] => {
       const fault = faults[Number(name)];
       return fault && !innocent.has(text) ? [[fault, text]] : [];
     }),
   );
-  // While there are errors of syntax, the compiler reports no others.
-  if (![...refused.values()].some((text) => / TS1\d{3}: /.test(text))) return refused;
-  const rest = faults.filter((fault) => !refused.has(fault));
-  return new Map([...refused, ...(await complaints(tree, rest, signal))]);
+  // While there are syntax errors, the compiler reports no others.
+  if (![...rejected.values()].some((text) => / TS1\d{3}: /.test(text))) return rejected;
+  const rest = faults.filter((fault) => !rejected.has(fault));
+  return new Map([...rejected, ...(await compilerErrors(tree, rest, signal))]);
 }
 
 async function compile(tree: string, signal: AbortSignal): Promise<string> {
@@ -90,17 +89,17 @@ async function compile(tree: string, signal: AbortSignal): Promise<string> {
   }
 }
 
-/** Runs groups of test files with a fault and without, and remembers how long they take. */
+/** Runs groups of test files with and without a fault, and caches the durations. */
 export class Trial {
   readonly #signal: AbortSignal;
-  /** By the files of a group: how long it may take. */
+  /** Timeout by the files of a group. */
   readonly #timeouts = new Map<string, Promise<number>>();
 
   constructor(signal: AbortSignal) {
     this.#signal = signal;
   }
 
-  /** Plants a fault in a tree, runs groups of tests until one notices it, and removes the fault. */
+  /** Plants a fault in a tree, runs groups of tests until one fails, and removes the fault. */
   async verdictOn(fault: Fault, tree: string, groups: readonly string[][]): Promise<Verdict> {
     const path = join(tree, 'src', fault.file);
     const source = await readFile(path, 'utf8');
@@ -136,9 +135,9 @@ export class Trial {
     // Tests in real time may fail on a busy machine.
     for (let tries = 0; tries < 3; tries++) {
       const startedMs = performance.now();
-      const verdict = await this.#run(tree, files, LONGEST_TIMEOUT_MS);
+      const verdict = await this.#run(tree, files, MAX_TIMEOUT_MS);
       if (verdict.kind === 'survived') {
-        return Math.max(LEAST_TIMEOUT_MS, PATIENCE * (performance.now() - startedMs));
+        return Math.max(MIN_TIMEOUT_MS, TIMEOUT_FACTOR * (performance.now() - startedMs));
       }
       why = verdict.kind === 'killed' ? verdict.by : verdict.output;
     }
