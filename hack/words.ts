@@ -29,6 +29,16 @@ const CHECKED = [
   'test/unit/api',
   'test/unit/codegen',
   'test/support',
+  'test/unit/README.md',
+  'test/simulation',
+  'test/stories',
+  'test/conformance',
+  'test/processes',
+  'test/real',
+  'test/bench',
+  ':(glob)test/*.test.ts',
+  'test/docs',
+  'hack',
 ];
 
 /** Regular expressions without case, and what to write instead. */

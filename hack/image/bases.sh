@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build_name=${1:-localhost/node-build}
 runtime_name=${2:-localhost/node-runtime}
 suite=${SUITE:-trixie}
-mirror=${MIRROR:-http://deb.debian.org/debian}
+repository=${DEBIAN_REPOSITORY:-http://deb.debian.org/debian}
 export BUILDAH_ISOLATION=chroot
 
 for tool in buildah debootstrap npm; do
@@ -31,7 +31,7 @@ trap cleanup EXIT
 
 echo "bases: $build_name" >&2
 root=$(buildah mount "$build")
-debootstrap --variant=minbase "$suite" "$root" "$mirror" >/dev/null
+debootstrap --variant=minbase "$suite" "$root" "$repository" >/dev/null
 rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/*
 install -m 755 node_modules/node/bin/node "$root/usr/local/bin/node"
 cp -R "$npm" "$root/usr/local/lib/npm"

@@ -204,11 +204,11 @@ describe(
 
       it('during a rolling update, no object waits longer than retry period + 1 s', async (t) => {
         await inTime(t, afterStop(SHORT), async () => {
-          const old = others(await start('updated-1', SHORT));
-          for (const [index, each] of old.entries()) {
+          const previous = others(await start('updated-1', SHORT));
+          for (const [index, each] of previous.entries()) {
             each.program.child.kill('SIGTERM');
             assert.equal((await each.program.ended()).code, 0, each.program.stderr);
-            if (index + 1 < old.length) await start(`updated-${index + 2}`, SHORT);
+            if (index + 1 < previous.length) await start(`updated-${index + 2}`, SHORT);
           }
           return {};
         });
