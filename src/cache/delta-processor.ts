@@ -2,17 +2,17 @@ import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { isOlderResourceVersion } from '../api/resource-version.ts';
-import type { Delta, Turn } from './delta-queue.ts';
-import type { Indexer } from './indexer.ts';
+import type { Delta, TimeSlice } from './delta-queue.ts';
 import type { Listener } from './event-handler.ts';
+import type { Indexer } from './indexer.ts';
 
-/** What an informer's queue holds: deltas, and handlers that came while it ran. */
+/** Entry of an informer's queue: a delta, or a handler that was added after the start. */
 export type Entry<T extends KubernetesObject> =
-  Delta<DeepReadonly<T>> | { readonly type: 'joined'; readonly listener: Listener<T> };
+  Delta<DeepReadonly<T>> | { readonly type: 'handlerAdded'; readonly listener: Listener<T> };
 
-/** How the store differs from what it was, after the server had lost its history. */
+/** Changes to the store when the server had lost its history. */
 export interface HistoryLoss {
-  /** The resourceVersions of the store, before and now. */
+  /** The resourceVersions of the store before and after. */
   readonly from: string;
   readonly to: string;
   readonly added: number;
@@ -21,22 +21,21 @@ export interface HistoryLoss {
 }
 
 export interface DeltaProcessorEvents {
-  /** The first whole state is in the store, and listeners have heard of it. */
+  /** Called when the store contains the initial state and listeners have received it. */
   readonly onSynced: () => void;
   /**
-   * The store was replaced by a state that does not follow from what it was: one of an older
-   * resourceVersion, or with objects at older resourceVersions than the store's, which it did not
-   * have.
+   * Called when the store was replaced by a state that cannot follow from it: one of an older
+   * resourceVersion, or with objects of older resourceVersions that were not in the store.
    */
   readonly onHistoryLost: (loss: HistoryLoss) => void;
 }
 
 /**
- * Applies entries: the store first, listeners second, always. It is alone in changing the store and
- * in calling listeners, and does one entry at a time, so that none sees two things at once.
+ * Applies entries one at a time: first to the store, then to the listeners. Nothing else changes the
+ * store or calls listeners, so none of them sees two changes at once.
  *
- * What listeners hear follows from the store, not from the event: what the store did not have is an
- * addition, what it had is an update, unless the resourceVersion is the same.
+ * The events of listeners follow from the store. An object that was not in the store is an addition.
+ * One that was in it is an update, unless its resourceVersion is the same.
  */
 export class DeltaProcessor<T extends KubernetesObject> {
   readonly #indexer: Indexer<T>;
@@ -55,13 +54,13 @@ export class DeltaProcessor<T extends KubernetesObject> {
     this.#events = events;
   }
 
-  /** `Clock.monotonic()` when the last quorum read began that the store was replaced by. */
+  /** `Clock.monotonic()` of the start of the last quorum read that replaced the store. */
   get quorumReadMs(): number {
     return this.#quorumReadMs;
   }
 
-  /** Returns a promise for what may take long; when `signal` aborts, the rest is left undone. */
-  process(entry: Entry<T>, turn: Turn, signal: AbortSignal): Promise<void> | undefined {
+  /** Returns a promise for work that may take long. It stops early when `signal` aborts. */
+  process(entry: Entry<T>, slice: TimeSlice, signal: AbortSignal): Promise<void> | undefined {
     switch (entry.type) {
       case 'changed':
         this.#change(entry.key, entry.object, entry.unordered);
@@ -73,11 +72,11 @@ export class DeltaProcessor<T extends KubernetesObject> {
         this.#indexer.reached(entry.resourceVersion);
         return undefined;
       case 'replaced':
-        return this.#replace(entry, turn, signal);
+        return this.#replace(entry, slice, signal);
       case 'resync':
-        return this.#resync(turn, signal);
-      case 'joined':
-        return this.#join(entry.listener, turn, signal);
+        return this.#resync(slice, signal);
+      case 'handlerAdded':
+        return this.#addListener(entry.listener, slice, signal);
     }
   }
 
@@ -85,7 +84,7 @@ export class DeltaProcessor<T extends KubernetesObject> {
     const old = this.#indexer.get(key);
     this.#indexer.set(key, object);
     if (!unordered) this.#indexer.reached(object.metadata.resourceVersion);
-    this.#tell(old, object, false);
+    this.#notify(old, object, false);
   }
 
   #delete(key: ObjectKey, lastKnown: DeepReadonly<T>): void {
@@ -97,7 +96,7 @@ export class DeltaProcessor<T extends KubernetesObject> {
 
   async #replace(
     { objects, resourceVersion, quorumReadMs }: Extract<Entry<T>, { type: 'replaced' }>,
-    turn: Turn,
+    slice: TimeSlice,
     signal: AbortSignal,
   ): Promise<void> {
     const next = new Map<ObjectKey, DeepReadonly<T>>();
@@ -111,8 +110,8 @@ export class DeltaProcessor<T extends KubernetesObject> {
       if (next.has(key)) continue;
       difference.removed++;
       for (const listener of this.#listeners) listener.delete(lastKnown, false);
-      const rest = turn.spend();
-      if (rest) await rest;
+      const pause = slice.spend();
+      if (pause) await pause;
       if (signal.aborted) return;
     }
     for (const [key, object] of next) {
@@ -121,12 +120,12 @@ export class DeltaProcessor<T extends KubernetesObject> {
       if (old?.metadata.resourceVersion !== resourceVersion) {
         if (old) difference.changed++;
         else difference.added++;
-        // The store had everything up to `from`, and this was not in it.
+        // The store contained everything up to `from`, but not this state.
         isHistoryLost ||= resourceVersion === from || isOlderResourceVersion(resourceVersion, from);
       }
-      this.#tell(old, object, !this.#synced);
-      const rest = turn.spend();
-      if (rest) await rest;
+      this.#notify(old, object, !this.#synced);
+      const pause = slice.spend();
+      if (pause) await pause;
       if (signal.aborted) return;
     }
     if (isHistoryLost) this.#events.onHistoryLost(difference);
@@ -136,7 +135,7 @@ export class DeltaProcessor<T extends KubernetesObject> {
     for (const listener of this.#listeners) listener.markSynced();
   }
 
-  async #resync(turn: Turn, signal: AbortSignal): Promise<void> {
+  async #resync(slice: TimeSlice, signal: AbortSignal): Promise<void> {
     const due: Listener<T>[] = [];
     for (const listener of this.#listeners) {
       if (listener.resyncDue) due.push(listener);
@@ -144,24 +143,24 @@ export class DeltaProcessor<T extends KubernetesObject> {
     }
     for (const object of this.#indexer.values()) {
       for (const listener of due) listener.update(object, object);
-      const rest = turn.spend();
-      if (rest) await rest;
+      const pause = slice.spend();
+      if (pause) await pause;
       if (signal.aborted) return;
     }
   }
 
-  async #join(listener: Listener<T>, turn: Turn, signal: AbortSignal): Promise<void> {
+  async #addListener(listener: Listener<T>, slice: TimeSlice, signal: AbortSignal): Promise<void> {
     listener.activate();
     for (const object of this.#indexer.values()) {
       listener.add(object, true);
-      const rest = turn.spend();
-      if (rest) await rest;
+      const pause = slice.spend();
+      if (pause) await pause;
       if (signal.aborted || listener.removed) return;
     }
     if (this.#synced) listener.markSynced();
   }
 
-  #tell(old: DeepReadonly<T> | undefined, object: DeepReadonly<T>, initial: boolean): void {
+  #notify(old: DeepReadonly<T> | undefined, object: DeepReadonly<T>, initial: boolean): void {
     if (old === undefined) {
       for (const listener of this.#listeners) listener.add(object, initial);
     } else if (old.metadata.resourceVersion !== object.metadata.resourceVersion) {

@@ -2,22 +2,22 @@ import type { ObjectKey } from '../api/object-key.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 
-/** One step of the cache's history, in the order the server told it. */
+/** One change, in the order of the server. */
 export type Delta<O> =
   | {
       readonly type: 'changed';
       readonly key: ObjectKey;
       readonly object: O;
-      /** Part of a state sent in no particular order: its resourceVersion says nothing of others. */
+      /** Part of an unordered initial state: other changes up to its resourceVersion may be missing. */
       readonly unordered?: true;
     }
-  /** `lastKnown` is the state in which the server deleted it. */
+  /** `lastKnown` is the state at the deletion. */
   | { readonly type: 'deleted'; readonly key: ObjectKey; readonly lastKnown: O }
   /**
-   * These objects and no others.
+   * All objects, of a list.
    *
-   * - `quorumReadMs`: `Clock.monotonic()` when the quorum read began that fetched them; absent if a
-   *   cache of the server may have answered.
+   * - `quorumReadMs`: `Clock.monotonic()` of the start of the quorum read; undefined if a watch cache of
+   *   the server may have answered.
    */
   | {
       readonly type: 'replaced';
@@ -25,81 +25,81 @@ export type Delta<O> =
       readonly resourceVersion: string;
       readonly quorumReadMs?: number;
     }
-  /** Nothing more has changed up to `resourceVersion`: a bookmark. */
+  /** A bookmark: there are no other changes up to `resourceVersion`. */
   | { readonly type: 'synced'; readonly resourceVersion: string }
-  /** Handlers whose resync is due see every object again. */
+  /** Calls `onUpdate` for every object, of handlers whose resync is due. */
   | { readonly type: 'resync' };
 
-/** Where a reflector puts what it learns. */
+/** Receives the deltas of a reflector. */
 export interface DeltaSink<O> {
-  /** A promise only if the producer should wait before it goes on. */
+  /** Returns a promise if the producer must wait (backpressure). */
   push(delta: Delta<O>): Promise<void> | undefined;
 }
 
 /** Options of `DeltaQueue`. */
 export interface DeltaQueueOptions {
   /**
-   * Entries that may wait before the producer is asked to.
+   * Number of entries above which the producer must wait.
    * @default 2000
    */
   readonly highWater?: number;
   /**
-   * How long entries are processed before other work of the process gets a turn, in milliseconds.
+   * Processing time after which the consumer yields to the event loop, in milliseconds.
    * @default 10
    */
   readonly sliceMs?: number;
   /**
-   * Lets the rest of the process run.
+   * Yields to the rest of the process.
    * @default one turn of the event loop
    */
   readonly yieldTurn?: () => Promise<void>;
-  /** Told how long it took to process each run of entries without a pause, in milliseconds. */
+  /** Receives the processing time of each batch without a pause, in milliseconds. */
   readonly onBatch?: (ms: number) => void;
 }
 
 /**
- * Handles one entry. Work that may be long calls `turn.spend` between its pieces and awaits what
- * it returns; entries behind it wait meanwhile.
+ * Processes one entry. Long work calls `slice.spend` after each unit and awaits the returned promise.
+ * Later entries wait meanwhile.
  */
-export type Processor<D> = (entry: D, turn: Turn) => Promise<void> | undefined;
+export type Processor<D> = (entry: D, slice: TimeSlice) => Promise<void> | undefined;
 
-/** The processor's share of time. */
-export interface Turn {
-  /** One piece of work is done; a promise if it is time to let others run. */
+/** Time slice of the consumer. */
+export interface TimeSlice {
+  /** Counts one unit of work. Returns a promise if the consumer must yield first. */
   spend(): Promise<void> | undefined;
 }
 
-/** Reading the clock is cheap, not free: it is asked once for so many pieces of work. */
-const PIECES_PER_CLOCK_READING = 16;
+/** Reads the clock once for this number of units, because each reading has a cost. */
+const UNITS_PER_CLOCK_READING = 16;
 
-/** On a clock that stands still, a turn ends after so many pieces. */
-const PIECES_PER_TURN = 1000;
+/** Number of units that end a slice on a clock that does not advance. */
+const MAX_UNITS_PER_SLICE = 1000;
 
 /**
- * First in, first out; nothing is merged and nothing overtakes. Consumers see every transition in
- * the server's order, and a relist is a single entry, so no one sees half of it.
+ * FIFO queue without merging, like client-go's `RealFIFO`. Consumers see every change in the server's
+ * order. A relist is one entry, so no consumer sees a part of it.
  *
- * One consumer takes entries one at a time and gives way to the event loop when its time slice is
- * used up. When more than `highWater` entries wait, `push` returns a promise that resolves once half
- * of them are gone; until then it returns nothing and costs one array slot.
+ * A single consumer takes one entry at a time and yields to the event loop after each time slice. With
+ * more than `highWater` entries, `push` returns a promise that resolves when half of that number is left.
+ * Otherwise it returns undefined and costs one array slot.
  */
-export class DeltaQueue<D> implements Turn {
+export class DeltaQueue<D> implements TimeSlice {
   readonly #clock: Clock;
   readonly #highWater: number;
   readonly #sliceMs: number;
   readonly #yieldTurn: () => Promise<void>;
   readonly #onBatch: ((ms: number) => void) | undefined;
   #entries: (D | undefined)[] = [];
-  /** Position of the oldest entry in `#entries`; those before it are gone. */
+  /** Position of the oldest entry in `#entries`; earlier positions are empty. */
   #head = 0;
   #arrival: Deferred | undefined;
-  #room: Deferred | undefined;
+  #drained: Deferred | undefined;
   #closed = false;
-  /** The slice: since the process last had a turn. */
+  /** Start of the slice: the last yield to the event loop. */
   #sliceStartMs: number;
-  #pieces = 0;
-  /** The run: since there was last nothing to do, or the process had a turn. */
-  #runStartMs: number;
+  #units = 0;
+  /** Start of the batch: the last yield, or the arrival in an empty queue. */
+  #batchStartMs: number;
 
   constructor(clock: Clock, options: DeltaQueueOptions = {}) {
     this.#clock = clock;
@@ -109,26 +109,26 @@ export class DeltaQueue<D> implements Turn {
       options.yieldTurn ?? (() => new Promise((resolve) => void setImmediate(resolve)));
     this.#onBatch = options.onBatch;
     this.#sliceStartMs = clock.monotonic();
-    this.#runStartMs = this.#sliceStartMs;
+    this.#batchStartMs = this.#sliceStartMs;
   }
 
-  /** Entries that wait. */
+  /** Number of queued entries. */
   get length(): number {
     return this.#entries.length - this.#head;
   }
 
-  /** Appends an entry; once the consumer has ended, drops it. */
+  /** Appends an entry, or drops it after the consumer has ended. */
   push(entry: D): Promise<void> | undefined {
     if (this.#closed) return undefined;
     this.#entries.push(entry);
     this.#arrival?.resolve();
     if (this.length <= this.#highWater) return undefined;
-    return (this.#room ??= new Deferred()).promise;
+    return (this.#drained ??= new Deferred()).promise;
   }
 
   /**
-   * Processes entries in order until `signal` aborts; what then waits is dropped. Rejects if
-   * `process` throws: an entry that cannot be processed leaves a state nobody can vouch for.
+   * Processes entries in order until `signal` aborts, and drops the rest. Rejects if `process` throws,
+   * because the store is in an unknown state then.
    */
   async consume(process: Processor<D>, signal: AbortSignal): Promise<void> {
     const wake = () => this.#arrival?.resolve();
@@ -141,8 +141,8 @@ export class DeltaQueue<D> implements Turn {
         }
         const working = process(this.#take(), this);
         if (working) await working;
-        const rest = this.spend();
-        if (rest) await rest;
+        const pause = this.spend();
+        if (pause) await pause;
       }
     } finally {
       signal.removeEventListener('abort', wake);
@@ -151,41 +151,41 @@ export class DeltaQueue<D> implements Turn {
   }
 
   spend(): Promise<void> | undefined {
-    this.#pieces++;
-    if (this.#pieces % PIECES_PER_CLOCK_READING !== 0) return undefined;
+    this.#units++;
+    if (this.#units % UNITS_PER_CLOCK_READING !== 0) return undefined;
     const spentMs = this.#clock.monotonic() - this.#sliceStartMs;
-    if (spentMs < this.#sliceMs && this.#pieces < PIECES_PER_TURN) return undefined;
-    return this.#rest();
+    if (spentMs < this.#sliceMs && this.#units < MAX_UNITS_PER_SLICE) return undefined;
+    return this.#yield();
   }
 
-  async #rest(): Promise<void> {
-    this.#endRun();
+  async #yield(): Promise<void> {
+    this.#endBatch();
     await this.#yieldTurn();
     this.#startSlice();
   }
 
   /**
-   * Waits for an entry. A slice outlasts a short idleness: entries that come one by one, each as
-   * soon as the last is done, would otherwise keep the process busy without an end.
+   * Waits for an entry. A short wait does not start a new slice. Otherwise entries that arrive one by
+   * one, each as soon as the last is done, would occupy the process without a yield.
    */
   async #idle(): Promise<void> {
-    this.#endRun();
+    this.#endBatch();
     const sinceMs = this.#clock.monotonic();
     this.#arrival = new Deferred();
     await this.#arrival.promise;
     this.#arrival = undefined;
-    this.#runStartMs = this.#clock.monotonic();
-    if (this.#runStartMs - sinceMs >= this.#sliceMs) this.#startSlice();
+    this.#batchStartMs = this.#clock.monotonic();
+    if (this.#batchStartMs - sinceMs >= this.#sliceMs) this.#startSlice();
   }
 
   #startSlice(): void {
-    this.#pieces = 0;
+    this.#units = 0;
     this.#sliceStartMs = this.#clock.monotonic();
-    this.#runStartMs = this.#sliceStartMs;
+    this.#batchStartMs = this.#sliceStartMs;
   }
 
-  #endRun(): void {
-    if (this.#pieces > 0) this.#onBatch?.(this.#clock.monotonic() - this.#runStartMs);
+  #endBatch(): void {
+    if (this.#units > 0) this.#onBatch?.(this.#clock.monotonic() - this.#batchStartMs);
   }
 
   #take(): D {
@@ -199,19 +199,19 @@ export class DeltaQueue<D> implements Turn {
       this.#entries = this.#entries.slice(this.#head);
       this.#head = 0;
     }
-    if (this.#room && this.length * 2 <= this.#highWater) this.#makeRoom();
+    if (this.#drained && this.length * 2 <= this.#highWater) this.#releaseProducer();
     return entry;
   }
 
-  #makeRoom(): void {
-    this.#room?.resolve();
-    this.#room = undefined;
+  #releaseProducer(): void {
+    this.#drained?.resolve();
+    this.#drained = undefined;
   }
 
   #close(): void {
     this.#closed = true;
     this.#entries.length = 0;
     this.#head = 0;
-    this.#makeRoom();
+    this.#releaseProducer();
   }
 }

@@ -1,63 +1,50 @@
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
-import { LineBudget } from './line-budget.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
+import { occurrenceFields } from '../util/rate-limited-log.ts';
+import type { RateLimitedLog } from '../util/rate-limited-log.ts';
 
 /**
- * Told of every change of a cache, after the cache shows it. Handlers are synchronous: they note
- * what is to be done, usually by adding a key to a work queue, and return.
+ * Receives every change of a cache, after the cache contains it. Handlers are synchronous: they usually
+ * add a key to a work queue and return.
  */
 export interface EventHandler<T extends KubernetesObject> {
-  /** `isInInitialList`: the object was there before this handler began to listen. */
+  /** `isInInitialList`: the object was in the cache before the handler was added. */
   onAdd?(object: DeepReadonly<T>, isInInitialList: boolean): void;
 
   /**
-   * Equal resourceVersions mean a resync. An object that was deleted and created anew while the
-   * watch was down comes as an update to another `metadata.uid`.
+   * Equal resourceVersions mean a resync. An object that was deleted and recreated while there was no
+   * watch is an update with another `metadata.uid`.
    */
   onUpdate?(old: DeepReadonly<T>, object: DeepReadonly<T>): void;
 
   /**
-   * `finalStateKnown`: `lastKnown` is the state in which it was deleted; otherwise the deletion was
-   * noticed later, by a list, and `lastKnown` is what the cache had.
+   * `finalStateKnown`: `lastKnown` is the state at the deletion. Otherwise a relist detected the
+   * deletion, and `lastKnown` is the last cached state.
    */
   onDelete?(lastKnown: DeepReadonly<T>, finalStateKnown: boolean): void;
 }
 
 /** Options of `EventHandler`. */
 export interface EventHandlerOptions<T extends KubernetesObject = KubernetesObject> {
-  /** What log lines call it. */
+  /** Name in log lines. */
   readonly name?: string;
   /**
-   * Which objects concern the handler; synchronous, and a function of the object alone. It hears of
-   * no others: one that begins to concern it is added, one that ceases to is deleted.
-   * @default all
+   * Selects the objects of this handler. Synchronous, and depends on the object alone. An object that
+   * starts to match is added; one that stops to match is deleted.
+   * @default all objects
    */
   readonly filter?: (object: DeepReadonly<T>) => boolean;
   /**
-   * How often every object is handed over again as an update to itself, in milliseconds; at least
-   * 1000. 0: never.
+   * Resync interval in milliseconds, at least 1000; 0 disables the resync. A resync calls `onUpdate`
+   * for every object.
    * @default 0
    */
   readonly resyncPeriodMs?: number;
-}
-
-/** One handler's seat at an informer. */
-export interface HandlerRegistration {
-  /** The handler has been told of everything that was there when it was added. Never goes back. */
-  readonly hasSynced: boolean;
-  /** Resolves when `hasSynced` becomes true; rejects if the seat is given up before. */
-  readonly synced: Promise<void>;
-  /**
-   * Nothing more is delivered, not even what is under way: as handlers are synchronous, none of the
-   * handler's methods is running or will be called once this returns, unless it is called by one of
-   * them. To remove twice is to remove.
-   */
-  remove(): void;
 }
 
 const HANDLER_OPTIONS: OptionNames<EventHandlerOptions> = {
@@ -66,52 +53,64 @@ const HANDLER_OPTIONS: OptionNames<EventHandlerOptions> = {
   resyncPeriodMs: true,
 };
 
-/** A shorter resync would keep the daemon busy with itself, in milliseconds. */
-const SHORTEST_RESYNC_MS = 1000;
+/** Registration of one handler at an informer. */
+export interface HandlerRegistration {
+  /** The handler has received everything that was cached when it was added. Never reset. */
+  readonly hasSynced: boolean;
+  /** Resolves when `hasSynced` becomes true; rejects if the handler is removed first. */
+  readonly synced: Promise<void>;
+  /**
+   * Stops the delivery at once, also of events in progress: after it returns, no method of the handler
+   * is called. Idempotent.
+   */
+  remove(): void;
+}
+
+/** Minimum resync interval in milliseconds; a shorter one would occupy the process. */
+const MIN_RESYNC_MS = 1000;
 
 /** Dependencies of `Listener`. */
 export interface ListenerDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** A call failed. */
+  readonly errors: RateLimitedLog;
+  /** Called when a handler method failed. */
   readonly onFailure: () => void;
   readonly onRemove: () => void;
 }
 
 /**
- * Delivers to one handler. What the handler throws is logged, counted and goes no further: neither
- * the cache nor other handlers notice. A handler that returns a promise is refused with a
- * TypeError, since nobody would wait for it or hear of its failure.
+ * Delivers events to one handler. Errors of the handler are logged and counted; they affect neither the
+ * cache nor other handlers. A handler that returns a promise fails with a TypeError, since nothing
+ * awaits the promise.
  */
 export class Listener<T extends KubernetesObject> implements HandlerRegistration {
   readonly name: string;
-  /** 0: never. */
+  /** 0: no resync. */
   readonly resyncPeriodMs: number;
   /** `Clock.monotonic()` of the next resync. */
   nextResyncMs: number;
-  /** A resync is under way to this handler. */
+  /** A resync of this handler is queued. */
   resyncDue = false;
   readonly #handler: EventHandler<T>;
   readonly #deps: ListenerDeps;
   readonly #synced = new Deferred();
   #hasSynced = false;
   #state: 'waiting' | 'active' | 'removed' = 'waiting';
-  readonly #budget: LineBudget;
 
   constructor(handler: EventHandler<T>, options: EventHandlerOptions<T>, deps: ListenerDeps) {
     checkOptions(options, HANDLER_OPTIONS, 'addHandler');
     this.name = options.name ?? nameOf(handler);
-    this.#handler = options.filter ? filtered(handler, options.filter) : handler;
+    this.#handler = options.filter ? filteringHandler(handler, options.filter) : handler;
     this.#deps = deps;
-    this.#budget = new LineBudget(deps.clock);
     requireSynchronous(this.name, handler, options);
     const periodMs = options.resyncPeriodMs ?? 0;
     if (!(periodMs >= 0)) {
       throw new RangeError(`resyncPeriodMs: expected 0 or more milliseconds, got ${periodMs}`);
     }
-    this.resyncPeriodMs = periodMs === 0 ? 0 : Math.max(periodMs, SHORTEST_RESYNC_MS);
+    this.resyncPeriodMs = periodMs === 0 ? 0 : Math.max(periodMs, MIN_RESYNC_MS);
     this.nextResyncMs = deps.clock.monotonic() + this.resyncPeriodMs;
-    // Whoever awaits it hears of a rejection; that nobody does is no fault.
+    // Prevents an unhandled rejection if no caller awaits `synced`.
     this.#synced.promise.catch(() => undefined);
   }
 
@@ -133,12 +132,12 @@ export class Listener<T extends KubernetesObject> implements HandlerRegistration
     this.#deps.onRemove();
   }
 
-  /** Delivers from now on. */
+  /** Starts the delivery. */
   activate(): void {
     if (this.#state === 'waiting') this.#state = 'active';
   }
 
-  /** Delivers nothing from now on. */
+  /** Ends the delivery. */
   end(reason: string): void {
     this.#state = 'removed';
     if (!this.#hasSynced) this.#synced.reject(new Error(reason));
@@ -153,7 +152,7 @@ export class Listener<T extends KubernetesObject> implements HandlerRegistration
   add(object: DeepReadonly<T>, isInInitialList: boolean): void {
     if (this.#state !== 'active' || !this.#handler.onAdd) return;
     try {
-      this.#require(this.#handler.onAdd(object, isInInitialList), 'onAdd');
+      this.#requireNoPromise(this.#handler.onAdd(object, isInInitialList), 'onAdd');
     } catch (error) {
       this.#failed(error, 'onAdd', object);
     }
@@ -162,7 +161,7 @@ export class Listener<T extends KubernetesObject> implements HandlerRegistration
   update(old: DeepReadonly<T>, object: DeepReadonly<T>): void {
     if (this.#state !== 'active' || !this.#handler.onUpdate) return;
     try {
-      this.#require(this.#handler.onUpdate(old, object), 'onUpdate');
+      this.#requireNoPromise(this.#handler.onUpdate(old, object), 'onUpdate');
     } catch (error) {
       this.#failed(error, 'onUpdate', object);
     }
@@ -171,22 +170,23 @@ export class Listener<T extends KubernetesObject> implements HandlerRegistration
   delete(lastKnown: DeepReadonly<T>, finalStateKnown: boolean): void {
     if (this.#state !== 'active' || !this.#handler.onDelete) return;
     try {
-      this.#require(this.#handler.onDelete(lastKnown, finalStateKnown), 'onDelete');
+      this.#requireNoPromise(this.#handler.onDelete(lastKnown, finalStateKnown), 'onDelete');
     } catch (error) {
       this.#failed(error, 'onDelete', lastKnown);
     }
   }
 
-  #require(returned: unknown, method: string): void {
+  #requireNoPromise(returned: unknown, method: string): void {
     if (returned === undefined || !isThenable(returned)) return;
+    const message = 'Event handler returned a promise that rejected; handlers must be synchronous';
     returned.then(undefined, (error: unknown) => {
-      const held = this.#budget.take();
-      if (!held) return;
-      this.#deps.log.error(error, 'Event handler failed in the promise it should not return', {
-        handler: this.name,
-        method,
-        ...held,
-      });
+      this.#deps.errors.report(`handler\0${this.name}`, method, ({ times }) =>
+        this.#deps.log.error(error, message, {
+          handler: this.name,
+          method,
+          ...(times > 1 && { times }),
+        }),
+      );
     });
     throw new TypeError(
       `Handler ${this.name}: ${method} returned a promise; handlers are synchronous: add a key to a queue and return`,
@@ -195,17 +195,53 @@ export class Listener<T extends KubernetesObject> implements HandlerRegistration
 
   #failed(error: unknown, method: string, object: DeepReadonly<T>): void {
     this.#deps.onFailure();
-    const held = this.#budget.take();
-    if (!held) return;
-    this.#deps.log.error(error, 'Event handler failed', {
-      handler: this.name,
-      method,
-      object: keyOf(object),
-      ...held,
-    });
+    const message = 'Event handler failed';
+    this.#deps.errors.report(`handler\0${this.name}`, keyOf(object), (seen) =>
+      this.#deps.log.error(error, message, {
+        handler: this.name,
+        method,
+        ...occurrenceFields('object', 'objects', seen),
+      }),
+    );
   }
 }
 
+/**
+ * Returns a handler that receives only objects for which `filter` is true. An object that starts to
+ * match is added. One that stops to match is deleted, in its last matching state. A change between two
+ * matching states is an update, also if they belong to two objects of the same name.
+ *
+ * A filter that throws, or does not return a boolean, fails the call like an error of the handler.
+ */
+export function filteringHandler<T extends KubernetesObject>(
+  handler: EventHandler<T>,
+  filter: (object: DeepReadonly<T>) => boolean,
+): EventHandler<T> {
+  const matches = (object: DeepReadonly<T>): boolean => {
+    const result: unknown = filter(object);
+    if (typeof result === 'boolean') return result;
+    if (result instanceof Promise) result.catch(() => undefined);
+    const got = result instanceof Promise ? 'a promise' : typeof result;
+    throw new TypeError(`The filter of a handler returned ${got}; expected true or false`);
+  };
+  return {
+    onAdd: (object, isInInitialList) =>
+      matches(object) ? handler.onAdd?.(object, isInInitialList) : undefined,
+    onUpdate: (old, object) => {
+      const before = matches(old);
+      const after = matches(object);
+      if (before && after) return handler.onUpdate?.(old, object);
+      if (after) return handler.onAdd?.(object, false);
+      if (before) return handler.onDelete?.(old, true);
+      return undefined;
+    },
+    onDelete: (lastKnown, finalStateKnown) => {
+      return matches(lastKnown) ? handler.onDelete?.(lastKnown, finalStateKnown) : undefined;
+    },
+  };
+}
+
+/** Throws early for methods that are declared async. */
 function requireSynchronous(name: string, handler: object, { filter }: { filter?: unknown }): void {
   const methods = ['onAdd', 'onUpdate', 'onDelete'].map((method): [string, unknown] => [
     method,
@@ -231,54 +267,15 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
-/**
- * `handler`, told only of objects that pass. An object that begins to pass is added and one that
- * ceases to is deleted, in the last state that passed; what is between two states that both pass is
- * an update, also when they are of two objects of one name.
- *
- * A filter that throws, or answers with anything but a boolean, fails the call as the handler would:
- * a promise is true to an `if`.
- */
-export function filtered<T extends KubernetesObject>(
-  handler: EventHandler<T>,
-  filter: (object: DeepReadonly<T>) => boolean,
-): EventHandler<T> {
-  const passes = (object: DeepReadonly<T>): boolean => {
-    const verdict: unknown = filter(object);
-    if (typeof verdict === 'boolean') return verdict;
-    if (verdict instanceof Promise) verdict.catch(() => undefined);
-    const found = verdict instanceof Promise ? 'a promise' : typeof verdict;
-    throw new TypeError(`The filter of a handler returned ${found}; expected true or false`);
-  };
-  return {
-    onAdd: (object, isInInitialList) =>
-      passes(object) ? handler.onAdd?.(object, isInInitialList) : undefined,
-    onUpdate: (old, object) => {
-      const before = passes(old);
-      const after = passes(object);
-      if (before && after) return handler.onUpdate?.(old, object);
-      if (after) return handler.onAdd?.(object, false);
-      if (before) return handler.onDelete?.(old, true);
-      return undefined;
-    },
-    onDelete: (lastKnown, finalStateKnown) => {
-      return passes(lastKnown) ? handler.onDelete?.(lastKnown, finalStateKnown) : undefined;
-    },
-  };
-}
-
-/** Something that wants a resync now and then. */
+/** Resync state of one handler. */
 export interface Resyncing {
-  /** 0: never. */
+  /** 0: no resync. */
   readonly resyncPeriodMs: number;
   nextResyncMs: number;
   resyncDue: boolean;
 }
 
-/**
- * Marks each member as due when its own period has passed, whatever the others' periods are, and
- * says so. One timer, set to the earliest.
- */
+/** Marks each member as due at its own interval. Uses one timer, set to the earliest. */
 export class ResyncTimer {
   readonly #clock: Clock;
   readonly #members: Iterable<Resyncing>;
@@ -291,7 +288,7 @@ export class ResyncTimer {
     this.#onDue = onDue;
   }
 
-  /** Sets the timer anew: at the start, and when members have come or gone. */
+  /** Sets the timer. Call it at the start, and after members were added or removed. */
   arm(): void {
     this.stop();
     let earliestMs = Infinity;

@@ -1,14 +1,14 @@
+import { ApiError, isApiError } from '../api/api-error.ts';
+import { canICommand, parseForbidden, qualifiedResource } from '../api/permission.ts';
+import { REFUSAL_PERSISTS_MS } from '../client/missing-permissions.ts';
+import { failureReason } from '../client/transport/connection-error.ts';
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { LogFields, Logger } from '../util/logger.ts';
 import { RateLimitedLog, subjectFields } from '../util/rate-limited-log.ts';
-import { ApiError, isApiError } from '../api/api-error.ts';
-import { REFUSAL_PERSISTS_MS } from '../client/missing-permissions.ts';
-import { failureReason } from '../client/transport/connection-error.ts';
 import { messageOf } from '../util/values.ts';
-import { canICommand, parseForbidden, qualifiedResource } from '../api/permission.ts';
 
-/** A failure that lasts is logged again after so long, in milliseconds. */
+/** Interval between two lines about one failure, in milliseconds. */
 const REMINDER_MS = 5 * 60_000;
 
 /** The same for a cause that returns after another one. */
@@ -17,12 +17,26 @@ const RETURN_MS = 60_000;
 /** Delay of a first line about reflectors of one server, which fail at nearly the same time. */
 const GATHER_MS = 1000;
 
+/** Maximum number of causes that one reflector remembers. */
+const MAX_CAUSES = 20;
+
+/** Kinds of failure that are the same for every resource of a server. */
+const SERVER_FAILURES: ReadonlySet<string> = new Set<ApiError['kind']>([
+  'unreachable',
+  'unauthorized',
+  'unavailable',
+  'timeout',
+  'tooManyRequests',
+  // Its line differs only in the names of the resources.
+  'notFound',
+]);
+
 /** One failure of one reflector. */
 export interface Failure {
-  /** Equal for failures of several reflectors that are one failure of the server. */
+  /** Equal for failures of several reflectors that have one cause. */
   readonly cause: string;
   readonly resource: string;
-  /** Writes the line. `fields` name the resources and count the failures. */
+  /** Writes the line. `fields` contain the resources and the number of failures. */
   readonly write: (log: Logger, fields: LogFields) => void;
 }
 
@@ -31,7 +45,7 @@ export interface Recovery {
   readonly resource: string;
   /** Causes of its failures, the last one last. */
   readonly causes: readonly string[];
-  /** The last failure, in a few words. */
+  /** Reason of the last failure, in a few words. */
   readonly from: string;
   readonly failures: number;
   readonly sinceMs: number;
@@ -44,9 +58,8 @@ interface Outage {
 }
 
 /**
- * The log lines about failures of the reflectors of one server. A failure that several of them have is
- * one line that names the resources, a reminder every five minutes, and one line when all of them have
- * recovered.
+ * Logs the failures of all reflectors of one server. A failure of several reflectors is one line with
+ * their resources, a reminder every five minutes, and one line when all of them have recovered.
  */
 export class FailureLog {
   readonly #clock: Clock;
@@ -67,15 +80,18 @@ export class FailureLog {
     const outage = this.#outages.get(cause) ?? { failing: new Set(), recovered: [] };
     this.#outages.set(cause, outage);
     outage.failing.add(resource);
-    return this.#lines.report(cause, resource, ({ subjects, moreSubjects, total, forMs }) =>
+    return this.#lines.report(cause, resource, (seen) =>
       write(this.#log, {
-        ...resourceFields(subjects, moreSubjects),
-        ...(forMs >= REMINDER_MS && { failures: total, for: legible(forMs) }),
+        ...subjectFields('resource', 'resources', seen),
+        ...(seen.forMs >= REMINDER_MS && {
+          failures: seen.total,
+          for: formatMilliseconds(seen.forMs),
+        }),
       }),
     );
   }
 
-  /** The reflector of `resource` fails for another cause than `cause` now. */
+  /** Records that the reflector of `resource` fails for another cause than `cause` now. */
   changed(cause: string, resource: string): void {
     this.#outages.get(cause)?.failing.delete(resource);
     this.#endIfOver(cause);
@@ -89,7 +105,7 @@ export class FailureLog {
     this.#end(recovery.causes);
   }
 
-  /** The reflector of `resource` has stopped while it failed. */
+  /** Records that the reflector of `resource` has stopped while it failed. */
   stopped(causes: readonly string[], resource: string): void {
     for (const cause of causes) this.#outages.get(cause)?.failing.delete(resource);
     this.#end(causes);
@@ -98,7 +114,7 @@ export class FailureLog {
   #end(causes: readonly string[]): void {
     for (const cause of causes) {
       this.#endIfOver(cause);
-      // The next failure is a new outage. Causes that alternate within one do not get here.
+      // The next failure is a new outage. Causes that alternate within one outage do not get here.
       if (!this.#outages.has(cause)) this.#lines.end(cause);
     }
   }
@@ -111,93 +127,69 @@ export class FailureLog {
     const [first] = recovered;
     if (!first) return;
     this.#lines.end(cause);
+    const subjects = recovered.map(({ resource }) => resource);
     const sinceMs = recovered.reduce((least, each) => Math.min(least, each.sinceMs), Infinity);
     this.#log.info('Recovered', {
-      ...resourceFields(recovered.map(({ resource }) => resource)),
+      ...subjectFields('resource', 'resources', { subjects, moreSubjects: 0 }),
       from: first.from,
       failures: recovered.reduce((sum, { failures }) => sum + failures, 0),
-      took: legible(this.#clock.monotonic() - sinceMs),
+      took: formatMilliseconds(this.#clock.monotonic() - sinceMs),
     });
   }
 }
 
-function resourceFields(resources: readonly string[], more = 0): LogFields {
-  const [first, second] = resources;
-  if (second === undefined) return { resource: first };
-  return subjectFields('resources', { subjects: resources, moreSubjects: more });
-}
-
-/** To the millisecond. */
-function legible(ms: number): string {
-  return formatDuration(Math.round(ms));
-}
-
-/** Kinds of failure that are the same for every resource of a server. */
-const OF_THE_SERVER: ReadonlySet<string> = new Set<ApiError['kind']>([
-  'unreachable',
-  'unauthorized',
-  'unavailable',
-  'timeout',
-  'tooManyRequests',
-  // Its line says nothing but the names of the resources.
-  'notFound',
-]);
-
-/** Causes of one reflector's failures that are remembered. */
-const MAX_CAUSES = 20;
-
-/** Dependencies of `Trouble`. */
-export interface TroubleDeps {
+/** Dependencies of `FailureReporter`. */
+export interface FailureReporterDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly resource: string;
   /**
    * Shared by the reflectors of one server.
-   * @default one of its own
+   * @default a new one
    */
-  readonly troubles?: FailureLog | undefined;
+  readonly failureLog?: FailureLog | undefined;
 }
 
 /**
- * The failures of one reflector. `FailureLog` logs when they begin or change their reason, a reminder
- * every five minutes, and their end. Failures between are logged at `-v=4`.
+ * Reports the failures of one reflector to a `FailureLog`: the first, each with another reason, and the
+ * recovery. Repeated failures are logged at `-v=4`.
  */
 export class FailureReporter {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #resource: string;
-  readonly #troubles: FailureLog;
+  readonly #failureLog: FailureLog;
   #reason: string | undefined;
   #sinceMs = 0;
   #reasonSinceMs = 0;
   #failures = 0;
   /** Message of the first failure for this reason. */
   #text = '';
-  /** Since the first failure; the last one last. */
+  /** Causes since the first failure, the last one last. */
   #causes: readonly string[] = [];
 
-  constructor({ clock, log, resource, troubles }: TroubleDeps) {
+  constructor({ clock, log, resource, failureLog }: FailureReporterDeps) {
     this.#clock = clock;
     this.#log = log;
     this.#resource = resource;
-    this.#troubles = troubles ?? new FailureLog(clock, log, false);
+    this.#failureLog = failureLog ?? new FailureLog(clock, log, false);
   }
 
-  /** True from the first failure until `over`. */
-  get present(): boolean {
+  /** True from the first failure until `recovered`. */
+  get isFailing(): boolean {
     return this.#reason !== undefined;
   }
 
   /**
-   * @param action what failed: `list`
-   * @returns true if it is logged at length
+   * @param action the failed request, such as `list`
+   * @returns whether a line with all fields was logged
    */
   failed(error: unknown, action: string, retryInMs: number): boolean {
-    const retryIn = legible(retryInMs);
+    const retryIn = formatMilliseconds(retryInMs);
     const resource = this.#resource;
-    const fix = this.#begin(error);
+    const fix = this.#count(error);
     const cause = this.#causeOf(error, fix);
-    const isLogged = this.#troubles.failed({
+    const isLogged = this.#failureLog.failed({
       cause,
       resource,
       write: (log, fields) => {
@@ -221,32 +213,32 @@ export class FailureReporter {
     return isLogged;
   }
 
-  /** It works again. */
-  over(): void {
+  /** Reports that the reflector works again. */
+  recovered(): void {
     if (this.#reason === undefined) return;
-    this.#troubles.recovered({
+    this.#failureLog.recovered({
       resource: this.#resource,
       causes: this.#causes,
       from: this.#reason,
       failures: this.#failures,
       sinceMs: this.#sinceMs,
     });
-    this.#forget();
+    this.#reset();
   }
 
-  /** The reflector has stopped. */
+  /** Reports that the reflector has stopped. */
   stop(): void {
-    this.#troubles.stopped(this.#causes, this.#resource);
-    this.#forget();
+    this.#failureLog.stopped(this.#causes, this.#resource);
+    this.#reset();
   }
 
-  #forget(): void {
+  #reset(): void {
     this.#reason = undefined;
     this.#causes = [];
   }
 
-  /** Counts the failure. Returns what to do about it. */
-  #begin(error: unknown): string | undefined {
+  /** Counts the failure and returns the fix for it, if known. */
+  #count(error: unknown): string | undefined {
     const nowMs = this.#clock.monotonic();
     const reason = failureReason(error);
     if (this.#reason === undefined) {
@@ -262,23 +254,20 @@ export class FailureReporter {
     return fixOf(error, nowMs - this.#reasonSinceMs);
   }
 
-  /** Messages may differ each time: until the reason changes, the first one counts. */
+  /** Messages may differ with each failure, so the first one identifies the cause. */
   #causeOf(error: unknown, fix: string | undefined): string {
-    const text = isOfTheServer(error) ? '' : `${this.#text}\0${fix === undefined}`;
+    const isServerFailure = error instanceof ApiError && SERVER_FAILURES.has(error.kind);
+    const text = isServerFailure ? '' : `${this.#text}\0${fix === undefined}`;
     const cause = `${this.#reason}\0${text}`;
     const last = this.#causes.at(-1);
     if (last === cause) return cause;
-    if (last !== undefined) this.#troubles.changed(last, this.#resource);
+    if (last !== undefined) this.#failureLog.changed(last, this.#resource);
     this.#causes = [...this.#causes.filter((each) => each !== cause), cause].slice(-MAX_CAUSES);
     return cause;
   }
 }
 
-function isOfTheServer(error: unknown): boolean {
-  return error instanceof ApiError && OF_THE_SERVER.has(error.kind);
-}
-
-/** What servers leave unsaid: the message of a 401 is the one word `Unauthorized`. */
+/** Returns what to do about an error, where the server's message does not contain it. */
 function fixOf(error: unknown, forMs: number): string | undefined {
   if (isApiError(error, 'notFound')) {
     return 'install its CustomResourceDefinition, for example with: kubectl apply -f crds/';
@@ -291,13 +280,13 @@ function fixOf(error: unknown, forMs: number): string | undefined {
 }
 
 /**
- * What to grant so that a cache can be filled, in words and as commands, from the words of the
- * refusal: both requests of a reflector, whichever of them was refused.
+ * Returns how to grant both permissions of a reflector, with commands, from the message of a 403 for
+ * one of them.
  */
 export function permissionToGrant(message: string): string {
   const refusal = parseForbidden(message);
   if (refusal?.user === 'system:anonymous') {
-    return 'the server was not told who asks: give credentials in the kubeconfig, and see: kubectl auth whoami';
+    return 'the request had no credentials: add them to the kubeconfig, and see: kubectl auth whoami';
   }
   if (!refusal) {
     return 'allow the user of the kubeconfig, or the service account, to list and watch this resource';
@@ -313,6 +302,10 @@ export function permissionToGrant(message: string): string {
     `kubectl create ${role}${scope} ${name} --verb=list,watch --resource=${resource}`,
     ` && kubectl create ${role}binding${scope} ${name} --${role}=${name} --user=${user}`,
     `; see: ${canICommand(refusal)}`,
-    ...(namespace === undefined ? ['; or look after single namespaces only'] : []),
+    ...(namespace === undefined ? ['; or watch single namespaces only'] : []),
   ].join('');
+}
+
+function formatMilliseconds(ms: number): string {
+  return formatDuration(Math.round(ms));
 }

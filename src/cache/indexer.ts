@@ -2,10 +2,7 @@ import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { compareResourceVersions } from '../api/resource-version.ts';
 
-/**
- * The values under which an object is found in an index; synchronous, and a function of the object
- * alone.
- */
+/** Returns the index values of an object. Synchronous, and depends on the object alone. */
 export type IndexFunction<T extends KubernetesObject> = (
   object: DeepReadonly<T>,
 ) => readonly string[];
@@ -13,7 +10,7 @@ export type IndexFunction<T extends KubernetesObject> = (
 /** Index functions by the name of the index. */
 export type IndexFunctions<T extends KubernetesObject> = Readonly<Record<string, IndexFunction<T>>>;
 
-/** Called when an index function fails on an object. */
+/** Called when an index function throws for an object. */
 export type IndexErrorHandler = (error: unknown, index: string, key: ObjectKey) => void;
 
 /** Name of the index by namespace. */
@@ -25,16 +22,15 @@ export function namespaceIndex(object: DeepReadonly<KubernetesObject>): readonly
 
 interface Index<T extends KubernetesObject> {
   valuesOf(object: DeepReadonly<T>): readonly string[];
-  filing: InvertedIndex;
+  entries: InvertedIndex;
 }
 
 /**
- * Objects by key and by any number of named indexes. Objects are shared and never changed; every
- * method is synchronous, so a reader sees the store before a change or after it.
+ * Stores objects by key, with any number of named indexes. Objects are shared and never modified. Every
+ * method is synchronous, so a reader sees the store before or after a change.
  *
- * An index function that throws, or returns anything but a list of strings, fails the write before
- * it has changed anything; with `onIndexError` the object is stored and is merely not found in
- * that index.
+ * If an index function throws, or does not return an array of strings, the write fails without a change.
+ * With `onIndexError`, the object is stored without values in that index.
  */
 export class Indexer<T extends KubernetesObject> {
   #objects: Map<ObjectKey, DeepReadonly<T>> = new Map();
@@ -52,16 +48,15 @@ export class Indexer<T extends KubernetesObject> {
   }
 
   /**
-   * How far the store has come: the resourceVersion of the newest write, list or bookmark that is
-   * in it; empty before the first.
+   * The latest resourceVersion in the store, of a change, list or bookmark; empty before the first.
    */
   get lastStoreSyncResourceVersion(): string {
     return this.#resourceVersion;
   }
 
   /**
-   * True if everything up to `resourceVersion` is in the store. Malformed ones have no order: they
-   * are reached only while they are equal to the store's.
+   * Whether the store contains every change up to `resourceVersion`. A malformed one has no order and
+   * must be equal to the store's.
    */
   hasReached(resourceVersion: string): boolean {
     if (this.#resourceVersion === resourceVersion) return true;
@@ -93,53 +88,53 @@ export class Indexer<T extends KubernetesObject> {
     return this.#indexes.has(name);
   }
 
-  /** Objects filed under `value`. */
+  /** Returns the objects with this index value. */
   byIndex(name: string, value: string): DeepReadonly<T>[] {
-    return this.#lookUp(this.#index(name).filing.keysUnder(value));
+    return this.#lookUp(this.#index(name).entries.keysOf(value));
   }
 
-  /** Keys filed under `value`, sorted. */
+  /** Returns the keys with this index value, sorted. */
   indexKeys(name: string, value: string): ObjectKey[] {
-    return [...this.#index(name).filing.keysUnder(value)].sort();
+    return [...this.#index(name).entries.keysOf(value)].sort();
   }
 
-  /** Objects that share at least one value of the index with `object`, each once. */
+  /** Returns the objects that share at least one value of the index with `object`, each once. */
   sharing(name: string, object: DeepReadonly<T>): DeepReadonly<T>[] {
     const index = this.#index(name);
     const keys = new Set<ObjectKey>();
     for (const value of index.valuesOf(object)) {
-      for (const key of index.filing.keysUnder(value)) keys.add(key);
+      for (const key of index.entries.keysOf(value)) keys.add(key);
     }
     return this.#lookUp(keys);
   }
 
-  /** Values under which at least one object is filed. */
+  /** Returns the values of at least one object. */
   indexValues(name: string): string[] {
-    return [...this.#index(name).filing.values()];
+    return [...this.#index(name).entries.values()];
   }
 
   /**
-   * Adds indexes and files the objects that are there already. All or nothing.
+   * Adds indexes for present and future objects; all of them or none.
    *
-   * @throws {Error} if a name is taken
+   * @throws {Error} if an index of the same name exists
    */
   addIndexers(indexers: IndexFunctions<T>): void {
     const taken = Object.keys(indexers).filter((name) => this.#indexes.has(name));
     if (taken.length > 0) {
-      throw new Error(`There are indexes of these names already: ${taken.join(', ')}`);
+      throw new Error(`Indexes with these names already exist: ${taken.join(', ')}`);
     }
     const added = Object.entries(indexers).map(([name, valuesOf]) => {
       if (valuesOf.constructor.name === 'AsyncFunction') {
-        throw new TypeError(`Index function ${name} is async; an index is computed synchronously`);
+        throw new TypeError(`Index function ${name} is async; index functions must be synchronous`);
       }
-      const index: Index<T> = { valuesOf, filing: new InvertedIndex() };
-      index.filing = this.#filingOf(name, index, this.#objects);
+      const index: Index<T> = { valuesOf, entries: new InvertedIndex() };
+      index.entries = this.#entriesOf(name, index, this.#objects);
       return [name, index] as const;
     });
     for (const [name, index] of added) this.#indexes.set(name, index);
   }
 
-  /** Adds the object or replaces the one of its key. */
+  /** Adds or replaces the object of this key. */
   set(key: ObjectKey, object: DeepReadonly<T>): void {
     const values: (readonly string[])[] = [];
     for (const [name, index] of this.#indexes) {
@@ -147,22 +142,22 @@ export class Indexer<T extends KubernetesObject> {
     }
     this.#objects.set(key, object);
     let position = 0;
-    for (const index of this.#indexes.values()) index.filing.file(key, values[position++] ?? []);
+    for (const index of this.#indexes.values()) index.entries.set(key, values[position++] ?? []);
   }
 
-  /** Removes the object of this key; returns it, if there was one. */
+  /** Removes and returns the object of this key. */
   delete(key: ObjectKey): DeepReadonly<T> | undefined {
     const object = this.#objects.get(key);
     if (object === undefined) return undefined;
     this.#objects.delete(key);
-    for (const index of this.#indexes.values()) index.filing.file(key, []);
+    for (const index of this.#indexes.values()) index.entries.set(key, []);
     return object;
   }
 
   /**
-   * Puts `objects` in the place of everything, in one step.
+   * Replaces all objects in one step.
    *
-   * @returns what was there before
+   * @returns the previous objects
    */
   replace(
     objects: Map<ObjectKey, DeepReadonly<T>>,
@@ -170,16 +165,16 @@ export class Indexer<T extends KubernetesObject> {
   ): ReadonlyMap<ObjectKey, DeepReadonly<T>> {
     const rebuilt = Array.from(
       this.#indexes,
-      ([name, index]) => [index, this.#filingOf(name, index, objects)] as const,
+      ([name, index]) => [index, this.#entriesOf(name, index, objects)] as const,
     );
     const previous = this.#objects;
     this.#objects = objects;
-    for (const [index, filing] of rebuilt) index.filing = filing;
+    for (const [index, entries] of rebuilt) index.entries = entries;
     this.#resourceVersion = resourceVersion;
     return previous;
   }
 
-  /** Everything up to `resourceVersion` is in the store. */
+  /** Records that the store contains every change up to `resourceVersion`. */
   reached(resourceVersion: string): void {
     this.#resourceVersion = resourceVersion;
   }
@@ -199,16 +194,16 @@ export class Indexer<T extends KubernetesObject> {
     return objects;
   }
 
-  #filingOf(
+  #entriesOf(
     name: string,
     index: Index<T>,
     objects: ReadonlyMap<ObjectKey, DeepReadonly<T>>,
   ): InvertedIndex {
-    const filing = new InvertedIndex();
+    const entries = new InvertedIndex();
     for (const [key, object] of objects) {
-      filing.file(key, this.#valuesOf(name, index, key, object));
+      entries.set(key, this.#valuesOf(name, index, key, object));
     }
-    return filing;
+    return entries;
   }
 
   #valuesOf(
@@ -220,10 +215,10 @@ export class Indexer<T extends KubernetesObject> {
     try {
       const values: unknown = index.valuesOf(object);
       if (isStrings(values)) return values;
-      // Its rejection, if any, would be nobody's.
+      // Prevents an unhandled rejection.
       if (values instanceof Promise) values.catch(() => undefined);
       throw new TypeError(
-        `Index function ${name} returned ${describe(values)} for ${key} instead of a list of strings`,
+        `Index function ${name} returned ${describe(values)} for ${key} instead of an array of strings`,
       );
     } catch (error) {
       if (!this.#onIndexError) throw error;
@@ -241,20 +236,19 @@ function isStrings(values: unknown): values is readonly string[] {
 
 function describe(value: unknown): string {
   if (value instanceof Promise) return 'a promise';
-  return Array.isArray(value) ? 'a list with other things' : typeof value;
+  return Array.isArray(value) ? 'an array with other values' : typeof value;
 }
 
 /**
- * Which keys are filed under which values: one index's content. A value that no key has left is
- * forgotten. What a key is filed under is remembered here, so that removing it never depends on
- * an index function giving the same answer twice.
+ * Keys by index value. It remembers the values of each key, so a removal does not depend on an index
+ * function that returns the same result twice.
  */
-export class InvertedIndex {
+class InvertedIndex {
   readonly #keys = new Map<string, Set<ObjectKey>>();
   readonly #values = new Map<ObjectKey, readonly string[]>();
 
-  /** Files `key` under `values` and under no others. */
-  file(key: ObjectKey, values: readonly string[]): void {
+  /** Replaces the values of `key`. */
+  set(key: ObjectKey, values: readonly string[]): void {
     const before = this.#values.get(key);
     if (before !== undefined) {
       if (sameStrings(before, values)) return;
@@ -272,11 +266,11 @@ export class InvertedIndex {
     }
   }
 
-  keysUnder(value: string): Iterable<ObjectKey> {
+  keysOf(value: string): Iterable<ObjectKey> {
     return this.#keys.get(value) ?? [];
   }
 
-  /** Values under which at least one key is filed. */
+  /** Returns the values of at least one key. */
   values(): Iterable<string> {
     return this.#keys.keys();
   }

@@ -2,12 +2,17 @@ import type { KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client, Selection } from '../client/client.ts';
 import type { ReflectorMetrics } from '../metrics/reflector-metrics.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { Logger } from '../util/logger.ts';
+import { subjectFields } from '../util/rate-limited-log.ts';
 import type { Runnable } from '../util/runnable.ts';
+import { messageOf } from '../util/values.ts';
+import { FailureLog } from './failure-log.ts';
 import { Informer } from './informer.ts';
 import { describeSelection, identifySelection, selectionsOf } from './list-options.ts';
 import type {
@@ -18,14 +23,51 @@ import type {
 } from './list-options.ts';
 import { listerWatcher, withinShard } from './lister-watcher.ts';
 import { MultiNamespaceInformer } from './multi-namespace-informer.ts';
-import type { ReflectorOptions } from './reflector-options.ts';
-import type { SharedInformer } from './shared-informer.ts';
-import { FailureLog } from './failure-log.ts';
-import { WatchListSupport } from './reflector-watch.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-import { messageOf } from '../util/values.ts';
 import type { Progress } from './progress.ts';
+import { REFLECTOR_OPTIONS } from './reflector-options.ts';
+import type { ReflectorOptions } from './reflector-options.ts';
+import { WatchListSupport } from './reflector-watch.ts';
+import type { InformerView, SharedInformer } from './shared-informer.ts';
+
+/** Options of `InformerSet`. */
+export interface InformerSetOptions extends ReflectorOptions {
+  /** @default systemClock */
+  readonly clock?: Clock;
+  /** @default silentLogger */
+  readonly log?: Logger;
+  /**
+   * Returns numbers in [0, 1), for jitter.
+   * @default Math.random
+   */
+  readonly random?: () => number;
+  readonly metrics?: ReflectorMetrics;
+  /**
+   * Whether the server streams initial state; may be shared by several sets.
+   * @default a new one
+   */
+  readonly watchList?: WatchListSupport;
+  /**
+   * Changes the selectors of every informer, before the function of its own request.
+   * @default none
+   */
+  readonly tweakListOptions?: TweakListOptions;
+  /**
+   * Freezes cached objects, so that code that modifies one throws. For tests.
+   * @default false
+   */
+  readonly freeze?: boolean;
+}
+
+const SET_OPTIONS: OptionNames<InformerSetOptions> = {
+  ...REFLECTOR_OPTIONS,
+  clock: true,
+  log: true,
+  random: true,
+  metrics: true,
+  watchList: true,
+  tweakListOptions: true,
+  freeze: true,
+};
 
 const REQUEST_OPTIONS: OptionNames<InformerRequest<KubernetesObject>> = {
   labelSelector: true,
@@ -39,99 +81,54 @@ const REQUEST_OPTIONS: OptionNames<InformerRequest<KubernetesObject>> = {
   transform: true,
 };
 
-const SET_OPTIONS: OptionNames<InformerSetOptions> = {
-  stallMs: true,
-  quietMs: true,
-  listTimeoutMs: true,
-  streamPauseMs: true,
-  streamTimeoutMs: true,
-  pageSize: true,
-  clock: true,
-  log: true,
-  random: true,
-  metrics: true,
-  watchList: true,
-  tweakListOptions: true,
-  freeze: true,
-};
-
-/** Options of `InformerSet`. */
-export interface InformerSetOptions extends ReflectorOptions {
-  /** @default systemClock */
-  readonly clock?: Clock;
-  /** @default silentLogger */
-  readonly log?: Logger;
-  /**
-   * Numbers in [0, 1), for jitter.
-   * @default Math.random
-   */
-  readonly random?: () => number;
-  readonly metrics?: ReflectorMetrics;
-  /**
-   * What is known of the server's ability to stream initial state.
-   * @default nothing yet
-   */
-  readonly watchList?: WatchListSupport;
-  /**
-   * Changes the selectors of every informer, before its own hook does.
-   * @default none
-   */
-  readonly tweakListOptions?: TweakListOptions;
-  /**
-   * Freeze what is cached, so that whoever changes a shared object is thrown at. For tests.
-   * @default false
-   */
-  readonly freeze?: boolean;
-}
-
 /**
- * One informer for each resource and selection, however many ask for it. `run` runs them all, also
- * those asked for later. One over several namespaces consists of the informers of each, which are
- * shared like any other.
+ * Informers that are shared by their users, one for each resource and selection. `run` runs all of them,
+ * also those that are requested later. An informer of several namespaces consists of the shared informers
+ * of each namespace.
  */
 export class InformerSet implements Runnable {
   readonly name = 'informers';
   readonly #client: Pick<Client, 'list' | 'watch'>;
-  readonly #waiting: CacheSyncLog;
-  readonly #troubles: FailureLog;
+  readonly #syncLog: CacheSyncLog;
+  readonly #failureLog: FailureLog;
   readonly #options: InformerSetOptions & { readonly watchList: WatchListSupport };
   readonly #informers = new Map<string, Informer>();
   readonly #transforms = new Map<string, unknown>();
-  readonly #several = new Map<string, SharedInformer>();
-  #life: 'new' | { start(informer: Informer): void } | 'stopped' = 'new';
+  readonly #multiNamespace = new Map<string, SharedInformer>();
+  #state: 'new' | { start(informer: Informer): void } | 'stopped' = 'new';
 
   constructor(client: Pick<Client, 'list' | 'watch'>, options: InformerSetOptions = {}) {
     checkOptions(options, SET_OPTIONS, 'InformerSet');
     const { clock = systemClock, log = silentLogger } = options;
     this.#client = client;
-    this.#waiting = new CacheSyncLog(clock, log);
-    this.#troubles = new FailureLog(clock, log, true);
+    this.#syncLog = new CacheSyncLog(clock, log);
+    this.#failureLog = new FailureLog(clock, log, true);
     this.#options = { ...options, watchList: options.watchList ?? new WatchListSupport(clock) };
   }
 
-  /** The informers that run: one over several namespaces is there as its parts. */
+  /** The informers of single namespaces or of all, without those that combine several namespaces. */
   get informers(): readonly Informer[] {
     return [...this.#informers.values()];
   }
 
-  /** True if every informer asked for so far has synced. */
+  /** Whether every informer that was requested so far has synced. */
   get hasSynced(): boolean {
     return this.informers.every((informer) => informer.hasSynced);
   }
 
-  /** Resolves when every informer asked for so far has synced; rejects if one stops before. */
+  /** Resolves when every informer that was requested so far has synced; rejects if one stops first. */
   get synced(): Promise<void> {
     return Promise.all(this.informers.map((informer) => informer.synced)).then(() => undefined);
   }
 
   /**
-   * The informer of the objects of `resource` that `request` selects. The first to ask determines
-   * the transform and the size of pages.
+   * Returns the informer of the objects that `request` selects. The first request determines the
+   * transform and the page size.
    *
-   * @throws {SyntaxError} naming a selector that no server would accept
-   * @throws {TypeError} if what the namespaces are is contradictory, or one of them has no name
-   * @throws {RangeError} if there is no such shard
-   * @throws {Error} if it is there already with another transform, or if the set has stopped
+   * @throws {SyntaxError} if a selector is malformed
+   * @throws {TypeError} if both `namespace` and `namespaces` are set, or a namespace is empty
+   * @throws {RangeError} if the shard is out of range
+   * @throws {Error} if the informer exists with another transform, or if the set has stopped
    */
   for<T extends KubernetesObject>(
     resource: Resource<T>,
@@ -151,15 +148,15 @@ export class InformerSet implements Runnable {
       .map((selection) => identifySelection(resource, selection, request))
       .sort()
       .join('; ');
-    const present = this.#several.get(id);
-    // The identity holds the resource, and with it the type.
+    const present = this.#multiNamespace.get(id);
+    // The id contains the resource, which determines the type.
     if (present) return present as SharedInformer<T>;
-    const several = new MultiNamespaceInformer(
+    const informer = new MultiNamespaceInformer(
       resource,
       new Map(parts.map((part, at) => [selections[at]?.namespace ?? '', part])),
     );
-    this.#several.set(id, several);
-    return several;
+    this.#multiNamespace.set(id, informer);
+    return informer;
   }
 
   #informer<T extends KubernetesObject>(
@@ -174,11 +171,11 @@ export class InformerSet implements Runnable {
       if (transform !== this.#transforms.get(id)) {
         throw new Error(`The informer of ${id} is shared and has another transform`);
       }
-      // The identity holds the resource, and with it the type.
+      // The id contains the resource, which determines the type.
       return present as Informer<T>;
     }
-    if (this.#life === 'stopped') {
-      throw new Error(`The informers have stopped; none is added for ${id}`);
+    if (this.#state === 'stopped') {
+      throw new Error(`The informers have stopped; cannot add one for ${id}`);
     }
     const source = listerWatcher(this.#client, resource, selection, { metadataOnly });
     const part = shard ? withinShard(source, shard) : source;
@@ -187,18 +184,18 @@ export class InformerSet implements Runnable {
       ...options,
       name: describeSelection(resource, selection, request),
       namespace: selection.namespace,
-      troubles: this.#troubles,
+      failureLog: this.#failureLog,
       ...(transform ? { transform } : {}),
       ...(pageSize === undefined ? {} : { pageSize }),
     });
     this.#informers.set(id, informer);
     this.#transforms.set(id, transform);
-    if (this.#life !== 'new') this.#life.start(informer);
+    if (this.#state !== 'new') this.#state.start(informer);
     return informer;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    if (this.#life !== 'new') throw new Error('The informers were run before');
+    if (this.#state !== 'new') throw new Error('The informers can run only once');
     const stop = new AbortController();
     const stopped = new Deferred();
     const end = () => {
@@ -208,53 +205,51 @@ export class InformerSet implements Runnable {
     if (signal.aborted) end();
     signal.addEventListener('abort', end, { once: true });
     const tasks: Promise<void>[] = [];
-    let fault: { readonly cause: unknown } | undefined;
+    let failure: { readonly cause: unknown } | undefined;
     const start = async (task: Promise<void>) => {
       try {
         await task;
       } catch (cause) {
-        fault ??= { cause };
+        failure ??= { cause };
         end();
       }
     };
     const running = {
       start: (informer: Informer) => {
-        this.#waiting.add(informer);
+        this.#syncLog.add(informer);
         tasks.push(start(informer.run(stop.signal)));
       },
     };
-    this.#life = running;
+    this.#state = running;
     for (const informer of this.informers) running.start(informer);
     await stopped.promise;
-    this.#life = 'stopped';
-    this.#waiting.stop();
+    this.#state = 'stopped';
+    this.#syncLog.stop();
     await Promise.all(tasks);
     signal.removeEventListener('abort', end);
-    if (fault) throw fault.cause;
+    if (failure) throw failure.cause;
   }
 }
 
-/** What the two forms of a request have in common to whoever need not tell them apart. */
+/** Fields of both kinds of request. */
 type Details<T extends KubernetesObject> = Omit<InformerRequest<T>, 'metadataOnly'> & {
   readonly metadataOnly?: boolean;
 };
 
-/** As much of an informer as it takes to say what it waits for. */
-export interface Awaited {
-  readonly name: string;
-  readonly hasSynced: boolean;
+/** First interval between two rounds of lines, in milliseconds; it doubles. */
+const FIRST_INTERVAL_MS = 10_000;
+const MAX_INTERVAL_MS = 5 * 60_000;
+
+/** Maximum number of caches in a line. */
+const MAX_NAMES = 10;
+
+/** The part of an informer that its line contains. */
+export interface SyncingCache extends Pick<InformerView, 'name' | 'hasSynced'> {
   readonly progress: Pick<Progress, 'phase' | 'missing' | 'lastError' | 'lastErrorLoggedMs'>;
 }
 
-/** First pause between two rounds of lines, in milliseconds; it doubles. */
-const FIRST_PAUSE_MS = 10_000;
-const LONGEST_PAUSE_MS = 5 * 60_000;
-
-/** So many caches are named in a line. */
-const MOST_NAMES = 10;
-
 interface Waiting {
-  readonly cache: Awaited;
+  readonly cache: SyncingCache;
   readonly sinceMs: number;
 }
 
@@ -267,18 +262,17 @@ interface Group {
 }
 
 /**
- * Says now and then which caches are not there yet, for how long and why: in one line those that
- * wait for the same reason, as all do while a server is down.
+ * Logs at increasing intervals which caches have not synced, for how long and why. Caches with the same
+ * reason share a line, as all do while a server is down.
  *
- * Reflectors tell of their failures too, when they begin and every few minutes. What one has said
- * lately is not said again: a round leaves out whoever told of its error since the middle of the
- * pause before, and resources that the server does not have.
+ * Reflectors log their failures too. A round therefore omits caches whose failure was logged in the
+ * second half of the interval, and resources that are not served.
  */
 export class CacheSyncLog {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #waiting = new Set<Waiting>();
-  #pauseMs = 0;
+  #intervalMs = 0;
   #dueMs = Infinity;
   #cancel: (() => void) | undefined;
 
@@ -287,12 +281,12 @@ export class CacheSyncLog {
     this.#log = log;
   }
 
-  /** `cache` is waited for from now on. */
-  add(cache: Awaited): void {
+  /** Logs `cache` until it has synced. */
+  add(cache: SyncingCache): void {
     const sinceMs = this.#clock.monotonic();
     this.#waiting.add({ cache, sinceMs });
-    if (this.#dueMs <= sinceMs + FIRST_PAUSE_MS) return;
-    this.#arm(FIRST_PAUSE_MS);
+    if (this.#dueMs <= sinceMs + FIRST_INTERVAL_MS) return;
+    this.#arm(FIRST_INTERVAL_MS);
   }
 
   stop(): void {
@@ -301,39 +295,39 @@ export class CacheSyncLog {
     this.#waiting.clear();
   }
 
-  #arm(pauseMs: number): void {
+  #arm(intervalMs: number): void {
     this.#cancel?.();
-    this.#pauseMs = pauseMs;
-    this.#dueMs = this.#clock.monotonic() + pauseMs;
-    this.#cancel = this.#clock.after(pauseMs, this.#round);
+    this.#intervalMs = intervalMs;
+    this.#dueMs = this.#clock.monotonic() + intervalMs;
+    this.#cancel = this.#clock.after(intervalMs, this.#round);
   }
 
   readonly #round = (): void => {
-    const latelyMs = this.#clock.monotonic() - this.#pauseMs / 2;
-    const reasons = new Map<string, Group>();
+    const recentMs = this.#clock.monotonic() - this.#intervalMs / 2;
+    const groups = new Map<string, Group>();
     for (const waiting of this.#waiting) {
       const { name, hasSynced, progress } = waiting.cache;
       if (hasSynced) this.#waiting.delete(waiting);
       if (hasSynced || progress.missing) continue;
       const { lastError, lastErrorLoggedMs = -Infinity, phase } = progress;
-      if (lastErrorLoggedMs > latelyMs) continue;
+      if (lastErrorLoggedMs > recentMs) continue;
       const why = lastError === undefined ? { phase } : { lastError: messageOf(lastError) };
       const reason = why.lastError ?? phase;
-      const group = reasons.get(reason) ?? { why, sinceMs: waiting.sinceMs, names: [] };
-      reasons.set(reason, group);
+      const group = groups.get(reason) ?? { why, sinceMs: waiting.sinceMs, names: [] };
+      groups.set(reason, group);
       group.names.push(name);
     }
-    for (const group of reasons.values()) this.#tell(group);
-    if (this.#waiting.size > 0) this.#arm(Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS));
+    for (const group of groups.values()) this.#logGroup(group);
+    if (this.#waiting.size > 0) this.#arm(Math.min(2 * this.#intervalMs, MAX_INTERVAL_MS));
     else this.stop();
   };
 
-  /** They are in the order in which they came: the first has waited for longest. */
-  #tell({ names, sinceMs, why }: Group): void {
-    const more = names.length - MOST_NAMES;
-    this.#log.info('Waiting for caches', {
-      caches: names.slice(0, MOST_NAMES).join(', '),
-      ...(more > 0 ? { more } : {}),
+  /** Names are in the order in which the caches were added, so the first one has waited longest. */
+  #logGroup({ names, sinceMs, why }: Group): void {
+    const subjects = names.slice(0, MAX_NAMES);
+    const moreSubjects = Math.max(0, names.length - MAX_NAMES);
+    this.#log.info('Waiting for caches to sync', {
+      ...subjectFields('caches', 'caches', { subjects, moreSubjects }),
       forSeconds: Math.round((this.#clock.monotonic() - sinceMs) / 1000),
       ...why,
     });

@@ -7,68 +7,49 @@ import type {
   InformerState,
   ReflectorMetrics,
 } from '../metrics/reflector-metrics.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { Logger } from '../util/logger.ts';
+import { occurrenceFields, RateLimitedLog } from '../util/rate-limited-log.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { DeltaProcessor } from './delta-processor.ts';
 import type { Entry } from './delta-processor.ts';
 import { DeltaQueue } from './delta-queue.ts';
-import type { Turn } from './delta-queue.ts';
-import type { EventHandlerOptions, EventHandler, HandlerRegistration } from './event-handler.ts';
+import type { TimeSlice } from './delta-queue.ts';
+import { Listener, ResyncTimer } from './event-handler.ts';
+import type { EventHandler, EventHandlerOptions, HandlerRegistration } from './event-handler.ts';
+import type { FailureLog } from './failure-log.ts';
 import { Indexer, NAMESPACE_INDEX, namespaceIndex } from './indexer.ts';
 import type { IndexFunctions } from './indexer.ts';
-import { TransformingSink } from './transform.ts';
-import type { Transform } from './transform.ts';
-import { LineBudget } from './line-budget.ts';
-import { Listener, ResyncTimer } from './event-handler.ts';
 import { IndexLister } from './lister.ts';
 import type { Lister } from './lister.ts';
 import type { ListerWatcher } from './lister-watcher.ts';
 import type { Progress } from './progress.ts';
 import { Reflector } from './reflector.ts';
+import { REFLECTOR_OPTIONS } from './reflector-options.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
-import type { SharedInformer } from './shared-informer.ts';
-import type { FailureLog } from './failure-log.ts';
 import type { WatchListSupport } from './reflector-watch.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const INFORMER_OPTIONS: OptionNames<InformerOptions<KubernetesObject>> = {
-  stallMs: true,
-  quietMs: true,
-  listTimeoutMs: true,
-  streamPauseMs: true,
-  streamTimeoutMs: true,
-  pageSize: true,
-  name: true,
-  namespace: true,
-  clock: true,
-  log: true,
-  random: true,
-  metrics: true,
-  watchList: true,
-  transform: true,
-  freeze: true,
-  yieldTurn: true,
-  troubles: true,
-};
-
-export type { EventHandlerOptions, EventHandler, HandlerRegistration } from './event-handler.ts';
+import type { InformerView, SharedInformer } from './shared-informer.ts';
+import { TransformingSink } from './transform.ts';
+import type { Transform } from './transform.ts';
 
 /** Options of `Informer`. */
-export interface InformerOptions<T extends KubernetesObject> extends ReflectorOptions {
+export interface InformerOptions<
+  T extends KubernetesObject = KubernetesObject,
+> extends ReflectorOptions {
   /**
-   * What log lines and metrics call it.
+   * Name in log lines and metrics.
    * @default the resource: `counts.demo.mark8s.io`
    */
   readonly name?: string;
   /**
-   * The only namespace of which the source tells; what is written elsewhere is not waited for.
-   * @default all there are
+   * The namespace of the source. Writes to other namespaces never appear in this cache.
+   * @default all namespaces
    */
   readonly namespace?: string | undefined;
   /** @default systemClock */
@@ -76,47 +57,61 @@ export interface InformerOptions<T extends KubernetesObject> extends ReflectorOp
   /** @default silentLogger */
   readonly log?: Logger;
   /**
-   * Numbers in [0, 1), for jitter.
+   * Returns numbers in [0, 1), for jitter.
    * @default Math.random
    */
   readonly random?: () => number;
   readonly metrics?: ReflectorMetrics;
   /** Shared by the informers of one server. */
   readonly watchList?: WatchListSupport;
-  /** The same: failures of one cause are one log line then. */
-  readonly troubles?: FailureLog;
-  /** Run once on each object before anyone sees it. It must bear seeing its own result. */
+  /** Shared by the informers of one server: failures of one cause are one log line. */
+  readonly failureLog?: FailureLog;
+  /** Applied once to each object before it is cached. Must be idempotent. */
   readonly transform?: Transform<T>;
   /**
-   * Freeze what is cached, so that whoever changes a shared object is thrown at. For tests.
+   * Freezes cached objects, so that code that modifies one throws. For tests.
    * @default false
    */
   readonly freeze?: boolean;
   /**
-   * Lets the rest of the process run between two slices of work.
+   * Yields to the rest of the process between two time slices.
    * @default one turn of the event loop
    */
   readonly yieldTurn?: () => Promise<void>;
 }
 
+const INFORMER_OPTIONS: OptionNames<InformerOptions> = {
+  ...REFLECTOR_OPTIONS,
+  name: true,
+  namespace: true,
+  clock: true,
+  log: true,
+  random: true,
+  metrics: true,
+  watchList: true,
+  failureLog: true,
+  transform: true,
+  freeze: true,
+  yieldTurn: true,
+};
+
 /**
- * A mirror of the objects of one resource in memory, and word of every change to them.
+ * Cache of one resource, with event handlers.
  *
- * - The store changes first, handlers hear second: a handler finds in the lister at least what it
- *   is being told. After a relist the store is replaced in one step; deletions are told first.
- * - Handlers are told one thing at a time, in the server's order. One that is added late is told of
- *   every object that is there, before anything else.
- * - No handler, transform or index function can harm the mirror or another handler by throwing.
- * - Long work, such as the first 20,000 objects, is done in slices between which the process
- *   breathes; the mirror stands still meanwhile.
+ * - The store changes before handlers are called, so a handler finds at least the reported state in the
+ *   lister. A relist replaces the store in one step; handlers receive its deletions first.
+ * - Handlers receive one event at a time, in the server's order. A handler that is added late receives
+ *   every cached object before other events.
+ * - Errors of handlers, transforms and index functions affect neither the cache nor other handlers.
+ * - Long work, such as an initial list of 20,000 objects, is done in time slices. Between two slices it
+ *   yields to the event loop, and no delta is applied.
  */
 export class Informer<T extends KubernetesObject = KubernetesObject>
-  implements Runnable, SharedInformer<T>
+  implements Runnable, SharedInformer<T>, InformerView<T>
 {
   readonly name: string;
   readonly resource: Resource<T>;
   readonly lister: Lister<T>;
-  /** Where its objects come from: the two calls, for this resource and selection. */
   readonly source: ListerWatcher<T>;
   readonly #namespace: string | undefined;
   readonly #clock: Clock;
@@ -128,9 +123,11 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
   readonly #reflector: Reflector<T>;
   readonly #listeners = new Set<Listener<T>>();
   readonly #resync: ResyncTimer;
+  /** Limits lines about single objects to ten a minute for each cause. */
+  readonly #objectErrors: RateLimitedLog;
   readonly #synced = new Deferred();
   #hasSynced = false;
-  /** A resync waits in the queue. */
+  /** A resync is in the queue. */
   #resyncQueued = false;
   #life: 'new' | 'running' | 'stopped' = 'new';
   #startedMs = 0;
@@ -138,20 +135,25 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
   constructor(resource: Resource<T>, source: ListerWatcher<T>, options: InformerOptions<T> = {}) {
     checkOptions(options, INFORMER_OPTIONS, 'Informer');
     const { name = groupResourceOf(resource), clock = systemClock, log = silentLogger } = options;
-    const { random, watchList, troubles, yieldTurn, transform, freeze = false } = options;
+    const { random, watchList, failureLog, yieldTurn, transform, freeze = false } = options;
     this.name = name;
     this.resource = resource;
     this.source = source;
     this.#namespace = options.namespace;
     this.#clock = clock;
     this.#log = log.with({ resource: name });
-    const indexBudget = new LineBudget(clock);
+    const errors = new RateLimitedLog(clock, { burst: 10 });
+    this.#objectErrors = errors;
     this.#indexer = new Indexer<T>(
       resource.namespaced ? { [NAMESPACE_INDEX]: namespaceIndex } : {},
       (error, index, key) => {
         this.#metrics.objectRefused();
-        const held = indexBudget.take();
-        if (held) this.#log.error(error, 'Could not index an object', { index, key, ...held });
+        errors.report(`index\0${index}`, key, (seen) =>
+          this.#log.error(error, 'Could not index an object', {
+            index,
+            ...occurrenceFields('key', 'keys', seen),
+          }),
+        );
       },
     );
     this.lister = new IndexLister(this.#indexer);
@@ -176,17 +178,17 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     const sink = new TransformingSink({
       queue: this.#queue,
       indexer: this.#indexer,
-      clock,
       log: this.#log,
+      errors,
       metrics: this.#metrics,
       transform,
       freeze,
     });
-    const shared = { watchList, troubles };
+    const shared = { watchList, failureLog };
     const deps = { source, sink, clock, log, random, metrics: this.#metrics, ...shared };
     this.#reflector = new Reflector(name, deps, options);
     this.#resync = new ResyncTimer(clock, this.#listeners, () => this.#queueResync());
-    // Whoever awaits it hears of a rejection; that nobody does is no fault.
+    // Prevents an unhandled rejection if no caller awaits `synced`.
     this.#synced.promise.catch(() => undefined);
   }
 
@@ -198,12 +200,10 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     return this.#synced.promise;
   }
 
-  /** How far the store has come; moves with every change and bookmark, in order. */
   get lastSyncResourceVersion(): string {
     return this.#indexer.lastStoreSyncResourceVersion;
   }
 
-  /** Signs of life of the connection to the server. */
   get progress(): Progress {
     return this.#reflector.progress;
   }
@@ -216,7 +216,6 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     return this.#namespace === undefined || this.#namespace === namespace ? this : undefined;
   }
 
-  /** True if the store shows everything up to `resourceVersion`: for reading one's own writes. */
   hasReached(resourceVersion: string): boolean {
     return this.#indexer.hasReached(resourceVersion);
   }
@@ -236,11 +235,12 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
 
   addHandler(handler: EventHandler<T>, options: EventHandlerOptions<T> = {}): HandlerRegistration {
     if (this.#life === 'stopped') {
-      throw new Error(`Informer ${this.name} has stopped and takes no more handlers`);
+      throw new Error(`Informer ${this.name} has stopped; it accepts no handlers`);
     }
     const listener = new Listener<T>(handler, options, {
       clock: this.#clock,
       log: this.#log,
+      errors: this.#objectErrors,
       onFailure: () => this.#metrics.handlerFailed(),
       onRemove: () => {
         this.#listeners.delete(listener);
@@ -251,14 +251,14 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     if (this.#life === 'new') {
       listener.activate();
     } else {
-      void this.#queue.push({ type: 'joined', listener });
+      void this.#queue.push({ type: 'handlerAdded', listener });
       this.#resync.arm();
     }
     return listener;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    if (this.#life !== 'new') throw new Error(`Informer ${this.name} was run before`);
+    if (this.#life !== 'new') throw new Error(`Informer ${this.name} can run only once`);
     this.#life = 'running';
     this.#startedMs = this.#clock.monotonic();
     this.#resync.arm();
@@ -267,22 +267,23 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
         [
           (signal) => this.#reflector.run(signal),
           (signal) =>
-            this.#queue.consume((entry, turn) => this.#process(entry, turn, signal), signal),
+            this.#queue.consume((entry, slice) => this.#process(entry, slice, signal), signal),
         ],
         signal,
       );
     } finally {
       this.#life = 'stopped';
       this.#resync.stop();
+      this.#objectErrors.flush();
       const reason = `Informer ${this.name} stopped before it had synced`;
       for (const listener of this.#listeners) listener.end(reason);
       if (!this.#hasSynced) this.#synced.reject(new Error(reason));
     }
   }
 
-  #process(entry: Entry<T>, turn: Turn, signal: AbortSignal): Promise<void> | undefined {
+  #process(entry: Entry<T>, slice: TimeSlice, signal: AbortSignal): Promise<void> | undefined {
     if (entry.type === 'resync') this.#resyncQueued = false;
-    return this.#processor.process(entry, turn, signal);
+    return this.#processor.process(entry, slice, signal);
   }
 
   #queueResync(): void {
@@ -322,7 +323,7 @@ function stateOf<T extends KubernetesObject>(
       return progress().resourceVersion;
     },
     get inactiveMs() {
-      // That the server has no such resource is a word of the server's too.
+      // An answer that the resource is not served is activity too.
       const { missing, inactiveMs } = progress();
       return missing ? 0 : inactiveMs;
     },

@@ -9,36 +9,41 @@ import type { Selection } from '../client/client.ts';
 import { messageOf } from '../util/values.ts';
 import type { Transform } from './transform.ts';
 
-/** What a list or watch asks for, as far as it is not the reflector's to say. */
+/** Selectors of a list or watch. */
 export type Selectors = Pick<Selection, 'labelSelector' | 'fieldSelector'>;
 
 /**
- * Changes which objects of `resource` are asked for, whoever asks.
+ * Changes the selectors of every list and watch of `resource`.
  *
- * It is called once for each informer and not for each request: a watch that selects otherwise than
- * the list before it would report what the list has not counted. Where in time to begin, how many
- * to ask for at once and for how long are the reflector's: it could not keep its promises otherwise.
+ * It is called once per informer, not per request: a watch with another selection than the list before
+ * it would send objects that are not in the list. The other list options belong to the reflector, whose
+ * guarantees depend on them.
  */
 export type TweakListOptions = (options: Selectors, resource: Resource) => Selectors;
 
-/** Which objects of a resource an informer is over. */
+/** Selects the objects of an informer. */
 export interface InformerScope extends Selectors {
-  /** The only namespace, of resources that have any. Absent: all. */
+  /**
+   * Namespace; ignored for cluster-scoped resources.
+   * @default all namespaces
+   */
   readonly namespace?: string | undefined;
   /**
-   * Several namespaces, each with a list and a watch of its own: for those who may read in each of
-   * them and not in all. To handlers, listers and indexes it is one informer. Empty: all.
+   * Several namespaces, each with its own list and watch. For users who may read in each of them but not
+   * in all. Handlers, listers and indexes see one informer.
+   * @default all namespaces
    */
   readonly namespaces?: readonly string[] | undefined;
   /**
-   * One of several equal parts of the objects, for programs that share out a kind whose objects stand
-   * alone: what is in other parts is not sent by servers that know how, and dropped otherwise. Where
-   * children must go with their owner, split keys instead (`LeaderElectionOptions.shards`).
-   * @default the whole
+   * One of several equal parts of the objects, for programs that divide a kind whose objects are
+   * independent. Servers that support shards do not send other objects; from other servers they are
+   * dropped. If owned objects must be in the shard of their owner, divide keys instead
+   * (`LeaderElectionOptions.shards`).
+   * @default all objects
    */
   readonly shard?: ShardRange | undefined;
   /**
-   * Changes the selectors, after the set's own hook.
+   * Changes the selectors, after the function of the set.
    * @default none
    */
   readonly tweakListOptions?: TweakListOptions | undefined;
@@ -46,36 +51,36 @@ export interface InformerScope extends Selectors {
 
 interface CommonRequest extends InformerScope {
   /**
-   * Objects on a page, as in `ReflectorOptions`. The first to ask for the informer determines it.
-   * @default that of the set
+   * Number of objects on a page, as in `ReflectorOptions`. The first request for the informer sets it.
+   * @default the page size of the set
    */
   readonly pageSize?: number | undefined;
 }
 
-/** What of a resource an informer keeps. */
+/** Request for an informer of whole objects. */
 export interface InformerRequest<T extends KubernetesObject> extends CommonRequest {
   readonly metadataOnly?: false;
-  /** Run once on each object before anyone sees it. */
+  /** Applied once to each object before it is cached. Must be idempotent. */
   readonly transform?: Transform<T>;
 }
 
-/** Keep `apiVersion`, `kind` and `metadata`, and have nothing else sent by servers that know how. */
+/** Request for an informer of `apiVersion`, `kind` and `metadata`; servers send only those. */
 export interface MetadataRequest extends CommonRequest {
   readonly metadataOnly: true;
-  /** Run once on each object before anyone sees it. */
+  /** Applied once to each object before it is cached. Must be idempotent. */
   readonly transform?: Transform<PartialObjectMetadata>;
 }
 
-/** As much of an object as all kinds have. `kind` is that of the object. */
+/** Fields that all kinds have. `kind` is the kind of the object. */
 export type PartialObjectMetadata = Pick<KubernetesObject, 'apiVersion' | 'kind' | 'metadata'>;
 
 /**
- * One selection for each namespace that is asked for; a single one if none is. Cluster-scoped
- * resources are in no namespace, so that none is asked for.
+ * Returns one selection per requested namespace, or a single one for all namespaces and for
+ * cluster-scoped resources.
  *
- * @throws {SyntaxError} naming a selector that no server would accept
- * @throws {TypeError} if what the namespaces are is contradictory, or one of them has no name
- * @throws {RangeError} if there is no such shard
+ * @throws {SyntaxError} if a selector is malformed
+ * @throws {TypeError} if both `namespace` and `namespaces` are set, or a namespace is empty
+ * @throws {RangeError} if the shard is out of range
  */
 export function selectionsOf(
   resource: Resource,
@@ -95,13 +100,13 @@ export function selectionsOf(
   }));
 }
 
-/** How much of what is selected. */
+/** Form of the selected objects. */
 export interface SelectionForm {
   readonly metadataOnly?: boolean | undefined;
   readonly shard?: ShardRange | undefined;
 }
 
-/** `pods`, or `pods in demo with labels app=web`: legible in a log line. */
+/** Returns a name for log lines: `pods`, or `pods in demo with labels app=web`. */
 export function describeSelection(
   resource: Resource,
   { namespace, labelSelector, fieldSelector }: Selection,
@@ -117,7 +122,7 @@ export function describeSelection(
   ].join(' ');
 }
 
-/** The same for the same objects, and for no others. */
+/** Returns an id that is equal for equal sets of objects. */
 export function identifySelection(
   resource: Resource,
   selection: Selection,
@@ -126,7 +131,7 @@ export function identifySelection(
   return `${apiVersionOf(resource)} ${describeSelection(resource, selection, form)}`;
 }
 
-/** Undefined stands for all. */
+/** Returns the namespaces; undefined stands for all. */
 function namespacesOf(
   resource: Resource,
   { namespace, namespaces = [] }: InformerScope,
@@ -138,7 +143,7 @@ function namespacesOf(
   }
   if (namespaces.includes('')) {
     throw new TypeError(
-      `${groupResourceOf(resource)}: expected names of namespaces, got an empty one; for all of them, name none`,
+      `${groupResourceOf(resource)}: expected names of namespaces, got an empty one; for all namespaces, set none`,
     );
   }
   if (!resource.namespaced) return [undefined];

@@ -1,5 +1,7 @@
 import type { KubernetesObject, ObjectList, WatchEvent } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
+import { formatShardRange, isInShard } from '../api/shard-range.ts';
+import type { ShardRange } from '../api/shard-range.ts';
 import type {
   Client,
   ListOptions,
@@ -7,16 +9,14 @@ import type {
   WatchOptions,
   WatchStream,
 } from '../client/client.ts';
-import { formatShardRange, isInShard } from '../api/shard-range.ts';
-import type { ShardRange } from '../api/shard-range.ts';
 
-/** What is asked of a list; which objects is settled by the source. */
+/** Options of a list, without the selection, which belongs to the source. */
 export type ListRequest = Omit<ListOptions, keyof Selection>;
 
-/** What a reflector asks of a watch; which objects is settled by the source. */
+/** Options of a watch, without the selection, which belongs to the source. */
 export type WatchRequest = Omit<WatchOptions, keyof Selection | 'metadataOnly'>;
 
-/** The two calls that a reflector needs, bound to one resource and selection. */
+/** List and watch of one resource and selection. */
 export interface ListerWatcher<T extends KubernetesObject> {
   /** Lists one page. */
   list(request: ListRequest): Promise<ObjectList<T>>;
@@ -25,8 +25,8 @@ export interface ListerWatcher<T extends KubernetesObject> {
 }
 
 /**
- * The objects of `resource` within `selection`, whole or as metadata. One selection serves list and
- * watch, so that the watch never reports what the list did not count.
+ * Returns a source for the objects of `resource` within `selection`. List and watch use the same
+ * selection, so the watch never sends an object that the list did not contain.
  */
 export function listerWatcher<T extends KubernetesObject>(
   client: Pick<Client, 'list' | 'watch'>,
@@ -49,9 +49,9 @@ export function listerWatcher<T extends KubernetesObject>(
 }
 
 /**
- * What of `source` is in one shard. Servers that know shards (ShardedListAndWatch, KEP-5866) send
- * nothing else; others ignore the wish and send everything, and here it is dropped. Who belongs to a
- * shard never changes, so that nothing can leave it unseen.
+ * Restricts `source` to one shard. Servers that support shards (ShardedListAndWatch, KEP-5866) send
+ * only its objects; others ignore the parameter, and the remaining objects are dropped here. The shard
+ * of an object never changes, so no object leaves a shard without an event.
  */
 export function withinShard<T extends KubernetesObject>(
   source: ListerWatcher<T>,
@@ -70,11 +70,11 @@ export function withinShard<T extends KubernetesObject>(
   };
 }
 
-/** A watch in which changes to objects of other shards are bookmarks: time goes on by them, too. */
+/** Turns changes to objects of other shards into bookmarks, which advance the resourceVersion too. */
 class ShardStream<T extends KubernetesObject> implements WatchStream<T> {
   readonly #stream: WatchStream<T>;
   readonly #range: ShardRange;
-  /** The initial state comes in no order of resourceVersions: nothing in it is a bookmark. */
+  /** Initial events are not ordered by resourceVersion, so none of them becomes a bookmark. */
   #isInitial: boolean;
   readonly batches?: () => AsyncIterable<readonly WatchEvent<T>[]>;
 
@@ -95,16 +95,16 @@ class ShardStream<T extends KubernetesObject> implements WatchStream<T> {
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<WatchEvent<T>> {
-    for await (const event of this.#stream) yield* this.#own(event);
+    for await (const event of this.#stream) yield* this.#filter(event);
   }
 
   async *#filtered(
     batches: AsyncIterable<readonly WatchEvent<T>[]>,
   ): AsyncGenerator<readonly WatchEvent<T>[]> {
-    for await (const batch of batches) yield batch.flatMap((event) => this.#own(event));
+    for await (const batch of batches) yield batch.flatMap((event) => this.#filter(event));
   }
 
-  #own(event: WatchEvent<T>): readonly WatchEvent<T>[] {
+  #filter(event: WatchEvent<T>): readonly WatchEvent<T>[] {
     if (event.type === 'error') return [event];
     if (event.type === 'bookmark') {
       if (event.initialEventsEnd) this.#isInitial = false;

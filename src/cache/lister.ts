@@ -1,49 +1,49 @@
 import { matchesLabels, parseLabelSelector } from '../api/label-selector.ts';
 import type { Requirement } from '../api/label-selector.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import { namespaceOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
-import { NAMESPACE_INDEX } from './indexer.ts';
-import type { Indexer } from './indexer.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
-import { namespaceOf } from '../api/object-key.ts';
+import { NAMESPACE_INDEX } from './indexer.ts';
+import type { Indexer } from './indexer.ts';
 
-export const LISTER_QUERY: OptionNames<ListerQuery> = {
+/** Selects objects of a cache. */
+export interface ListerQuery {
+  /** @default all namespaces */
+  readonly namespace?: string | undefined;
+  /** @default all labels */
+  readonly selector?: string | readonly Requirement[] | undefined;
+}
+
+const LISTER_QUERY: OptionNames<ListerQuery> = {
   namespace: true,
   selector: true,
 };
 
-/** Which objects of a cache. */
-export interface ListerQuery {
-  /** Absent: all namespaces. */
-  readonly namespace?: string | undefined;
-  /** Absent or empty: whatever the labels. */
-  readonly selector?: string | readonly Requirement[] | undefined;
-}
-
 /**
- * The reading side of a cache. What it hands out is shared by all readers: copy before changing.
- * Lists are in no particular order.
+ * Read-only view of a cache. Objects are shared by all readers: copy one before you change it. Lists
+ * have no particular order.
  */
 export interface Lister<T extends KubernetesObject> {
   readonly size: number;
   /** Returns the cached object of the key, or undefined. */
   get(key: ObjectKey): DeepReadonly<T> | undefined;
-  /** @throws {SyntaxError} if the selector does not parse */
+  /** @throws {SyntaxError} if the selector is malformed */
   list(query?: ListerQuery): DeepReadonly<T>[];
   /** Returns whether the index exists. */
   hasIndex(name: string): boolean;
   /** @throws {Error} if there is no index of this name */
   byIndex(name: string, value: string): DeepReadonly<T>[];
   /**
-   * Keys of the objects under `value`, sorted.
+   * Returns the keys of the objects with this index value, sorted.
    *
    * @throws {Error} if there is no index of this name
    */
   indexKeys(name: string, value: string): ObjectKey[];
 }
 
-/** Reads one indexer. */
+/** Lister of one indexer. */
 export class IndexLister<T extends KubernetesObject> implements Lister<T> {
   readonly #indexer: Indexer<T>;
 
@@ -88,12 +88,7 @@ export class IndexLister<T extends KubernetesObject> implements Lister<T> {
   }
 }
 
-/** @throws {SyntaxError} if the selector does not parse */
-export function requirementsOf(selector: ListerQuery['selector'] = []): readonly Requirement[] {
-  return typeof selector === 'string' ? parseLabelSelector(selector) : selector;
-}
-
-/** The caches of several namespaces, read as one. */
+/** Combines the listers of several namespaces. */
 export class MultiNamespaceLister<T extends KubernetesObject> implements Lister<T> {
   readonly #parts: ReadonlyMap<string, Lister<T>>;
 
@@ -136,4 +131,9 @@ export class MultiNamespaceLister<T extends KubernetesObject> implements Lister<
   #collect<E>(from: (part: Lister<T>) => readonly E[]): E[] {
     return [...this.#parts.values()].flatMap(from);
   }
+}
+
+/** @throws {SyntaxError} if the selector is malformed */
+function requirementsOf(selector: ListerQuery['selector'] = []): readonly Requirement[] {
+  return typeof selector === 'string' ? parseLabelSelector(selector) : selector;
 }

@@ -1,27 +1,28 @@
 import type { KubernetesObject } from '../api/object.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
-import type { EventHandlerOptions, EventHandler, HandlerRegistration } from './event-handler.ts';
+import type { EventHandler, EventHandlerOptions, HandlerRegistration } from './event-handler.ts';
 import type { IndexFunctions } from './indexer.ts';
-import type { Lister } from './lister.ts';
 import { MultiNamespaceLister } from './lister.ts';
+import type { Lister } from './lister.ts';
 import type { InformerView, SharedInformer } from './shared-informer.ts';
 
+/** Informer of one namespace. */
+type Part<T extends KubernetesObject> = SharedInformer<T> & InformerView<T>;
+
 /**
- * The informers of several namespaces as one, for those who may list and watch in each of them but
- * not in all: one store, one set of handlers and indexes. Handlers are told of the objects of one
- * namespace in the server's order; between namespaces there is none, as between two watches.
- *
- * It runs nothing: whoever made the parts runs them.
+ * Combines the informers of several namespaces, for users who may list and watch in each of them but
+ * not in all. Events of one namespace keep the server's order; events of different namespaces have no
+ * order. The parts are run by their creator.
  */
 export class MultiNamespaceInformer<T extends KubernetesObject> implements SharedInformer<T> {
   readonly name: string;
   readonly resource: Resource<T>;
   readonly lister: Lister<T>;
-  readonly #parts: ReadonlyMap<string, InformerView<T>>;
+  readonly #parts: ReadonlyMap<string, Part<T>>;
 
   /** @param parts by namespace */
-  constructor(resource: Resource<T>, parts: ReadonlyMap<string, InformerView<T>>) {
+  constructor(resource: Resource<T>, parts: ReadonlyMap<string, Part<T>>) {
     this.name = `${groupResourceOf(resource)} in ${[...parts.keys()].join(', ')}`;
     this.resource = resource;
     this.lister = new MultiNamespaceLister(
@@ -38,39 +39,39 @@ export class MultiNamespaceInformer<T extends KubernetesObject> implements Share
     return allOf(this.parts);
   }
 
-  get parts(): readonly InformerView<T>[] {
+  get parts(): readonly Part<T>[] {
     return [...this.#parts.values()];
   }
 
-  within(namespace: string | undefined): InformerView<T> | undefined {
+  within(namespace: string | undefined): Part<T> | undefined {
     return namespace === undefined ? undefined : this.#parts.get(namespace);
   }
 
   addIndexers(indexers: IndexFunctions<T>): void {
-    // A part may be shared with others, who have named indexes too: all get them, or none does.
+    // A part may be shared and have an index of this name, so all are checked before one is changed.
     for (const name of Object.keys(indexers)) {
-      const holder = this.parts.find(({ lister }) => lister.hasIndex(name));
-      if (holder) throw new Error(`${holder.name} has an index of this name already: ${name}`);
+      const existing = this.parts.find(({ lister }) => lister.hasIndex(name));
+      if (existing) throw new Error(`${existing.name}: an index with name ${name} already exists`);
     }
     for (const part of this.parts) part.addIndexers(indexers);
   }
 
   addHandler(handler: EventHandler<T>, options?: EventHandlerOptions<T>): HandlerRegistration {
-    const seats = this.parts.map((part) => part.addHandler(handler, options));
+    const registrations = this.parts.map((part) => part.addHandler(handler, options));
     return {
       get hasSynced() {
-        return seats.every(({ hasSynced }) => hasSynced);
+        return registrations.every(({ hasSynced }) => hasSynced);
       },
       get synced() {
-        return allOf(seats);
+        return allOf(registrations);
       },
       remove: () => {
-        for (const seat of seats) seat.remove();
+        for (const registration of registrations) registration.remove();
       },
     };
   }
 }
 
-async function allOf(waiting: readonly { readonly synced: Promise<void> }[]): Promise<void> {
-  await Promise.all(waiting.map(({ synced }) => synced));
+async function allOf(all: readonly { readonly synced: Promise<void> }[]): Promise<void> {
+  await Promise.all(all.map(({ synced }) => synced));
 }

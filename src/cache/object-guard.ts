@@ -1,36 +1,39 @@
 import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
+import { occurrenceFields, RateLimitedLog } from '../util/rate-limited-log.ts';
 import { isRecord } from '../util/values.ts';
-import { LineBudget } from './line-budget.ts';
 
 /**
- * Turns away what cannot be cached: a thing without a name or a resourceVersion, and a Table, which
- * is what some proxies make of objects. What the client promises by its types, the network does not.
+ * Rejects values that cannot be cached: objects without a name or resourceVersion, and Tables, into
+ * which some proxies convert objects. The client's types do not bind the server.
  */
 export class ObjectGuard {
   readonly #log: Logger;
   readonly #metrics: InformerMetrics;
-  readonly #budget: LineBudget;
+  readonly #errors: RateLimitedLog;
 
   constructor(clock: Clock, log: Logger, metrics: InformerMetrics) {
     this.#log = log;
     this.#metrics = metrics;
-    this.#budget = new LineBudget(clock);
+    this.#errors = new RateLimitedLog(clock, { burst: 10 });
   }
 
-  /** True if the object can be cached; otherwise it is counted and logged. */
+  /** Whether the object can be cached. Counts and logs it if not. */
   admits(object: unknown): boolean {
     if (isCacheable(object)) return true;
     this.#metrics.objectRefused();
-    const held = this.#budget.take();
-    if (held) {
-      this.#log.error(undefined, 'Skipped something that is not a Kubernetes object', {
-        kind: isRecord(object) ? object['kind'] : typeof object,
-        ...held,
-      });
-    }
+    const kind = isRecord(object) ? String(object['kind']) : typeof object;
+    this.#errors.report('malformed', kind, (seen) => {
+      const fields = occurrenceFields('kind', 'kinds', seen);
+      this.#log.error(undefined, 'Skipped a value that is not a Kubernetes object', fields);
+    });
     return false;
+  }
+
+  /** Logs suppressed lines. */
+  flush(): void {
+    this.#errors.flush();
   }
 }
 

@@ -2,50 +2,50 @@ import type { WatchStream } from '../client/client.ts';
 import type { Clock } from '../util/clock.ts';
 import { limitsOf } from './reflector-options.ts';
 
-/** What a reflector is about. */
+/** Current activity of a reflector. */
 export type Phase = 'idle' | 'streaming' | 'listing' | 'watching' | 'waiting';
 
 /**
- * Signs of life of one reflector, for readiness, metrics and people. Times are those of
- * `Clock.monotonic()`, undefined for what has not happened yet. They move with what arrived from
- * the server, not with what the reflector did: a deaf reflector is busy too.
+ * Progress of one reflector, for readiness, metrics and debug pages. Times are those of
+ * `Clock.monotonic()`, undefined if it has not happened yet. They change with data from the server,
+ * never with the reflector's own activity.
  */
 export interface Progress {
   readonly phase: Phase;
-  /** Since when it is in this phase. */
+  /** Start of the phase. */
   readonly sinceMs: number;
-  /** Why it waits. */
+  /** Why the last attempt failed or ended, until one succeeds. */
   readonly reason: string | undefined;
   /** The server does not serve the resource: its CustomResourceDefinition is not installed. */
   readonly missing: boolean;
-  /** Last byte of a watch, or whole answer to a list. */
+  /** Last byte of a watch, or last complete list. */
   readonly lastByteMs: number | undefined;
-  /** Last sign of life of the connection under a watch, be it only the answer to a ping. */
-  readonly lastPulseMs: number | undefined;
+  /** Last activity of the connection that carries the watch, including answers to pings. */
+  readonly lastActivityMs: number | undefined;
   /** Last change of an object. */
   readonly lastEventMs: number | undefined;
   readonly lastBookmarkMs: number | undefined;
   /** Last complete list or initial stream. */
   readonly lastListMs: number | undefined;
-  /** Why the last call failed. Cleared when a watch stands again. */
+  /** Error of the last failed request, until a watch is established. */
   readonly lastError: unknown;
-  /** When it failed. */
+  /** Time of that failure. */
   readonly lastErrorMs: number | undefined;
-  /** When the log last told of it at length. */
+  /** Time of its last log line above `-v=4`. */
   readonly lastErrorLoggedMs: number | undefined;
-  /** Where the next watch would begin. */
+  /** Start of the next watch. */
   readonly resourceVersion: string;
-  /** Number of watches given up because nothing arrived. */
+  /** Number of stalled watches. */
   readonly stalls: number;
-  /** Milliseconds since the last sign of life, or since the start if there was none. */
+  /** Milliseconds since the last activity of the server, or since the start. */
   readonly inactiveMs: number;
-  /** The silence has lasted for so long that the mirror may be out of date without knowing it. */
+  /** The server has been inactive for so long that the cache may be out of date. */
   readonly isStale: boolean;
 }
 
-type SignsOfLife = Pick<WatchStream<never>, 'lastByteMs' | 'activity'>;
+type StreamActivity = Pick<WatchStream<never>, 'lastByteMs' | 'activity'>;
 
-/** The clock itself, moved by the reflector that owns it. */
+/** Progress that its reflector updates. */
 export class ProgressClock implements Progress {
   readonly #clock: Clock;
   readonly #maxInactiveMs: number;
@@ -53,8 +53,8 @@ export class ProgressClock implements Progress {
   #sinceMs: number;
   #reason: string | undefined;
   #lastByteMs: number | undefined;
-  #lastPulseMs: number | undefined;
-  #stream: SignsOfLife | undefined;
+  #lastActivityMs: number | undefined;
+  #stream: StreamActivity | undefined;
   readonly #createdMs: number;
   missing = false;
   lastEventMs: number | undefined;
@@ -66,7 +66,7 @@ export class ProgressClock implements Progress {
   resourceVersion = '';
   stalls = 0;
 
-  /** @param maxInactiveMs after how much silence the mirror counts as deaf */
+  /** @param maxInactiveMs inactivity of the server after which the cache counts as stale */
   constructor(clock: Clock, maxInactiveMs: number = limitsOf().maxInactiveMs) {
     this.#clock = clock;
     this.#maxInactiveMs = maxInactiveMs;
@@ -90,8 +90,8 @@ export class ProgressClock implements Progress {
     return latest(this.#lastByteMs, this.#stream?.lastByteMs);
   }
 
-  get lastPulseMs(): number | undefined {
-    return latest(this.#lastPulseMs, this.#stream?.activity?.lastMs);
+  get lastActivityMs(): number | undefined {
+    return latest(this.#lastActivityMs, this.#stream?.activity?.lastMs);
   }
 
   get lastError(): unknown {
@@ -107,45 +107,48 @@ export class ProgressClock implements Progress {
   }
 
   get inactiveMs(): number {
-    const lastLifeMs = latest(this.lastByteMs, this.lastPulseMs) ?? this.#createdMs;
-    return this.#clock.monotonic() - lastLifeMs;
+    const lastMs = latest(this.lastByteMs, this.lastActivityMs) ?? this.#createdMs;
+    return this.#clock.monotonic() - lastMs;
   }
 
   get isStale(): boolean {
     return this.inactiveMs > this.#maxInactiveMs;
   }
 
-  /** @returns true if the phase is another one than before */
+  /** @returns false if the phase is the same as before */
   enter(phase: Phase, reason?: string): boolean {
-    this.#reason = reason;
+    // The next attempt is not a success yet.
+    if (reason !== undefined) this.#reason = reason;
     if (phase === this.#phase) return false;
     this.#phase = phase;
     this.#sinceMs = this.#clock.monotonic();
     return true;
   }
 
-  /** Bytes arrive on `stream` from now on; undefined: on none. */
-  listenTo(stream: SignsOfLife | undefined): void {
+  /** Reads activity from `stream` from now on; undefined if there is no watch. */
+  observe(stream: StreamActivity | undefined): void {
     this.#lastByteMs = this.lastByteMs;
-    this.#lastPulseMs = this.lastPulseMs;
+    this.#lastActivityMs = this.lastActivityMs;
     this.#stream = stream;
   }
 
   listed(): void {
     this.lastListMs = this.#clock.monotonic();
     this.#lastByteMs = this.lastListMs;
+    this.#reason = undefined;
     this.missing = false;
   }
 
-  /** @param told the log has told of it at length */
-  failed(error: unknown, told = false): void {
+  /** @param isLogged a line above `-v=4` was logged */
+  failed(error: unknown, isLogged = false): void {
     this.#lastError = error;
     this.#lastErrorMs = this.#clock.monotonic();
-    if (told) this.#lastErrorLoggedMs = this.#lastErrorMs;
+    if (isLogged) this.#lastErrorLoggedMs = this.#lastErrorMs;
     this.missing = false;
   }
 
   recovered(): void {
+    this.#reason = undefined;
     this.#lastError = undefined;
     this.#lastErrorMs = undefined;
     this.#lastErrorLoggedMs = undefined;

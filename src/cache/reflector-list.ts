@@ -1,105 +1,71 @@
+import { ApiError, isApiError } from '../api/api-error.ts';
 import type { KubernetesObject, ObjectList } from '../api/object.ts';
 import { isOlderResourceVersion } from '../api/resource-version.ts';
-import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
+import { TimeoutError, withinTimeout } from '../client/within-timeout.ts';
+import type { TimeLimit } from '../client/within-timeout.ts';
 import type { Clock } from '../util/clock.ts';
-import type { Freshness } from './reflector-state.ts';
-import { listResourceVersion, WATCH_SECONDS } from './reflector-state.ts';
-import type { ListerWatcher, ListRequest, WatchRequest } from './lister-watcher.ts';
-import type { ProgressClock } from './progress.ts';
+import type { ListerWatcher, ListRequest } from './lister-watcher.ts';
 import type { ReflectorLimits } from './reflector-options.ts';
-import { WatchConnection } from './reflector-watch.ts';
-import { ApiError, isApiError } from '../api/api-error.ts';
+import { listResourceVersion } from './reflector-state.ts';
+import type { Freshness } from './reflector-state.ts';
 
-/** Objects on a page, unless told otherwise. */
+/** Number of objects on a page, unless an option sets it. */
 const PAGE_SIZE = 500;
 
-/** Dependencies of `BoundedSource`. */
-export interface BoundedSourceDeps<T extends KubernetesObject> {
-  readonly source: ListerWatcher<T>;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly metrics: InformerMetrics;
-  readonly progress: ProgressClock;
-  readonly limits: ReflectorLimits;
+/** All pages of a list. */
+export interface CompleteList<T> {
+  readonly items: readonly T[];
+  /** Of the first page; all pages show the state at this version. */
+  readonly resourceVersion: string;
+  /** The server offered more than one page, so it did not answer from its watch cache. */
+  readonly paginated: boolean;
 }
 
-/** The two calls of a reflector. Neither waits for an answer for ever, nor is any watch silent so. */
+/** Lists one resource in pages, each with a timeout. */
 export class ListPager<T extends KubernetesObject> {
-  readonly #deps: BoundedSourceDeps<T>;
-  /** A list from the watch cache came in pages: the server has no watch cache for the resource. */
+  readonly #source: Pick<ListerWatcher<T>, 'list'>;
+  readonly #pageSize: number | undefined;
+  /** A list from the watch cache was paged: the server has no watch cache for this resource. */
   #alwaysPaginate = false;
-  readonly #bounded: Pick<ListerWatcher<T>, 'list'>;
 
-  constructor(deps: BoundedSourceDeps<T>) {
-    const { source, clock, limits } = deps;
-    this.#deps = deps;
-    this.#bounded = {
-      list: (request: ListRequest): Promise<ObjectList<T>> =>
-        answerWithin(clock, limits.listTimeoutMs, request.signal, (signal) =>
-          source.list({ ...request, signal }),
-        ),
+  constructor(
+    source: ListerWatcher<T>,
+    clock: Clock,
+    { listTimeoutMs, pageSize }: Pick<ReflectorLimits, 'listTimeoutMs' | 'pageSize'>,
+  ) {
+    this.#pageSize = pageSize;
+    this.#source = {
+      list: (request) => listWithin({ clock, timeoutMs: listTimeoutMs }, source, request),
     };
   }
 
-  /** The whole state, page by page where the server must not be asked for it at once. */
+  /** Returns all objects; paged if the state comes from etcd. */
   async list(freshness: Freshness, signal: AbortSignal): Promise<CompleteList<T>> {
-    const { limits } = this.#deps;
     const paginate = this.#alwaysPaginate || typeof freshness === 'string';
-    const list = await listAll(this.#bounded, {
+    const list = await listAll(this.#source, {
       resourceVersion: listResourceVersion(freshness),
-      limit: limits.pageSize ?? (paginate ? PAGE_SIZE : undefined),
+      limit: this.#pageSize ?? (paginate ? PAGE_SIZE : undefined),
       signal,
     });
-    if (freshness === 'any' && list.paginated && !limits.pageSize) this.#alwaysPaginate = true;
+    if (freshness === 'any' && list.paginated && !this.#pageSize) this.#alwaysPaginate = true;
     return list;
   }
 
   /**
-   * False if the server has lost its history: by a quorum read it is at an older resourceVersion than
-   * the one that it has sent. The read is of one object's metadata.
+   * Whether the server has reached `resourceVersion`, which it has sent before. False means that it has
+   * lost its history. Costs a quorum read of one object's metadata.
    */
   async hasReached(resourceVersion: string, signal: AbortSignal): Promise<boolean> {
-    const list = await this.#bounded.list({ limit: 1, metadataOnly: true, signal });
+    const list = await this.#source.list({ limit: 1, metadataOnly: true, signal });
     return !isOlderResourceVersion(list.resourceVersion, resourceVersion);
   }
-
-  /** A watch whose signs of life move the progress clock from now on. */
-  async watch(
-    request: Omit<WatchRequest, 'signal'>,
-    signal: AbortSignal,
-  ): Promise<WatchConnection<T>> {
-    const { source, clock, random, metrics, progress, limits } = this.#deps;
-    const { min, max } = WATCH_SECONDS;
-    metrics.watchStarted();
-    const connection = await WatchConnection.open(
-      source,
-      {
-        ...request,
-        allowWatchBookmarks: true,
-        timeoutSeconds: Math.floor(min + random() * (max - min)),
-      },
-      { ...limits, clock, signal },
-    );
-    progress.listenTo(connection);
-    return connection;
-  }
-}
-
-/** A whole list, however many pages it came in. */
-export interface CompleteList<T> {
-  readonly items: readonly T[];
-  /** Of the first page: the state that all pages show. */
-  readonly resourceVersion: string;
-  /** More than one page was offered: the server does not answer from its watch cache. */
-  readonly paginated: boolean;
 }
 
 /**
  * Follows a list to its last page.
  *
- * A continue token lives for some minutes. When one has expired on the way, the pages so far cannot
- * be completed: one list without a limit, at the resourceVersion first asked for, replaces them. An
- * error on the first page is the caller's.
+ * Continue tokens expire after some minutes. If one expires between two pages, the list starts again
+ * without a limit, at the resourceVersion of the request. Rejects with the error of a first page.
  */
 export async function listAll<T extends KubernetesObject>(
   source: Pick<ListerWatcher<T>, 'list'>,
@@ -107,14 +73,15 @@ export async function listAll<T extends KubernetesObject>(
 ): Promise<CompleteList<T>> {
   const { signal } = request;
   const first = await source.list(request);
-  if (!first.continueToken) return { ...completed(first, first.items), paginated: false };
+  const { resourceVersion } = first;
+  if (!first.continueToken) return { items: first.items, resourceVersion, paginated: false };
   const items = [...first.items];
   for (let token: string | undefined = first.continueToken; token;) {
     signal?.throwIfAborted();
     const page: ObjectList<T> | undefined = await nextPage(source, request, token);
     if (!page) {
       const whole = await source.list({ ...request, limit: undefined });
-      return { ...completed(whole, whole.items), paginated: true };
+      return { items: whole.items, resourceVersion: whole.resourceVersion, paginated: true };
     }
     for (const item of page.items) items.push(item);
     if (page.continueToken === token) {
@@ -125,17 +92,17 @@ export async function listAll<T extends KubernetesObject>(
     }
     token = page.continueToken;
   }
-  return { ...completed(first, items), paginated: true };
+  return { items, resourceVersion, paginated: true };
 }
 
-/** The page behind `token`, or undefined if the token has expired. */
+/** Returns the page of `continueToken`, or undefined if the token has expired. */
 async function nextPage<T extends KubernetesObject>(
   source: Pick<ListerWatcher<T>, 'list'>,
   { limit, signal }: ListRequest,
   continueToken: string,
 ): Promise<ObjectList<T> | undefined> {
   try {
-    // The token names the resourceVersion; the server refuses a request that names one beside it.
+    // The token contains the resourceVersion; the server refuses a request with both.
     return await source.list({ limit, continueToken, signal });
   } catch (error) {
     if (isApiError(error, 'expired')) return undefined;
@@ -143,36 +110,19 @@ async function nextPage<T extends KubernetesObject>(
   }
 }
 
-function completed<T extends KubernetesObject>(
-  { resourceVersion }: ObjectList<T>,
-  items: readonly T[],
-): Omit<CompleteList<T>, 'paginated'> {
-  return { items, resourceVersion };
-}
-
-/**
- * Calls with a signal that aborts with `signal`, or when `ms` have passed: an answer that does not
- * come is no answer. It is then up to the call to reject with the signal's reason, as calls of a
- * client do.
- */
-export async function answerWithin<R>(
-  clock: Clock,
-  ms: number,
-  signal: AbortSignal | undefined,
-  call: (signal: AbortSignal) => Promise<R>,
-): Promise<R> {
-  const controller = new AbortController();
-  const abort = () => controller.abort(signal?.reason);
-  signal?.addEventListener('abort', abort, { once: true });
-  if (signal?.aborted) abort();
-  const cancel = clock.after(ms, () => {
-    const message = `There was no answer within ${ms / 1000} s`;
-    controller.abort(new ApiError({ kind: 'unreachable', message }));
-  });
+/** Rejects with an `unreachable` error after the timeout. */
+async function listWithin<T extends KubernetesObject>(
+  limit: Pick<TimeLimit, 'clock' | 'timeoutMs'>,
+  source: Pick<ListerWatcher<T>, 'list'>,
+  request: ListRequest,
+): Promise<ObjectList<T>> {
   try {
-    return await call(controller.signal);
-  } finally {
-    cancel();
-    signal?.removeEventListener('abort', abort);
+    return await withinTimeout({ ...limit, signal: request.signal }, (signal) =>
+      source.list({ ...request, signal }),
+    );
+  } catch (error) {
+    if (!(error instanceof TimeoutError)) throw error;
+    const message = `There was no answer within ${limit.timeoutMs / 1000} s`;
+    throw new ApiError({ kind: 'unreachable', message });
   }
 }

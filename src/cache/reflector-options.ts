@@ -1,10 +1,11 @@
 import type { KubernetesObject } from '../api/object.ts';
 import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
+import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { DeltaSink } from './delta-queue.ts';
-import type { ListerWatcher } from './lister-watcher.ts';
 import type { FailureLog } from './failure-log.ts';
+import type { ListerWatcher } from './lister-watcher.ts';
 import type { WatchListSupport } from './reflector-watch.ts';
 
 /** Dependencies of `Reflector`. */
@@ -14,72 +15,81 @@ export interface ReflectorDeps<T extends KubernetesObject> {
   readonly clock: Clock;
   readonly log: Logger;
   /**
-   * Numbers in [0, 1), for jitter.
+   * Returns numbers in [0, 1), for jitter.
    * @default Math.random
    */
   readonly random?: (() => number) | undefined;
   readonly metrics?: InformerMetrics | undefined;
   /**
    * Shared by the reflectors of one server.
-   * @default one of its own
+   * @default a new one
    */
   readonly watchList?: WatchListSupport | undefined;
   /**
-   * Shared by the reflectors of one server, whose failures of one cause are one log line then.
-   * @default one of its own
+   * Shared by the reflectors of one server, so that failures of one cause are one log line.
+   * @default a new one
    */
-  readonly troubles?: FailureLog | undefined;
+  readonly failureLog?: FailureLog | undefined;
 }
 
 /** Options of `Reflector`. */
 export interface ReflectorOptions {
   /**
-   * How long a watch may be silent, in milliseconds, where only what it says shows that it lives.
-   * Servers send a bookmark about once a minute even when nothing changes; a minute and a half
-   * leaves room for one that is late. On a server that sends none, a quiet watch is merely begun
-   * anew this often.
+   * Time without a byte after which a watch counts as stalled, in milliseconds. It applies if the
+   * connection is not pinged, or if the watch has sent a bookmark. Servers send a bookmark about once a
+   * minute; the default allows one to be 30 s late. On a server without bookmarks, a watch without
+   * events is re-established at this interval.
    * @default 90_000
    */
   readonly stallMs?: number;
   /**
-   * The same where the connection answers pings and the watch has sent no bookmark so far, which
-   * servers may leave out. A server that answers pings while its watches hang is noticed by this.
+   * The same if the connection answers pings and the watch has not sent a bookmark, which is optional
+   * for servers. It detects a server that answers pings while its watches hang.
    * @default 300_000
    */
   readonly quietMs?: number;
   /**
-   * How long one page of a list may take, in milliseconds. Servers give up after a minute.
+   * Timeout of one page of a list, in milliseconds. Servers time out after a minute.
    * @default 120_000
    */
   readonly listTimeoutMs?: number;
   /**
-   * How long a stream of the initial state may pause without having told its end, in milliseconds.
+   * Longest pause in a stream of the initial state, in milliseconds.
    * @default 10_000
    */
   readonly streamPauseMs?: number;
   /**
-   * How long a stream of the initial state may take, in milliseconds.
+   * Timeout of a stream of the initial state, in milliseconds.
    * @default 120_000
    */
   readonly streamTimeoutMs?: number;
   /**
-   * Objects on a page: fewer where they are large, as servers bound the time and the memory of an
-   * answer. Every list comes in such pages then, also those that a server answers in one piece from
-   * its watch cache. A stream of the initial state has no pages.
-   * @default 500, where a list comes in pages
+   * Number of objects on a page. Use a smaller one for large objects, as servers limit the time and the
+   * memory of an answer. If set, every list is paged, also one from the server's watch cache. A stream
+   * of the initial state has no pages.
+   * @default 500, for lists that are paged
    */
   readonly pageSize?: number | undefined;
 }
 
+export const REFLECTOR_OPTIONS: OptionNames<ReflectorOptions> = {
+  stallMs: true,
+  quietMs: true,
+  listTimeoutMs: true,
+  streamPauseMs: true,
+  streamTimeoutMs: true,
+  pageSize: true,
+};
+
 export interface ReflectorLimits extends Required<ReflectorOptions> {
   /**
-   * After how much silence of the server a mirror is no longer believed, in milliseconds: the longest
-   * a healthy watch goes without a sign of life, and as long again to have a new one answered.
+   * Inactivity of the server after which the cache counts as stale, in milliseconds: `stallMs` for the
+   * watch, and as long again for a new one.
    */
   readonly maxInactiveMs: number;
 }
 
-/** @throws {RangeError} naming an option that makes no sense */
+/** @throws {RangeError} if `pageSize` is not a positive integer */
 export function limitsOf(options: ReflectorOptions = {}): ReflectorLimits {
   const { stallMs = 90_000, quietMs = 300_000, pageSize } = options;
   if (pageSize !== undefined && !(Number.isInteger(pageSize) && pageSize > 0)) {

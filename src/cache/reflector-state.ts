@@ -1,26 +1,35 @@
+import { isApiError, isExpired, isTooLargeResourceVersion } from '../api/api-error.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import type { WatchConnection } from './reflector-watch.ts';
-import { isApiError, isExpired, isTooLargeResourceVersion } from '../api/api-error.ts';
 
-/** A state in which the reflector works. A connection exists only where it is read from. */
+/**
+ * Required freshness of a list.
+ *
+ * - `any`: the state of the server's watch cache; for the first list.
+ * - `latest`: a quorum read; if the server does not have the last resourceVersion.
+ * - `atLeast`: not older than this resourceVersion; for a relist, which must not go back in time.
+ */
+export type Freshness = 'any' | 'latest' | { readonly atLeast: string };
+
+/** State in which the reflector sends requests. */
 export type Working<T extends KubernetesObject> =
-  /** Fetching the state through a watch (WatchList). */
+  /** Gets the initial state through a watch (WatchList). */
   | { readonly phase: 'streaming'; readonly freshness: Freshness }
-  /** Fetching the state page by page. */
+  /** Gets the initial state by a paged list. */
   | { readonly phase: 'listing'; readonly freshness: Freshness }
   | Watching<T>;
 
 export interface Watching<T extends KubernetesObject> {
   readonly phase: 'watching';
-  /** Where to begin. */
+  /** Start of the watch. */
   readonly resourceVersion: string;
-  /** Whether the server has reached the resourceVersion is asked first. */
+  /** Check first that the server has reached the resourceVersion. */
   readonly verify?: boolean;
-  /** Open already, when the stream that brought the state goes on as the watch. */
+  /** Open watch that has delivered the initial state and continues with changes. */
   readonly connection?: WatchConnection<T>;
 }
 
-/** Pausing after a failure. */
+/** Delay after a failure. */
 export interface Waiting<T extends KubernetesObject> {
   readonly phase: 'waiting';
   readonly delayMs: number;
@@ -28,79 +37,79 @@ export interface Waiting<T extends KubernetesObject> {
   readonly next: Working<T>;
 }
 
-/** What a reflector does next. */
 export type ReflectorState<T extends KubernetesObject> = Working<T> | Waiting<T>;
 
-/** After how long the server is asked to end a watch, in seconds. */
+/** Range of the `timeoutSeconds` of a watch, after which the server ends it. */
 export const WATCH_SECONDS = { min: 300, max: 600 } as const;
 
 /**
- * The longest absence of a server during which etcd cannot have been restored, in milliseconds: it
+ * Longest absence of a server, in milliseconds, during which etcd cannot have been restored. A restore
  * takes the start of etcd and of an API server.
  */
 export const SHORT_ABSENCE_MS = 2000;
 
-/** How a watch came to its end. */
+/** How a watch ended. */
 export type WatchEnd =
-  /** It never began. */
+  /** The server did not accept the watch. */
   | { readonly how: 'refused'; readonly error: unknown }
-  /** It never began: the server has not reached its resourceVersion. */
+  /** Not started: the server has not reached the resourceVersion. */
   | { readonly how: 'behind' }
-  /** It never began: the server is back after it was absent for longer than a restore takes. */
+  /** Not started: the server was absent for longer than a restore takes. */
   | { readonly how: 'wasAbsent' }
   /** The server closed it, as it does after `timeoutSeconds`. */
   | { readonly how: 'ended'; readonly lastedMs: number; readonly events: number }
-  /** The connection broke, or said something that is not a watch event. */
+  /** The connection broke, or the server sent something that is not a watch event. */
   | { readonly how: 'cut'; readonly lastedMs: number; readonly error: unknown }
-  /** The server reported an error in the stream. */
+  /** The server sent an error event. */
   | { readonly how: 'failed'; readonly error: unknown }
-  /** A bookmark had an older resourceVersion than the events before it. */
+  /** A bookmark had an older resourceVersion than an earlier event. */
   | { readonly how: 'wentBack' }
-  /** No byte arrived for too long. */
+  /** No byte arrived within the stall timeout. */
   | { readonly how: 'stalled' };
 
-/** What to do about it. */
+/** Next step after the end of a watch. */
 export interface Reaction {
-  /** Wait for one delay first. */
+  /** Wait for one backoff delay first. */
   readonly wait: boolean;
   /**
-   * `watch`: resume from the last resourceVersion. `verify`: the same, once the server has shown that
-   * it has reached it. `relist`: fetch the state, not older than that. `relistLatest`: fetch it by a
-   * quorum read, whatever its resourceVersion.
+   * - `watch`: resume from the last resourceVersion.
+   * - `verify`: the same, after the server has shown that it has reached that resourceVersion.
+   * - `relist`: list, not older than the last resourceVersion.
+   * - `relistLatest`: list by a quorum read, at any resourceVersion.
    */
   readonly next: 'watch' | 'verify' | 'relist' | 'relistLatest';
-  /** Set if people should hear of it. */
-  readonly trouble?: unknown;
+  /** Failure to log. */
+  readonly failure?: unknown;
 }
 
-/** A watch that ends within this time, in milliseconds, and said nothing is broken, not over. */
+/** A watch without events that ends within this time, in milliseconds, has failed. */
 const SHORTEST_MS = 1000;
 
-/** The shortest `timeoutSeconds` of a watch, in milliseconds. */
+/** Shortest `timeoutSeconds` of a watch, in milliseconds. */
 const SHORTEST_TIMEOUT_MS = WATCH_SECONDS.min * 1000;
 
 /**
- * The reaction to the end of a watch.
+ * Returns the reaction to the end of a watch.
  *
  * To resume from the last resourceVersion is safe only while the server keeps its history. A server
  * whose etcd was restored from a backup, or wiped, is behind that resourceVersion or has reached it
  * by other writes. It does not refuse the watch: kube-apiserver answers 200, sends neither events nor
- * bookmarks until it has passed the resourceVersion, and then only what is newer.
+ * bookmarks until it has passed the resourceVersion, and then only newer events.
  *
- * So one small read comes before a watch is resumed, unless the last one sent events or bookmarks and
- * ran its time. It shows whether the server is behind. If the server was absent for `SHORT_ABSENCE_MS`
- * before it answered, it may have been restored meanwhile and have passed the resourceVersion since;
- * nothing but the whole state shows that, so the state is fetched again.
+ * Therefore one small read precedes a resumed watch, unless the last one sent events or bookmarks and
+ * ran until its timeout. It shows whether the server is behind. If the server was absent for
+ * `SHORT_ABSENCE_MS` before it answered, it may have been restored and have passed the resourceVersion
+ * since. Only a full list shows that, so the reflector relists.
  */
 export function reactionTo(end: WatchEnd): Reaction {
   switch (end.how) {
     case 'ended': {
       if (!isVeryShort(end)) {
-        const ranItsTime = end.events > 0 && end.lastedMs >= SHORTEST_TIMEOUT_MS;
-        return { wait: false, next: ranItsTime ? 'watch' : 'verify' };
+        const ranToTimeout = end.events > 0 && end.lastedMs >= SHORTEST_TIMEOUT_MS;
+        return { wait: false, next: ranToTimeout ? 'watch' : 'verify' };
       }
-      const trouble = new Error('The watch ended within a second, without an event');
-      return { wait: true, next: 'relist', trouble };
+      const failure = new Error('The watch ended within a second, without an event');
+      return { wait: true, next: 'relist', failure };
     }
     case 'stalled':
       return { wait: false, next: 'verify' };
@@ -111,20 +120,20 @@ export function reactionTo(end: WatchEnd): Reaction {
       return { wait: false, next: 'relistLatest' };
     case 'cut':
       if (!isApiError(end.error, 'unreachable')) {
-        return { wait: true, next: 'relist', trouble: end.error };
+        return { wait: true, next: 'relist', failure: end.error };
       }
       return { wait: end.lastedMs < SHORTEST_MS, next: 'verify' };
     case 'failed':
       if (isExpired(end.error)) return { wait: true, next: 'relist' };
       if (isBusy(end.error)) return { wait: true, next: 'verify' };
-      return { wait: true, next: 'relist', trouble: end.error };
+      return { wait: true, next: 'relist', failure: end.error };
     case 'refused':
       if (isExpired(end.error)) return { wait: true, next: 'relist' };
       if (isTooLargeResourceVersion(end.error)) return { wait: true, next: 'relistLatest' };
       return {
         wait: true,
-        next: isPassing(end.error) ? 'verify' : 'relistLatest',
-        trouble: end.error,
+        next: isTransient(end.error) ? 'verify' : 'relistLatest',
+        failure: end.error,
       };
   }
 }
@@ -133,47 +142,40 @@ export function isVeryShort(end: { readonly lastedMs: number; readonly events: n
   return end.lastedMs < SHORTEST_MS && end.events === 0;
 }
 
-/** The server is absent or busy; its history may be as it was. */
-function isPassing(error: unknown): boolean {
+/** The server is absent or busy; its history may be unchanged. */
+function isTransient(error: unknown): boolean {
   return (
     isApiError(error, 'unreachable', 'tooManyRequests', 'unavailable', 'timeout') ||
     (isApiError(error) && error.retryAfterMs !== undefined)
   );
 }
 
-/** The server is there, and keeps its history. */
+/** The server is running and keeps its history. */
 export function isBusy(error: unknown): boolean {
   return isApiError(error, 'tooManyRequests');
 }
 
-/**
- * How fresh a fetched state must be. `any`: whatever a cache of the server has, for the first one.
- * `latest`: by a quorum read, when the server does not have the resourceVersion we know. `atLeast`:
- * a relist, which must not go back in time.
- */
-export type Freshness = 'any' | 'latest' | { readonly atLeast: string };
-
-/** The freshness of a state that follows the one at `resourceVersion`. */
+/** Returns the freshness of a list that follows a state at `resourceVersion`. */
 export function notOlderThan(resourceVersion: string): Freshness {
   return isPointInTime(resourceVersion) ? { atLeast: resourceVersion } : 'any';
 }
 
-/** False for what a server reads as "whichever". */
+/** False for the values that a server reads as "any version". */
 export function isPointInTime(resourceVersion: string): boolean {
   return resourceVersion !== '' && resourceVersion !== '0';
 }
 
-/** What a list asks for; absent means a quorum read. */
+/** Returns the `resourceVersion` parameter of a list; undefined means a quorum read. */
 export function listResourceVersion(freshness: Freshness): string | undefined {
   return freshness === 'any' ? '0' : streamResourceVersion(freshness);
 }
 
-/** What a stream of the initial state asks for: its cheapest state is the latest. */
+/** Returns the `resourceVersion` parameter of a streaming list, whose cheapest state is the latest. */
 export function streamResourceVersion(freshness: Freshness): string | undefined {
   return typeof freshness === 'string' ? undefined : freshness.atLeast;
 }
 
-/** The server no longer, or not yet, has the resourceVersion asked for. */
+/** The server has compacted the requested resourceVersion, or has not reached it. */
 export function isLostVersion(error: unknown): boolean {
   return isExpired(error) || isTooLargeResourceVersion(error);
 }

@@ -1,18 +1,18 @@
 import { ApiError } from '../api/api-error.ts';
 import type { KubernetesObject, WatchEvent } from '../api/object.ts';
+import { keyOf } from '../api/object-key.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+import { isOlderResourceVersion } from '../api/resource-version.ts';
 import type { WatchStream } from '../client/client.ts';
 import type { Clock } from '../util/clock.ts';
 import type { ConnectionActivity } from '../util/http.ts';
-import type { ListerWatcher, WatchRequest } from './lister-watcher.ts';
-import type { ReflectorLimits } from './reflector-options.ts';
-import { keyOf } from '../api/object-key.ts';
 import type { DeltaSink } from './delta-queue.ts';
-import { isOlderResourceVersion } from '../api/resource-version.ts';
-import { isPointInTime } from './reflector-state.ts';
+import type { ListerWatcher, WatchRequest } from './lister-watcher.ts';
 import type { ObjectGuard } from './object-guard.ts';
 import type { ProgressClock } from './progress.ts';
+import type { ReflectorLimits } from './reflector-options.ts';
+import { isPointInTime } from './reflector-state.ts';
 import type { WatchEnd } from './reflector-state.ts';
-import type { ObjectKey } from '../api/object-key.ts';
 
 /** Options of `WatchConnection`. */
 export interface WatchConnectionOptions extends Pick<ReflectorLimits, 'stallMs' | 'quietMs'> {
@@ -22,61 +22,61 @@ export interface WatchConnectionOptions extends Pick<ReflectorLimits, 'stallMs' 
 }
 
 /**
- * One open watch, read event by event. A watch on which no byte has arrived for `stallMs` is given
- * up, also while its answer is still awaited: a peer that vanished without a word looks exactly like
- * a quiet resource. If its connection is active, the watch may be silent for
- * `quietMs`; but not once it has sent bookmarks, which then are due.
+ * One open watch with stall detection. A connection whose peer has vanished looks exactly like a
+ * resource without changes. Therefore a watch ends if no byte arrives for `stallMs`, also before its
+ * response. If the connection answers pings, that limit is `quietMs` until the watch sends a bookmark,
+ * since more bookmarks are due then.
  */
 export class WatchConnection<T extends KubernetesObject> {
-  /** `Clock.monotonic()` when the watch was asked for. */
+  /** `Clock.monotonic()` of the request. */
   readonly openedMs: number;
   readonly #stream: WatchStream<T>;
   readonly #batches: AsyncIterator<readonly WatchEvent<T>[]>;
-  /** The events that arrived last, and how many of them were read. */
+  /** The last received events, and the number of those that were read. */
   #batch: readonly WatchEvent<T>[] = [];
   #read = 0;
-  readonly #lifeline: Lifeline;
+  readonly #stallDetector: StallDetector;
 
-  /** Rejects as `source.watch` does, or as unreachable if there was no answer for `stallMs`. */
+  /** Rejects as `source.watch` does, or with `unreachable` if no response arrives for `stallMs`. */
   static async open<T extends KubernetesObject>(
     source: ListerWatcher<T>,
     request: WatchRequest,
     options: WatchConnectionOptions,
   ): Promise<WatchConnection<T>> {
-    const lifeline = new Lifeline(options);
+    const stallDetector = new StallDetector(options);
     try {
-      const stream = await source.watch({ ...request, signal: lifeline.signal });
-      lifeline.hold(stream);
-      return new WatchConnection(stream, lifeline);
+      const stream = await source.watch({ ...request, signal: stallDetector.signal });
+      stallDetector.observe(stream);
+      return new WatchConnection(stream, stallDetector);
     } catch (error) {
-      lifeline.cut(CLOSED);
+      stallDetector.abort(CLOSED);
       throw error;
     }
   }
 
-  private constructor(stream: WatchStream<T>, lifeline: Lifeline) {
-    this.openedMs = lifeline.openedMs;
+  private constructor(stream: WatchStream<T>, stallDetector: StallDetector) {
+    this.openedMs = stallDetector.openedMs;
     this.#stream = stream;
     this.#batches = (stream.batches?.() ?? oneByOne(stream))[Symbol.asyncIterator]();
-    this.#lifeline = lifeline;
+    this.#stallDetector = stallDetector;
   }
 
-  /** `Clock.monotonic()` when bytes last arrived. */
+  /** `Clock.monotonic()` of the last received byte. */
   get lastByteMs(): number {
     return this.#stream.lastByteMs;
   }
 
-  /** Of the connection that carries the watch. */
+  /** Activity of the connection that carries the watch. */
   get activity(): ConnectionActivity | undefined {
     return this.#stream.activity;
   }
 
-  /** True once the connection was given up because nothing arrived. */
+  /** Whether the watch was ended because nothing arrived. */
   get stalled(): boolean {
-    return this.#lifeline.stalled;
+    return this.#stallDetector.stalled;
   }
 
-  /** The next event; done when the server, the signal, a stall or `close` has ended the watch. */
+  /** Returns the next event; `done` after the server, the signal, a stall or `close` ended the watch. */
   async next(): Promise<IteratorResult<WatchEvent<T>, undefined>> {
     for (;;) {
       const value = this.ready();
@@ -88,54 +88,54 @@ export class WatchConnection<T extends KubernetesObject> {
     }
   }
 
-  /** The next event if it has arrived already: `next`, without a promise for each. */
+  /** Returns the next event if it has already arrived. Saves a promise per event. */
   ready(): WatchEvent<T> | undefined {
-    if (this.#read === this.#batch.length || this.#lifeline.signal.aborted) return undefined;
+    if (this.#read === this.#batch.length || this.#stallDetector.signal.aborted) return undefined;
     return this.#batch[this.#read++];
   }
 
-  /** The watch has sent a bookmark, as it will about once a minute. */
+  /** Applies `stallMs` from now on: the server sends bookmarks about once a minute. */
   expectBookmarks(): void {
-    this.#lifeline.expectBookmarks();
+    this.#stallDetector.expectBookmarks();
   }
 
   close(): void {
-    this.#lifeline.cut(CLOSED);
+    this.#stallDetector.abort(CLOSED);
   }
 }
 
-/** What an abort without a reason would make anew, stack and all, at the end of every watch. */
+/** Shared, because an abort without a reason creates an error with a stack for each watch. */
 const CLOSED = new DOMException('The watch was closed', 'AbortError');
 
 async function* oneByOne<E>(events: AsyncIterable<E>): AsyncGenerator<readonly E[], void> {
   for await (const event of events) yield [event];
 }
 
-type SignsOfLife = Pick<WatchStream<never>, 'lastByteMs' | 'activity'>;
+type StreamActivity = Pick<WatchStream<never>, 'lastByteMs' | 'activity'>;
 
-/** What a connection hangs on: the owner's signal, its own abort, and the watchdog. */
-class Lifeline {
+/** Aborts its signal after inactivity, or when the owner's signal aborts. */
+class StallDetector {
   readonly openedMs: number;
   readonly #owner: AbortSignal;
   readonly #controller = new AbortController();
   readonly #watchdog: Watchdog;
-  readonly #pulseCountsMs: number;
-  #stream: SignsOfLife | undefined;
+  readonly #pingsCountMs: number;
+  #stream: StreamActivity | undefined;
   #bookmarksDue = false;
   #stalled = false;
 
   constructor({ clock, stallMs, quietMs, signal }: WatchConnectionOptions) {
     this.openedMs = clock.monotonic();
     this.#owner = signal;
-    this.#pulseCountsMs = quietMs - stallMs;
+    this.#pingsCountMs = quietMs - stallMs;
     this.#watchdog = new Watchdog(
       clock,
       stallMs,
-      () => this.#lastLifeMs,
+      () => this.#lastActivityMs,
       () => {
         this.#stalled = true;
-        const message = 'The watch was silent for too long';
-        this.cut(new ApiError({ kind: 'unreachable', message }));
+        const message = 'The watch stalled: nothing arrived within the limit';
+        this.abort(new ApiError({ kind: 'unreachable', message }));
       },
     );
     signal.addEventListener('abort', this.#follow, { once: true });
@@ -150,7 +150,7 @@ class Lifeline {
     return this.#stalled;
   }
 
-  hold(stream: SignsOfLife): void {
+  observe(stream: StreamActivity): void {
     this.#stream = stream;
   }
 
@@ -158,39 +158,39 @@ class Lifeline {
     this.#bookmarksDue = true;
   }
 
-  /** The activity of the connection counts as activity of the watch for a limited time after the last byte. */
-  get #lastLifeMs(): number {
+  /** Answers to pings count as activity of the watch for a limited time after the last byte. */
+  get #lastActivityMs(): number {
     const lastByteMs = Math.max(this.openedMs, this.#stream?.lastByteMs ?? 0);
-    const pulseMs = this.#bookmarksDue ? 0 : (this.#stream?.activity?.lastMs ?? 0);
-    return Math.max(lastByteMs, Math.min(pulseMs, lastByteMs + this.#pulseCountsMs));
+    const lastPingMs = this.#bookmarksDue ? 0 : (this.#stream?.activity?.lastMs ?? 0);
+    return Math.max(lastByteMs, Math.min(lastPingMs, lastByteMs + this.#pingsCountMs));
   }
 
-  cut(reason: unknown): void {
+  abort(reason: unknown): void {
     this.#watchdog.stop();
     this.#owner.removeEventListener('abort', this.#follow);
     this.#controller.abort(reason);
   }
 
-  readonly #follow = (): void => this.cut(this.#owner.reason);
+  readonly #follow = (): void => this.abort(this.#owner.reason);
 }
 
 /**
- * Calls `onSilence` once, when `lastLifeMs` has not moved for `limitMs`. One timer that re-arms
- * itself: a sign of life costs nothing but the number it leaves behind.
+ * Calls `onExpired` once if `lastActivityMs` does not change for `limitMs`. Activity only updates that
+ * number; the timer re-arms itself.
  */
-export class Watchdog {
+class Watchdog {
   readonly #clock: Clock;
   readonly #limitMs: number;
-  readonly #lastLifeMs: () => number;
-  readonly #onSilence: () => void;
+  readonly #lastActivityMs: () => number;
+  readonly #onExpired: () => void;
   #cancel: () => void;
 
-  /** @param lastLifeMs `Clock.monotonic()` of the last sign of life */
-  constructor(clock: Clock, limitMs: number, lastLifeMs: () => number, onSilence: () => void) {
+  /** @param lastActivityMs returns `Clock.monotonic()` of the last activity */
+  constructor(clock: Clock, limitMs: number, lastActivityMs: () => number, onExpired: () => void) {
     this.#clock = clock;
     this.#limitMs = limitMs;
-    this.#lastLifeMs = lastLifeMs;
-    this.#onSilence = onSilence;
+    this.#lastActivityMs = lastActivityMs;
+    this.#onExpired = onExpired;
     this.#cancel = clock.after(limitMs, this.#check);
   }
 
@@ -199,8 +199,8 @@ export class Watchdog {
   }
 
   readonly #check = (): void => {
-    const leftMs = this.#lastLifeMs() + this.#limitMs - this.#clock.monotonic();
-    if (leftMs <= 0) this.#onSilence();
+    const leftMs = this.#lastActivityMs() + this.#limitMs - this.#clock.monotonic();
+    if (leftMs <= 0) this.#onExpired();
     else this.#cancel = this.#clock.after(leftMs, this.#check);
   };
 }
@@ -215,9 +215,8 @@ export interface WatchReaderDeps<T extends KubernetesObject> {
 }
 
 /**
- * Carries the events of a watch into the sink. Every change of every object of a resource passes
- * through here, so an event costs one delta and nothing else. The resourceVersion advances after
- * the sink has the event, never before.
+ * Pushes the events of a watch into the sink. This is the hot path of every change, so an event costs
+ * one delta and nothing else. The resourceVersion advances after the push, never before.
  */
 export class WatchReader<T extends KubernetesObject> {
   readonly #deps: WatchReaderDeps<T>;
@@ -229,8 +228,8 @@ export class WatchReader<T extends KubernetesObject> {
   /**
    * Reads to the end of the watch; never rejects.
    *
-   * @param ordered false for a watch begun at no particular resourceVersion: it tells the state
-   *   first, in no order, so that no resourceVersion counts until something has changed
+   * @param ordered false for a watch without a start resourceVersion. It sends the current state first,
+   *   in no order, so resourceVersions count only from the first change
    */
   async read(
     connection: WatchConnection<T>,
@@ -244,7 +243,7 @@ export class WatchReader<T extends KubernetesObject> {
         const event = connection.ready() ?? (await connection.next()).value;
         if (!event) return { how: 'ended', ...soFar() };
         if (events++ === 0) this.#deps.onFirstEvent();
-        let room: Promise<void> | undefined;
+        let backpressure: Promise<void> | undefined;
         switch (event.type) {
           case 'added':
           case 'modified':
@@ -255,11 +254,11 @@ export class WatchReader<T extends KubernetesObject> {
             progress.lastEventMs = clock.monotonic();
             const key = keyOf(object);
             if (event.type === 'deleted') {
-              room = sink.push({ type: 'deleted', key, lastKnown: object });
+              backpressure = sink.push({ type: 'deleted', key, lastKnown: object });
             } else if (ordered) {
-              room = sink.push({ type: 'changed', key, object });
+              backpressure = sink.push({ type: 'changed', key, object });
             } else {
-              room = sink.push({ type: 'changed', key, object, unordered: true });
+              backpressure = sink.push({ type: 'changed', key, object, unordered: true });
             }
             if (ordered) progress.resourceVersion = object.metadata.resourceVersion;
             break;
@@ -275,13 +274,13 @@ export class WatchReader<T extends KubernetesObject> {
               return { how: 'wentBack', ...soFar() };
             }
             ordered = true;
-            room = sink.push({ type: 'synced', resourceVersion: event.resourceVersion });
+            backpressure = sink.push({ type: 'synced', resourceVersion: event.resourceVersion });
             progress.resourceVersion = event.resourceVersion;
             break;
           case 'error':
             return { how: 'failed', error: event.error, ...soFar() };
         }
-        if (room) await room;
+        if (backpressure) await backpressure;
       }
     } catch (error) {
       return { how: 'cut', error, ...soFar() };
@@ -295,19 +294,19 @@ export interface InitialState<T> {
 }
 
 export interface InitialStreamLimits {
-  /** How long the stream may pause, in milliseconds. */
+  /** Longest pause between two events, in milliseconds. */
   readonly pauseMs: number;
-  /** How long it may take, in milliseconds. */
+  /** Timeout of the whole stream, in milliseconds. */
   readonly timeoutMs: number;
 }
 
 /**
- * Reads the state that a watch begins with, up to the bookmark that marks its end; the connection
- * then goes on as an ordinary watch. Objects changed or deleted meanwhile are taken as they are at
- * the end, and only the bookmark's resourceVersion counts, since the state comes in no order.
+ * Reads the initial state from a watch, up to the bookmark that marks its end. The connection then
+ * continues as an ordinary watch. The state contains objects as of that bookmark, also those that
+ * changed during the stream. Only the bookmark's resourceVersion counts, as the objects have no order.
  *
- * Undefined if the bookmark did not come: the stream ended, or a limit was reached. Proxies are
- * known to swallow it. Throws the error that the stream reports.
+ * Returns undefined if the stream ended or a limit was reached before the bookmark: some proxies drop
+ * it. Throws the error of an error event.
  */
 export async function readInitialState<T extends KubernetesObject>(
   connection: WatchConnection<T>,
@@ -317,9 +316,9 @@ export async function readInitialState<T extends KubernetesObject>(
 ): Promise<InitialState<T> | undefined> {
   const objects = new Map<ObjectKey, T>();
   let lastEventMs = clock.monotonic();
-  const giveUp = () => connection.close();
-  const pause = new Watchdog(clock, pauseMs, () => lastEventMs, giveUp);
-  const cancelTimeout = clock.after(timeoutMs, giveUp);
+  const close = () => connection.close();
+  const pause = new Watchdog(clock, pauseMs, () => lastEventMs, close);
+  const cancelTimeout = clock.after(timeoutMs, close);
   try {
     for (;;) {
       const event = connection.ready() ?? (await connection.next()).value;
@@ -350,21 +349,21 @@ export async function readInitialState<T extends KubernetesObject>(
 /** Options of `WatchListSupport`. */
 export interface WatchListSupportOptions {
   /**
-   * False: always list page by page.
+   * False uses paged lists only.
    * @default true
    */
   readonly enabled?: boolean;
   /**
-   * How long a refusal is remembered, in milliseconds.
+   * Time without a new attempt after a refusal, in milliseconds.
    * @default 300_000
    */
   readonly rememberMs?: number;
 }
 
 /**
- * Whether one server streams initial state through a watch (WatchList, KEP-3157). Shared by all
- * reflectors of that server: what one has found out by waiting need not be found out by each. A
- * refusal is forgotten after some minutes, since servers are upgraded and proxies replaced.
+ * Whether a server streams the initial state through a watch (WatchList, KEP-3157). Shared by all
+ * reflectors of one server, so that only one of them waits for a stream that does not end. A refusal
+ * expires, since servers are upgraded and proxies replaced.
  */
 export class WatchListSupport {
   readonly #clock: Clock;
@@ -378,12 +377,12 @@ export class WatchListSupport {
     this.#rememberMs = options.rememberMs ?? 5 * 60_000;
   }
 
-  /** True if streaming is worth a try. */
+  /** Whether to try a stream. */
   get usable(): boolean {
     return this.#enabled && this.#clock.monotonic() >= this.#refusedUntilMs;
   }
 
-  /** The server has refused to stream, or did not say where the initial state ends. */
+  /** Records that the server refused to stream, or sent no end of the initial state. */
   refused(): void {
     this.#refusedUntilMs = this.#clock.monotonic() + this.#rememberMs;
   }

@@ -6,10 +6,17 @@ import { noInformerMetrics } from '../metrics/reflector-metrics.ts';
 import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
-import { messageOf } from '../util/values.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { ListPager } from './reflector-list.ts';
+import { messageOf } from '../util/values.ts';
 import type { DeltaSink } from './delta-queue.ts';
+import type { ListerWatcher, WatchRequest } from './lister-watcher.ts';
+import { ObjectGuard } from './object-guard.ts';
+import { ProgressClock } from './progress.ts';
+import type { Progress } from './progress.ts';
+import { ListPager } from './reflector-list.ts';
+import { limitsOf } from './reflector-options.ts';
+import type { ReflectorDeps, ReflectorLimits, ReflectorOptions } from './reflector-options.ts';
+import { RetryPolicy } from './reflector-retry.ts';
 import {
   isBusy,
   isLostVersion,
@@ -19,6 +26,7 @@ import {
   reactionTo,
   SHORT_ABSENCE_MS,
   streamResourceVersion,
+  WATCH_SECONDS,
 } from './reflector-state.ts';
 import type {
   Freshness,
@@ -28,47 +36,48 @@ import type {
   Watching,
   Working,
 } from './reflector-state.ts';
-import { readInitialState, WatchListSupport, WatchReader } from './reflector-watch.ts';
-import { ObjectGuard } from './object-guard.ts';
-import { ProgressClock } from './progress.ts';
-import type { Progress } from './progress.ts';
-import { limitsOf } from './reflector-options.ts';
-import type { ReflectorDeps, ReflectorLimits, ReflectorOptions } from './reflector-options.ts';
-import { RetryPolicy } from './reflector-retry.ts';
-import type { WatchConnection } from './reflector-watch.ts';
+import {
+  readInitialState,
+  WatchConnection,
+  WatchListSupport,
+  WatchReader,
+} from './reflector-watch.ts';
 
 /**
- * Mirrors a resource into a sink: the whole state first, then every change, in the server's order.
+ * Lists and watches one resource and pushes deltas into a sink: the whole state first, then every
+ * change in the server's order.
  *
- * A step function over a union of states; each step is one stream of the initial state, one list,
- * one whole watch, or one wait. Whatever fails, the next state follows from the failure, and there
- * is no state without a way on: a reflector ends only with its signal.
+ * It is a step function over a union of states. Each step is one stream of the initial state, one list,
+ * one whole watch, or one delay. Every failure leads to a next state, so a reflector ends only when its
+ * signal aborts.
  *
- * It owns the resourceVersion. The mirror never goes back in time while the server keeps its
- * history. When a server has lost it, as by a restore of etcd, the mirror follows the server:
- * before a watch is resumed after a lost connection, a quorum read shows whether the server is
- * behind, and after an outage the state is fetched again.
+ * It owns the resourceVersion. The cache never goes back in time while the server keeps its history. If
+ * the server has lost it, for example by a restore of etcd, the cache follows the server. Before a watch
+ * is resumed after a lost connection, a quorum read shows whether the server is behind. After an outage
+ * the reflector relists.
  */
 export class Reflector<T extends KubernetesObject> implements Runnable {
   readonly name: string;
-  readonly #source: ListPager<T>;
+  readonly #source: ListerWatcher<T>;
+  readonly #pager: ListPager<T>;
   readonly #sink: DeltaSink<T>;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #random: () => number;
   readonly #metrics: InformerMetrics;
   readonly #watchList: WatchListSupport;
   readonly #limits: ReflectorLimits;
   readonly #guard: ObjectGuard;
   readonly #progress: ProgressClock;
-  readonly #setbacks: RetryPolicy;
+  readonly #retries: RetryPolicy;
   readonly #reader: WatchReader<T>;
-  /** The sink has objects that the server may have deleted. */
+  /** The sink contains objects. */
   #populated = false;
-  /** `Clock.monotonic()` of the first sign that the server is absent; undefined while it is not. */
+  /** `Clock.monotonic()` of the first failure of an absent server; undefined while it is present. */
   #absentSinceMs: number | undefined;
-  /** The next state is fetched by a quorum read, before anything else is watched. */
+  /** The next step is a list by a quorum read. */
   #mustRelist = false;
-  /** The watch that is read from. */
+  /** The open watch. */
   #watched: WatchConnection<T> | undefined;
 
   constructor(name: string, deps: ReflectorDeps<T>, options: ReflectorOptions = {}) {
@@ -77,30 +86,26 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     const limits = limitsOf(options);
     const progress = new ProgressClock(clock, limits.maxInactiveMs);
     this.name = name;
+    this.#source = source;
+    this.#pager = new ListPager(source, clock, limits);
     this.#sink = sink;
     this.#clock = clock;
     this.#log = log;
+    this.#random = random;
     this.#metrics = metrics;
     this.#watchList = deps.watchList ?? new WatchListSupport(clock);
     this.#limits = limits;
     this.#progress = progress;
-    this.#source = new ListPager({ source, clock, random, metrics, progress, limits });
     this.#guard = new ObjectGuard(clock, log, metrics);
-    const { troubles } = deps;
-    this.#setbacks = new RetryPolicy({
-      clock,
-      log: deps.log,
-      random,
-      progress,
-      resource: name,
-      troubles,
-    });
+    const { log: sharedLog, failureLog } = deps;
+    const retryDeps = { clock, log: sharedLog, random, progress, resource: name, failureLog };
+    this.#retries = new RetryPolicy(retryDeps);
     this.#reader = new WatchReader({
       sink,
       guard: this.#guard,
       progress,
       clock,
-      onFirstEvent: () => this.#setbacks.over(),
+      onFirstEvent: () => this.#retries.recovered(),
     });
   }
 
@@ -108,7 +113,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     return this.#progress;
   }
 
-  /** Fetches the state again, by a quorum read, instead of watching from the last resourceVersion. */
+  /** Lists again by a quorum read, instead of watching from the last resourceVersion. */
   relist(): void {
     this.#mustRelist = true;
     this.#watched?.close();
@@ -120,11 +125,12 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       this.#enter(state);
       state = await this.step(state, signal);
     }
-    this.#setbacks.stop();
+    this.#retries.stop();
+    this.#guard.flush();
     this.#progress.enter('idle');
   }
 
-  /** What follows from `state`. When `signal` aborts it returns soon; the answer is then of no use. */
+  /** Returns the state that follows `state`. The result has no meaning after `signal` aborted. */
   async step(state: ReflectorState<T>, signal: AbortSignal): Promise<ReflectorState<T>> {
     switch (state.phase) {
       case 'streaming':
@@ -141,18 +147,18 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
 
   #enter(state: ReflectorState<T>): void {
     if (this.#progress.enter(state.phase, state.phase === 'waiting' ? state.reason : undefined)) {
-      this.#log.v(3).info('Reflector goes on', { phase: state.phase });
+      this.#log.v(3).info('Reflector changed state', { phase: state.phase });
     }
   }
 
-  /** Any failure but a lost resourceVersion or a busy server leads to a list in the same round. */
+  /** After any failure except a lost resourceVersion or a busy server, a list follows without delay. */
   async #stream(freshness: Freshness, signal: AbortSignal): Promise<ReflectorState<T>> {
-    const byPages: Working<T> = { phase: 'listing', freshness };
-    if (!this.#watchList.usable) return byPages;
-    const startedMs = this.#begin(freshness);
+    const list: Working<T> = { phase: 'listing', freshness };
+    if (!this.#watchList.usable) return list;
+    const startedMs = this.#startList(freshness);
     let connection: WatchConnection<T> | undefined;
     try {
-      connection = await this.#source.watch(
+      connection = await this.#openWatch(
         {
           resourceVersion: streamResourceVersion(freshness),
           resourceVersionMatch: 'NotOlderThan',
@@ -167,17 +173,17 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
         await this.#replace(state.objects, state.resourceVersion, startedMs, freshness);
         return { phase: 'watching', resourceVersion: state.resourceVersion, connection };
       }
-      if (signal.aborted) return byPages;
+      if (signal.aborted) return list;
       this.#watchList.refused();
-      this.#log.v(2).info('The stream of the initial state was not completed; listing instead');
+      this.#log.v(2).info('Stream of the initial state was not completed; listing instead');
     } catch (error) {
       connection?.close();
-      if (signal.aborted) return byPages;
+      if (signal.aborted) return list;
       if (isLostVersion(error) && freshness !== 'latest') {
         return { phase: 'streaming', freshness: 'latest' };
       }
       if (isApiError(error, 'tooManyRequests')) {
-        return this.#setbacks.retry(error, 'watch', { phase: 'streaming', freshness });
+        return this.#retries.retry(error, 'watch', { phase: 'streaming', freshness });
       }
       if (isApiError(error, 'invalid', 'badRequest', 'methodNotAllowed', 'notAcceptable')) {
         this.#watchList.refused();
@@ -187,33 +193,33 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       });
     }
     connection?.close();
-    return byPages;
+    return list;
   }
 
   async #list(freshness: Freshness, signal: AbortSignal): Promise<ReflectorState<T>> {
-    const startedMs = this.#begin(freshness);
+    const startedMs = this.#startList(freshness);
     try {
-      const list = await this.#source.list(freshness, signal);
+      const list = await this.#pager.list(freshness, signal);
       const objects = list.items.filter((item) => this.#guard.admits(item));
       await this.#replace(objects, list.resourceVersion, startedMs, freshness);
       return { phase: 'watching', resourceVersion: list.resourceVersion };
     } catch (error) {
       if (signal.aborted) return { phase: 'listing', freshness };
       if (isApiError(error, 'notFound')) return this.#missing(error);
-      // What a server cannot read of the request may be the resourceVersion, if another wrote it.
-      const unread = typeof freshness === 'object' && isApiError(error, 'badRequest', 'invalid');
-      const lost = isLostVersion(error) || unread;
-      if (lost && freshness !== 'latest') return { phase: 'listing', freshness: 'latest' };
-      // As after a watch that was refused: the server may come back with another history.
+      // A server may refuse a resourceVersion that another server issued as malformed.
+      const isRefused = typeof freshness === 'object' && isApiError(error, 'badRequest', 'invalid');
+      if ((isLostVersion(error) || isRefused) && freshness !== 'latest')
+        return { phase: 'listing', freshness: 'latest' };
+      // As after a refused watch: the server may return with another history.
       const next = typeof freshness === 'object' && !isBusy(error) ? 'latest' : freshness;
-      return this.#setbacks.retry(error, 'list', { phase: 'streaming', freshness: next });
+      return this.#retries.retry(error, 'list', { phase: 'streaming', freshness: next });
     }
   }
 
   /**
-   * The server answers that there is no such resource. Where there was one, its objects went with
-   * it; where there was none yet, nothing is known to be empty. What appears later under this name
-   * may be another resource: none of the old resourceVersions is asked for.
+   * Handles a resource that is not served. Its cached objects were deleted with it; if it was never
+   * served, an empty state would be a guess. A later resource of this name may be another one, so no
+   * earlier resourceVersion is used for it.
    */
   async #missing(error: ApiError): Promise<ReflectorState<T>> {
     if (this.#populated) {
@@ -221,7 +227,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       const { resourceVersion } = this.#progress;
       await this.#sink.push({ type: 'replaced', objects: [], resourceVersion });
     }
-    const waiting = this.#setbacks.retry<T>(error, 'list', {
+    const waiting = this.#retries.retry<T>(error, 'list', {
       phase: 'streaming',
       freshness: 'latest',
     });
@@ -235,20 +241,20 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     const error = 'error' in end ? end.error : undefined;
     if (isBusy(error)) this.#absentSinceMs = undefined;
     else this.#absentSinceMs ??= this.#clock.monotonic();
-    const { wait, next, trouble } = reactionTo(end);
-    const then = this.#after(next);
+    const { wait, next, failure } = reactionTo(end);
+    const then = this.#stateAfter(next);
     if (this.#mustRelist) return then;
-    if (trouble !== undefined) return this.#setbacks.retry(trouble, 'watch', then);
+    if (failure !== undefined) return this.#retries.retry(failure, 'watch', then);
     this.#log.v(isApiError(error, 'tooManyRequests') ? 2 : 4).info('Watch closed', {
       how: end.how,
       ...(error === undefined ? {} : { err: messageOf(error) }),
     });
-    return wait ? this.#setbacks.wait(error, then) : then;
+    return wait ? this.#retries.wait(error, then) : then;
   }
 
-  #after(next: Reaction['next']): Working<T> {
+  #stateAfter(next: Reaction['next']): Working<T> {
     const { resourceVersion, isStale } = this.#progress;
-    // After so long a silence the process was suspended, or cut off, for longer than a restore takes.
+    // The process was suspended or disconnected for longer than a restore of etcd takes.
     if (this.#mustRelist || isStale || next === 'relistLatest') {
       return { phase: 'streaming', freshness: 'latest' };
     }
@@ -258,44 +264,64 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     return { phase: 'watching', resourceVersion, ...(next === 'verify' ? { verify: true } : {}) };
   }
 
-  /** One watch, from its beginning to its end. */
+  /** Reads one watch from its start to its end. */
   async #read(state: Watching<T>, signal: AbortSignal): Promise<WatchEnd> {
     const { resourceVersion, verify = false } = state;
     let { connection } = state;
     try {
       if (verify) {
-        const hasReached = await this.#source.hasReached(resourceVersion, signal);
+        const hasReached = await this.#pager.hasReached(resourceVersion, signal);
         if (!hasReached) return { how: 'behind' };
         const nowMs = this.#clock.monotonic();
         const absentMs = nowMs - (this.#absentSinceMs ?? nowMs);
         if (absentMs >= SHORT_ABSENCE_MS) return { how: 'wasAbsent' };
         this.#absentSinceMs = undefined;
       }
-      connection ??= await this.#source.watch({ resourceVersion }, signal);
+      connection ??= await this.#openWatch({ resourceVersion }, signal);
     } catch (error) {
       return { how: 'refused', error };
     }
     this.#absentSinceMs = undefined;
     this.#watched = connection;
     if (this.#mustRelist) connection.close();
-    const watchOver = this.#setbacks.watchStands();
+    const watchEnded = this.#retries.watchStarted();
     const end = await this.#reader.read(connection, isPointInTime(resourceVersion));
-    watchOver();
+    watchEnded();
     connection.close();
     this.#watched = undefined;
-    this.#progress.listenTo(undefined);
+    this.#progress.observe(undefined);
     this.#metrics.watchEnded(end.lastedMs, end.events, isVeryShort(end));
     if (!connection.stalled && !(end.how === 'cut' && isDeadConnection(end.error))) return end;
     this.#progress.stalls++;
     this.#metrics.watchStalled();
-    this.#log.v(2).info('The watch was silent; beginning it anew', {
+    this.#log.v(2).info('Watch stalled; re-establishing it', {
       inactiveMs: Math.round(this.#clock.monotonic() - connection.lastByteMs),
     });
     return { how: 'stalled' };
   }
 
-  /** @returns when the state is asked for */
-  #begin(freshness: Freshness): number {
+  /** Opens a watch whose activity is recorded in the progress. */
+  async #openWatch(
+    request: Omit<WatchRequest, 'signal'>,
+    signal: AbortSignal,
+  ): Promise<WatchConnection<T>> {
+    const { min, max } = WATCH_SECONDS;
+    this.#metrics.watchStarted();
+    const connection = await WatchConnection.open(
+      this.#source,
+      {
+        ...request,
+        allowWatchBookmarks: true,
+        timeoutSeconds: Math.floor(min + this.#random() * (max - min)),
+      },
+      { ...this.#limits, clock: this.#clock, signal },
+    );
+    this.#progress.observe(connection);
+    return connection;
+  }
+
+  /** @returns the start time of the list */
+  #startList(freshness: Freshness): number {
     if (freshness === 'latest') this.#mustRelist = false;
     return this.#clock.monotonic();
   }
@@ -308,11 +334,11 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
   ): Promise<void> {
     this.#progress.listed();
     this.#progress.resourceVersion = resourceVersion;
-    this.#setbacks.served();
+    this.#retries.listed();
     this.#populated = true;
     const tookMs = Math.round(this.#clock.monotonic() - startedMs);
     this.#metrics.listed(tookMs, objects.length);
-    this.#log.v(3).info('Fetched the state', { count: objects.length, tookMs, resourceVersion });
+    this.#log.v(3).info('Listed all objects', { count: objects.length, tookMs, resourceVersion });
     await this.#sink.push({
       type: 'replaced',
       objects,

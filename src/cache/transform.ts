@@ -1,99 +1,98 @@
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
 import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
-import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
+import { occurrenceFields } from '../util/rate-limited-log.ts';
+import type { RateLimitedLog } from '../util/rate-limited-log.ts';
 import type { Delta, DeltaSink } from './delta-queue.ts';
 import type { Indexer } from './indexer.ts';
-import { LineBudget } from './line-budget.ts';
 
-/** Makes of an object what the cache is to keep; may change it in place, as nobody else has it. */
+/** Changes an object before it is cached, for example to drop fields. May modify it in place. */
 export type Transform<T extends KubernetesObject> = (object: T) => T;
 
-/** Dependencies of `Intake`. */
-export interface IntakeDeps<T extends KubernetesObject> {
+/** Dependencies of `TransformingSink`. */
+export interface TransformingSinkDeps<T extends KubernetesObject> {
   readonly queue: DeltaSink<DeepReadonly<T>>;
   readonly indexer: Indexer<T>;
-  readonly clock: Clock;
   readonly log: Logger;
+  readonly errors: RateLimitedLog;
   readonly metrics: InformerMetrics;
   readonly transform: Transform<T> | undefined;
-  /** Freeze every object with all that is in it. */
+  /** Freeze every object deeply. */
   readonly freeze: boolean;
 }
 
 /**
- * Prepares what the reflector learned for the cache: each object is transformed once, before anyone
- * else sees it. An object that the transform fails on is logged, counted and skipped; if the cache
- * knows it, it keeps what it has, for a failure to understand is not a deletion.
+ * Transforms each object once, before it enters the delta queue. An object whose transform throws is
+ * logged, counted and skipped. If the cache contains an earlier state of it, that state remains, since
+ * a failed transform is not a deletion.
  */
 export class TransformingSink<T extends KubernetesObject> implements DeltaSink<T> {
-  readonly #deps: IntakeDeps<T>;
-  readonly #plain: boolean;
-  readonly #budget: LineBudget;
+  readonly #deps: TransformingSinkDeps<T>;
+  readonly #isIdentity: boolean;
 
-  constructor(deps: IntakeDeps<T>) {
+  constructor(deps: TransformingSinkDeps<T>) {
     this.#deps = deps;
-    this.#plain = deps.transform === undefined && !deps.freeze;
-    this.#budget = new LineBudget(deps.clock);
+    this.#isIdentity = deps.transform === undefined && !deps.freeze;
   }
 
   push(delta: Delta<T>): Promise<void> | undefined {
     const { queue } = this.#deps;
-    if (this.#plain) return queue.push(shared(delta));
+    if (this.#isIdentity) return queue.push(readOnly(delta));
     switch (delta.type) {
       case 'changed': {
-        const object = this.#prepare(delta.object);
-        return object && queue.push(shared({ ...delta, object }));
+        const object = this.#transform(delta.object);
+        return object && queue.push(readOnly({ ...delta, object }));
       }
       case 'deleted':
-        // The deletion holds even if the last state cannot be understood.
+        // A deletion applies even if the transform of the last state fails.
         return queue.push(
-          shared({ ...delta, lastKnown: this.#prepare(delta.lastKnown) ?? delta.lastKnown }),
+          readOnly({ ...delta, lastKnown: this.#transform(delta.lastKnown) ?? delta.lastKnown }),
         );
       case 'replaced':
-        return queue.push({ ...delta, objects: this.#prepareAll(delta.objects) });
+        return queue.push({ ...delta, objects: this.#transformAll(delta.objects) });
       case 'synced':
       case 'resync':
         return queue.push(delta);
     }
   }
 
-  #prepareAll(objects: readonly T[]): DeepReadonly<T>[] {
-    const prepared: DeepReadonly<T>[] = [];
+  #transformAll(objects: readonly T[]): DeepReadonly<T>[] {
+    const results: DeepReadonly<T>[] = [];
     for (const object of objects) {
-      const ready = this.#prepare(object);
-      const kept = ready ? shared(ready) : this.#deps.indexer.get(keyOf(object));
-      if (kept !== undefined) prepared.push(kept);
+      const transformed = this.#transform(object);
+      const result = transformed ? readOnly(transformed) : this.#deps.indexer.get(keyOf(object));
+      if (result !== undefined) results.push(result);
     }
-    return prepared;
+    return results;
   }
 
-  #prepare(object: T): T | undefined {
-    const { transform, freeze, log, metrics } = this.#deps;
+  #transform(object: T): T | undefined {
+    const { transform, freeze, log, errors, metrics } = this.#deps;
     try {
-      const prepared = transform ? transform(object) : object;
-      if (freeze) deepFreeze(prepared);
-      return prepared;
+      const transformed = transform ? transform(object) : object;
+      if (freeze) deepFreeze(transformed);
+      return transformed;
     } catch (error) {
       metrics.objectRefused();
-      const held = this.#budget.take();
-      if (held) log.error(error, 'Could not transform an object', { key: keyOf(object), ...held });
+      errors.report('transform', keyOf(object), (seen) =>
+        log.error(error, 'Could not transform an object', occurrenceFields('key', 'keys', seen)),
+      );
       return undefined;
     }
   }
 }
 
-/** From here on it is everybody's, and nobody's to change. */
-function shared<O extends KubernetesObject>(object: O): DeepReadonly<O>;
-function shared<O>(delta: Delta<O>): Delta<DeepReadonly<O>>;
-function shared(value: unknown): unknown {
+/** Marks what is shared from now on and must not be modified. */
+function readOnly<O extends KubernetesObject>(object: O): DeepReadonly<O>;
+function readOnly<O>(delta: Delta<O>): Delta<DeepReadonly<O>>;
+function readOnly(value: unknown): unknown {
   return value;
 }
 
 /**
- * Freezes a JSON value with everything in it, so that whoever changes a shared object is thrown at
- * where it happens. Iterative: depth is the sender's choice, the stack is ours.
+ * Freezes a JSON value deeply, so that code that modifies a shared object throws at that place.
+ * Iterative, because the server determines the depth.
  */
 export function deepFreeze(root: object): void {
   const pending: object[] = [root];

@@ -3,7 +3,7 @@ import type { CustomResourceDefinition } from '../api/builtin.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
-import type { EventHandler, HandlerRegistration } from '../cache/informer.ts';
+import type { EventHandler, HandlerRegistration } from '../cache/event-handler.ts';
 import { Informer } from '../cache/informer.ts';
 import { listerWatcher } from '../cache/lister-watcher.ts';
 import { discover } from '../client/discovery.ts';

@@ -214,13 +214,26 @@ export class RateLimitedLog {
   }
 }
 
-/** Returns the fields of a line with several subjects: their list, and the number of further ones as `more`. */
+/**
+ * Returns the subjects as fields: `{ [one]: subject }`, or `{ [many]: subjects }` with the number of further
+ * ones as `more`.
+ */
 export function subjectFields(
-  name: string,
+  one: string,
+  many: string,
   { subjects, moreSubjects }: Pick<Occurrences, 'subjects' | 'moreSubjects'>,
 ): Readonly<Record<string, unknown>> {
-  return {
-    [name]: subjects.join(', '),
-    ...(moreSubjects > 0 && { more: moreSubjects }),
-  };
+  const [first, second] = subjects;
+  if (second === undefined) return { [one]: first };
+  return { [many]: subjects.join(', '), ...(moreSubjects > 0 && { more: moreSubjects }) };
+}
+
+/** Returns the subjects as fields, with the number of `times` if there are several reports. */
+export function occurrenceFields(
+  one: string,
+  many: string,
+  occurrences: Occurrences,
+): Readonly<Record<string, unknown>> {
+  const { times } = occurrences;
+  return { ...(times > 1 && { times }), ...subjectFields(one, many, occurrences) };
 }

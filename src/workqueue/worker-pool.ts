@@ -336,7 +336,7 @@ export class WorkerPool<K> implements Runnable {
       const { times, total, subjects } = seen;
       if (total === 1) log.error(error, message, fields);
       else if (subjects.length === 1) log.error(error, message, { ...fields, times });
-      else this.#log.error(error, message, { times, ...subjectFields('keys', seen) });
+      else this.#log.error(error, message, { times, ...subjectFields('key', 'keys', seen) });
     });
     if (!isWritten) log.v(4).info(message, { err: error, ...fields });
   }

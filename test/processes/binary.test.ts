@@ -51,7 +51,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     assert.deepEqual(await podNames(client), ['test-count-0', 'test-count-1', 'test-count-2']);
 
     assert.deepEqual(await endBy('SIGTERM', daemon), { code: 0, stdout: '' });
-    assert.ok(messagesOf(daemon).includes('Fetched the state'), '-v=4 logs more than -v=2');
+    assert.ok(messagesOf(daemon).includes('Listed all objects'), '-v=4 logs more than -v=2');
     assert.deepEqual(messagesOf(daemon).slice(-4), [
       'Shutting down; a second signal ends the process at once',
       'Shutting down workers',

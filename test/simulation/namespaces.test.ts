@@ -111,7 +111,10 @@ describe('A daemon for two namespaces without permissions in others', () => {
     await apply('a');
     await world.pass(15_000);
     assert.deepEqual(
-      linesOf('Waiting for caches').map(({ fields }) => [fields['caches'], fields['forSeconds']]),
+      linesOf('Waiting for caches to sync').map(({ fields }) => [
+        fields['caches'],
+        fields['forSeconds'],
+      ]),
       [
         ['counts.demo.mark8s.io in b', 10],
         ['pods in b', 10],

@@ -7,6 +7,7 @@ import { Indexer } from '../../../src/cache/indexer.ts';
 import { Listener } from '../../../src/cache/event-handler.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
+import { RateLimitedLog } from '../../../src/util/rate-limited-log.ts';
 import { thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 import { notebook } from './harness.ts';
@@ -29,12 +30,14 @@ function newProcessor() {
       processor.process(entry, { spend: () => undefined }, signal),
     listener: () => {
       const { notes, handler } = notebook();
+      const clock = new FakeClock();
       const listener = new Listener<Thing>(
         handler,
         {},
         {
-          clock: new FakeClock(),
+          clock,
           log: silentLogger,
+          errors: new RateLimitedLog(clock),
           onFailure: () => assert.fail('no handler fails'),
           onRemove: () => listeners.delete(listener),
         },
@@ -65,7 +68,7 @@ test('a whole state that brings equal objects anew tells nobody, and is what the
 test('a handler that joins before the first state has synced with that state, not before', async () => {
   const { synced, process, listener } = newProcessor();
   const { notes, listener: late } = listener();
-  await process({ type: 'joined', listener: late });
+  await process({ type: 'handlerAdded', listener: late });
   assert.equal(late.hasSynced, false);
   await process(state('10', thing('a', 1)));
   assert.equal(late.hasSynced, true);
@@ -77,7 +80,7 @@ test('a handler that joins after the first state has synced when it was told all
   const { synced, process, listener } = newProcessor();
   await process(state('10', thing('a', 1)));
   const { notes, listener: late } = listener();
-  await process({ type: 'joined', listener: late });
+  await process({ type: 'handlerAdded', listener: late });
   assert.equal(late.hasSynced, true);
   assert.deepEqual(notes, ['+a=1!']);
   await process(state('20', thing('a', 1), thing('b', 2, '15')));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { DeltaQueue } from '../../../src/cache/delta-queue.ts';
-import type { DeltaQueueOptions, Turn } from '../../../src/cache/delta-queue.ts';
+import type { DeltaQueueOptions, TimeSlice } from '../../../src/cache/delta-queue.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 
@@ -11,7 +11,7 @@ function world(options: DeltaQueueOptions = {}) {
   const queue = new DeltaQueue<number>(clock, options);
   const taken: number[] = [];
   const stop = new AbortController();
-  const consume = (process: (entry: number, turn: Turn) => Promise<void> | undefined = note) =>
+  const consume = (process: (entry: number, turn: TimeSlice) => Promise<void> | undefined = note) =>
     queue.consume(process, stop.signal);
   const note = (entry: number) => {
     taken.push(entry);

@@ -1,6 +1,7 @@
 import type { Delta } from '../../../src/cache/delta-queue.ts';
 import { Informer } from '../../../src/cache/informer.ts';
-import type { EventHandler, InformerOptions } from '../../../src/cache/informer.ts';
+import type { EventHandler } from '../../../src/cache/event-handler.ts';
+import type { InformerOptions } from '../../../src/cache/informer.ts';
 import { Reflector } from '../../../src/cache/reflector.ts';
 import type { ReflectorDeps, ReflectorOptions } from '../../../src/cache/reflector-options.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';

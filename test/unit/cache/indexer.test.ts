@@ -100,7 +100,7 @@ test('an index added later files what is there', () => {
 // upstream: 63
 test('of indexes with a taken name none is added', () => {
   const indexer = new Indexer<Thing>(byBit);
-  assert.throws(() => indexer.addIndexers({ other: () => [], ...byBit }), /names already: bit$/);
+  assert.throws(() => indexer.addIndexers({ other: () => [], ...byBit }), /already exist: bit$/);
   assert.equal(indexer.hasIndex('other'), false);
 });
 
@@ -198,7 +198,7 @@ test('an index function that is async, or answers with a promise or a number, is
   );
   put(indexer, 'a');
   assert.throws(() => indexer.addIndexers({ late: promising }), /late returned a promise/);
-  assert.throws(() => indexer.addIndexers({ odd: numeric }), /odd returned a list with other/);
+  assert.throws(() => indexer.addIndexers({ odd: numeric }), /odd returned an array with other/);
   assert.equal(indexer.hasIndex('late'), false);
 });
 

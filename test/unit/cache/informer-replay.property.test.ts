@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { keyOf } from '../../../src/api/object-key.ts';
-import type { HandlerRegistration } from '../../../src/cache/informer.ts';
+import type { HandlerRegistration } from '../../../src/cache/event-handler.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { expired, thing } from '../../support/fake-source.ts';
 import type { FakeSource } from '../../support/fake-source.ts';

@@ -32,7 +32,7 @@ function world(options: InformerSetOptions = {}) {
     client,
     set,
     lines,
-    waitingLines: () => lines.filter(({ message }) => message === 'Waiting for caches'),
+    waitingLines: () => lines.filter(({ message }) => message === 'Waiting for caches to sync'),
     start: async () => {
       running = set.run(controller.signal);
       await settle();
@@ -179,7 +179,10 @@ test('an informer that fails for good stops the others, and the set rejects', as
   set.for(GADGETS);
   assert.ok(things instanceof Informer);
   await things.run(AbortSignal.abort());
-  await assert.rejects(set.run(new AbortController().signal), /things.test.example was run before/);
+  await assert.rejects(
+    set.run(new AbortController().signal),
+    /things.test.example can run only once/,
+  );
   assert.equal(client.source(GADGETS).openWatches, 0);
   assert.equal(clock.pending, 0);
 });
@@ -188,7 +191,7 @@ test('it runs once, and takes no new informer when it has stopped; those it has 
   const { set, start, stop } = world();
   const things = set.for(THINGS);
   await start();
-  await assert.rejects(set.run(new AbortController().signal), /were run before/);
+  await assert.rejects(set.run(new AbortController().signal), /can run only once/);
   const gadgets = set.for(GADGETS);
   await settle();
   assert.equal(gadgets.hasSynced, true, 'the run that was refused disturbs nothing');
@@ -196,7 +199,7 @@ test('it runs once, and takes no new informer when it has stopped; those it has 
   assert.equal(set.for(THINGS), things);
   assert.throws(
     () => set.for(THINGS, { namespace: 'a' }),
-    /have stopped; none is added for test.example\/v1 things.test.example in a/,
+    /have stopped; cannot add one for test.example\/v1 things.test.example in a/,
   );
 });
 

@@ -8,6 +8,7 @@ import { TransformingSink } from '../../../src/cache/transform.ts';
 import type { Transform } from '../../../src/cache/transform.ts';
 import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { RateLimitedLog } from '../../../src/util/rate-limited-log.ts';
 import { thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
@@ -17,7 +18,7 @@ function world(transform?: Transform<Thing>, freeze = false) {
   const indexer = new Indexer<Thing>();
   const { log, lines } = recordingLogger();
   let refused = 0;
-  const intake = new TransformingSink<Thing>({
+  const sink = new TransformingSink<Thing>({
     queue: {
       push(delta) {
         queued.push(delta);
@@ -25,36 +26,36 @@ function world(transform?: Transform<Thing>, freeze = false) {
       },
     },
     indexer,
-    clock: new FakeClock(),
     log,
+    errors: new RateLimitedLog(new FakeClock(), { burst: 10 }),
     metrics: { ...noInformerMetrics, objectRefused: () => refused++ },
     transform,
     freeze,
   });
-  return { intake, queued, indexer, lines, refused: () => refused };
+  return { sink, queued, indexer, lines, refused: () => refused };
 }
 
 const changed = (object: Thing): Delta<Thing> => ({ type: 'changed', key: keyOf(object), object });
 
 test('without transform and freezing a delta is passed on as it is', () => {
-  const { intake, queued } = world();
+  const { sink, queued } = world();
   const delta = changed(thing('a'));
-  void intake.push(delta);
+  void sink.push(delta);
   assert.equal(queued[0], delta);
 });
 
 // upstream: 39
 test('each object is transformed once, in every kind of delta', () => {
   let calls = 0;
-  const { intake, queued } = world((object) => {
+  const { sink, queued } = world((object) => {
     calls++;
     return { ...object, spec: { value: object.spec.value + 100 } };
   });
-  void intake.push(changed(thing('a', 1)));
-  void intake.push({ type: 'deleted', key: keyOf(thing('a')), lastKnown: thing('a', 2) });
-  void intake.push({ type: 'replaced', objects: [thing('b', 3)], resourceVersion: '9' });
-  void intake.push({ type: 'synced', resourceVersion: '10' });
-  void intake.push({ type: 'resync' });
+  void sink.push(changed(thing('a', 1)));
+  void sink.push({ type: 'deleted', key: keyOf(thing('a')), lastKnown: thing('a', 2) });
+  void sink.push({ type: 'replaced', objects: [thing('b', 3)], resourceVersion: '9' });
+  void sink.push({ type: 'synced', resourceVersion: '10' });
+  void sink.push({ type: 'resync' });
   assert.equal(calls, 3);
   assert.deepEqual(
     queued.map((delta) => {
@@ -68,8 +69,8 @@ test('each object is transformed once, in every kind of delta', () => {
 
 // upstream: 56
 test('what is frozen is frozen to the bottom', () => {
-  const { intake, queued } = world(undefined, true);
-  void intake.push(changed(thing('a')));
+  const { sink, queued } = world(undefined, true);
+  void sink.push(changed(thing('a')));
   const [delta] = queued;
   assert.ok(delta?.type === 'changed');
   const { object } = delta;
@@ -78,11 +79,11 @@ test('what is frozen is frozen to the bottom', () => {
 });
 
 test('freezing bears objects of any depth', () => {
-  const { intake, queued } = world(undefined, true);
+  const { sink, queued } = world(undefined, true);
   const object = thing('a');
   let nested: Record<string, unknown> = {};
   for (let depth = 0; depth < 100_000; depth++) nested = { nested };
-  void intake.push(changed(Object.assign(object, { status: nested })));
+  void sink.push(changed(Object.assign(object, { status: nested })));
   assert.equal(queued.length, 1);
 });
 
@@ -93,9 +94,9 @@ const picky: Transform<Thing> = (object) => {
 
 // upstream: 39
 test('a change that cannot be transformed is logged, counted and skipped', () => {
-  const { intake, queued, lines, refused } = world(picky);
-  void intake.push(changed(thing('a', 13)));
-  void intake.push(changed(thing('a', 14)));
+  const { sink, queued, lines, refused } = world(picky);
+  void sink.push(changed(thing('a', 13)));
+  void sink.push(changed(thing('a', 14)));
   assert.equal(queued.length, 1);
   assert.equal(refused(), 1);
   assert.deepEqual(
@@ -105,17 +106,17 @@ test('a change that cannot be transformed is logged, counted and skipped', () =>
 });
 
 test('a deletion holds even if its last state cannot be transformed', () => {
-  const { intake, queued } = world(picky);
-  void intake.push({ type: 'deleted', key: keyOf(thing('a')), lastKnown: thing('a', 13) });
+  const { sink, queued } = world(picky);
+  void sink.push({ type: 'deleted', key: keyOf(thing('a')), lastKnown: thing('a', 13) });
   assert.equal(queued[0]?.type, 'deleted');
 });
 
 // upstream: 39
 test('in a relist, an object that cannot be transformed stays as the cache knows it', () => {
-  const { intake, queued, indexer } = world(picky);
+  const { sink, queued, indexer } = world(picky);
   indexer.set(keyOf(thing('known')), thing('known', 1));
   const objects = [thing('known', 13), thing('unknown', 13), thing('fine', 2)];
-  void intake.push({ type: 'replaced', objects, resourceVersion: '9' });
+  void sink.push({ type: 'replaced', objects, resourceVersion: '9' });
   const [delta] = queued;
   assert.ok(delta?.type === 'replaced');
   assert.deepEqual(
@@ -128,18 +129,18 @@ test('in a relist, an object that cannot be transformed stays as the cache knows
 });
 
 test('a transform that always fails does not flood the log', () => {
-  const { intake, lines, refused } = world(picky);
-  for (let at = 0; at < 1000; at++) void intake.push(changed(thing(`thing-${at}`, 13)));
+  const { sink, lines, refused } = world(picky);
+  for (let at = 0; at < 1000; at++) void sink.push(changed(thing(`thing-${at}`, 13)));
   assert.equal(lines.length, 10);
   assert.equal(refused(), 1000);
 });
 
 test('a deletion whose last state cannot be understood is a deletion all the same', () => {
-  const { intake, queued, refused } = world(() => {
+  const { sink, queued, refused } = world(() => {
     throw new Error('unknown shape');
   });
   const lastKnown = thing('a', 2);
-  void intake.push({ type: 'deleted', key: keyOf(lastKnown), lastKnown });
+  void sink.push({ type: 'deleted', key: keyOf(lastKnown), lastKnown });
   assert.deepEqual(queued, [{ type: 'deleted', key: keyOf(lastKnown), lastKnown }]);
   assert.equal(refused(), 1);
 });

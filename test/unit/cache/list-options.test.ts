@@ -29,7 +29,7 @@ test('namespaces that say two things, or nothing, are refused', () => {
   });
   assert.throws(() => namespacesOf({ namespaces: ['a', ''] }), {
     name: 'TypeError',
-    message: /for all of them, name none/,
+    message: /for all namespaces, set none/,
   });
 });
 

@@ -175,7 +175,7 @@ test('an index that one namespace has already is added to none of them', () => {
   const { set, things } = world();
   set.for(THINGS, { namespace: 'b' }).addIndexers(byValue);
   assert.throws(() => things.addIndexers({ color: () => [], ...byValue }), {
-    message: 'things.test.example in b has an index of this name already: value',
+    message: 'things.test.example in b: an index with name value already exists',
   });
   assert.deepEqual(
     things.parts.map(({ lister }) => lister.hasIndex('color')),

@@ -24,13 +24,13 @@ test('in all of them, a ClusterRole is, and that single namespaces might do', ()
       'kubectl create clusterrole read-counts --verb=list,watch --resource=counts.demo.mark8s.io && ' +
       'kubectl create clusterrolebinding read-counts --clusterrole=read-counts --user=jane; ' +
       'see: kubectl auth can-i watch counts.demo.mark8s.io --all-namespaces --as=jane; ' +
-      'or look after single namespaces only',
+      'or watch single namespaces only',
   );
 });
 
 test('nothing is to be granted to whom the server does not know', () => {
   const words = refusal('system:anonymous', 'list', 'pods', '', 'at the cluster scope');
-  assert.match(permissionToGrant(words), /^the server was not told who asks/);
+  assert.match(permissionToGrant(words), /^the request had no credentials/);
 });
 
 test('names that a shell would read as more than names are in no command', () => {

@@ -10,12 +10,12 @@ test('the last byte stays known when its connection is gone, and when another is
   await clock.advance(100);
   assert.equal(progress.inactiveMs, 100, 'since the start, before anything has arrived');
   const stream = { lastByteMs: 40 };
-  progress.listenTo(stream);
+  progress.observe(stream);
   stream.lastByteMs = 90;
   assert.equal(progress.lastByteMs, 90);
-  progress.listenTo(undefined);
+  progress.observe(undefined);
   assert.equal(progress.lastByteMs, 90);
-  progress.listenTo({ lastByteMs: 60 });
+  progress.observe({ lastByteMs: 60 });
   assert.equal(progress.lastByteMs, 90);
   assert.equal(progress.inactiveMs, 10);
 });
@@ -31,7 +31,7 @@ test('a list is a sign of life, and shows that the resource is there', async () 
   assert.deepEqual([progress.lastListMs, progress.lastByteMs, progress.inactiveMs], [50, 50, 5]);
 });
 
-test('a phase lasts since it was entered, whatever its reason becomes', async () => {
+test('keeps the reason of a failure until an attempt succeeds', async () => {
   const clock = new FakeClock();
   const progress = new ProgressClock(clock);
   await clock.advance(10);
@@ -40,7 +40,14 @@ test('a phase lasts since it was entered, whatever its reason becomes', async ()
   assert.equal(progress.enter('waiting', 'reset'), false);
   assert.deepEqual([progress.phase, progress.sinceMs, progress.reason], ['waiting', 10, 'reset']);
   assert.equal(progress.enter('listing'), true);
-  assert.deepEqual([progress.sinceMs, progress.reason], [20, undefined]);
+  assert.deepEqual([progress.sinceMs, progress.reason], [20, 'reset'], 'during an attempt');
+  progress.listed();
+  assert.equal(progress.reason, undefined);
+  progress.enter('waiting', 'closed');
+  progress.enter('watching');
+  assert.equal(progress.reason, 'closed');
+  progress.recovered();
+  assert.equal(progress.reason, undefined);
 });
 
 test('the life of a connection counts as a sign of the server, but not as a byte', async () => {
@@ -48,15 +55,18 @@ test('the life of a connection counts as a sign of the server, but not as a byte
   const progress = new ProgressClock(clock, 100);
   const activity = { lastMs: 0 };
   await clock.advance(40);
-  progress.listenTo({ lastByteMs: 10, activity });
+  progress.observe({ lastByteMs: 10, activity });
   activity.lastMs = 30;
   assert.deepEqual(
-    [progress.lastByteMs, progress.lastPulseMs, progress.inactiveMs, progress.isStale],
+    [progress.lastByteMs, progress.lastActivityMs, progress.inactiveMs, progress.isStale],
     [10, 30, 10, false],
   );
-  progress.listenTo(undefined);
+  progress.observe(undefined);
   await clock.advance(90);
-  assert.deepEqual([progress.lastPulseMs, progress.inactiveMs, progress.isStale], [30, 100, false]);
+  assert.deepEqual(
+    [progress.lastActivityMs, progress.inactiveMs, progress.isStale],
+    [30, 100, false],
+  );
   await clock.advance(1);
   assert.equal(progress.isStale, true, 'nothing was heard for longer than it may take');
 });

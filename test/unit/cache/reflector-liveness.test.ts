@@ -28,7 +28,7 @@ test('a watch whose connection is dead goes on at once where it was, and is coun
     world.lines
       .filter(({ level }) => level === 2)
       .map(({ message, fields }) => [message, fields['inactiveMs']]),
-    [['The watch was silent; beginning it anew', 31_000]],
+    [['Watch stalled; re-establishing it', 31_000]],
   );
   assert.deepEqual(world.shown(), [], 'nothing that people must hear of');
   await world.stop();

@@ -9,9 +9,9 @@ import { recordingLogger } from '../../support/recording-logger.ts';
 function world(...resources: readonly string[]) {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger([], 3);
-  const troubles = new FailureLog(clock, log, true);
+  const failureLog = new FailureLog(clock, log, true);
   const reflectors = resources.map(
-    (resource) => new FailureReporter({ clock, log, resource, troubles }),
+    (resource) => new FailureReporter({ clock, log, resource, failureLog }),
   );
   /** What was logged since the last time. */
   const shown = () =>
@@ -33,7 +33,7 @@ test('one failure of several reflectors is one line, and so is its end', async (
   assert.deepEqual(shown(), [['Failed to list', 'pods, counts, nodes']]);
   for (const reflector of reflectors) {
     assert.deepEqual(lines, []);
-    reflector.over();
+    reflector.recovered();
   }
   assert.equal(lines[0]?.fields['failures'], 90);
   assert.deepEqual(shown(), [['Recovered', 'pods, counts, nodes']]);
@@ -47,13 +47,13 @@ test('a failure that lasts is one reminder every five minutes, of those that sti
   for (let minute = 0; minute < 10; minute++) {
     pods?.failed(unreachable(), 'list', 1000);
     await clock.advance(60_000);
-    if (minute === 0) counts?.over();
+    if (minute === 0) counts?.recovered();
   }
   assert.deepEqual(shown(), [
     ['Failed to list', 'counts, pods'],
     ['Failed to list', 'pods'],
   ]);
-  pods?.over();
+  pods?.recovered();
   assert.deepEqual(shown(), [['Recovered', 'counts, pods']]);
 });
 
@@ -62,7 +62,7 @@ test('the next outage is logged like the first', async () => {
   for (let outage = 0; outage < 3; outage++) {
     for (const reflector of reflectors) reflector.failed(unreachable(), 'watch', 1000);
     await clock.advance(2000);
-    for (const reflector of reflectors) reflector.over();
+    for (const reflector of reflectors) reflector.recovered();
     await clock.advance(2000);
     assert.deepEqual(shown(), [
       ['Failed to watch', 'pods, counts'],
@@ -74,7 +74,7 @@ test('the next outage is logged like the first', async () => {
 test('an outage that is over within a second is logged before its end', () => {
   const { reflectors, shown } = world('pods', 'counts');
   for (const reflector of reflectors) reflector.failed(unreachable(), 'watch', 1000);
-  for (const reflector of reflectors) reflector.over();
+  for (const reflector of reflectors) reflector.recovered();
   assert.deepEqual(shown(), [
     ['Failed to watch', 'pods, counts'],
     ['Recovered', 'pods, counts'],

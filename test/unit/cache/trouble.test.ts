@@ -21,8 +21,8 @@ test('lasting trouble is told once, and its end once', async () => {
     trouble.failed(unreachable(), 'list', 1000);
     await clock.advance(1000);
   }
-  trouble.over();
-  trouble.over();
+  trouble.recovered();
+  trouble.recovered();
   assert.deepEqual(shown(), [
     ['error', 'Failed to list'],
     [0, 'Recovered'],

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CacheSyncLog } from '../../../src/cache/informer-set.ts';
-import type { Awaited } from '../../../src/cache/informer-set.ts';
+import type { SyncingCache } from '../../../src/cache/informer-set.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
-type Cache = { -readonly [K in keyof Awaited]: Awaited[K] };
+type Cache = { -readonly [K in keyof SyncingCache]: SyncingCache[K] };
 
-function cache(name: string, progress: Partial<Awaited['progress']> = {}): Cache {
+function cache(name: string, progress: Partial<SyncingCache['progress']> = {}): Cache {
   const idle = { phase: 'listing', missing: false } as const;
   const none = { lastError: undefined, lastErrorLoggedMs: undefined };
   return { name, hasSynced: false, progress: { ...idle, ...none, ...progress } };

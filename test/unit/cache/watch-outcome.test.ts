@@ -22,7 +22,7 @@ const table: [name: string, end: WatchEnd, reaction: string][] = [
   ['a watch that said nothing', { how: 'ended', lastedMs: 300_000, events: 0 }, 'verify'],
   ['a watch that ended before its time', { how: 'ended', lastedMs: 299_999, events: 9 }, 'verify'],
   ['a quick watch that said something', { how: 'ended', lastedMs: 10, events: 1 }, 'verify'],
-  ['a quick watch that said nothing', { how: 'ended', ...quick }, 'wait, relist, tell'],
+  ['a quick watch that said nothing', { how: 'ended', ...quick }, 'wait, relist, log'],
   ['a silent watch', { how: 'stalled' }, 'verify'],
   ['a bookmark from the past', { how: 'wentBack' }, 'wait, verify'],
   ['a cut connection', { how: 'cut', lastedMs: 5000, error: unreachable() }, 'verify'],
@@ -30,19 +30,19 @@ const table: [name: string, end: WatchEnd, reaction: string][] = [
   [
     'an undecodable line',
     { how: 'cut', lastedMs: 5000, error: apiError('malformed', '<html>') },
-    'wait, relist, tell',
+    'wait, relist, log',
   ],
   ['a 410 in the stream', { how: 'failed', error: expired() }, 'wait, relist'],
   ['a 429 in the stream', { how: 'failed', error: tooManyRequests() }, 'wait, verify'],
-  ['any other error in the stream', { how: 'failed', error: internal }, 'wait, relist, tell'],
-  ['no server', { how: 'refused', error: unreachable() }, 'wait, verify, tell'],
-  ['a 429', { how: 'refused', error: tooManyRequests() }, 'wait, verify, tell'],
-  ['an error that names a time', { how: 'refused', error: draining }, 'wait, verify, tell'],
+  ['any other error in the stream', { how: 'failed', error: internal }, 'wait, relist, log'],
+  ['no server', { how: 'refused', error: unreachable() }, 'wait, verify, log'],
+  ['a 429', { how: 'refused', error: tooManyRequests() }, 'wait, verify, log'],
+  ['an error that names a time', { how: 'refused', error: draining }, 'wait, verify, log'],
   ['a 410', { how: 'refused', error: expired() }, 'wait, relist'],
   ['a version from the future', { how: 'refused', error: tooLarge() }, 'wait, relistLatest'],
-  ['a 404', { how: 'refused', error: notFound() }, 'wait, relistLatest, tell'],
-  ['a 403', { how: 'refused', error: forbidden }, 'wait, relistLatest, tell'],
-  ['a 500', { how: 'refused', error: internal }, 'wait, relistLatest, tell'],
+  ['a 404', { how: 'refused', error: notFound() }, 'wait, relistLatest, log'],
+  ['a 403', { how: 'refused', error: forbidden }, 'wait, relistLatest, log'],
+  ['a 500', { how: 'refused', error: internal }, 'wait, relistLatest, log'],
   ['an absence of the server', { how: 'wasAbsent' }, 'relistLatest'],
   ['a check that finds the server behind', { how: 'behind' }, 'relistLatest'],
 ];
@@ -50,8 +50,8 @@ const table: [name: string, end: WatchEnd, reaction: string][] = [
 for (const [name, end, expected] of table) {
   // upstream: 34d, 34h
   test(`after ${name}: ${expected}`, () => {
-    const { wait, next, trouble } = reactionTo(end);
-    const words = [...(wait ? ['wait'] : []), next, ...(trouble === undefined ? [] : ['tell'])];
+    const { wait, next, failure } = reactionTo(end);
+    const words = [...(wait ? ['wait'] : []), next, ...(failure === undefined ? [] : ['log'])];
     assert.equal(words.join(', '), expected);
   });
 }

@@ -116,7 +116,7 @@ test('the detail tells the state of each informer, since when, and why its last 
   pods.hasSynced = true;
   pods.progress.enter('watching');
   await clock.advance(250_000);
-  pods.progress.listenTo({ lastByteMs: 200_000, activity: { lastMs: 241_000 } });
+  pods.progress.observe({ lastByteMs: 200_000, activity: { lastMs: 241_000 } });
   assert.deepEqual(detail(), ['pods: watching for 4m10s; synced; last activity 12s ago']);
   const because = (code: string) =>
     unreachable(Object.assign(new Error('10.0.0.1'), { code }), 'https://10.0.0.1');

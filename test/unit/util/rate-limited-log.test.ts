@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
-import { RateLimitedLog, subjectFields } from '../../../src/util/rate-limited-log.ts';
+import {
+  occurrenceFields,
+  RateLimitedLog,
+  subjectFields,
+} from '../../../src/util/rate-limited-log.ts';
 import type { RateLimitedLogOptions } from '../../../src/util/rate-limited-log.ts';
 
 function world(options?: RateLimitedLogOptions) {
@@ -106,12 +110,18 @@ test('limits the number of causes and writes the suppressed reports of a dropped
   assert.ok(lines().includes('first: 1 of 2, a +0'));
 });
 
-test('returns fields with the subjects and the number of further subjects', () => {
-  assert.deepEqual(subjectFields('keys', { subjects: ['a', 'b'], moreSubjects: 0 }), {
-    keys: 'a, b',
+test('returns fields with one or several subjects and the number of further subjects', () => {
+  assert.deepEqual(subjectFields('key', 'keys', { subjects: ['a'], moreSubjects: 0 }), {
+    key: 'a',
   });
-  assert.deepEqual(subjectFields('keys', { subjects: ['a'], moreSubjects: 3 }), {
-    keys: 'a',
+  assert.deepEqual(subjectFields('key', 'keys', { subjects: ['a', 'b'], moreSubjects: 3 }), {
+    keys: 'a, b',
     more: 3,
   });
+});
+
+test('returns the number of reports if there are several', () => {
+  const seen = { total: 5, forMs: 0, subjects: ['a'], moreSubjects: 0 };
+  assert.deepEqual(occurrenceFields('key', 'keys', { ...seen, times: 1 }), { key: 'a' });
+  assert.deepEqual(occurrenceFields('key', 'keys', { ...seen, times: 2 }), { times: 2, key: 'a' });
 });
