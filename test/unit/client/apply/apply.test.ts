@@ -381,6 +381,10 @@ describe('applying manifests', () => {
         assert.match(message, /the server refused the Secret \(\d+ \w+\)/);
       }
     }
+    // Other objects are not secret: what the server said is shown.
+    const [shown] = await apply([configMap('{a: hunter2}')], {}, quoting);
+    assert.ok(shown?.kind === 'refused');
+    assert.match(shown.refusal.message, /Invalid value: .*hunter2/);
     const [first] = told(await apply(documents.slice(0, 1), {}, quoting));
     assert.match(
       first ?? '',

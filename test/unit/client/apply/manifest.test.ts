@@ -83,6 +83,14 @@ describe('a text', () => {
     );
   });
 
+  test('has no list where a kind that is none has items', () => {
+    const found = read('apiVersion: v1\nkind: Basket\nmetadata: {name: a}\nitems: [{kind: Apple}]');
+    assert.deepEqual(
+      found.map(({ object }) => object.kind),
+      ['Basket'],
+    );
+  });
+
   test('is read as Kubernetes reads YAML, save that keys are always texts', () => {
     for (const [text, expected] of [
       ['0644', 420],

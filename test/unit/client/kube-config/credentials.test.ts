@@ -58,6 +58,7 @@ test('tokens and passwords are headers that nothing can renew', async () => {
 
 test('a token file is read again every minute, and trimmed', async (t) => {
   const clock = new FakeClock();
+  await clock.advance(3_600_000);
   const path = join(await directory(t), 'token');
   await writeFile(path, ' one\n');
   const credentials = open({ kind: 'tokenFile', path }, { clock });

@@ -55,6 +55,12 @@ for (const protocol of ['http', 'https', 'socks5'] as const) {
     const through = { proxyUrl: proxy.url };
     const ca = plain.authority.certificatePem;
     assert.equal(await statusOf(t, { server: plain.url, tls: tls(ca), ...through }), 200);
+    if (protocol === 'socks5') {
+      // Names are always resolved by the proxy; curl writes it like this.
+      const proxyUrl = proxy.url.replace('socks5:', 'socks5h:');
+      assert.equal(await statusOf(t, { server: plain.url, tls: tls(ca), proxyUrl }), 200);
+      proxy.tunnels.pop();
+    }
 
     const modern = await serveHttp2(t, (stream) => beginBody(stream));
     const lane = new WatchConnections({ server: modern.url, tls: tls(modern.ca), ...through });
