@@ -194,6 +194,8 @@ describe('The task of the rollout', () => {
     assert.equal(await waiting(statusOf(1, 2)), '1 of 2 replicas are updated');
     assert.equal(await waiting(statusOf(1, 1)), '1 of 2 replicas are available');
     assert.equal(await waiting(statusOf(2, 2)), undefined);
+    // A Pod too many is still there.
+    assert.equal(await waiting(statusOf(2, 2, { replicas: 3 })), '2 of 2 replicas are available');
     // Its controller has not seen the last change.
     assert.equal(
       await waiting(statusOf(2, 2, { observedGeneration: 0 })),
