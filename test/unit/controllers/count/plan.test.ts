@@ -103,6 +103,13 @@ describe('the plan for the Pods of a Count', () => {
     const expected = ['test-count-c', 'test-count-b', 'test-count-a', 'test-count-0'];
     assert.deepEqual(planOf(count, pods).delete, expected);
     assert.deepEqual(planOf(count, pods.toReversed()).delete, expected);
+    for (const ordinals of [
+      [9, 10],
+      [10, 9],
+    ]) {
+      const two = ordinals.map((ordinal) => aPodOf(count, ordinal));
+      assert.deepEqual(planOf(count, two).delete, ['test-count-10', 'test-count-9']);
+    }
     const ordered = [2, 0, 3, 1].map((ordinal) => aPodOf(count, ordinal));
     const highestFirst = [3, 2, 1, 0].map((ordinal) => `test-count-${ordinal}`);
     assert.deepEqual(planOf(count, ordered).delete, highestFirst);
