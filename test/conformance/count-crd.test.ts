@@ -90,7 +90,7 @@ test('invalid values are rejected with the name of the field', async () => {
     [{ count: 1 }, /spec\.name: Required value/],
   ];
   for (const [spec, message] of refusals) {
-    await assert.rejects(controlPlane.client.create(COUNTS, count('refused', spec)), {
+    await assert.rejects(controlPlane.client.create(COUNTS, count('invalid', spec)), {
       kind: 'invalid',
       message,
     });

@@ -32,13 +32,13 @@ test('an unscheduled pod has an empty log', async () => {
 });
 
 test('the container must be named if the pod has several', async () => {
-  const refused = async (path: string, message: string) =>
+  const assertLogError = async (path: string, message: string) =>
     assertRejected(await log(path), { code: 400, reason: 'BadRequest', message });
-  await refused(
+  await assertLogError(
     'several/log',
     'a container name must be specified for pod several, choose one of: [x a b]',
   );
-  await refused('p/log?container=z', 'container z is not valid for pod p');
+  await assertLogError('p/log?container=z', 'container z is not valid for pod p');
   assertRejected(await log('nope/log'), {
     code: 404,
     reason: 'NotFound',

@@ -32,7 +32,7 @@ describe('The program', { concurrency: 3 }, () => {
     assert.equal(code, 0, stdout + stderr);
     assert.equal(stderr, '');
     assert.ok(!stdout.includes('✗'));
-    assert.ok(!stdout.includes('\u001b'), 'no colours where there is no terminal');
+    assert.ok(!stdout.includes('\u001b'), 'no colours without a terminal');
     assert.match(stdout, /\n\d+ checks passed, 6 Pods came, \d+ events, \d+ requests, [\d.]+s\n$/);
   });
 

@@ -219,8 +219,8 @@ for (const kind of KINDS) {
       world.startDaemon({ controllers: [controller] });
       const [child] = children;
       assert.ok(child);
-      const refused = { verb: 'create', resource: child.plural };
-      world.server.faults.failNext(refused, 422, { times: Infinity });
+      const creation = { verb: 'create', resource: child.plural };
+      world.server.faults.failNext(creation, 422, { times: Infinity });
       await create('x', { ...base('x'), ...kind.now });
       // Retries from 5 s to 5 min, and one attempt for its own status update.
       await assertAtRest(new Map([['x', 'rejected by the server']]), 19);

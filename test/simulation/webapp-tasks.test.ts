@@ -197,16 +197,16 @@ describe('A WebApp controller with custom tasks', () => {
   });
 
   it('rejects lists of tasks that form no pipeline at construction', () => {
-    const refused = (...names: string[]) => {
+    const assertInvalid = (...names: string[]) => {
       const tasks = names.map((name) => ({ name }));
       assert.throws(() => checkTasks(tasks), RangeError, names.slice(0, 3).join());
     };
-    refused('two', 'two');
-    refused('a-1b', 'a1b');
-    refused('Big');
-    refused('');
-    refused('x'.repeat(64));
-    refused(...Array.from({ length: 61 }, (_, number) => `task-${number}`));
+    assertInvalid('two', 'two');
+    assertInvalid('a-1b', 'a1b');
+    assertInvalid('Big');
+    assertInvalid('');
+    assertInvalid('x'.repeat(64));
+    assertInvalid(...Array.from({ length: 61 }, (_, number) => `task-${number}`));
     assert.throws(() => new TaskError('no reason', 'x'), RangeError);
   });
 

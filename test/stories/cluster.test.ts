@@ -167,7 +167,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
         metadata: { namespace, name: 'content' },
       });
       await world.client.delete(NAMESPACES, { name: namespace });
-      await world.until('no namespace', async () => {
+      await world.until('the namespace is deleted', async () => {
         const { items } = await world.client.list(NAMESPACES);
         return !items.some(({ metadata: { name } }) => name === namespace);
       });

@@ -64,7 +64,7 @@ class AuthenticatedSimulation extends Simulation {
       const { method, path, headers } = request;
       const token = headers['authorization']?.replace(/^Bearer /, '') ?? '';
       const isAccepted = this.accepted.includes(token);
-      this.requests.push(`${isAccepted ? 'accepted' : 'refused'} ${method} ${path}`);
+      this.requests.push(`${isAccepted ? 'accepted' : 'rejected'} ${method} ${path}`);
       return isAccepted ? handler(request) : unauthorized();
     };
   }
@@ -92,8 +92,8 @@ describe('A daemon whose token file is renewed by another process', () => {
     world.accepted = ['second'];
     await world.patchCount({ count: 5 });
     await world.untilReady(5);
-    assert.equal(world.requested(/^refused/), 0);
-    assert.equal(world.requested(/GET .*(watch=|limit=)/), 0, 'no watch and no list was made');
+    assert.equal(world.requested(/^rejected/), 0);
+    assert.equal(world.requested(/GET .*(watch=|limit=)/), 0, 'no watch and no list was sent');
     assert.deepEqual(world.errors(), []);
   });
 
@@ -106,8 +106,8 @@ describe('A daemon whose token file is renewed by another process', () => {
     await world.patchCount({ count: 5 });
     await world.untilReady(5);
     // Requests in flight at the same time as the first.
-    assert.ok(world.requested(/^refused/) <= 3, world.requests.join('\n'));
-    assert.ok(world.requested(/^refused/) >= 1);
+    assert.ok(world.requested(/^rejected/) <= 3, world.requests.join('\n'));
+    assert.ok(world.requested(/^rejected/) >= 1);
     assert.equal(world.requested(/GET .*(watch=|limit=)/), 0);
     assert.deepEqual(world.errors(), []);
   });
@@ -123,7 +123,7 @@ describe('A daemon whose token file is renewed by another process', () => {
       for (const line of world.errors()) assert.match(line, /^Failed to read the token file/);
       assert.ok(world.errors().length >= 1);
     }
-    assert.equal(world.requested(/^refused/), 0);
+    assert.equal(world.requested(/^rejected/), 0);
   });
 
   it('retries with increasing delays while its token is rejected, and recovers', async () => {
@@ -251,7 +251,7 @@ describe(
           },
         },
       );
-      const refused = () => statuses.filter((status) => status === 401).length;
+      const rejected = () => statuses.filter((status) => status === 401).length;
       const stop = world.startDaemon({ namespaces: [namespace] }, connection.client);
       await world.applyCount();
       await world.untilReady(3);
@@ -275,7 +275,7 @@ describe(
       const watchesBefore = watches.length;
       await world.patchCount({ count: 5 });
       await world.untilReady(5);
-      assert.ok(refused() >= 1 && refused() <= 3, `${refused()} refusals`);
+      assert.ok(rejected() >= 1 && rejected() <= 3, `${rejected()} rejected requests`);
       assert.equal(watches.length, watchesBefore, 'the watches continue');
       assert.deepEqual(world.errors(), []);
 

@@ -105,7 +105,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
     it('keeps an unowned Deployment with its name unchanged, and continues when that is gone', async () => {
       const before = await world.client.create(DEPLOYMENTS, theirs());
       await apply();
-      await world.until('refused', async () =>
+      await world.until('the collision is reported', async () =>
         (await world.events('sample-controller')).includes(
           'ErrResourceExists Resource "web" already exists and is not managed by Foo',
         ),

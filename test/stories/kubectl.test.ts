@@ -248,12 +248,12 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
       { op: 'replace', path: '/spec/count', value: 1 },
     ]);
     await world.untilReady(1);
-    const refused = await kubectl
+    const rejected = await kubectl
       .start(['patch', 'count', 'test-count', '-p', '{"spec":{"count":2}}'])
       .ended();
-    assert.equal(refused.code, 1, 'custom resources do not support strategic merge patches');
+    assert.equal(rejected.code, 1, 'custom resources do not support strategic merge patches');
     assert.match(
-      refused.stderr,
+      rejected.stderr,
       /^error: application\/strategic-merge-patch\+json is not supported by /,
     );
   });

@@ -89,7 +89,7 @@ interface Story {
   readonly resources: readonly Resource[];
   /** @default true */
   readonly canStreamLists?: boolean;
-  tell(stage: Stage): Promise<void>;
+  run(stage: Stage): Promise<void>;
 }
 
 const podOf = (name: string) => ({
@@ -100,7 +100,7 @@ const STORIES: Readonly<Record<string, Story>> = {
   count: {
     role: 'rbac/controllers/count.yaml',
     resources: [COUNTS],
-    async tell(stage) {
+    async run(stage) {
       const { world, demand } = stage;
       await world.applyCount();
       await world.untilReady(3);
@@ -122,7 +122,7 @@ const STORIES: Readonly<Record<string, Story>> = {
   webapp: {
     role: 'rbac/controllers/webapp.yaml',
     resources: [WEB_APPS, DEPLOYMENTS, SERVICES],
-    async tell(stage) {
+    async run(stage) {
       const spec = { version: '1', replicas: 1, image: 'nginx:1' };
       await stage.create(WEB_APPS, 'site', { spec });
       await stage.untilReady(WEB_APPS, 'site');
@@ -148,7 +148,7 @@ const STORIES: Readonly<Record<string, Story>> = {
   at: {
     role: 'rbac/controllers/at.yaml',
     resources: [ATS],
-    async tell(stage) {
+    async run(stage) {
       const { world } = stage;
       const schedule = new Date(Math.ceil(world.now() / 1000) * 1000 + 1000).toISOString();
       await stage.create(ATS, 'soon', { spec: { schedule, command: 'echo YAY' } });
@@ -161,7 +161,7 @@ const STORIES: Readonly<Record<string, Story>> = {
   foo: {
     role: 'rbac/controllers/foo.yaml',
     resources: [FOOS, DEPLOYMENTS],
-    async tell(stage) {
+    async run(stage) {
       const spec = { deploymentName: 'web', replicas: 1 };
       await stage.create(FOOS, 'foo', { spec });
       await stage.untilReady(FOOS, 'foo');
@@ -181,7 +181,7 @@ const STORIES: Readonly<Record<string, Story>> = {
     resources: [],
     // A new leader does not need the number of Pods at once, and does not list them.
     canStreamLists: false,
-    async tell(stage) {
+    async run(stage) {
       const { world } = stage;
       const name = `master-${world.namespace}`;
       const labels = { 'node-role.kubernetes.io/control-plane': '' };
@@ -467,7 +467,7 @@ describe('The installed roles', { skip: process.env['CONTROL_PLANE'] === 'embedd
       const where = isNamespaced ? 'within a namespace' : 'everywhere';
       it(`of ${controller} contain exactly what it needs, ${where}`, async () => {
         const stage = await set.raise(controller, story, isNamespaced);
-        await story.tell(stage);
+        await story.run(stage);
         await stage.world.settle();
         const { demand } = stage;
         assert.deepEqual(demand.refused, []);
