@@ -3,11 +3,11 @@ import { IndexedHeap } from '../util/indexed-heap.ts';
 
 interface Delay {
   readonly dueMs: number;
-  /** Keys due together leave in the order in which they came. */
+  /** Orders keys with the same due time by arrival. */
   readonly order: number;
 }
 
-/** Keys that wait for a time of their own, with one timer, set for the earliest. */
+/** Keys with due times. Uses one timer, set to the earliest. */
 export class DelayedKeys<K> {
   readonly #clock: Clock;
   readonly #onDue: (keys: readonly K[]) => void;
@@ -15,13 +15,13 @@ export class DelayedKeys<K> {
   #timer: { readonly dueMs: number; readonly cancel: () => void } | undefined;
   #order = 0;
 
-  /** @param onDue is given all keys whose time has come; they are in here no longer */
+  /** @param onDue receives all due keys, which have been removed */
   constructor(clock: Clock, onDue: (keys: readonly K[]) => void) {
     this.#clock = clock;
     this.#onDue = onDue;
   }
 
-  /** Lets `key` wait until `dueMs` on the monotonic clock, whatever it waited for before. */
+  /** Sets the due time of `key`, as `Clock.monotonic()`. */
   set(key: K, dueMs: number): void {
     this.#delays.set(key, { dueMs, order: this.#order++ });
     this.#setTimer();

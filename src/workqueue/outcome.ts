@@ -1,26 +1,22 @@
-/**
- * What a handler plans for a key it has dealt with. Returning one means that all went well; a
- * handler that did not succeed throws, and is called again later.
- */
+/** Result of a successful sync. A sync handler that fails throws and is retried. */
 export type Outcome =
-  /** Nothing more until something changes. */
+  /** Not requeued until the key is added again. */
   | { readonly kind: 'done' }
-  /** Once more after `ms` milliseconds, or earlier if something changes. */
+  /** Requeued after `ms` milliseconds, or earlier if the key is added. */
   | {
       readonly kind: 'requeueAfter';
       readonly ms: number;
-      /** What is planned, for people: `the schedule is due`. */
+      /** For people: `the schedule is due`. */
       readonly reason?: string | undefined;
     }
   /**
-   * It could not be dealt with yet: once more after `ms` milliseconds, or earlier if something
-   * changes. That is no success; failures before it still count, and what the key was to run for is
-   * still to be done.
+   * Could not start yet: requeued after `ms` milliseconds, or earlier if the key is added. Does not
+   * count as a success: the backoff and the causes remain.
    */
   | {
       readonly kind: 'postponed';
       readonly ms: number;
-      /** What is waited for, for people: `the cache lags behind own writes`. */
+      /** For people: `the cache lags behind own writes`. */
       readonly reason?: string | undefined;
     };
 
@@ -34,16 +30,16 @@ export function done(): Outcome {
 }
 
 /**
- * @param reason what is planned, for people
- * @throws {RangeError} if `ms` is not a finite number; below 0 it means 0
+ * @param reason for people: why the key is requeued
+ * @throws {RangeError} if `ms` is not a finite number; a negative one counts as 0
  */
 export function requeueAfter(ms: number, reason?: string): Outcome {
   return { kind: 'requeueAfter', ms: delay('requeueAfter', ms), ...(reason && { reason }) };
 }
 
 /**
- * @param reason what is waited for, for people
- * @throws {RangeError} if `ms` is not a finite number; below 0 it means 0
+ * @param reason for people: what the sync waits for
+ * @throws {RangeError} if `ms` is not a finite number; a negative one counts as 0
  */
 export function postpone(ms: number, reason?: string): Postponed {
   return { kind: 'postponed', ms: delay('postpone', ms), ...(reason && { reason }) };
@@ -57,9 +53,9 @@ function delay(caller: string, ms: number): number {
 }
 
 /**
- * Thrown by a handler when another try could not help: the object itself is at fault by rules that do
- * not change while the program runs. The key is not tried again until it is added again. An object
- * that the server rejects is no such case: admission policies come and go.
+ * Thrown by a sync handler if a retry cannot help, because the object itself is invalid by rules that do
+ * not change while the program runs. The key is not retried until it is added again. Do not use it for an
+ * object that the server rejects: admission policies change.
  */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError';

@@ -1,17 +1,17 @@
-/** That a key shall run, or run once more: what all additions since it was last handed out add up to. */
+/** A key that waits to be processed: the merged additions since it was last taken. */
 export interface QueueItem<K> extends Causes {
   readonly key: K;
   readonly tenant: string;
   priority: number;
-  /** `delayed` until `readyAtMs`; then `ready`, or `held` for as long as the key is in flight. */
+  /** `delayed` until `readyAtMs`; then `ready`, or `held` while the key is in flight. */
   state: 'delayed' | 'ready' | 'held';
-  /** When the first addition came, on the monotonic clock. */
+  /** `Clock.monotonic()` of the first addition. */
   readonly sinceMs: number;
-  /** On the monotonic clock. */
+  /** `Clock.monotonic()` when the item becomes ready. */
   readyAtMs: number;
 }
 
-/** A wish for no time yet. */
+/** Returns an item without a due time. */
 export function newQueueItem<K>(
   key: K,
   tenant: string,
@@ -30,26 +30,26 @@ export function newQueueItem<K>(
   };
 }
 
-/** Why a key is to run, for people. */
+/** Why a key was added, for people. */
 export interface Cause {
   /** `Pod default/web-0 deleted` */
   readonly text: string;
-  /** How many additions gave it. */
+  /** Number of additions with this cause. */
   readonly times: number;
 }
 
-/** How many different causes of one run are told apart; later ones are only counted. */
+/** Maximum number of different causes of one item; further ones are only counted. */
 export const MAX_CAUSES = 10;
 
-/** What several additions of a key give as causes, equal ones once. */
+/** Merged causes of several additions. */
 export interface Causes {
-  /** First ones first. They are few, most often one: a list is cheaper than a map. */
+  /** In order of addition. An array, because there is mostly one. */
   readonly causes: { readonly text: string; times: number }[];
-  /** Additions whose cause found no place in `causes`. */
+  /** Number of additions whose cause is not in `causes`. */
   omittedCauses: number;
 }
 
-/** @param causes one, or those of a run that was put off */
+/** @param causes one cause, or those of a postponed sync */
 export function addCauses(to: Causes, causes: string | readonly Cause[]): void {
   if (typeof causes === 'string') addCause(to, causes, 1);
   else for (const { text, times } of causes) addCause(to, text, times);
@@ -66,12 +66,12 @@ function addCause(to: Causes, text: string, times: number): void {
   else to.omittedCauses += times;
 }
 
-/** `Pod default/web-0 deleted`, `Count default/web changed (3 times)` */
+/** Returns `Pod default/web-0 deleted` or `Count default/web changed (3 times)`. */
 export function formatCause({ text, times }: Cause): string {
   return times === 1 ? text : `${text} (${times} times)`;
 }
 
-/** A work queue at one moment, for people. */
+/** Content of a work queue at one moment, for debug pages. */
 export interface WorkQueueSnapshot<K> {
   readonly ready: readonly (WaitingKey<K> & { readonly queuedMs: number })[];
   readonly delayed: readonly (WaitingKey<K> & { readonly dueInMs: number })[];
@@ -88,19 +88,19 @@ export interface WaitingKey<K> {
 export interface KeyInFlight<K> {
   readonly key: K;
   readonly forMs: number;
-  /** It was added since it was handed out, and runs once more. */
+  /** It was added while in flight, and is processed again. */
   readonly again: boolean;
 }
 
-/** @param processing the keys in flight, and since when */
+/** @param processing the keys in flight with their start times */
 export function snapshotOf<K>(
-  wishes: ReadonlyMap<K, QueueItem<K>>,
+  items: ReadonlyMap<K, QueueItem<K>>,
   processing: ReadonlyMap<K, number>,
   nowMs: number,
 ): WorkQueueSnapshot<K> {
   const ready = [];
   const delayed = [];
-  for (const { key, tenant, priority, causes, state, readyAtMs } of wishes.values()) {
+  for (const { key, tenant, priority, causes, state, readyAtMs } of items.values()) {
     const waiting = {
       key,
       tenant,
@@ -116,7 +116,7 @@ export function snapshotOf<K>(
     processing: Array.from(processing, ([key, sinceMs]) => ({
       key,
       forMs: nowMs - sinceMs,
-      again: wishes.get(key)?.state === 'held',
+      again: items.get(key)?.state === 'held',
     })),
   };
 }

@@ -23,32 +23,32 @@ const BUCKET: OptionNames<BucketPolicy> = {
   burst: true,
 };
 
-/** Decides how long a key that failed has to wait. */
+/** Determines the delay of retries. */
 export interface RateLimiter<K> {
-  /** Milliseconds until `key` may be tried again; counts one more failure of it. */
+  /** Counts a failure of `key` and returns the delay of its retry in milliseconds. */
   when(key: K): number;
-  /** `key` has succeeded, or is given up: its failures count no longer. */
+  /** Resets the failures of `key`, after a success or when it is dropped. */
   forget(key: K): void;
-  /** Failures of `key` since it was last forgotten. */
+  /** Returns the number of failures of `key` since `forget`. */
   retries(key: K): number;
 }
 
 /**
- * 5 ms doubling to 5 min. The cap is what an object waits for after its cause was mended unnoticed:
- * client-go's 1000 s is longer than people do.
+ * 5 ms doubling to 5 min. An object waits for up to this maximum after its cause was resolved without an
+ * event, so client-go's 1000 s is too long.
  */
 export const DEFAULT_KEY_BACKOFF: BackoffPolicy = { initialMs: 5, maxMs: 300_000 };
 
 /**
- * 5 s doubling to 5 min, for failures that another try rarely helps: the server rejects an object, and
- * accepts it after an admission policy has been removed, which no event reports.
+ * 5 s doubling to 5 min, for failures that a retry rarely resolves: the server rejects an object until an
+ * admission policy is removed, which no event reports.
  */
 export const SLOW_KEY_BACKOFF: BackoffPolicy = { initialMs: 5000, maxMs: 300_000 };
 
 /**
- * Each key climbs a ladder of its own.
+ * Returns a limiter with an exponential backoff per key.
  *
- * @param random numbers in [0, 1), for the policy's jitter
+ * @param random returns numbers in [0, 1), for the jitter
  */
 export function exponentialLimiter<K>(
   policy: BackoffPolicy = DEFAULT_KEY_BACKOFF,
@@ -65,11 +65,11 @@ export function exponentialLimiter<K>(
 export interface FastSlowPolicy {
   readonly fastMs: number;
   readonly slowMs: number;
-  /** How many failures of a key in a row are followed by `fastMs`. */
+  /** Number of consecutive failures that are retried after `fastMs`. */
   readonly fastAttempts: number;
 }
 
-/** A few quick tries for each key, then slow ones. */
+/** Returns a limiter with a few fast retries per key, then slow ones. */
 export function fastSlowLimiter<K>(policy: FastSlowPolicy): RateLimiter<K> {
   checkOptions(policy, FAST_SLOW, 'fastSlowLimiter');
   requirePositive('fastMs', policy.fastMs);
@@ -82,15 +82,15 @@ export function fastSlowLimiter<K>(policy: FastSlowPolicy): RateLimiter<K> {
 
 /** Rate and burst of a token bucket. */
 export interface BucketPolicy {
-  /** Tokens that come back each second. */
+  /** Tokens added per second. */
   readonly perSecond: number;
-  /** Tokens the bucket holds; it starts full. */
+  /** Capacity of the bucket, which starts full. */
   readonly burst: number;
 }
 
 /**
- * One token bucket for all keys together: each failure takes a token, and waits for it when there
- * is none left. It knows nothing of single keys.
+ * Returns a limiter with one token bucket for all keys. Each failure takes a token, or waits for the next
+ * one. It does not count failures of single keys.
  */
 export function bucketLimiter<K>(policy: BucketPolicy, clock: Clock): RateLimiter<K> {
   checkOptions(policy, BUCKET, 'bucketLimiter');
@@ -106,8 +106,8 @@ export function bucketLimiter<K>(policy: BucketPolicy, clock: Clock): RateLimite
 }
 
 /**
- * The longest wait any of `limiters` asks for; all of them count the failure. client-go's default is
- * an `exponentialLimiter` from 5 ms to 1000 s beside a `bucketLimiter` of 10 a second, burst 100.
+ * Returns a limiter with the longest delay of `limiters`, which all count the failure. client-go's default
+ * combines an `exponentialLimiter` from 5 ms to 1000 s with a `bucketLimiter` of 10 per second, burst 100.
  */
 export function maxOfLimiter<K>(...limiters: readonly RateLimiter<K>[]): RateLimiter<K> {
   return {
@@ -117,7 +117,7 @@ export function maxOfLimiter<K>(...limiters: readonly RateLimiter<K>[]): RateLim
   };
 }
 
-/** As `limiter`, but never longer than `maxMs`. */
+/** Limits the delays of `limiter` to `maxMs`. */
 export function withMaxWait<K>(limiter: RateLimiter<K>, maxMs: number): RateLimiter<K> {
   requirePositive('maxMs', maxMs);
   return {

@@ -1,43 +1,40 @@
 import { IndexedHeap } from '../util/indexed-heap.ts';
 
-/**
- * How often in a row a priority may be passed over while it has keys: then it gets one turn, however
- * much of higher priority waits.
- */
+/** Number of turns for which a priority with keys may be passed over before it gets one. */
 export const AGEING_TURNS = 10;
 
-/** One priority: its tenants, the one whose turn is next in front. Never empty. */
+/** The tenants of one priority, the next one in front. Never empty. */
 interface Level<K> {
   readonly priority: number;
   readonly tenants: IndexedHeap<string, Tenant<K>>;
-  /** Turns that went to other levels since this one had its last. */
+  /** Number of turns of other levels since the last one of this level. */
   passedOver: number;
 }
 
-/** A tenant that has keys in one level, oldest in front. */
+/** The keys of a tenant in one level, the oldest in front. */
 interface Tenant<K> {
   readonly turn: number;
   readonly keys: IndexedHeap<K, number>;
 }
 
 /**
- * Keys that may be handed out, in the order in which they will be:
+ * Ready keys, in the order in which they are taken:
  *
- * 1. Higher priority first. So that lower ones never starve they age: a priority that was passed
- *    over `AGEING_TURNS` times gets the next turn (the most often passed over, if several were), so
- *    each of p priorities in use gets at least one in `AGEING_TURNS + p` turns. The measure is
- *    turns, not time: after a restart a flood of low keys grows old together, and would by time
- *    overtake fresh changes together.
- * 2. Within a priority the tenants take turns, so that one with ten thousand keys delays another
- *    with one by one key. A tenant that comes (again) goes to the end of the round.
+ * 1. Higher priority first. Lower ones age, so that they never starve: a priority that was passed over
+ *    `AGEING_TURNS` times gets the next turn (if there are several, the one passed over most often). So
+ *    each of p priorities in use gets at least one of `AGEING_TURNS + p` turns. Age is measured in turns,
+ *    not in time: after a restart, many low-priority keys would reach an age together and overtake new
+ *    changes.
+ * 2. Within a priority, tenants take turns. A tenant with ten thousand keys delays another one by one
+ *    key. A tenant that is added (again) goes to the end of the round.
  * 3. Within a tenant, first in first out.
  *
- * Every operation costs O(log n) for n keys, and O(p); p is two unless callers invent priorities.
+ * Every operation costs O(log n + p) for n keys. There are two priorities unless callers add more.
  */
 export class ReadyKeys<K> {
   /** Highest priority first. */
   readonly #levels: Level<K>[] = [];
-  /** Numbers both turns and arrivals; only their order counts. */
+  /** Sequence number of turns and arrivals. */
   #sequence = 0;
   #size = 0;
 
@@ -45,7 +42,7 @@ export class ReadyKeys<K> {
     return this.#size;
   }
 
-  /** Puts a key that is not in here at the end of its tenant's line. */
+  /** Appends a new key to the queue of its tenant. */
   add(key: K, priority: number, tenant: string): void {
     const { tenants } = this.#levelOf(priority);
     const line = tenants.get(tenant) ?? {
@@ -57,7 +54,7 @@ export class ReadyKeys<K> {
     this.#size++;
   }
 
-  /** Takes a key out again, from where it was added. */
+  /** Removes a key that was added with this priority and tenant. */
   remove(key: K, priority: number, tenant: string): void {
     const level = this.#levels.find((level) => level.priority === priority);
     const line = level?.tenants.get(tenant);
@@ -67,7 +64,7 @@ export class ReadyKeys<K> {
     this.#dropIfEmpty(level);
   }
 
-  /** Removes and returns the key whose turn it is. */
+  /** Removes and returns the next key. */
   next(): K | undefined {
     const level = this.#nextLevel();
     const [tenant, line] = level?.tenants.peek() ?? [];

@@ -1,16 +1,53 @@
-/** Errors below this depth are not looked at: a chain of causes may be a circle. */
-const DEEPEST_CAUSE = 8;
+import type { Clock } from '../util/clock.ts';
+import type { LogFields, Logger } from '../util/logger.ts';
+import { RateLimitedLog, subjectFields } from '../util/rate-limited-log.ts';
 
-/** Errors of an `AggregateError` that are looked at. */
+/**
+ * Logs failed syncs by their cause: one line at once, and then one a minute with the keys. At `-v=4`
+ * every failure is a line.
+ */
+export class SyncErrorLog {
+  readonly #log: Logger;
+  readonly #lines: RateLimitedLog;
+
+  /** @param log for lines about several keys */
+  constructor(clock: Clock, log: Logger) {
+    this.#log = log;
+    this.#lines = new RateLimitedLog(clock);
+  }
+
+  /** @param log for lines about this sync only */
+  log(key: unknown, error: unknown, message: string, log: Logger, fields: LogFields = {}): void {
+    const name = String(key);
+    const cause = `${message}\0${errorCause(error, name)}`;
+    const isWritten = this.#lines.report(cause, name, (seen) => {
+      const { times, total, subjects } = seen;
+      if (total === 1) log.error(error, message, fields);
+      else if (subjects.length === 1) log.error(error, message, { ...fields, times });
+      else this.#log.error(error, message, { times, ...subjectFields('key', 'keys', seen) });
+    });
+    if (!isWritten) log.v(4).info(message, { err: error, ...fields });
+  }
+
+  /** Logs suppressed lines. */
+  flush(): void {
+    this.#lines.flush();
+  }
+}
+
+/** Maximum depth of nested causes; a chain of causes may be circular. */
+const MAX_DEPTH = 8;
+
+/** Maximum number of errors of an `AggregateError`. */
 const MAX_ERRORS = 10;
 
-/** UIDs, and numbers that are words of their own: resourceVersions, ports, durations. */
+/** UIDs and separate numbers: resourceVersions, ports, durations. */
 const VARYING =
   /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|(?<![\w.-])\d+(?:\.\d+)?(?:ms|[smh])?(?![\w-])/g;
 
 /**
- * Identifies what made the sync of `key` fail: equal for errors of different keys that differ only in
- * the name of the object, in names derived from it, in its namespace, in UIDs and in numbers.
+ * Returns an id of the cause of a failed sync. It is equal for errors of different keys that differ only
+ * in the name of the object, names derived from it, its namespace, UIDs and numbers.
  */
 export function errorCause(error: unknown, key: string): string {
   const [name = '', namespace] = key.split('/').reverse();
@@ -34,7 +71,7 @@ function derivedFrom(name: string): string {
 function causeOf(error: unknown, depth: number, reduced: (text: string) => string): string {
   if (!(error instanceof Error)) return reduced(String(error));
   const own = `${error.name}: ${reduced(error.message)}`;
-  if (depth >= DEEPEST_CAUSE) return own;
+  if (depth >= MAX_DEPTH) return own;
   const nested: readonly unknown[] =
     error instanceof AggregateError ? error.errors.slice(0, MAX_ERRORS) : [];
   const causes = error.cause === undefined ? nested : [...nested, error.cause];

@@ -5,46 +5,46 @@ import { formatCause } from './queue-item.ts';
 import type { Cause } from './queue-item.ts';
 import type { TakenItem } from './work-queue.ts';
 
-/** A run of a key, at its beginning. */
+/** One sync of a key, at its start. */
 export interface SyncRun {
-  /** Eight hexadecimal digits; on every log line of the run. */
+  /** Eight hexadecimal digits, on every log line of the sync. */
   readonly reconcileID: string;
-  /** Why the key runs, as far as its additions said: first ones first, merged and bounded. */
+  /** Why the key was added, in order of addition; merged and bounded. */
   readonly causes: readonly Cause[];
-  /** How many additions had a cause that found no place in `causes`. */
+  /** Number of additions whose cause is not in `causes`. */
   readonly omittedCauses: number;
-  /** 1, and one more for each failure of the key since it last succeeded. */
+  /** 1 plus the number of failures of the key since its last success. */
   readonly attempt: number;
-  /** From the first addition of the key until it was ready, in milliseconds: a backoff, or a plan. */
+  /** Time from the first addition until the key was ready, in milliseconds: a backoff or a requeue delay. */
   readonly delayedMs: number;
-  /** How long the key was ready before it was handed out, in milliseconds. */
+  /** Time from ready to the start of the sync, in milliseconds. */
   readonly queuedMs: number;
 }
 
-/** What became of a run. */
+/** Result of a sync. */
 export interface SyncResult {
   readonly result: ReconcileResult;
-  /** How long it took, in milliseconds. */
+  /** Duration in milliseconds. */
   readonly tookMs: number;
-  /** In how many milliseconds the key runs again; absent if only something new makes it run. */
+  /** Delay until the next sync, in milliseconds; undefined if only a new addition causes one. */
   readonly requeueAfterMs?: number | undefined;
-  /** It was put off: what the key was to run for is still to be done. */
+  /** The sync was postponed; its causes remain. */
   readonly postponed?: boolean;
-  /** Why it is put off, or runs again by plan, if that was said. */
+  /** Reason of the postponement or requeue. */
   readonly reason?: string | undefined;
-  /** What it was rejected with. */
+  /** Error of a failed sync. */
   readonly error?: unknown;
 }
 
-/** One run of a key, from its causes to what became of it. */
+/** One sync of a key, with its result. */
 export interface SyncReport<K> extends SyncRun, SyncResult {
   readonly key: K;
 }
 
 /**
- * The run that begins with `taken`.
+ * Returns the sync of a taken item.
  *
- * @param retries failures of the key since it last succeeded
+ * @param retries number of failures of the key since its last success
  */
 export function newSyncRun(
   { causes, omittedCauses, delayedMs, queuedMs }: TakenItem<unknown>,
@@ -55,7 +55,7 @@ export function newSyncRun(
   return { reconcileID: shortId(random), causes, omittedCauses, attempt, delayedMs, queuedMs };
 }
 
-/** Enough to find the lines of one run, not to tell all runs apart. */
+/** Long enough to find the lines of one sync; not unique. */
 function shortId(random: () => number): string {
   return Math.floor(random() * 2 ** 32)
     .toString(16)
@@ -63,10 +63,10 @@ function shortId(random: () => number): string {
 }
 
 /**
- * The line of a run: shown from `-v=4`, and from `-v=3` if the key runs again by itself.
+ * Logs a sync: at `-v=4`, or at `-v=3` if the key is requeued.
  *
- * @param log names the key and the run
- * @param more what else the line is to say
+ * @param log adds the key and the reconcileID
+ * @param more additional fields
  */
 export function logSync(report: SyncReport<unknown>, log: Logger, more: LogFields = {}): void {
   const { result, tookMs, delayedMs, queuedMs, attempt, requeueAfterMs, reason } = report;

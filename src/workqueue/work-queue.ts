@@ -23,12 +23,12 @@ const ADD_OPTIONS: OptionNames<AddOptions> = {
   cause: true,
 };
 
-/** Of keys that nobody waits for: those of the first list and of resyncs. Fresh changes have 0. */
+/** Priority of keys from an initial list or a resync. Changes have priority 0. */
 export const LOW_PRIORITY = -100;
 
 /** Dependencies of `WorkQueue`. */
 export interface WorkQueueDeps {
-  /** The controller it works for; label of its metrics. */
+  /** Name of the controller; label of the metrics. */
   readonly name: string;
   readonly clock: Clock;
 }
@@ -36,12 +36,12 @@ export interface WorkQueueDeps {
 /** Options of `WorkQueue`. */
 export interface WorkQueueOptions<K> {
   /**
-   * Whose key it is: tenants take turns.
+   * Returns the tenant of a key; tenants take turns.
    * @default one tenant for all
    */
   readonly tenantOf?: ((key: K) => string) | undefined;
   /**
-   * What `addRateLimited` waits.
+   * Determines the delay of `addRateLimited`.
    * @default per key, 5 ms doubling to 5 min
    */
   readonly rateLimiter?: RateLimiter<K> | undefined;
@@ -49,59 +49,56 @@ export interface WorkQueueOptions<K> {
   readonly metrics?: WorkqueueMetrics | undefined;
 }
 
-/** Options of `Add`. */
+/** Options of `add`. */
 export interface AddOptions {
   /**
-   * Higher runs earlier; any finite number. A key that is waiting already keeps the higher one.
+   * A higher priority is processed first; any finite number. A queued key keeps the higher one.
    * @default 0
    */
   readonly priority?: number | undefined;
   /**
-   * Milliseconds before the key becomes ready. A key that is waiting already keeps the earlier time.
+   * Delay in milliseconds. A queued key keeps the earlier time.
    * @default 0
    */
   readonly afterMs?: number | undefined;
-  /** Why the key is added, for people; or all the causes of a run that was put off. */
+  /** Why the key is added, for people; or the causes of a postponed sync. */
   readonly cause?: string | readonly Cause[] | undefined;
 }
 
-/** Options of `RateLimited`. */
+/** Options of `addRateLimited`. */
 export interface RateLimitedOptions extends Omit<AddOptions, 'afterMs'> {
   /**
-   * The shortest delay in milliseconds, whatever the rate limiter asks for.
+   * Minimum delay in milliseconds.
    * @default 0
    */
   readonly atLeastMs?: number | undefined;
 }
 
-/** A key in flight: its holder, and nobody else, has it until `done`. */
+/** A key in flight. It is not taken again before `done`. */
 export interface TakenItem<K> {
   readonly key: K;
-  /** Why it runs: the causes of all additions since it was last handed out, first ones first. */
+  /** Causes of all additions since the key was last taken, in order of addition. */
   readonly causes: readonly Cause[];
-  /** How many additions had a cause that found no place in `causes`. */
+  /** Number of additions whose cause is not in `causes`. */
   readonly omittedCauses: number;
   readonly priority: number;
-  /** From its first addition until it was ready, in milliseconds: a backoff, or a plan. */
+  /** Time from the first addition until the key was ready, in milliseconds: a backoff or a requeue delay. */
   readonly delayedMs: number;
-  /** How long it was ready, in milliseconds. */
+  /** Time from ready until the key was taken, in milliseconds. */
   readonly queuedMs: number;
 }
 
 /**
- * Which keys must be dealt with, when, and in which order: ready, delayed and in flight in one
- * structure.
+ * Queue of keys to process: ready, delayed and in flight in one structure.
  *
- * - **Nothing is lost.** A key that was added is handed out at some time after the addition.
- * - **Nothing is doubled.** However often a key is added before it is handed out, that is once, at
- *   the earliest of the times wished for and at the highest of the priorities; a delay that an
- *   earlier addition has overtaken leaves nothing behind.
- * - **One holder.** A key in flight is not handed out again before `done`. Added meanwhile, it runs
- *   once more afterwards.
- * - **Order.** By priority, then in turns between tenants, then first in first out, and nobody
- *   starves: see `ReadyKeys`. A key whose delay is over arrives at that moment.
- * - **Shutdown** forgets what waits, ignores what is added and hands out nothing more; keys in
- *   flight may finish.
+ * - **No lost key.** Every added key is taken at some time after the addition.
+ * - **No duplicates.** A key that is added several times before it is taken is taken once, at the earliest
+ *   due time and the highest priority. A delay that an earlier addition has overtaken has no effect.
+ * - **One worker per key.** A key in flight is not taken again before `done`. If it is added meanwhile, it
+ *   is processed again afterwards.
+ * - **Order.** By priority, then in turns between tenants, then first in first out, without starvation: see
+ *   `ReadyKeys`. A delayed key arrives when its delay is over.
+ * - **Shutdown** drops queued keys and ignores additions; keys in flight may finish.
  *
  * ```
  *            afterMs > 0                due             take                 done
@@ -118,15 +115,15 @@ export class WorkQueue<K> {
   readonly #limiter: RateLimiter<K>;
   readonly #metrics: QueueMetrics;
 
-  /** Every key that shall run, whatever its state. */
-  readonly #wishes = new Map<K, QueueItem<K>>();
-  /** The keys of the wishes that are `delayed`. */
+  /** Every key that waits to be processed, in any state. */
+  readonly #items = new Map<K, QueueItem<K>>();
+  /** The keys of the items that are `delayed`. */
   readonly #delayed: DelayedKeys<K>;
-  /** The keys of the wishes that are `ready`. */
+  /** The keys of the items that are `ready`. */
   readonly #ready = new ReadyKeys<K>();
-  /** The keys in flight, and since when. */
+  /** The keys in flight, with their start times. */
   readonly #processing = new Map<K, number>();
-  /** Takers that wait, first come first served; empty whenever a key is ready. */
+  /** Waiting callers of `take`, in order; empty while a key is ready. */
   readonly #takers = new Set<Deferred<TakenItem<K> | undefined>>();
   #idle: Deferred | undefined;
   #isShutDown = false;
@@ -146,7 +143,7 @@ export class WorkQueue<K> {
     this.#metrics = metrics.queue(deps.name, this);
   }
 
-  /** Number of keys that are ready. */
+  /** Number of ready keys. */
   get length(): number {
     return this.#ready.size;
   }
@@ -166,12 +163,12 @@ export class WorkQueue<K> {
     if (afterMs > 0) this.#metrics.retried();
     const now = this.#clock.monotonic();
     this.#merge(key, now + Math.max(0, afterMs), priority, cause, now);
-    this.#handOut();
+    this.#serveTakers();
   }
 
   /**
-   * Adds `key` after as long as the rate limiter asks for, or `atLeastMs` if that is longer.
-   * @returns that delay in milliseconds; undefined if the queue is shut down
+   * Adds `key` after the delay of the rate limiter, or `atLeastMs` if that is longer.
+   * @returns the delay in milliseconds; undefined if the queue is shut down
    */
   addRateLimited(
     key: K,
@@ -183,19 +180,19 @@ export class WorkQueue<K> {
     return afterMs;
   }
 
-  /** Ends the backoff of `key`: its next failure is a first one. An addition it has stays. */
+  /** Resets the backoff of `key`. Does not remove the key from the queue. */
   forget(key: K): void {
     this.#limiter.forget(key);
   }
 
-  /** Failures of `key` since it was last forgotten. */
+  /** Number of failures of `key` since `forget`. */
   retries(key: K): number {
     return this.#limiter.retries(key);
   }
 
   /**
-   * The next key, as soon as there is one; undefined once the queue is shut down or `signal` aborts.
-   * A key that was given must be given back by `done`, whatever happened meanwhile.
+   * Waits for the next key; undefined after the shutdown of the queue or an abort of `signal`. The caller
+   * must call `done` for a taken key.
    */
   async take(signal?: AbortSignal): Promise<TakenItem<K> | undefined> {
     if (signal?.aborted) return undefined;
@@ -214,34 +211,34 @@ export class WorkQueue<K> {
     }
   }
 
-  /** The next key if there is one right now. */
+  /** Returns the next key if one is ready. */
   tryTake(): TakenItem<K> | undefined {
     const key = this.#ready.next();
-    const wish = key === undefined ? undefined : this.#wishes.get(key);
-    if (!wish) return undefined;
+    const item = key === undefined ? undefined : this.#items.get(key);
+    if (!item) return undefined;
     const now = this.#clock.monotonic();
-    const queuedMs = now - wish.readyAtMs;
-    this.#wishes.delete(wish.key);
-    this.#processing.set(wish.key, now);
+    const queuedMs = now - item.readyAtMs;
+    this.#items.delete(item.key);
+    this.#processing.set(item.key, now);
     this.#metrics.taken(queuedMs);
-    const { priority, causes, omittedCauses, sinceMs, readyAtMs } = wish;
+    const { priority, causes, omittedCauses, sinceMs, readyAtMs } = item;
     const delayedMs = readyAtMs - sinceMs;
-    return { key: wish.key, causes, omittedCauses, priority, delayedMs, queuedMs };
+    return { key: item.key, causes, omittedCauses, priority, delayedMs, queuedMs };
   }
 
   /**
-   * Gives `key` back.
-   * @throws {Error} if it is not in flight: two holders, or none, believe to have it
+   * Ends the processing of `key`.
+   * @throws {Error} if the key is not in flight
    */
   done(key: K): void {
     const since = this.#processing.get(key);
     if (since === undefined) throw new Error(`Key ${String(key)} is done but was not in flight`);
     this.#processing.delete(key);
     this.#metrics.finished(this.#clock.monotonic() - since);
-    const wish = this.#wishes.get(key);
-    if (wish?.state === 'held') {
-      this.#line(wish);
-      this.#handOut();
+    const item = this.#items.get(key);
+    if (item?.state === 'held') {
+      this.#enqueue(item);
+      this.#serveTakers();
     }
     if (this.#processing.size === 0) {
       this.#idle?.resolve();
@@ -249,79 +246,78 @@ export class WorkQueue<K> {
     }
   }
 
-  /** Hands out nothing more and takes nothing in; for good. */
+  /** Drops all queued keys and ignores additions. Final. */
   shutDown(): void {
     this.#isShutDown = true;
-    this.#wishes.clear();
+    this.#items.clear();
     this.#delayed.clear();
     this.#ready.clear();
     for (const taker of this.#takers) taker.resolve(undefined);
     this.#takers.clear();
   }
 
-  /** Resolves as soon as no key is in flight. */
+  /** Resolves when no key is in flight. */
   async idle(): Promise<void> {
     if (this.#processing.size === 0) return;
     this.#idle ??= new Deferred();
     await this.#idle.promise;
   }
 
-  /** For how long each key in flight has been so, in milliseconds. */
+  /** Processing time of each key in flight so far, in milliseconds. */
   inFlightMs(): number[] {
     const now = this.#clock.monotonic();
     return Array.from(this.#processing.values(), (since) => now - since);
   }
 
-  /** The queue as it is now; a copy. */
+  /** Returns a copy of the current content. */
   snapshot(): WorkQueueSnapshot<K> {
-    return snapshotOf(this.#wishes, this.#processing, this.#clock.monotonic());
+    return snapshotOf(this.#items, this.#processing, this.#clock.monotonic());
   }
 
-  /** Makes a wish for `key`, or merges into the one it has. */
+  /** Adds an item for `key`, or merges the addition into the existing one. */
   #merge(key: K, readyAtMs: number, priority: number, cause: AddOptions['cause'], now: number) {
-    let wish = this.#wishes.get(key);
-    if (!wish) {
-      wish = newQueueItem(key, this.#tenantOf(key), priority, now);
-      this.#wishes.set(key, wish);
+    let item = this.#items.get(key);
+    if (!item) {
+      item = newQueueItem(key, this.#tenantOf(key), priority, now);
+      this.#items.set(key, item);
     }
-    if (cause !== undefined) addCauses(wish, cause);
-    if (priority > wish.priority) {
-      if (wish.state === 'ready') this.#ready.remove(key, wish.priority, wish.tenant);
-      wish.priority = priority;
-      if (wish.state === 'ready') this.#ready.add(key, priority, wish.tenant);
+    if (cause !== undefined) addCauses(item, cause);
+    if (priority > item.priority) {
+      if (item.state === 'ready') this.#ready.remove(key, item.priority, item.tenant);
+      item.priority = priority;
+      if (item.state === 'ready') this.#ready.add(key, priority, item.tenant);
     }
-    if (wish.state !== 'delayed' || readyAtMs >= wish.readyAtMs) return;
-    wish.readyAtMs = readyAtMs;
+    if (item.state !== 'delayed' || readyAtMs >= item.readyAtMs) return;
+    item.readyAtMs = readyAtMs;
     if (readyAtMs > now) {
       this.#delayed.set(key, readyAtMs);
     } else {
       this.#delayed.delete(key);
-      this.#makeReady(wish);
+      this.#makeReady(item);
     }
   }
 
-  /** Everything due arrives before anything is handed out, so that priorities count. */
+  /** Makes all due keys ready before one is taken, so that their priorities apply. */
   #onDue(keys: readonly K[]): void {
     for (const key of keys) {
-      const wish = this.#wishes.get(key);
-      if (wish) this.#makeReady(wish);
+      const item = this.#items.get(key);
+      if (item) this.#makeReady(item);
     }
-    this.#handOut();
+    this.#serveTakers();
   }
 
-  #makeReady(wish: QueueItem<K>): void {
+  #makeReady(item: QueueItem<K>): void {
     this.#metrics.added();
-    if (this.#processing.has(wish.key)) wish.state = 'held';
-    else this.#line(wish);
+    if (this.#processing.has(item.key)) item.state = 'held';
+    else this.#enqueue(item);
   }
 
-  #line(wish: QueueItem<K>): void {
-    wish.state = 'ready';
-    this.#ready.add(wish.key, wish.priority, wish.tenant);
+  #enqueue(item: QueueItem<K>): void {
+    item.state = 'ready';
+    this.#ready.add(item.key, item.priority, item.tenant);
   }
 
-  /** Serves the takers that wait. */
-  #handOut(): void {
+  #serveTakers(): void {
     for (const taker of this.#takers) {
       const taken = this.tryTake();
       if (!taken) return;

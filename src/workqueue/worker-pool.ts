@@ -1,22 +1,21 @@
 import PQueue from 'p-queue';
 import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import type { ControllerMetrics, ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
-import { AbruptStop } from '../util/runnable.ts';
 import { backoffMs } from '../util/backoff.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
-import type { LogFields, Logger } from '../util/logger.ts';
-import { RateLimitedLog, subjectFields } from '../util/rate-limited-log.ts';
+import type { Logger } from '../util/logger.ts';
+import { AbruptStop } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { errorCause } from './sync-error-log.ts';
 import { TerminalError } from './outcome.ts';
 import type { Outcome } from './outcome.ts';
 import { SLOW_KEY_BACKOFF } from './rate-limiter.ts';
+import { SyncErrorLog } from './sync-error-log.ts';
 import { logSync, newSyncRun } from './sync-report.ts';
 import type { SyncRun, SyncResult, SyncReport } from './sync-report.ts';
 import type { TakenItem, WorkQueue } from './work-queue.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 
 const POOL_OPTIONS: OptionNames<WorkerPoolOptions> = {
   concurrency: true,
@@ -29,33 +28,33 @@ const POOL_OPTIONS: OptionNames<WorkerPoolOptions> = {
   metrics: true,
 };
 
-/** What a handler is given besides its key. */
+/** Context of one sync. */
 export interface KeyHandlerContext extends SyncRun {
   /**
-   * Aborts when the daemon can wait for this run no longer. It does not abort at the beginning of a
-   * shutdown: until the grace is over, the run may finish what it does.
+   * Aborts when the sync must end: after its timeout, or when the drain timeout of a shutdown is over.
+   * It does not abort at the start of a shutdown, so that the sync can finish.
    */
   readonly signal: AbortSignal;
-  /** Names the controller, the key and the run on every line. */
+  /** Adds the controller, the key and the reconcileID to every line. */
   readonly log: Logger;
 }
 
 /**
- * Deals with one key. Returns what is planned for it, or throws to be called again with backoff; a
- * `TerminalError` says that this would not help.
+ * Syncs one key. Returns an `Outcome`, or throws to be retried with backoff. A `TerminalError` is not
+ * retried.
  */
 export type KeyHandler<K> = (key: K, context: KeyHandlerContext) => Promise<Outcome>;
 
 /** Dependencies of `WorkerPool`. */
 export interface WorkerPoolDeps<K> {
-  /** The controller it works for. */
+  /** Name of the controller. */
   readonly name: string;
   readonly queue: WorkQueue<K>;
   readonly handler: KeyHandler<K>;
   readonly clock: Clock;
   readonly log: Logger;
   /**
-   * Numbers in [0, 1), for the names of runs.
+   * Returns numbers in [0, 1), for reconcileIDs.
    * @default Math.random
    */
   readonly random?: (() => number) | undefined;
@@ -64,40 +63,38 @@ export interface WorkerPoolDeps<K> {
 /** Options of `WorkerPool`. */
 export interface WorkerPoolOptions<K = unknown> {
   /**
-   * How many keys are dealt with at once.
+   * Number of concurrent syncs.
    * @default 1
    */
   readonly concurrency?: number | undefined;
   /**
-   * What the key is called in log lines; the kind of its object, lower camel case.
+   * Name of the key's field in log lines: the kind of the object in lower camel case.
    * @default 'key'
    */
   readonly keyName?: string | undefined;
   /**
-   * Milliseconds that runs under way have to finish after a stop, before their signal aborts.
+   * Time that syncs in flight have to finish after a stop before their signal aborts, in milliseconds.
    * @default 30_000
    */
   readonly drainTimeoutMs?: number | undefined;
   /**
-   * Milliseconds a run may take before its signal aborts.
-   * @default for ever
+   * Time after which the signal of a sync aborts, in milliseconds.
+   * @default no timeout
    */
   readonly syncTimeoutMs?: number | undefined;
   /**
-   * How often a key that fails is tried again before it is given up: logged, counted, and not run
-   * again until it is added anew. A level-triggered system has no use for that, unless others look
-   * after what is given up.
-   * @default for ever
+   * Number of retries after which a failing key is dropped: logged, counted, and not synced until it is
+   * added again. Level-triggered controllers should not set it.
+   * @default no limit
    */
   readonly maxRetries?: number | undefined;
   /**
-   * True of an error that another try rarely helps: the key is retried at the pace of
-   * `SLOW_KEY_BACKOFF`.
-   * @default false of every error
+   * Selects errors that a retry rarely resolves. Their keys use `SLOW_KEY_BACKOFF`.
+   * @default none
    */
   readonly isSlow?: ((error: unknown) => boolean) | undefined;
   /**
-   * Told of each run once it has ended and been settled.
+   * Called after each sync, when its key has been forgotten or requeued.
    * @default `logSync`
    */
   readonly onSyncEnd?: ((report: SyncReport<K>, log: Logger) => void) | undefined;
@@ -105,24 +102,23 @@ export interface WorkerPoolOptions<K = unknown> {
   readonly metrics?: ReconcileMetrics | undefined;
 }
 
-/** How a run of the handler ended. */
+/** How a sync ended. */
 type Ending =
   | Outcome
   | { readonly kind: 'failed'; readonly error: unknown }
-  /** What came back is no Outcome. */
-  | { readonly kind: 'broken'; readonly got: string };
+  /** The handler did not return an Outcome. */
+  | { readonly kind: 'invalid'; readonly got: string };
 
 /**
- * Takes keys from a queue and has the handler deal with them, a bounded number at once.
+ * Takes keys from a queue and calls the sync handler, with bounded concurrency.
  *
- * - Keys wait in the work queue, where they merge and keep their order, and never in the pool: one
- *   is taken only when there is a free slot.
- * - Whatever a handler does, it costs nothing but its own run: sync throws, rejections and results
- *   that are no Outcome are errors of its key. `#settle` alone decides what becomes of the key.
- * - On abort the queue is shut down and nothing is handed out any more; runs under way finish, and
- *   are told to hurry by their own signal when the grace is over, at once if the abort is an
- *   `AbruptStop`. `run` resolves when the last one has ended: one that ignores its signal is waited
- *   for, and named in the log.
+ * - Keys wait in the work queue, where they are merged and ordered, never in the pool. A key is taken
+ *   only when a worker is free.
+ * - A failing handler affects only its key: a throw, a rejection or a result that is not an Outcome is
+ *   retried. Only `#settle` decides whether a key is forgotten or requeued.
+ * - On abort the queue is shut down and no key is taken. Syncs in flight may finish; their signal aborts
+ *   after the drain timeout, or at once if the abort is an `AbruptStop`. `run` resolves when the last
+ *   sync has ended. Syncs that exceed the drain timeout are logged.
  */
 export class WorkerPool<K> implements Runnable {
   readonly name: string;
@@ -139,8 +135,8 @@ export class WorkerPool<K> implements Runnable {
   readonly #onSyncEnd: (report: SyncReport<K>, log: Logger) => void;
   readonly #random: () => number;
   readonly #metrics: ControllerMetrics;
-  readonly #errors: RateLimitedLog;
-  /** The signal of all runs: aborts when the grace is over. */
+  readonly #errors: SyncErrorLog;
+  /** Aborts the signal of all syncs when the drain timeout is over. */
   readonly #cutOff = new AbortController();
 
   constructor(deps: WorkerPoolDeps<K>, options: WorkerPoolOptions<K> = {}) {
@@ -181,32 +177,32 @@ export class WorkerPool<K> implements Runnable {
     this.#onSyncEnd = onSyncEnd;
     this.#random = deps.random ?? Math.random;
     this.#metrics = metrics.controller(deps.name, concurrency);
-    this.#errors = new RateLimitedLog(deps.clock);
+    this.#errors = new SyncErrorLog(deps.clock, this.#log);
   }
 
   async run(signal: AbortSignal): Promise<void> {
     this.#log.info('Starting workers', { count: this.#concurrency });
     const slots = new PQueue({ concurrency: this.#concurrency });
-    const faults: unknown[] = [];
+    const internalErrors: unknown[] = [];
     for (;;) {
       const taken = await this.#queue.take(signal);
       if (!taken) break;
       if (signal.aborted) {
-        // It was handed out in the very moment of the stop.
+        // The queue returned it at the moment of the stop.
         this.#queue.done(taken.key);
         break;
       }
-      // `#work` deals with every error there may be; one that gets here is a fault of the house.
+      // `#sync` handles errors of the handler, so any other error is an internal one.
       slots
-        .add(() => this.#work(taken))
-        .catch((fault: unknown) => {
-          faults.push(fault);
+        .add(() => this.#sync(taken))
+        .catch((error: unknown) => {
+          internalErrors.push(error);
           this.#queue.shutDown();
         });
       if (slots.pending === this.#concurrency) await freeSlot(slots, signal);
     }
     await this.#drain(slots, signal);
-    if (faults.length > 0) throw faults[0];
+    if (internalErrors.length > 0) throw internalErrors[0];
   }
 
   async #drain(slots: PQueue, signal: AbortSignal): Promise<void> {
@@ -215,49 +211,49 @@ export class WorkerPool<K> implements Runnable {
     if (signal.reason instanceof AbruptStop) this.#cutOff.abort(signal.reason);
     const cancel = this.#clock.after(this.#drainTimeoutMs, () => {
       const keys = this.#queue.snapshot().processing.map(({ key }) => key);
-      this.#log.error(undefined, 'Runs did not finish in time; telling them to stop', {
+      this.#log.error(undefined, 'Syncs exceeded the drain timeout; aborting them', {
         after: formatDuration(this.#drainTimeoutMs),
         keys: keys.slice(0, 10),
         count: keys.length,
       });
-      this.#cutOff.abort(new Error('The daemon is stopping and its grace is over'));
+      this.#cutOff.abort(new Error('The process is stopping and the drain timeout is over'));
     });
     await slots.onIdle();
     cancel();
     this.#errors.flush();
   }
 
-  async #work(taken: TakenItem<K>): Promise<void> {
+  async #sync(taken: TakenItem<K>): Promise<void> {
     const { key } = taken;
-    const run = newSyncRun(taken, this.#queue.retries(key), this.#random);
-    const log = this.#log.with({ [this.#keyName]: key, reconcileID: run.reconcileID });
+    const sync = newSyncRun(taken, this.#queue.retries(key), this.#random);
+    const log = this.#log.with({ [this.#keyName]: key, reconcileID: sync.reconcileID });
     const startedMs = this.#clock.monotonic();
     this.#metrics.started();
-    const ending = await this.#handle(key, run, log);
+    const ending = await this.#handle(key, sync, log);
     const settled = this.#settle(taken, ending, log);
     const tookMs = this.#clock.monotonic() - startedMs;
     this.#metrics.finished(settled.result, tookMs);
     this.#queue.done(key);
-    this.#onSyncEnd({ key, ...run, ...settled, tookMs }, log);
+    this.#onSyncEnd({ key, ...sync, ...settled, tookMs }, log);
   }
 
-  async #handle(key: K, run: SyncRun, log: Logger): Promise<Ending> {
-    const life = runLife(this.#clock, this.#cutOff.signal, this.#syncTimeoutMs, () =>
+  async #handle(key: K, sync: SyncRun, log: Logger): Promise<Ending> {
+    const limit = syncSignal(this.#clock, this.#cutOff.signal, this.#syncTimeoutMs, () =>
       this.#metrics.timedOut(),
     );
     try {
-      const result: unknown = await this.#handler(key, { ...run, signal: life.signal, log });
+      const result: unknown = await this.#handler(key, { ...sync, signal: limit.signal, log });
       return isOutcome(result)
         ? result
-        : { kind: 'broken', got: result === null ? 'null' : typeof result };
+        : { kind: 'invalid', got: result === null ? 'null' : typeof result };
     } catch (error) {
       return { kind: 'failed', error };
     } finally {
-      life.end();
+      limit.dispose();
     }
   }
 
-  /** What becomes of the key; nothing else calls `forget`, or adds a key that has run. */
+  /** Forgets or requeues the key; the only caller of `forget`. */
   #settle(taken: TakenItem<K>, ending: Ending, log: Logger): Omit<SyncResult, 'tookMs'> {
     const { key, priority, causes } = taken;
     switch (ending.kind) {
@@ -269,14 +265,14 @@ export class WorkerPool<K> implements Runnable {
         this.#queue.add(key, { afterMs: ending.ms, priority, cause: planned(ending.reason) });
         return { result: 'requeueAfter', requeueAfterMs: ending.ms, reason: ending.reason };
       case 'postponed': {
-        // What it was to run for is still to be done.
+        // The causes of this sync remain for the next one.
         const { ms, reason } = ending;
         const text = reason === undefined ? 'postponed' : `postponed: ${reason}`;
         const cause = [...causes, { text, times: 1 }];
         this.#queue.add(key, { afterMs: ms, priority, cause });
         return { result: 'requeueAfter', requeueAfterMs: ms, postponed: true, reason };
       }
-      case 'broken':
+      case 'invalid':
         return {
           result: 'panic',
           ...this.#retry(
@@ -289,12 +285,12 @@ export class WorkerPool<K> implements Runnable {
         };
       case 'failed':
         if (this.#cutOff.signal.aborted) {
-          log.v(2).info('Sync was cut off by the shutdown', { err: ending.error });
+          log.v(2).info('Sync was aborted by the shutdown', { err: ending.error });
           return { result: 'cutOff', error: ending.error };
         }
         if (ending.error instanceof TerminalError) {
           this.#queue.forget(key);
-          this.#logError(key, ending.error, 'Error syncing; a retry would not help', log);
+          this.#errors.log(key, ending.error, 'Error syncing; not retrying a terminal error', log);
           return { result: 'terminalError', error: ending.error };
         }
         return { result: 'error', ...this.#retry(taken, ending.error, log) };
@@ -310,7 +306,7 @@ export class WorkerPool<K> implements Runnable {
     if (attempt > this.#maxRetries) {
       this.#queue.forget(key);
       this.#metrics.dropped();
-      this.#logError(key, error, 'Error syncing; dropped, it has failed too often', log, {
+      this.#errors.log(key, error, 'Error syncing; dropping the key after too many retries', log, {
         attempt,
       });
       return { error, reason: 'dropped' };
@@ -319,26 +315,18 @@ export class WorkerPool<K> implements Runnable {
     const atLeastMs = this.#isSlow(error) ? backoffMs(SLOW_KEY_BACKOFF, attempt - 1) : 0;
     const requeueAfterMs = this.#queue.addRateLimited(key, { priority, cause, atLeastMs });
     if (requeueAfterMs === undefined) {
-      this.#logError(key, error, 'Error syncing; the daemon is stopping', log);
+      this.#errors.log(
+        key,
+        error,
+        'Error syncing; not requeued because the process is stopping',
+        log,
+      );
     } else {
       const requeueAfter = formatDuration(requeueAfterMs);
       const fields = { attempt, requeueAfter };
-      this.#logError(key, error, 'Error syncing; requeuing for later retry', log, fields);
+      this.#errors.log(key, error, 'Error syncing; requeuing for later retry', log, fields);
     }
     return { error, requeueAfterMs };
-  }
-
-  /** One line per cause at once, then one a minute with the keys. At `-v=4`, a line per failure. */
-  #logError(key: K, error: unknown, message: string, log: Logger, fields: LogFields = {}): void {
-    const name = String(key);
-    const cause = `${message}\0${errorCause(error, name)}`;
-    const isWritten = this.#errors.report(cause, name, (seen) => {
-      const { times, total, subjects } = seen;
-      if (total === 1) log.error(error, message, fields);
-      else if (subjects.length === 1) log.error(error, message, { ...fields, times });
-      else this.#log.error(error, message, { times, ...subjectFields('key', 'keys', seen) });
-    });
-    if (!isWritten) log.v(4).info(message, { err: error, ...fields });
   }
 }
 
@@ -346,15 +334,15 @@ function planned(reason: string | undefined): string {
   return reason === undefined ? 'requeued as planned' : `requeued as planned: ${reason}`;
 }
 
-/** So much of an error's text becomes part of a cause. */
-const LONGEST_BRIEF = 120;
+/** Maximum length of an error message in a cause. */
+const MAX_BRIEF_LENGTH = 120;
 
 function brief(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return text.length > LONGEST_BRIEF ? `${text.slice(0, LONGEST_BRIEF)}…` : text;
+  return text.length > MAX_BRIEF_LENGTH ? `${text.slice(0, MAX_BRIEF_LENGTH)}…` : text;
 }
 
-/** Resolves when a run ends or `signal` aborts; there is a run under way in every slot. */
+/** Resolves when a sync ends or `signal` aborts. Requires that every slot is in use. */
 function freeSlot(slots: PQueue, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const settle = () => {
@@ -375,39 +363,38 @@ function isOutcome(result: unknown): result is Outcome {
   return isLater && 'ms' in result && Number.isFinite(result.ms);
 }
 
-/** How long one run may go on. */
-export interface RunLife {
-  /** Aborts when it is over. */
+/** Signal of one sync. */
+export interface SyncSignal {
   readonly signal: AbortSignal;
-  /** The run has ended: frees what its life took. */
-  end(): void;
+  /** Releases the timer and the listener. */
+  dispose(): void;
 }
 
 /**
- * A life until `cutOff` aborts or, if there is a timeout, until that.
+ * Returns a signal that aborts with `cutOff`, or after the timeout.
  *
  * @param onTimeout called before the signal aborts
  */
-export function runLife(
+export function syncSignal(
   clock: Clock,
   cutOff: AbortSignal,
   timeoutMs: number | undefined,
   onTimeout: () => void,
-): RunLife {
-  if (timeoutMs === undefined) return { signal: cutOff, end: () => undefined };
-  const life = new AbortController();
-  const hurry = () => life.abort(cutOff.reason);
-  if (cutOff.aborted) hurry();
-  cutOff.addEventListener('abort', hurry, { once: true });
+): SyncSignal {
+  if (timeoutMs === undefined) return { signal: cutOff, dispose: () => undefined };
+  const controller = new AbortController();
+  const abort = () => controller.abort(cutOff.reason);
+  if (cutOff.aborted) abort();
+  cutOff.addEventListener('abort', abort, { once: true });
   const cancel = clock.after(timeoutMs, () => {
     onTimeout();
-    life.abort(new Error(`The run took longer than ${formatDuration(timeoutMs)}`));
+    controller.abort(new Error(`The sync took longer than ${formatDuration(timeoutMs)}`));
   });
   return {
-    signal: life.signal,
-    end: () => {
+    signal: controller.signal,
+    dispose: () => {
       cancel();
-      cutOff.removeEventListener('abort', hurry);
+      cutOff.removeEventListener('abort', abort);
     },
   };
 }

@@ -84,7 +84,7 @@ describe('A daemon whose kube-apiserver is upgraded', { skip, timeout: 480_000 }
       for (const { message, error } of errors) {
         assert.match(
           `${message}: ${String(error)}`,
-          /Cannot reach the API server|retry would not help/,
+          /Cannot reach the API server|not retrying a terminal error/,
         );
       }
     }

@@ -45,7 +45,7 @@ describe('A daemon that is stopped while a request hangs', () => {
     const from = world.elapsedMs();
     await stop();
     assert.ok(world.elapsedMs() - from < 16_000, `${world.elapsedMs() - from} ms`);
-    assert.deepEqual(world.errors(), ['Runs did not finish in time; telling them to stop: ']);
+    assert.deepEqual(world.errors(), ['Syncs exceeded the drain timeout; aborting them: ']);
     assert.deepEqual(await world.events(), events);
   });
 });
@@ -101,7 +101,7 @@ describe('A daemon that is stopped while a write hangs', () => {
         /Failed|Error|rror /.test(event),
       );
       assert.deepEqual(failed, []);
-      assert.deepEqual(world.errors(), ['Runs did not finish in time; telling them to stop: ']);
+      assert.deepEqual(world.errors(), ['Syncs exceeded the drain timeout; aborting them: ']);
       const { status } = await object.get();
       assert.ok(!/Failed/.test(JSON.stringify(status ?? {})), 'the status reports no failure');
       await world.end();

@@ -245,7 +245,7 @@ inTestClusters((where, create) => {
         spec: { name: 'nginx', count: 2 },
       });
       await world.until('the failure is reported', async () =>
-        world.errors().some((line) => line.includes('a retry would not help')),
+        world.errors().some((line) => line.includes('not retrying a terminal error')),
       );
       const errors = world.errors().length;
       await world.pass(world.isVirtual ? 3_600_000 : 1000);

@@ -178,7 +178,7 @@ test('a terminal error is logged and counted, and neither retried nor held again
   assert.equal(pool.queue.retries('default/web'), 0);
   assert.deepEqual(
     pool.errors().map(({ message }) => message),
-    ['Error syncing; requeuing for later retry', 'Error syncing; a retry would not help'],
+    ['Error syncing; requeuing for later retry', 'Error syncing; not retrying a terminal error'],
   );
   assert.deepEqual(await pool.metric('terminal_reconcile_errors_total'), { value: 1 });
   assert.deepEqual(await pool.metric('reconcile_errors_total'), { value: 2 });
@@ -296,7 +296,7 @@ test('a run that outlasts the grace is told to stop, and its abort is no error',
   await pool.stop();
   assert.deepEqual(
     pool.errors().map(({ message, fields }) => ({ message, keys: fields['keys'] })),
-    [{ message: 'Runs did not finish in time; telling them to stop', keys: ['stuck'] }],
+    [{ message: 'Syncs exceeded the drain timeout; aborting them', keys: ['stuck'] }],
   );
   assert.equal((await pool.metric('reconcile_total'))['error'], 0);
   assert.deepEqual(await pool.metric('active_workers'), { value: 0 });
@@ -315,7 +315,7 @@ test('an error during the grace is still an error, but promises no retry', async
   await pool.stop();
   assert.deepEqual(
     pool.errors().map(({ message }) => message),
-    ['Error syncing; the daemon is stopping'],
+    ['Error syncing; not requeued because the process is stopping'],
   );
 });
 
@@ -499,7 +499,7 @@ test('a run that takes longer than runs may is told to stop, counted, and retrie
   await pool.clock.advance(2000);
   assert.deepEqual(
     pool.errors().map(({ error, fields }) => [String(error), fields['count']]),
-    [['Error: The run took longer than 2s', 'slow']],
+    [['Error: The sync took longer than 2s', 'slow']],
   );
   assert.deepEqual(await pool.metric('reconcile_timeouts_total'), { value: 1 });
   await pool.clock.advance(5);
@@ -596,7 +596,7 @@ test('a key that fails more often than it may be retried is given up until it is
   assert.equal(attempts.length, 6);
   assert.deepEqual(ends, [5, 10, 20, 40, 80, 'dropped']);
   const { message, error, fields } = pool.failures().at(-1)!;
-  assert.equal(message, 'Error syncing; dropped, it has failed too often');
+  assert.equal(message, 'Error syncing; dropping the key after too many retries');
   assert.equal(error instanceof Error && error.message, 'no room');
   assert.equal(fields['attempt'], 6);
   assert.equal(await dropped(), 1);
