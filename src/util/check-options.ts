@@ -1,14 +1,13 @@
 import { didYouMean } from './did-you-mean.ts';
 
-/** The names of all options of `O`: the compiler reports one that is missing or too many. */
+/** The names of all options of `O`. The compiler reports missing and superfluous names. */
 export type OptionNames<O> = Readonly<Record<keyof O, true>>;
 
 /**
- * Refuses options that do not exist. Without TypeScript a misspelt option would have no effect, and
- * nothing would say so.
+ * Rejects unknown options. Without TypeScript, a misspelt option would be ignored without an error.
  *
- * @param where what the options are of, for the message: `runControllers`
- * @throws {TypeError} naming the option, and the existing one that is spelt most like it
+ * @param where function or class with the options, for the message: `runControllers`
+ * @throws {TypeError} if an option is unknown, with a suggestion
  */
 export function checkOptions<O>(options: O, names: OptionNames<O>, where: string): void {
   for (const name in options) {

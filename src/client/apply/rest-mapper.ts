@@ -1,6 +1,6 @@
 import type { Resource } from '../../api/resource.ts';
 import { apiVersionOf } from '../../api/resource.ts';
-import { editDistance } from '../../util/edit-distance.ts';
+import { editDistance } from '../../util/did-you-mean.ts';
 import type { Client } from '../client.ts';
 import { discover } from '../discovery.ts';
 import type { DiscoveredResource, Discovery } from '../discovery.ts';

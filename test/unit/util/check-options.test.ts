@@ -17,7 +17,7 @@ import * as workqueue from '../../../src/workqueue.ts';
 import * as kit from '../../../src/testing.ts';
 import { checkOptions } from '../../../src/util/check-options.ts';
 
-test('an option that does not exist is refused with the one that is meant', () => {
+test('rejects an unknown option with a suggestion', () => {
   const names = { labelSelector: true, limit: true } as const;
   checkOptions({ limit: 1 }, names, 'list');
   for (const [wrong, message] of [
@@ -171,7 +171,7 @@ for (const [name, call] of Object.entries(CALLS)) {
   });
 }
 
-test('what is no ClusterConfig is refused with the call that makes one', () => {
+test('rejects an invalid ClusterConfig and names the function that creates one', () => {
   class KubeConfig {
     readonly clusters: readonly unknown[] = [];
   }

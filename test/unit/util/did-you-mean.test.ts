@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { editDistance } from '../../../src/util/edit-distance.ts';
+import { editDistance } from '../../../src/util/did-you-mean.ts';
 
 test('counts an insertion, deletion, substitution or swap of adjacent letters as one', () => {
   for (const [a, b, distance] of [
