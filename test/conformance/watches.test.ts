@@ -228,7 +228,7 @@ test('watch options are validated', async () => {
   });
 });
 
-test('a watch from a resourceVersion of the future is accepted, and silent', async () => {
+test('a watch from a future resourceVersion is accepted and sends no events', async () => {
   const path = widgets(await api.namespace());
   const future = Number(await versionOf(path)) + 1_000_000;
   const query = `allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion=${future}`;

@@ -129,7 +129,7 @@ describe(
       return replica;
     };
 
-    /** Starts replicas until ensureTwoReplicas run, as a Deployment does. */
+    /** Starts replicas until two run, as a Deployment does. */
     const ensureTwoReplicas = async (terms: Terms) => {
       while (replicas.filter(({ isRunning }) => isRunning).length < 2) {
         await start(`replica-${replicas.length + 1}`, terms);
@@ -169,7 +169,7 @@ describe(
       assert.ok(Math.max(...Object.values(all)) <= withinMs, JSON.stringify(all));
     };
 
-    describe('with ensureTwoReplicas replicas', () => {
+    describe('with two replicas', () => {
       before(async () => {
         await ensureTwoReplicas(SHORT);
         await probe.createInitial();
@@ -226,7 +226,7 @@ describe(
       });
     });
 
-    describe('with ensureTwoReplicas replicas and the default times', () => {
+    describe('with two replicas and the default times', () => {
       beforeEach(() => ensureTwoReplicas(DEFAULT));
 
       it('after the leader is stopped, the other syncs within 3 s', async (t) => {

@@ -94,7 +94,7 @@ describe('A daemon whose API server is restored from a backup', () => {
     { absentMs: 0, withinMs: 310_000 },
     { absentMs: 3000, withinMs: 30_000 },
   ]) {
-    it(`absent for ${absentMs} ms: syncs wait at most ${withinMs} ms for a deletion that the server has lost`, async () => {
+    it(`waits at most ${withinMs} ms for a deletion that the server has lost, after an outage of ${absentMs} ms`, async () => {
       const snapshot = world.server.faults.snapshot();
       // The caches do not receive the deletion: the restore comes first and re-creates the Pod.
       const isDeletion = ({ info }: RequestRecord) =>

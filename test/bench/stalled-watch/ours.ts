@@ -1,4 +1,4 @@
-/** Our informer, as a daemon has it. */
+/** Our informer, as in a daemon. */
 import { Informer } from '../../../src/cache/informer.ts';
 import { listerWatcher } from '../../../src/cache/lister-watcher.ts';
 import { connectCluster } from '../../../src/client/cluster-connection.ts';
