@@ -163,7 +163,7 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
 };
 
 for (const [name, call] of Object.entries(CALLS)) {
-  test(`${name} refuses an option that does not exist`, async () => {
+  test(`${name} rejects an unknown option`, async () => {
     await assert.rejects(async () => call({ noSuchOption: 1 }), {
       name: 'TypeError',
       message: /unknown option noSuchOption/,
