@@ -58,7 +58,7 @@ function serverUrl(text: string): string {
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     throw new UsageError(
-      `invalid value ${goQuote(text)} for --master: must be https, unless it is on this machine`,
+      `invalid value ${goQuote(text)} for --master: must be an https URL, unless the host is a loopback address`,
     );
   }
   return text;
@@ -66,7 +66,8 @@ function serverUrl(text: string): string {
 
 function impersonation(user: string, groups: readonly string[]): ClusterAccess['impersonate'] {
   if (user) return Object.freeze({ user, groups: Object.freeze([...groups]) });
-  if (groups.length > 0) throw new UsageError('--as-group needs --as: a group alone is nobody');
+  if (groups.length > 0)
+    throw new UsageError('--as-group requires --as: groups cannot be impersonated without a user');
   return undefined;
 }
 
@@ -74,7 +75,7 @@ function impersonation(user: string, groups: readonly string[]): ClusterAccess['
 export function namespaceName(name: string, flag: string): string {
   if (name.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name)) {
     throw new UsageError(
-      `invalid value ${goQuote(name)} for ${flag}: a namespace has lower-case letters, digits and dashes, 63 at most`,
+      `invalid value ${goQuote(name)} for ${flag}: a namespace consists of lower-case letters, digits and "-", at most 63 characters`,
     );
   }
   return name;

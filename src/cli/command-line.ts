@@ -74,7 +74,7 @@ async function answer(
 function requireCertificateChecks(environment: Readonly<Record<string, string | undefined>>): void {
   if (environment['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
     throw new UsageError(
-      'NODE_TLS_REJECT_UNAUTHORIZED=0 switches off all checks of certificates: unset it, and give the CA in the kubeconfig or in NODE_EXTRA_CA_CERTS',
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 disables certificate verification: unset it, and set the CA in the kubeconfig or in NODE_EXTRA_CA_CERTS',
     );
   }
 }
@@ -154,12 +154,16 @@ async function run(
   const termination = terminationSignal(process, log);
   log.v(1).info('Flags', { ...changed });
   if (klogFlags.length > 0) {
-    log.v(1).info("Ignored klog's old flags: logs go to standard error", { flags: klogFlags });
+    log
+      .v(1)
+      .info("Ignored klog's legacy flags: logs are written to standard error", {
+        flags: klogFlags,
+      });
   }
   const foreign = FLAGS_OF_FORMAT[logging.format === 'json' ? 'text' : 'json'];
   const ignored = foreign.filter((flag) => flag in changed);
   if (ignored.length > 0) {
-    log.info('Ignored flags of the other format of logs', { flags: ignored });
+    log.info('Ignored flags of another log format', { flags: ignored });
   }
   const cycle = cycleVerbosityOnSignal(process, level);
   try {

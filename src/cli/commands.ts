@@ -27,9 +27,12 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     description: 'Run the controllers against a cluster until SIGTERM or SIGINT.',
     options: RUN_OPTIONS,
     examples: [
-      ['--kubeconfig=$HOME/.kube/config -v=4', 'Run here against a cluster, and say why'],
-      ['--controllers=count --namespaces=dev', 'One controller, one namespace'],
-      ['--dry-run --once', 'What would it do?'],
+      [
+        '--kubeconfig=$HOME/.kube/config -v=4',
+        'Run locally against a cluster, and log each sync with its causes',
+      ],
+      ['--controllers=count --namespaces=dev', 'Run one controller, for one namespace'],
+      ['--dry-run --once', 'Log what the controllers would write, and exit'],
     ],
     run: async (flags, world) => {
       const { CONTROLLERS, DEFAULT_CONTROLLERS } = await import('../controllers/registry.ts');
@@ -45,12 +48,12 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     name: 'demo',
     summary: 'Run a demo of all controllers, without a cluster',
     description:
-      'Start an API server in this process, run the controllers against it, and show what each of them does. Checks what it shows; exits with 0 if all of it is so.',
+      'Start an API server in this process, run the controllers against it, and show what each controller does. The exit code is 0 if all checks of the demo pass.',
     options: DEMO_OPTIONS,
     examples: [
-      ['demo', 'Every controller, half a minute at most'],
-      ['demo --only=at,foo', 'Two of them'],
-      ['demo --keep', 'And then stay for kubectl'],
+      ['demo', 'Show all controllers, in at most 30 s'],
+      ['demo --only=at,foo', 'Show two controllers'],
+      ['demo --keep', 'Keep the server and the daemon running, for kubectl'],
     ],
     run: async (flags, world) => {
       const { demo } = await import('./commands/demo.ts');
@@ -61,9 +64,11 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     name: 'serve',
     summary: 'Serve the embedded Kubernetes API, for kubectl and for tests',
     description:
-      'Serve a Kubernetes API over HTTPS, with garbage collection and a kubelet that pretends to run Pods, until SIGTERM or SIGINT.',
+      'Serve a Kubernetes API over HTTPS, with a garbage collector, a scheduler and a simulated kubelet, until SIGTERM or SIGINT.',
     options: SERVE_OPTIONS,
-    examples: [['serve --port=6444 --write-kubeconfig=dev.kubeconfig', 'A cluster for kubectl']],
+    examples: [
+      ['serve --port=6444 --write-kubeconfig=dev.kubeconfig', 'Serve a cluster for kubectl'],
+    ],
     run: async (flags, world) => {
       const { serve } = await import('./commands/serve.ts');
       return serve(flags.values, world);
@@ -73,11 +78,11 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     name: 'apply',
     summary: 'Create and update objects of any kind from files',
     description:
-      'Apply the manifests in files, folders and URLs to a cluster, by server-side apply: Namespaces and CustomResourceDefinitions first, then all others in their order. Nothing is sent unless everything can be read.',
+      'Apply the manifests in files, folders and URLs to a cluster, by server-side apply: Namespaces and CustomResourceDefinitions first, then all other objects in their order. If a manifest cannot be read, nothing is sent.',
     options: APPLY_OPTIONS,
     examples: [
-      ['apply -f crds -f examples/01-count', 'A definition and an object of it, in one go'],
-      ['apply -f - --dry-run=server < count.yaml', 'What would happen?'],
+      ['apply -f crds -f examples/01-count', 'Apply CRDs and their objects'],
+      ['apply -f - --dry-run=server < count.yaml', 'Validate on the server, and store nothing'],
     ],
     run: async (flags, world) => {
       const { apply } = await import('./commands/apply.ts');
@@ -88,13 +93,13 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     name: 'check',
     summary: 'Check permissions, CRDs and clocks before a run',
     description:
-      'Look at all that the controllers need of a cluster: that its API server answers, and in time; its version; the clocks; the CustomResourceDefinitions; every right; and who holds the Lease. Takes the flags of run, environment and configuration file included. Changes nothing; exits with 1 if anything failed.',
+      'Check what the controllers need in a cluster: a reachable API server of a supported version, synchronised clocks, the CustomResourceDefinitions, each permission, and the holder of the Lease. Takes the flags, environment and configuration file of run. Changes nothing. The exit code is 1 if a check failed.',
     options: CHECK_OPTIONS,
     examples: [
-      ['check --controllers=count --namespaces=dev', 'What is going to be run, as it will be run'],
+      ['check --controllers=count --namespaces=dev', 'Check for one controller and one namespace'],
       [
         'check --leader-elect --as=system:serviceaccount:crd-controller-system:crd-controller',
-        'May the installed one do its work?',
+        'Check the permissions of the installed ServiceAccount',
       ],
     ],
     run: async (flags, world) => {
@@ -106,11 +111,11 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     name: 'top',
     summary: 'Show a running daemon live: queues, keys, informers, leader',
     description:
-      'Show what a daemon on this machine does, live: its queues and workers, its informers, the keys that run most often and the runs that took longest, with why; who leads; event loop and memory. It must have been given --debug-bind-address. Where standard output is no terminal it prints that once.',
+      'Show live what a daemon on this machine does: queues and workers, informers, the most frequent and the slowest syncs with their causes, the leader, event loop lag and memory. The daemon must serve its debug pages (--debug-bind-address). If standard output is not a terminal, print once.',
     options: TOP_OPTIONS,
     examples: [
-      ['top --address=127.0.0.1:6060', 'A daemon on this machine'],
-      ['top --once | less', 'As it is now'],
+      ['top --address=127.0.0.1:6060', 'Show a daemon on this machine'],
+      ['top --once | less', 'Print once'],
     ],
     run: async (flags, world) => {
       const { top } = await import('./commands/top.ts');
@@ -121,15 +126,15 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     name: 'manifests',
     summary: 'Print the manifests of an installation',
     description:
-      'Print the manifests that fit this build, as YAML: namespace, CustomResourceDefinitions, rights, and the Deployment of two replicas.',
+      'Print the manifests of this version, as YAML: Namespace, CustomResourceDefinitions, RBAC, and a Deployment with two replicas.',
     options: MANIFESTS_OPTIONS,
     examples: [
-      ['manifests | kubectl apply --server-side -f -', 'Install, or upgrade'],
+      ['manifests | kubectl apply --server-side -f -', 'Install or upgrade'],
       [
         'manifests --controllers=count --namespaces=dev,test',
-        'One controller, without any right beyond two namespaces',
+        'Install one controller, with permissions in two namespaces only',
       ],
-      ['manifests --only=crds', 'What an admin of the cluster has to install'],
+      ['manifests --only=crds', 'Print what requires a cluster administrator to install'],
     ],
     run: async (flags, world) => {
       const { manifests } = await import('./commands/manifests.ts');
@@ -140,13 +145,13 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     name: 'generate',
     summary: 'Generate TypeScript from CustomResourceDefinitions',
     description:
-      'Write one TypeScript module for each kind and served version in the files (folders: their .yaml, .yml and .json files): its types, and the descriptor by which informers, listers and clients of it are typed.',
+      'Write a TypeScript module for each kind and served version in the given files, or in the .yaml, .yml and .json files of the given folders: its types, and the resource descriptor for typed informers, listers and clients.',
     operands: 'CRD.yaml...',
     operandCompletion: 'file',
     options: GENERATE_OPTIONS,
     examples: [
-      ['generate crds --out=src/generated', 'Types for all that is in a folder'],
-      ['generate crds --check', 'Fail if they are stale, as in CI'],
+      ['generate crds --out=src/generated', 'Generate types for all CRDs in a folder'],
+      ['generate crds --check', 'Fail if the files are not up to date, as in CI'],
     ],
     run: async (flags, world, operands) => {
       const { generate } = await import('./commands/generate.ts');
@@ -157,10 +162,10 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     name: 'init',
     summary: 'Create a project for a controller of your own',
     description:
-      'Write a project for a controller of a new kind: its CRD and types, the controller, a sample, a test in virtual time, and a cluster in the process to try it on.',
+      'Write a project for a controller of a new kind: CRD, types, controller, sample object, a test in virtual time, and an embedded cluster to run it on.',
     operands: 'KIND',
     options: INIT_OPTIONS,
-    examples: [['init Website --group=acme.org --dir=website', 'A project in a new folder']],
+    examples: [['init Website --group=acme.org --dir=website', 'Create a project in a new folder']],
     run: async (flags, world, operands) => {
       const { init } = await import('./commands/init.ts');
       return init(operands, flags.values, world);
@@ -170,11 +175,16 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     name: 'completion',
     summary: 'Print the completion script of a shell',
     description:
-      'Print a script by which bash, zsh or fish completes commands, flags, and the values of flags. What to do with it is in its first lines.',
+      'Print the completion script for bash, zsh or fish. It completes commands, flags and values of flags. Its first lines say how to enable it.',
     operands: 'bash|zsh|fish',
     operandCompletion: ['bash', 'zsh', 'fish'],
     options: COMMON_OPTIONS,
-    examples: [['completion bash >/etc/bash_completion.d/crd-controller', 'For every new bash']],
+    examples: [
+      [
+        'completion bash >/etc/bash_completion.d/crd-controller',
+        'Enable completion in new bash shells',
+      ],
+    ],
     run: async (_, world, operands) => {
       const { completion } = await import('./commands/completion.ts');
       return completion(operands, COMMANDS, world);
@@ -183,7 +193,7 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
   command({
     name: 'version',
     summary: 'Print the version',
-    description: 'Print the version of this program, of Node.js and of the machine.',
+    description: 'Print the version of this program, the version of Node.js and the platform.',
     options: COMMON_OPTIONS,
     examples: [],
     run: async (_, { print }) => {

@@ -20,13 +20,13 @@ export function selectControllers(
   const unknown = [...wanted, ...unwanted].find((name) => name !== '*' && !known.includes(name));
   if (unknown !== undefined) {
     throw new UsageError(
-      `no controller is called ${goQuote(unknown)}: --controllers takes ${known.join(', ')}, each with or without a "-", and *`,
+      `unknown controller ${goQuote(unknown)} in --controllers: must be *, or one of ${known.join(', ')}, with or without a leading "-"`,
     );
   }
   const all = wanted.has('*') || wanted.size === 0;
   const selected = known.filter(
     (name) => ((all && onByDefault.includes(name)) || wanted.has(name)) && !unwanted.has(name),
   );
-  if (selected.length === 0) throw new UsageError('--controllers leaves no controller to run');
+  if (selected.length === 0) throw new UsageError('--controllers selects no controller');
   return selected;
 }

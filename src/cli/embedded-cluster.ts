@@ -102,15 +102,15 @@ function explained(error: unknown, { host, port }: EmbeddedClusterOptions): unkn
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE':
       return new UsageError(
-        `Port ${port} on ${host} is in use: choose another with --port, or leave it out for a free one`,
+        `Port ${port} on ${host} is in use: choose another --port, or omit it to use a free port`,
       );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return new UsageError(`This machine has no address ${goQuote(host)}: choose another --host`);
-    case 'EACCES':
       return new UsageError(
-        `Port ${port} may not be listened on: choose one above 1023 with --port`,
+        `${goQuote(host)} is not an address of this machine: choose another --host`,
       );
+    case 'EACCES':
+      return new UsageError(`No permission to listen on port ${port}: choose a --port above 1023`);
     default:
       return error;
   }

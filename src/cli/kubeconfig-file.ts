@@ -55,7 +55,7 @@ export async function readOwnKubeconfig(
   const clusters = entriesOf(document, 'clusters').filter(hasExtension);
   if (clusters.length === 0 && !text.startsWith(`${MARKER}\n`)) {
     throw new UsageError(
-      `${path} exists and was not written by crd-controller: name another file, or move it away`,
+      `${path} exists and was not written by crd-controller: choose another file, or move it`,
     );
   }
   const [entry] = clusters;
@@ -105,7 +105,7 @@ export async function writeKubeconfig(
     const key = await textOf(keyFile);
     if (key !== undefined && !key.startsWith(`${KEY_MARKER}\n`)) {
       throw new UsageError(
-        `${keyFile} exists and was not written by crd-controller: move it away, or name another kubeconfig`,
+        `${keyFile} exists and was not written by crd-controller: move it, or choose another kubeconfig`,
       );
     }
     await writePrivately(keyFile, `${KEY_MARKER}\n${authority.privateKeyPem}`, key !== undefined);
@@ -211,9 +211,11 @@ async function textOf(path: string): Promise<string | undefined> {
     if ((await stat(path)).isFile()) return await readFile(path, 'utf8');
   } catch (cause) {
     if (hasErrorCode(cause, 'ENOENT')) return undefined;
-    throw new UsageError(`Could not read ${path}, to see whether it may be overwritten`, { cause });
+    throw new UsageError(`Could not read ${path} to check whether it can be overwritten`, {
+      cause,
+    });
   }
-  throw new UsageError(`${path} is not a regular file: name another`);
+  throw new UsageError(`${path} is not a regular file: choose another file`);
 }
 
 /** @param isReplaced a file that came to be there meanwhile is not */
@@ -240,13 +242,13 @@ function reasonOf(error: unknown, target: string): string {
   switch (code) {
     case 'ENOENT':
     case 'ENOTDIR':
-      return `there is no folder ${dirname(target)}`;
+      return `the folder ${dirname(target)} does not exist`;
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':
-      return `the folder ${dirname(target)} may not be written to`;
+      return `no permission to write to the folder ${dirname(target)}`;
     case 'EEXIST':
-      return 'somebody else has just written it';
+      return 'another process has just created it';
     default:
       return errorText(error);
   }

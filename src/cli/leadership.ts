@@ -29,6 +29,6 @@ export function leaseNamespace(
   if (namespace !== undefined) return namespace;
   if (!cluster.namespaceIsAssumed) return cluster.namespace;
   throw new UsageError(
-    `--leader-elect needs a namespace for its Lease, and ${cluster.source} names none: add --leader-elect-resource-namespace`,
+    `--leader-elect requires a namespace for its Lease, and ${cluster.source} has none: set --leader-elect-resource-namespace`,
   );
 }

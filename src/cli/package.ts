@@ -17,7 +17,9 @@ export function packageRoot(from: string = import.meta.url): URL {
   for (let folder = new URL('.', from); ; folder = new URL('..', folder)) {
     if (existsSync(new URL('package.json', folder))) return folder;
     if (folder.pathname === new URL('..', folder).pathname) {
-      throw new Error(`No package.json above ${fileURLToPath(from)}: install crd-controller again`);
+      throw new Error(
+        `No package.json in a parent folder of ${fileURLToPath(from)}: reinstall crd-controller`,
+      );
     }
   }
 }

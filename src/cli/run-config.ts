@@ -130,7 +130,8 @@ function leaderElection(
 ): LeaderElectionConfig | undefined {
   const { shards } = values;
   if (!values['leader-elect']) {
-    if (shards > 1) throw new UsageError('--shards needs --leader-elect: a Lease holds each shard');
+    if (shards > 1)
+      throw new UsageError('--shards requires --leader-elect: each shard has a Lease');
     return undefined;
   }
   const name = values['leader-elect-resource-name'];
@@ -140,7 +141,7 @@ function leaderElection(
   const retryPeriodMs = values['leader-elect-retry-period'];
   if (name.length > 253 || !/^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(name)) {
     throw new UsageError(
-      `invalid value ${goQuote(name)} for --leader-elect-resource-name: a Lease's name has lower-case letters, digits, dashes and dots, 253 at most`,
+      `invalid value ${goQuote(name)} for --leader-elect-resource-name: the name of a Lease consists of lower-case letters, digits, "-" and ".", at most 253 characters`,
     );
   }
   if (retryPeriodMs === 0) {
@@ -172,7 +173,7 @@ function leaderElection(
 function queriesPerSecond(qps: number): number | undefined {
   if (qps === 0) {
     throw new UsageError(
-      'invalid value "0" for --kube-api-qps: must be 1 or more, or -1 for no limit',
+      'invalid value "0" for --kube-api-qps: must be 1 or more, or -1 to disable the limit',
     );
   }
   return qps < 0 ? undefined : qps;

@@ -102,7 +102,7 @@ describe('The apply command on an empty cluster', () => {
       /document 3, line 5: .* did you mean demo\.mark8s\.io\/v1 Count\?$/,
       /document 4, line 7: secret\/s: the server refused the Secret/,
       /document 5, line 9: secret\/s: the server refused the Secret/,
-      /^Error: 5 of 6 objects were refused$/,
+      /^Error: 5 of 6 objects were rejected$/,
     ].entries()) {
       assert.match(lines[index] ?? '', expected);
     }

@@ -83,7 +83,7 @@ describe('The check command, for users with complete and incomplete roles', { sk
   it('names a missing CRD, and the command that installs it', async () => {
     const { code, lines, text } = await run();
     assert.equal(code, 1);
-    assert.match(text, /^CRD counts\.demo\.mark8s\.io +FAILED +it is not installed$/m);
+    assert.match(text, /^CRD counts\.demo\.mark8s\.io +FAILED +not installed$/m);
     assert.match(text, /^ {4}Install it: crd-controller manifests --only=crds \| kubectl apply /m);
     assert.equal(lines.at(-1), '1 of 6 checks failed.');
     await testServer.client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
@@ -94,30 +94,27 @@ describe('The check command, for users with complete and incomplete roles', { sk
     await until('Counts are served', () => served(testServer.client));
     const { code, lines, text } = await run('check-installed', ...election);
     assert.equal(code, 0, text);
-    assert.match(
-      text,
-      /^API server +ok +https:.* answered in \d+ms, and knows us as "check-installed"$/m,
-    );
+    assert.match(text, /^API server +ok +https:.* responded in \d+ms; user "check-installed"$/m);
     assert.match(text, /^version +ok +v1\.\d+\.\d+\S*; tested with 1\.\d+ to 1\.\d+$/m);
     assert.match(text, /^clock +ok/m);
     assert.match(text, /^CRD counts\.demo\.mark8s\.io +ok +serves v1$/m);
-    assert.match(text, /^rights of count +ok +10 of 10$/m);
+    assert.match(text, /^permissions of count +ok +10 of 10 granted$/m);
     assert.match(text, /^Lease default\/crd-controller +ok +\S/m);
-    assert.equal(lines.at(-1), 'All is well.');
+    assert.equal(lines.at(-1), 'All checks passed.');
     assert.match((await run()).text, /^CRD counts\.demo\.mark8s\.io +ok +Established, serves v1$/m);
   });
 
   it('names a missing verb with its rule, and the command that verifies it', async () => {
     const { code, text } = await run('check-poor');
     assert.equal(code, 1);
-    assert.match(text, /^rights of count +FAILED +may not delete pods in all namespaces$/m);
+    assert.match(text, /^permissions of count +FAILED +cannot delete pods in all namespaces$/m);
     assert.match(
       text,
-      /^ {4}Add to a ClusterRole of this user: \{apiGroups: \[""\], resources: \["pods"\], verbs: \["delete"\]\}$/m,
+      /^ {4}Add this rule to a ClusterRole of the user: \{apiGroups: \[""\], resources: \["pods"\], verbs: \["delete"\]\}$/m,
     );
     assert.match(
       text,
-      /^ {4}See: kubectl auth can-i delete pods --all-namespaces --as=check-poor$/m,
+      /^ {4}Verify: kubectl auth can-i delete pods --all-namespaces --as=check-poor$/m,
     );
     const { text: json } = await run('check-poor', '--output=json');
     const { ok, checks } = JSON.parse(json) as { ok: boolean; checks: { result: string }[] };
@@ -126,7 +123,7 @@ describe('The check command, for users with complete and incomplete roles', { sk
   });
 
   it('requires access to the review APIs for endpoints that other hosts can reach', async () => {
-    const missing = /^rights of endpoints +FAILED +may not create tokenreviews of /m;
+    const missing = /^permissions of endpoints +FAILED +cannot create tokenreviews of /m;
     for (const [flags, isGuarded] of [
       [['--enable-profiling'], false],
       [['--profiler-address=:6060'], false],

@@ -29,7 +29,7 @@ export async function checkDefinition(
     return judge(check, crd, resource.version);
   } catch (error) {
     signal.throwIfAborted();
-    if (isApiError(error, 'notFound')) return failed(check, 'it is not installed', ...installing());
+    if (isApiError(error, 'notFound')) return failed(check, 'not installed', ...installing());
     if (!isApiError(error, 'forbidden')) return failed(check, errorText(error));
     return checkServed(client, resource, check, signal);
   }
@@ -43,25 +43,25 @@ function judge(check: string, crd: CustomResourceDefinition, version: string): R
   if (refusal) {
     return failed(
       check,
-      `it is not served: ${refusal.type} is ${refusal.status}, ${refusal.reason ?? ''}: ${refusal.message ?? ''}`,
-      'Another definition may have its names, see: kubectl get crds',
+      `not served: condition ${refusal.type} is ${refusal.status}, ${refusal.reason ?? ''}: ${refusal.message ?? ''}`,
+      'Another CRD may use the same names. List them: kubectl get crds',
     );
   }
   if (!conditions.some(({ type }) => type === 'Established')) {
-    return failed(check, 'it is not Established yet', 'Wait a moment, and check again');
+    return failed(check, 'not Established yet', 'Wait a few seconds and run the check again');
   }
   if (crd.metadata.deletionTimestamp !== undefined) {
     return failed(
       check,
-      'it is being deleted, and waits for its objects to go',
-      'Wait until it is gone, and install it again',
+      'being deleted: waits until its objects are deleted',
+      'Wait until it is deleted, then install it again',
     );
   }
   const served = crd.spec.versions.filter((each) => each.served).map((each) => each.name);
   if (served.includes(version)) return ok(check, `Established, serves ${version}`);
   return failed(
     check,
-    `it serves ${served.join(', ') || 'no version'}, and not ${version}, which this release uses`,
+    `serves ${served.join(', ') || 'no version'}, but this release requires ${version}`,
     ...installing(),
   );
 }
@@ -83,7 +83,7 @@ async function checkServed(
     signal.throwIfAborted();
     if (!isApiError(error, 'notFound')) return failed(check, errorText(error));
   }
-  return failed(check, `${version} is not served; the definition may not be read`, ...installing());
+  return failed(check, `${version} is not served; no permission to read the CRD`, ...installing());
 }
 
 function installing(): string[] {

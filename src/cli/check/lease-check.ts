@@ -24,26 +24,26 @@ export async function checkLease(
     return judge(check, await client.get(LEASES, at, { signal }), now());
   } catch (error) {
     signal.throwIfAborted();
-    if (isApiError(error, 'notFound')) return ok(check, 'nobody has held it yet');
+    if (isApiError(error, 'notFound')) return ok(check, 'not held yet');
     // The right that is missing has a row of its own.
-    if (isApiError(error, 'forbidden')) return skipped(check, 'it may not be read');
+    if (isApiError(error, 'forbidden')) return skipped(check, 'no permission to read it');
     return failed(check, errorText(error));
   }
 }
 
 function judge(check: string, { spec = {} }: Lease, nowMs: number): Row {
   const { holderIdentity: holder = '', acquireTime, renewTime, leaseDurationSeconds = 0 } = spec;
-  if (holder === '') return ok(check, 'nobody holds it');
+  if (holder === '') return ok(check, 'not held');
   const agoMs = nowMs - Date.parse(renewTime ?? '');
   const since = acquireTime === undefined ? '' : ` since ${acquireTime}`;
-  const held = `${JSON.stringify(holder)} holds it${since}`;
-  if (Number.isNaN(agoMs)) return warning(check, `${held}, and does not say when it was renewed`);
+  const held = `held by ${JSON.stringify(holder)}${since}`;
+  if (Number.isNaN(agoMs)) return warning(check, `${held}, without a renewal time`);
   const ago = formatDuration(1000 * Math.max(0, Math.round(agoMs / 1000)));
   if (agoMs <= leaseDurationSeconds * 1000) return ok(check, `${held}, renewed ${ago} ago`);
   return warning(
     check,
-    `${held}, and has not renewed it for ${ago}: the next replica takes it over`,
-    `Unless it was meant to stop, see what became of it: kubectl get pods -A | grep ${podOf(holder)}`,
+    `${held}, not renewed for ${ago}: another replica acquires it`,
+    `If the holder was not stopped on purpose, find its Pod: kubectl get pods -A | grep ${podOf(holder)}`,
   );
 }
 

@@ -13,7 +13,7 @@ import type { Row } from './row.ts';
  * blocks the deletion of its owner has the right to it. Whether the plugin is on, no server tells.
  */
 const ASKED_BY_ADMISSION =
-  'nothing can be created where OwnerReferencesPermissionEnforcement is on, as in OpenShift';
+  'no owned object can be created if the admission plugin OwnerReferencesPermissionEnforcement is enabled, as in OpenShift';
 
 /** So many questions are asked at once. */
 const AT_ONCE = 10;
@@ -30,7 +30,7 @@ export async function checkPermissions(
   user: string | undefined,
   signal: AbortSignal,
 ): Promise<Row[]> {
-  const check = `rights of ${part}`;
+  const check = `permissions of ${part}`;
   const missing: Permission[] = [];
   try {
     for (let at = 0; at < rights.length; at += AT_ONCE) {
@@ -42,7 +42,7 @@ export async function checkPermissions(
     signal.throwIfAborted();
     return [notAnswered(check, error)];
   }
-  if (missing.length === 0) return [ok(check, `${rights.length} of ${rights.length}`)];
+  if (missing.length === 0) return [ok(check, `${rights.length} of ${rights.length} granted`)];
   return groupsOf(missing).map((group) => missingRow(check, group, user));
 }
 
@@ -65,11 +65,12 @@ function notAnswered(check: string, error: unknown): Row {
   if (isApiError(error, 'forbidden')) {
     return failed(
       check,
-      'the server lets us not even ask what we may',
-      'Give credentials in the kubeconfig, and see: kubectl auth whoami',
+      'no permission to create SelfSubjectAccessReviews',
+      'Set credentials in the kubeconfig. Verify: kubectl auth whoami',
     );
   }
-  if (isApiError(error, 'notFound')) return skipped(check, 'the server cannot be asked');
+  if (isApiError(error, 'notFound'))
+    return skipped(check, 'the server does not serve SelfSubjectAccessReviews');
   return failed(check, errorText(error));
 }
 
@@ -96,13 +97,13 @@ function missingRow(
   const verbs = group.map(({ verb }) => verb);
   const plural = subresource === undefined ? resource : `${resource}/${subresource}`;
   const what = apiGroup ? `${plural} of ${apiGroup}` : plural;
-  const which = name === undefined ? what : `${what} called ${name}`;
-  const where = namespace === undefined ? 'in all namespaces' : `in the namespace ${namespace}`;
+  const which = name === undefined ? what : `${what} named ${name}`;
+  const where = namespace === undefined ? 'in all namespaces' : `in namespace ${namespace}`;
   const role = namespace === undefined ? 'ClusterRole' : 'Role or ClusterRole';
-  const detail = `may not ${verbs.join(', ')} ${which} ${where}`;
+  const detail = `cannot ${verbs.join(', ')} ${which} ${where}`;
   const next = [
-    `Add to a ${role} of this user: ${missingRule(first, verbs)}`,
-    `See: ${canICommand({ ...first, user })}`,
+    `Add this rule to a ${role} of the user: ${missingRule(first, verbs)}`,
+    `Verify: ${canICommand({ ...first, user })}`,
   ];
   return subresource === 'finalizers'
     ? warning(check, `${detail}: ${ASKED_BY_ADMISSION}`, ...next)

@@ -27,7 +27,7 @@ export function skipped(check: string, detail: string): Row {
   return { check, result: 'skipped', detail };
 }
 
-export function isWell(rows: readonly Row[]): boolean {
+export function allPassed(rows: readonly Row[]): boolean {
   return !rows.some(({ result }) => result === 'failed');
 }
 
@@ -46,13 +46,13 @@ export function rowLines(rows: readonly Row[]): string[] {
 
 /** What a script reads. */
 export function rowsJson(rows: readonly Row[]): string {
-  return JSON.stringify({ ok: isWell(rows), checks: rows }, undefined, 2);
+  return JSON.stringify({ ok: allPassed(rows), checks: rows }, undefined, 2);
 }
 
 function verdict(rows: readonly Row[]): string {
   const count = (result: Row['result']) => rows.filter((row) => row.result === result).length;
   const failures = count('failed');
-  if (failures === 0) return count('warning') === 0 ? 'All is well.' : 'Nothing failed.';
+  if (failures === 0) return count('warning') === 0 ? 'All checks passed.' : 'No check failed.';
   return `${failures} of ${rows.length} ${rows.length === 1 ? 'check' : 'checks'} failed.`;
 }
 

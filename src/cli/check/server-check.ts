@@ -30,9 +30,9 @@ export async function checkServer(
     const version = await serverVersion(client, signal);
     const took = `${Math.round(clock.monotonic() - startMs)}ms`;
     const user = await whoAmI(client, signal);
-    const as = user === undefined ? '' : `, and knows us as ${JSON.stringify(user)}`;
+    const as = user === undefined ? '' : `; user ${JSON.stringify(user)}`;
     return {
-      rows: [ok(REACH, `${server} answered in ${took}${as}`), versionRow(version)],
+      rows: [ok(REACH, `${server} responded in ${took}${as}`), versionRow(version)],
       isOutOfReach: false,
       ...(user !== undefined && { user }),
     };
@@ -52,19 +52,19 @@ function versionRow(version: Awaited<ReturnType<typeof serverVersion>>): Row {
     case 'older':
       return failed(
         check,
-        `${gitVersion} is older than what this release is tested with, ${supported}`,
-        'Upgrade the cluster, or install a release of crd-controller of its time',
+        `${gitVersion} is older than the versions that this release is tested with: ${supported}`,
+        'Upgrade the cluster, or install an older release of crd-controller',
       );
     case 'newer':
       return warning(
         check,
-        `${gitVersion} is newer than what this release is tested with, ${supported}`,
-        'Look for a newer release of crd-controller',
+        `${gitVersion} is newer than the versions that this release is tested with: ${supported}`,
+        'Install a newer release of crd-controller, if there is one',
       );
     case 'unknown':
       return warning(
         check,
-        `${gitVersion} is no version of Kubernetes that is known; ${supported} are`,
+        `${gitVersion} is not a known Kubernetes version; tested with ${supported}`,
       );
   }
 }
@@ -90,5 +90,5 @@ async function whoAmI(client: Client, signal: AbortSignal): Promise<string | und
 
 function nextOf(error: unknown): string[] {
   if (!isApiError(error, 'unauthorized')) return [];
-  return ['Renew the token or client certificate of the kubeconfig, and see: kubectl auth whoami'];
+  return ['Renew the token or client certificate in the kubeconfig. Verify: kubectl auth whoami'];
 }

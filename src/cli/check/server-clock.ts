@@ -59,15 +59,15 @@ export class ServerClock {
 
   row(): Row {
     const differenceMs = this.#differenceMs;
-    if (differenceMs === undefined) return skipped(CHECK, 'the server does not tell its time');
+    if (differenceMs === undefined) return skipped(CHECK, 'the server sends no Date header');
     const seconds = Math.floor(Math.abs(differenceMs) / 1000);
-    if (seconds === 0) return ok(CHECK, "within a second of the server's");
-    const text = `${formatDuration(1000 * seconds)} ${differenceMs < 0 ? 'ahead of' : 'behind'} the server's`;
+    if (seconds === 0) return ok(CHECK, "within 1s of the server's clock");
+    const text = `${formatDuration(1000 * seconds)} ${differenceMs < 0 ? 'ahead of' : 'behind'} the server's clock`;
     if (Math.abs(differenceMs) <= MOST_SKEW_MS) return ok(CHECK, text);
     return failed(
       CHECK,
-      `${text}: Ats start at the wrong time, and credentials may count as expired, or as not valid yet`,
-      'Synchronise the clocks of this machine and of the control plane (NTP), and see: timedatectl',
+      `${text}: Ats start at the wrong time, and credentials can be rejected as expired or not yet valid`,
+      'Synchronise the clocks of this machine and of the control plane with NTP. Verify: timedatectl',
     );
   }
 }

@@ -30,10 +30,10 @@ const VALIDATION = { strict: 'Strict', warn: 'Warn', ignore: 'Ignore' } as const
  */
 export async function apply(flags: Flags, world: World): Promise<number> {
   if (flags.filename.length === 0) {
-    throw new UsageError('apply needs -f: a file, a folder, a URL, or - for standard input');
+    throw new UsageError('apply requires -f: a file, a folder, a URL, or - for standard input');
   }
   if (flags['field-manager'] === '') {
-    throw new UsageError('invalid value "" for --field-manager: must be a name');
+    throw new UsageError('invalid value "" for --field-manager: must not be empty');
   }
   const namespace = flags.namespace && namespaceName(flags.namespace, '--namespace');
   const access = clusterAccess(flags);
@@ -67,11 +67,11 @@ async function manifestsOf(
       environment: world.environment,
       signal: world.signal,
       onSkipped: (file) =>
-        complain(world, 'Note', `${file} has neither apiVersion nor kind and is passed over`),
+        complain(world, 'Note', `skipped ${file}: it has neither apiVersion nor kind`),
     });
     const manifests = parseManifests(texts);
     if (manifests.length > 0) return manifests;
-    throw new ManifestError([{ message: `${filename.join(', ')}: there is no object to apply` }]);
+    throw new ManifestError([{ message: `${filename.join(', ')}: no objects to apply` }]);
   } catch (error) {
     if (!(error instanceof ManifestError)) throw error;
     for (const problem of error.problems) complain(world, 'Error', describeProblem(problem));
@@ -115,7 +115,7 @@ export async function applyTo(
   }
   if (count.refused === 0) return EXIT_OK;
   const objects = manifests.length === 1 ? 'object was' : 'objects were';
-  complain(world, 'Error', `${count.refused} of ${manifests.length} ${objects} refused`);
+  complain(world, 'Error', `${count.refused} of ${manifests.length} ${objects} rejected`);
   return EXIT_FAILURE;
 }
 
@@ -131,7 +131,7 @@ function tell(result: ApplyResult, world: ApplyWorld, isDryRun: boolean): void {
       const { refusal } = result;
       const next =
         refusal.reason === 'conflict'
-          ? '. Leave the fields out, or take them over with --force-conflicts'
+          ? '. Omit the fields, or set --force-conflicts to take them over'
           : '';
       const subject = result.resource ? nameOf(result) : `${object.kind}/${object.metadata.name}`;
       complain(world, 'Error', `${describePlace(place)}: ${subject}: ${refusal.message}${next}`);

@@ -4,7 +4,7 @@ import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/logger.ts';
 import type { PreflightPlan } from '../check/preflight.ts';
 import { preflight } from '../check/preflight.ts';
-import { isWell, rowLines, rowsJson } from '../check/row.ts';
+import { allPassed, rowLines, rowsJson } from '../check/row.ts';
 import { ServerClock } from '../check/server-clock.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import type { World } from '../command.ts';
@@ -54,7 +54,7 @@ export async function check(
     const rows = await preflight(deps, planOf(config, leaseAt), world.signal);
     const print = flags.values.output === 'json' ? [rowsJson(rows)] : rowLines(rows);
     for (const line of print) world.print(line);
-    return isWell(rows) ? EXIT_OK : EXIT_FAILURE;
+    return allPassed(rows) ? EXIT_OK : EXIT_FAILURE;
   } finally {
     await connection.close();
   }

@@ -26,11 +26,12 @@ export async function completion(
   { print }: Pick<World, 'print'>,
 ): Promise<number> {
   const shells = [...SHELLS.keys()].join(', ');
-  if (shell === undefined) throw new UsageError(`completion needs the name of a shell: ${shells}`);
-  if (rest.length > 0) throw new UsageError('completion takes one shell');
+  if (shell === undefined)
+    throw new UsageError(`completion requires the name of a shell: ${shells}`);
+  if (rest.length > 0) throw new UsageError('completion takes one argument');
   const script = SHELLS.get(shell);
   if (!script) {
-    throw new UsageError(`there is no completion for ${goQuote(shell)}: there is for ${shells}`);
+    throw new UsageError(`unknown shell ${goQuote(shell)}: must be one of ${shells}`);
   }
   print(script(completionModel('crd-controller', commands, [...CONTROLLERS.keys()])));
   return EXIT_OK;

@@ -99,10 +99,10 @@ async function perform(performance: Performance, signal: AbortSignal): Promise<v
   const revision = () => cluster.revision;
   const story = new Story({ client, clock, kubectl, narrator, stage, revision }, scenes);
   try {
-    narrator.note(`A Kubernetes API server in this process, over HTTPS: ${cluster.url}`);
+    narrator.note(`Kubernetes API server in this process, over HTTPS: ${cluster.url}`);
     if (await story.install(signal)) await performWithDaemon(performance, story, stage, signal);
     narrator.figures([
-      `${stage.podsSeen} Pods came`,
+      `${stage.podsSeen} Pods created`,
       `${recordings(stage.view(EVENTS).values())} events`,
       `${cluster.requests} requests`,
     ]);
@@ -124,7 +124,7 @@ async function performWithDaemon(
     `--controllers=${scenes.map(({ name }) => name).join(',')}`,
   ];
   let stopMs = 0;
-  narrator.heading('The daemon, as in production');
+  narrator.heading('Start the daemon, as in production');
   narrator.command(`crd-controller ${args.join(' ')}`);
   await runAll(
     [
@@ -134,22 +134,22 @@ async function performWithDaemon(
         const succeeded = await story.play(ended);
         if (succeeded && keep && (await story.leave(ended))) {
           world.print(`\n${exportLine(kubeconfig)}\n`);
-          narrator.note('Try kubectl get, scale, edit, describe, delete. Ctrl-C ends it.');
+          narrator.note('Try kubectl get, scale, edit, describe and delete. Press Ctrl-C to stop.');
           await untilAborted(ended);
         }
         stopMs = systemClock.monotonic();
-        stop.abort(new Error('The story is over'));
+        stop.abort(new Error('The demo has ended'));
       },
     ],
     AbortSignal.any([signal, stop.signal]),
   );
   const tookMs = Math.round(systemClock.monotonic() - stopMs);
-  narrator.heading('The end');
-  narrator.verdict(`The daemon stopped when asked to, in ${formatDuration(tookMs)}`);
+  narrator.heading('Stop the daemon');
+  narrator.verdict(`The daemon stops within ${formatDuration(tookMs)}`);
   const count = errors();
   narrator.verdict(
-    'It logged no error but what it should',
-    count === 0 ? undefined : `it logged ${count}; run the demo with -v=2 to see more`,
+    'The daemon logged no unexpected error',
+    count === 0 ? undefined : `it logged ${count}; run the demo with -v=2 for details`,
   );
 }
 

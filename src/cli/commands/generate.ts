@@ -27,7 +27,7 @@ export async function generate(
   { print }: Pick<World, 'print'>,
 ): Promise<number> {
   if (paths.length === 0)
-    throw new UsageError('generate needs the path of a CRD: a file or folder');
+    throw new UsageError('generate requires the path of a CRD: a file or folder');
   const modules = modulesOf(await definitionsIn(paths));
   const stale: GeneratedModule[] = [];
   const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --out=${out}`, action);
@@ -36,7 +36,7 @@ export async function generate(
     if (present === module.text) continue;
     if (present !== undefined && !isGenerated(present)) {
       throw new UsageError(
-        `${join(out, module.fileName)} was not generated: move it, or choose another --out`,
+        `${join(out, module.fileName)} exists and was not generated: move it, or choose another --out`,
       );
     }
     stale.push(module);
@@ -75,13 +75,13 @@ async function inspect(path: string) {
     return await stat(path);
   } catch (error) {
     if (!hasErrorCode(error, 'ENOENT')) throw pathError(`cannot read ${path}`, error);
-    throw new UsageError(`There is no file or folder ${goQuote(path)}`);
+    throw new UsageError(`File or folder ${goQuote(path)} does not exist`);
   }
 }
 
 async function manifestsIn(folder: string): Promise<string[]> {
   const names = (await readdir(folder)).filter((name) => MANIFEST.test(name)).toSorted();
-  if (names.length === 0) throw new UsageError(`No .yaml file in ${goQuote(folder)}`);
+  if (names.length === 0) throw new UsageError(`No YAML or JSON file in ${goQuote(folder)}`);
   return names.map((name) => join(folder, name));
 }
 

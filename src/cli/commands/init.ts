@@ -4,6 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { kindNames } from '../../codegen/kind-names.ts';
 import type { KindNames } from '../../codegen/kind-names.ts';
+import { goQuote } from '../../util/go-quote.ts';
 import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { asRecord } from '../../codegen/schema.ts';
 import { scaffold, TEMPLATE_PATHS } from '../../codegen/scaffold.ts';
@@ -31,8 +32,9 @@ export async function init(
   { print }: Pick<World, 'print'>,
 ): Promise<number> {
   const [kind, stray] = operands;
-  if (kind === undefined) throw new UsageError('init needs the KIND, as in: init StaticSite');
-  if (stray !== undefined) throw new UsageError(`init takes one KIND: what is ${stray} for?`);
+  if (kind === undefined) throw new UsageError('init requires a KIND, as in: init StaticSite');
+  if (stray !== undefined)
+    throw new UsageError(`init takes one KIND: unexpected argument ${goQuote(stray)}`);
   const wish = { kind, group, plural: plural || undefined, dependency: await dependency() };
   const files = new Map(project(await template(), wish));
   const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --dir=${dir}`, action);
@@ -42,7 +44,7 @@ export async function init(
   const obstacles = await writing(() => present(own.map((path) => join(dir, path))));
   if (obstacles.length > 0) {
     throw new UsageError(
-      `Nothing is overwritten, and there is already: ${obstacles.join(', ')}. Choose an empty folder with --dir`,
+      `Existing files are not overwritten: ${obstacles.join(', ')}. Choose an empty folder with --dir`,
     );
   }
   for (const [path, text] of files) {
@@ -141,7 +143,7 @@ function nextSteps(dir: string): string {
     '\nNext:\n',
     ...(folder ? [`  cd ${folder}`] : []),
     '  npm install',
-    '  npm test     # on an API server in the process, in virtual time',
-    '  npm start    # a cluster in the process, with the controller and the sample',
+    '  npm test     # runs on an embedded API server, in virtual time',
+    '  npm start    # runs an embedded cluster with the controller and the sample',
   ].join('\n');
 }

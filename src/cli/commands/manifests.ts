@@ -45,7 +45,7 @@ function wantedControllers(
     .map(([name, { resource, isOnByDefault, isClusterScoped }]) => {
       if (isNamespaced && isClusterScoped) {
         throw new UsageError(
-          `--controllers has ${name}, which is about the whole cluster and does not go with --namespaces`,
+          `--controllers has ${name}, which is cluster-scoped and cannot be combined with --namespaces`,
         );
       }
       return { name, resource, isOnByDefault };
@@ -56,7 +56,7 @@ function wantedControllers(
 function imageName(image: string): string {
   if (!/^[\w.-]+(:\d+)?(\/[\w.-]+)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?$/.test(image)) {
     throw new UsageError(
-      `invalid value ${goQuote(image)} for --image: must be the name of an image, as in registry.example.com/crd-controller:1.2.3`,
+      `invalid value ${goQuote(image)} for --image: must be an image name, as in registry.example.com/crd-controller:1.2.3`,
     );
   }
   return image;

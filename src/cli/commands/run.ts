@@ -75,7 +75,7 @@ export async function runController(
     ...(cluster.proxyUrl !== undefined && { proxy: new URL(cluster.proxyUrl).host }),
     source: cluster.source,
   });
-  if (config.isDryRun) log.info('Dry run: nothing will be changed, and no Lease is taken');
+  if (config.isDryRun) log.info('Dry run: no object is changed, and no Lease is acquired');
   const whole = daemon(
     {
       client,

@@ -37,7 +37,7 @@ export async function serve(
         }
       : await temporaryKubeconfig(cluster.kubeconfig);
     try {
-      print(`Serving a Kubernetes API at ${cluster.url}; Ctrl-C stops it. For kubectl:\n`);
+      print(`Serving a Kubernetes API at ${cluster.url}. Press Ctrl-C to stop. For kubectl:\n`);
       print(exportLine(file.path));
       await (flags['no-cluster-controllers']
         ? untilAborted(signal)

@@ -111,7 +111,7 @@ async function watch(
 function onThisMachine(address: string): string {
   const refused = () =>
     new UsageError(
-      `invalid value ${goQuote(address)} for --address: must be HOST:PORT on this machine, as in 127.0.0.1:6060; from elsewhere: kubectl port-forward`,
+      `invalid value ${goQuote(address)} for --address: must be a loopback address HOST:PORT, as in 127.0.0.1:6060. For a Pod, use kubectl port-forward`,
     );
   let parsed: ReturnType<typeof parseBindAddress>;
   try {

@@ -9,9 +9,9 @@ export function bashCompletion(model: CompletionModel): string {
   const { program, commands } = model;
   const name = `_${program.replaceAll(/\W/g, '_')}`;
   const [first] = commands;
-  return `# Completion of ${program} for bash, as printed by: ${program} completion bash
-# Use it at once: source <(${program} completion bash)
-# Or in every new shell: ${program} completion bash >/etc/bash_completion.d/${program}
+  return `# bash completion for ${program}, printed by: ${program} completion bash
+# Enable it in this shell: source <(${program} completion bash)
+# Enable it in new shells: ${program} completion bash >/etc/bash_completion.d/${program}
 
 ${name}() {
   local line=\${COMP_LINE:0:COMP_POINT} words=() current= command= flag= word
@@ -38,7 +38,7 @@ ${name}() {
   elif [[ $current == -*=* ]]; then
     flag=\${current%%=*}
     ${name}_offer_value "\${command:-${first.name}}" "$flag" "\${current#*=}"
-    # To bash, the flag and its value are one word only where it is told so.
+    # Bash splits words at =, unless COMP_WORDBREAKS has no = in it.
     [[ $COMP_WORDBREAKS == *=* ]] || COMPREPLY=("\${COMPREPLY[@]/#/$flag=}")
   elif [[ $current == -* ]]; then
     ${name}_offer_flags "\${command:-${first.name}}" "$current"
@@ -49,7 +49,7 @@ ${name}() {
   fi
 }
 
-# Whether what follows the flag is its value.
+# Succeeds if the next word is the value of the flag.
 ${name}_takes_value() {
   ${name}_normalise "$1"
   case $REPLY in
@@ -58,7 +58,7 @@ ${cases([[valueFlags(model).map(doubleDashed), 'return 0']], 4)}
   return 1
 }
 
-# Writes a flag as --name.
+# Sets REPLY to the flag in the form --name.
 ${name}_normalise() {
   REPLY=\${1#-}
   REPLY=\${REPLY#-}
@@ -90,7 +90,7 @@ ${cases(operandCases(name, commands), 4)}
   esac
 }
 
-# Proposes those of the words after the first argument that begin with it.
+# Offers the words after the first argument that start with the first argument.
 ${name}_words() {
   local typed=$1 word
   shift
@@ -100,7 +100,7 @@ ${name}_words() {
   ${name}_after_break "$typed"
 }
 
-# The same for the last element of a list.
+# Offers words for the last element of a comma-separated list.
 ${name}_list() {
   local typed=$1 word before=
   shift
@@ -119,7 +119,7 @@ ${name}_files() {
   ${name}_after_break "$2"
 }
 
-# Bash replaces what stands behind the last = or : only.
+# Removes the part of the proposals that bash does not replace: up to the last = or :.
 ${name}_after_break() {
   local broken= index
   if [[ $COMP_WORDBREAKS == *=* && $1 == *=* ]]; then broken=\${1%=*}=; fi

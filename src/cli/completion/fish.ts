@@ -25,11 +25,11 @@ export function fishCompletion(model: CompletionModel): string {
       complete(program, [`-n ${single(`${name}_named ${command.name}`)}`, offer]),
     ),
   );
-  return `# Completion of ${program} for fish, as printed by: ${program} completion fish
-# Use it at once: ${program} completion fish | source
-# Or in every new shell: ${program} completion fish >~/.config/fish/completions/${program}.fish
+  return `# fish completion for ${program}, printed by: ${program} completion fish
+# Enable it in this shell: ${program} completion fish | source
+# Enable it in new shells: ${program} completion fish >~/.config/fish/completions/${program}.fish
 
-# The command on the line before the cursor; nothing if there is none yet.
+# Prints the command on the line before the cursor, if there is one.
 function ${name}_command
     set -l tokens (commandline -opc)
     set -l skip 0
@@ -55,13 +55,13 @@ function ${name}_needs_command
     test -z "$command"
 end
 
-# Whether the command is the one that is named.
+# Succeeds if the command is the given one.
 function ${name}_named
     set -l command (${name}_command)
     test "$command" = $argv[1]
 end
 
-# The same, and a line without a command is one of ${first.name}.
+# Succeeds if the command is the given one; the default command is ${first.name}.
 function ${name}_is
     set -l command (${name}_command)
     test -n "$command"; or set command ${first.name}

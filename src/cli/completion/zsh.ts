@@ -8,9 +8,9 @@ export function zshCompletion(model: CompletionModel): string {
   const name = `_${program.replaceAll(/\W/g, '_')}`;
   const [first] = commands;
   return `#compdef ${program}
-# Completion of ${program} for zsh, as printed by: ${program} completion zsh
-# Use it at once: source <(${program} completion zsh)
-# Or in every new shell: ${program} completion zsh >"\${fpath[1]}/_${program}"
+# zsh completion for ${program}, printed by: ${program} completion zsh
+# Enable it in this shell: source <(${program} completion zsh)
+# Enable it in new shells: ${program} completion zsh >"\${fpath[1]}/_${program}"
 
 ${name}() {
   local command word flag

@@ -95,8 +95,8 @@ export class Act {
     this.#signal.throwIfAborted();
     const writes = revision() - before;
     this.claim(
-      `For ${QUIET_MS} ms nobody writes anything`,
-      writes === 0 ? undefined : `there were ${writes} writes`,
+      `No client writes for ${QUIET_MS} ms`,
+      writes === 0 ? undefined : `${writes} writes`,
     );
   }
 }

@@ -201,7 +201,7 @@ export class Kubectl {
   async #table(path: string): Promise<Table> {
     const { client, signal } = this.#options;
     const answer = await client.raw({ path, accept: TABLE_TYPE, signal });
-    if (!isTable(answer)) throw new Error(`${path} was not answered with a Table`);
+    if (!isTable(answer)) throw new Error(`the response to ${path} is not a Table`);
     return answer;
   }
 

@@ -21,7 +21,7 @@ export function selectScenes(only: readonly string[]): readonly Scene[] {
   const unknown = only.find((name) => !names.includes(name));
   if (unknown !== undefined) {
     throw new UsageError(
-      `no controller is called ${goQuote(unknown)}: --only takes ${names.join(', ')}${didYouMean(unknown, names)}`,
+      `unknown controller ${goQuote(unknown)} in --only: must be one of ${names.join(', ')}${didYouMean(unknown, names)}`,
     );
   }
   return only.length === 0 ? SCENES : SCENES.filter(({ name }) => only.includes(name));

@@ -131,7 +131,7 @@ export class Stage implements Runnable {
       if (type === 'deleted') {
         objects.delete(name);
         this.#gone.push(object);
-        this.#tell(titled(object, 'gone'));
+        this.#tell(titled(object, 'deleted'));
       } else {
         objects.set(name, object);
         const text = watched.line(object);

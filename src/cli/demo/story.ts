@@ -33,12 +33,12 @@ export class Story {
       const kinds = this.#scenes.flatMap((scene) => scene.kinds);
       if (kinds.length === 0) return;
       const act = new Act(this.#deps, signal);
-      act.heading(kinds.length === 1 ? 'A new kind of object' : 'New kinds of objects');
+      act.heading(kinds.length === 1 ? 'Install a CRD' : 'Install the CRDs');
       const [first, ...others] = kinds.map((kind) => `crds/${groupResourceOf(kind)}.yaml`);
       await act.kubectl.apply(first === undefined || others.length > 0 ? 'crds' : first);
       const missing = await this.#notServed(kinds, signal);
       const names = kinds.map(({ kind }) => `${kind}s`).join(', ');
-      act.claim(`The server serves ${names}`, missing && `${missing} is not served`);
+      act.claim(`The API server serves ${names}`, missing && `${missing} is not served`);
     });
   }
 
@@ -52,13 +52,13 @@ export class Story {
   leave(signal: AbortSignal): Promise<boolean> {
     return untilNotSo(async () => {
       const act = new Act(this.#deps, signal);
-      act.heading('Yours now');
+      act.heading('Apply the examples again');
       const objects = await act.kubectl.apply(...this.#scenes.map(({ sample }) => sample));
-      await act.reached('All of them are ready', (view) => {
+      await act.reached('All objects are ready', (view) => {
         for (const { resource, name } of objects) {
           const object: KubernetesObject | undefined = view(resource).get(name);
           const type = resource.kind === DEPLOYMENTS.kind ? 'Available' : 'Ready';
-          if (!object || !holds(object, type)) return `not so ${name}`;
+          if (!object || !holds(object, type)) return `${name} is not ready`;
         }
         return undefined;
       });

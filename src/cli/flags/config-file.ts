@@ -67,13 +67,13 @@ function onlyObject(
   text: string,
 ): { document: ParsedDocument; members: [string, unknown][] } {
   const [document, second] = parseDocuments(text);
-  if (!document) throw new UsageError(`${path}: the file is empty: ${EXPECTED}`);
+  if (!document) throw new UsageError(`${path}: the file is empty; ${EXPECTED}`);
   if (document.kind === 'malformed') {
     throw new UsageError(`${path}:${document.line}:${document.column}: ${document.message}`);
   }
-  if (second) throw new UsageError(`${path}:${second.line}: a second document: ${EXPECTED}`);
+  if (second) throw new UsageError(`${path}:${second.line}: found a second document; ${EXPECTED}`);
   const { value, line } = document;
-  if (!isRecord(value)) throw new UsageError(`${path}:${line}: not an object: ${EXPECTED}`);
+  if (!isRecord(value)) throw new UsageError(`${path}:${line}: found no object; ${EXPECTED}`);
   const members = Object.entries(value);
   for (const [field, wanted] of [
     ['apiVersion', CONFIG_API_VERSION],
@@ -99,7 +99,7 @@ function textIn(value: unknown, { type }: Option<unknown>, field: string): strin
   const wrong = (expected: string) => new UsageError(`${field}: must be ${expected}`);
   switch (type) {
     case 'text':
-      if (typeof value !== 'string') throw wrong('text; put it in quotes');
+      if (typeof value !== 'string') throw wrong('a string; quote it');
       return value;
     case 'boolean':
       if (typeof value !== 'boolean') throw wrong('true or false');
@@ -108,7 +108,7 @@ function textIn(value: unknown, { type }: Option<unknown>, field: string): strin
       if (typeof value !== 'bigint') throw wrong('a whole number');
       return String(value);
     case 'list': {
-      const expected = 'a list of texts, none of them empty or with a comma';
+      const expected = 'a list of strings that are not empty and contain no comma';
       if (!Array.isArray(value)) throw wrong(expected);
       const elements: readonly unknown[] = value;
       for (const element of elements) {
@@ -117,7 +117,7 @@ function textIn(value: unknown, { type }: Option<unknown>, field: string): strin
       return elements.join(',');
     }
     case 'switches': {
-      const expected = 'an object of names, each true or false';
+      const expected = 'an object whose values are true or false';
       if (!isRecord(value)) throw wrong(expected);
       return Object.entries(value)
         .map(([name, isOn]) => {

@@ -60,7 +60,7 @@ function parseFeatureGates(text: string): FeatureGates {
     const known = FEATURE_NAMES.find((each) => each === name);
     if (known === undefined) {
       throw new SyntaxError(
-        `no feature is called ${goQuote(name)}${didYouMean(name, FEATURE_NAMES)}`,
+        `unknown feature gate ${goQuote(name)}${didYouMean(name, FEATURE_NAMES)}`,
       );
     }
     const isOn = parseGoBoolean(value);

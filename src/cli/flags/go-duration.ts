@@ -31,7 +31,7 @@ export function parseGoDuration(text: string): number {
     const match = term.exec(magnitude);
     const unit = MS_PER_UNIT.get(match?.[2] ?? '');
     if (unit === undefined) {
-      throw new SyntaxError(`invalid duration "${text}": use a form like "1h30m" or "500ms"`);
+      throw new SyntaxError(`invalid duration "${text}": write it as in "1h30m" or "500ms"`);
     }
     total += Number(match?.[1]) * unit;
   } while (term.lastIndex < magnitude.length);

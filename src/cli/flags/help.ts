@@ -32,11 +32,11 @@ export async function helpText(command: Command, columns: number = 80): Promise<
 }
 
 const ABOUT = [
-  `${PROGRAM} keeps custom resources of a Kubernetes cluster as their owners want them: it watches objects, compares what is with what should be, and does what is missing.`,
+  `${PROGRAM} runs controllers for custom resources of a Kubernetes cluster: it watches objects, compares desired and observed state, and reconciles the difference.`,
 ];
 
 const MORE = [
-  `Flags may be written in Go's way: -v=4, -v 4, -kubeconfig=FILE, and _ for -. Most can be set in the environment too, as in ${environmentVariable('kube-api-qps')}=50, or in the file that --config names, as in kubeApiQps: 50; a flag comes before its variable, and that before the file. klog's old flags (-logtostderr, -alsologtostderr=true and so on) are accepted and change nothing.`,
+  `Go's forms of flags work: -v=4, -v 4, -kubeconfig=FILE, and _ for -. Most flags can also be set in the environment, as in ${environmentVariable('kube-api-qps')}=50, or in the --config file, as in kubeApiQps: 50. A flag has precedence over its variable, and the variable over the file. klog's legacy flags (-logtostderr, -alsologtostderr=true and others) are accepted and ignored.`,
   `"${PROGRAM} COMMAND --help" lists the flags of a command. The guides are in the docs folder of the package.`,
 ];
 

@@ -141,7 +141,9 @@ export function choicesOption<const C extends string>(
       const chosen = new Set<string>(list.parse(text));
       for (const word of chosen) {
         if (!choices.some((choice) => choice === word)) {
-          throw new SyntaxError(`must be of ${choices.map((each) => goQuote(each)).join(', ')}`);
+          throw new SyntaxError(
+            `must be one of ${choices.map((each) => goQuote(each)).join(', ')}`,
+          );
         }
       }
       return choices.filter((choice) => chosen.has(choice));
@@ -194,7 +196,7 @@ export function bindAddressOption(about: About<string>): Option<string | undefin
       try {
         parseBindAddress(text);
       } catch {
-        throw new SyntaxError('must be HOST:PORT or :PORT, or 0 for off');
+        throw new SyntaxError('must be HOST:PORT or :PORT, or 0 to disable it');
       }
       return text;
     },
@@ -213,7 +215,7 @@ export function hostOption(about: About<string>): Option<string> {
     parse: (text) => {
       const isName = /^(?=.*[a-z])[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/i.test(text);
       if (isIP(text) === 0 && !isName) {
-        throw new SyntaxError('must be an address or a name, as in 127.0.0.1 or localhost');
+        throw new SyntaxError('must be an IP address or a host name, as in 127.0.0.1 or localhost');
       }
       return text;
     },

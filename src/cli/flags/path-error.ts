@@ -24,11 +24,11 @@ export function pathError(what: string, error: unknown): unknown {
 function reasonOf(code: unknown): string | undefined {
   switch (code) {
     case 'ENOENT':
-      return 'there is no such file';
+      return 'the file does not exist';
     case 'ENOTDIR':
-      return 'a part of the path is a file, and no folder';
+      return 'a part of the path is a file, not a folder';
     case 'EEXIST':
-      return 'it exists';
+      return 'it already exists';
     case 'EISDIR':
       return 'it is a folder';
     case 'EACCES':

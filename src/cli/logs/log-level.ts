@@ -41,17 +41,17 @@ export class ChangeableLogLevel implements LogLevel {
         `verbosity must be an integer from 0 to ${HIGHEST_VERBOSITY}: got ${verbosity}`,
       );
     }
-    const before = this.#verbosity;
-    if (before === verbosity) return;
+    const previous = this.#verbosity;
+    if (previous === verbosity) return;
     this.#verbosity = verbosity;
-    this.#log().info('Changed verbosity', { from: before, to: verbosity });
+    this.#log().info('Changed verbosity', { from: previous, to: verbosity });
     this.warn();
   }
 
   /** Says what a reader of such a log should know about it; nothing, below the level of bodies. */
   warn(): void {
     if (this.#verbosity < BODIES) return;
-    this.#log().info('The log shows what objects hold: keep it as you would keep the objects', {
+    this.#log().info('The log contains request bodies: protect it like the objects themselves', {
       bodies: this.#verbosity >= WHOLE_BODIES ? 'whole' : 'cut',
     });
   }

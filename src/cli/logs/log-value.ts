@@ -169,7 +169,7 @@ function referenceToObject(value: object, metadata: unknown): ObjectReference | 
   if (!('kind' in value) || typeof value.kind !== 'string' || value.kind.endsWith('List')) {
     return undefined;
   }
-  return new ObjectReference(logText(`(${value.kind} without a name)`));
+  return new ObjectReference(logText(`(${value.kind} without name)`));
 }
 
 function namedReference(value: object): ObjectReference | undefined {

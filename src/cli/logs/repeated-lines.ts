@@ -30,13 +30,13 @@ const DURATION = /^-?(?:\d+h)?(?:\d+m)?(?:[\d.]{1,20}(?:s|ms|µs))?$/;
 interface Sort {
   readonly endMs: number;
   shown: number;
-  heldBack: number;
+  suppressed: number;
   latest: LogRecord | undefined;
 }
 
 /**
  * Keeps one failure that repeats from filling the log: of identical lines, the first ten within a
- * minute are shown, and at its end one more, the latest of those held back, with `heldBack` for how
+ * minute are shown, and at its end one more, the latest of those held back, with `suppressed` for how
  * many there were and `latest` for how long ago the latest was.
  *
  * Lines are identical if they agree in severity, message, error and every field, other than counts of
@@ -77,7 +77,7 @@ export class RepeatedLines {
       this.#write(record);
       return;
     }
-    sort.heldBack++;
+    sort.suppressed++;
     sort.latest = record;
     this.#wakeAt(sort.endMs);
   }
@@ -94,7 +94,7 @@ export class RepeatedLines {
     if (known) return known;
     const [oldest] = this.#sorts.keys();
     if (oldest !== undefined && this.#sorts.size >= MOST_REMEMBERED) this.#forget(oldest);
-    const sort = { endMs: nowMs + WINDOW_MS, shown: 0, heldBack: 0, latest: undefined };
+    const sort = { endMs: nowMs + WINDOW_MS, shown: 0, suppressed: 0, latest: undefined };
     this.#sorts.set(identity, sort);
     return sort;
   }
@@ -112,7 +112,7 @@ export class RepeatedLines {
     if (!sort?.latest) return;
     const timeMs = this.#now();
     const fields = new Map(sort.latest.fields)
-      .set('heldBack', sort.heldBack)
+      .set('suppressed', sort.suppressed)
       .set('latest', `${formatDuration(Math.max(0, Math.round(timeMs - sort.latest.timeMs)))} ago`);
     this.#write({ ...sort.latest, fields, timeMs });
   }
@@ -128,8 +128,8 @@ export class RepeatedLines {
   #wake(): void {
     this.#timer = undefined;
     this.#forgetEnded(this.#clock.monotonic());
-    for (const { heldBack, endMs } of this.#sorts.values()) {
-      if (heldBack === 0) continue;
+    for (const { suppressed, endMs } of this.#sorts.values()) {
+      if (suppressed === 0) continue;
       this.#wakeAt(endMs);
       return;
     }

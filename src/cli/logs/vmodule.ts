@@ -20,7 +20,7 @@ export function parseVModule(text: string): VModulePattern[] {
       const match = /^([^=]+)=(\d{1,9})$/.exec(part);
       const [, glob, verbosity] = match ?? [];
       if (glob === undefined || glob.length > 128) {
-        throw new SyntaxError(`"${part}" is not of the form pattern=N, as in reflector=6`);
+        throw new SyntaxError(`"${part}" must have the form pattern=N, as in reflector=6`);
       }
       return { pattern: globPattern(glob), verbosity: Number(verbosity) };
     });

@@ -30,7 +30,7 @@ export interface WantedController {
   readonly isOnByDefault: boolean;
 }
 
-const HEADER = '# All that crd-controller needs in a cluster: crd-controller manifests\n';
+const HEADER = '# Installation of crd-controller, printed by: crd-controller manifests\n';
 
 /**
  * The manifests of an installation, as one YAML text. Each document that fits as it is is printed as

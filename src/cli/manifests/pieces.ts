@@ -43,7 +43,8 @@ function resourcesIn(file: string, text: string): readonly string[] {
     readonly resources: readonly string[];
   };
   const [more] = Object.keys(others);
-  if (more !== undefined) throw new Error(`${file} has ${more}: that takes a real kustomize`);
+  if (more !== undefined)
+    throw new Error(`${file} has ${more}, which is not supported: use kustomize`);
   if (!Array.isArray(resources))
     throw new Error(`${file}: ${kind} of ${apiVersion} has no resources`);
   return resources;

@@ -70,7 +70,7 @@ function page<P>(text: string, lists: readonly (keyof P)[]): P {
   } catch {
     // Somebody else's too.
   }
-  throw new Error('it is no crd-controller, or one of another version');
+  throw new Error('it is not a crd-controller, or it has another version');
 }
 
 async function text(
@@ -88,7 +88,7 @@ async function text(
   if (!response.ok) {
     await response.body?.cancel();
     if (mayBeMissing && response.status === 404) return '';
-    throw new Error(`it answered ${response.status} to ${path}`);
+    throw new Error(`it responded with ${response.status} to ${path}`);
   }
   return response.text();
 }
@@ -97,6 +97,7 @@ async function text(
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   if (hasErrorCode(cause, 'ECONNREFUSED')) return 'connection refused';
-  if (error instanceof Error && error.name === 'TimeoutError') return 'no answer in time';
+  if (error instanceof Error && error.name === 'TimeoutError')
+    return `no response within ${TIMEOUT_MS / 1000}s`;
   return cause instanceof Error && cause.message ? cause.message : messageOf(error);
 }

@@ -53,39 +53,39 @@ function headOf({ address, notice, daemon }: View): Span[][] {
 }
 
 function leaderLine({ election, now }: ProcessStatus): Span[] {
-  if (!election) return [plain('works alone, without leader election')];
+  if (!election) return [plain('no leader election')];
   const { identity, leases } = election;
   const held = leases.filter(({ holder }) => holder === identity);
   if (leases.length > 1) {
     const names = held.map(({ lease }) => lease.slice(lease.lastIndexOf('-') + 1)).join(',');
     return [
       plain(
-        `holds ${held.length} of ${leases.length} shards${names ? `: ${names}` : ''}; is ${identity}`,
+        `owner of ${held.length} of ${leases.length} shards${names ? `: ${names}` : ''}; identity ${identity}`,
       ),
     ];
   }
   const [lease] = leases;
-  if (!lease) return [{ text: `leader not known yet; is ${identity}`, style: 'warning' }];
-  if (lease.holder === '') return [{ text: `nobody leads; is ${identity}`, style: 'warning' }];
+  if (!lease) return [{ text: `leader not known yet; identity ${identity}`, style: 'warning' }];
+  if (lease.holder === '') return [{ text: `no leader; identity ${identity}`, style: 'warning' }];
   const sinceMs = Date.parse(now) - Date.parse(lease.acquireTime ?? '');
   const since = Number.isNaN(sinceMs) ? '' : ` for ${roughly(Math.max(0, sinceMs))}`;
   return held.length > 0
-    ? [{ text: `leads${since}`, style: 'good' }, plain(` as ${identity}`)]
+    ? [{ text: `leader${since}`, style: 'good' }, plain(`; identity ${identity}`)]
     : [
-        { text: `stands by; ${lease.holder} leads${since}`, style: 'warning' },
-        plain(`; is ${identity}`),
+        { text: `standby; leader ${lease.holder}${since}`, style: 'warning' },
+        plain(`; identity ${identity}`),
       ];
 }
 
 function processLine({ cpu, residentBytes, heapBytes, loopLagMs, windowMs }: DaemonView): Span[] {
   const isLate = loopLagMs !== undefined && loopLagMs > 200;
-  const window = windowMs === undefined ? 'its start' : `the last ${roughly(windowMs)}`;
+  const window = windowMs === undefined ? 'since the start' : `over the last ${roughly(windowMs)}`;
   return [
     plain(
       `cpu ${cpu === undefined ? '-' : `${Math.round(100 * cpu)}%`}, memory ${mebibytes(residentBytes)}, heap ${mebibytes(heapBytes)}, `,
     ),
     { text: `event loop lag p99 ${duration(loopLagMs)}`, style: isLate ? 'alarm' : 'plain' },
-    { text: `; rates since ${window}`, style: 'faint' },
+    { text: `; rates ${window}`, style: 'faint' },
   ];
 }
 
@@ -96,7 +96,7 @@ const QUEUE_COLUMNS: readonly Column[] = [
   { title: 'WORKERS', isNumber: true },
   { title: 'WAIT P50', isNumber: true, spare: 5 },
   { title: 'P99', isNumber: true, spare: 1 },
-  { title: 'RUN P99', isNumber: true, spare: 3 },
+  { title: 'SYNC P99', isNumber: true, spare: 3 },
   { title: 'ADDS/S', isNumber: true, spare: 2 },
   { title: 'RETRIES/S', isNumber: true, spare: 4 },
   { title: 'ERRORS/S', isNumber: true, spare: 3 },
@@ -135,7 +135,7 @@ const INFORMER_COLUMNS: readonly Column[] = [
   { title: 'STATE' },
   { title: 'FOR', isNumber: true, spare: 3 },
   { title: 'OBJECTS', isNumber: true, spare: 1 },
-  { title: 'HEARD', isNumber: true, spare: 2 },
+  { title: 'ACTIVE', isNumber: true, spare: 2 },
   { title: 'ERROR', spare: 4 },
 ];
 
@@ -170,7 +170,7 @@ function styleOf({ state, hasSynced, error }: InformerStatus): Style {
 const HOT_COLUMNS: readonly Column[] = [
   { title: 'HOTTEST KEY' },
   { title: 'QUEUE', spare: 2 },
-  { title: 'RUNS/MIN', isNumber: true },
+  { title: 'SYNCS/MIN', isNumber: true },
   { title: 'WHY', spare: 1 },
 ];
 
@@ -183,7 +183,7 @@ function hottest({ hottest }: DaemonView): Section {
       syncsPerMinute < 10 ? syncsPerMinute.toFixed(1) : String(Math.round(syncsPerMinute)),
       why(causes),
     ]),
-    nothing: 'no key ran twice',
+    nothing: 'no key was synced twice',
     fair: 3,
   };
 }
@@ -206,7 +206,7 @@ function slowest({ slowest }: DaemonView): Section {
       styled(result, /error|panic/i.test(result) ? 'alarm' : 'plain'),
       why(causes),
     ]),
-    nothing: 'no key ran yet',
+    nothing: 'no key was synced yet',
     fair: 3,
   };
 }

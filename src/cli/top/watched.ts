@@ -60,7 +60,7 @@ export class Watched {
     const isAnother = last !== undefined && look.status.upMs < last.status.upMs;
     if (this.#lost || isAnother) {
       const gone = this.#lost ? ` after ${seconds(look.atMs - this.#lost.sinceMs)}` : '';
-      const text = isAnother ? `It was started again${gone}` : `It answers again${gone}`;
+      const text = isAnother ? `The daemon restarted${gone}` : `The daemon responds again${gone}`;
       this.#back = last && { atMs: look.atMs, text };
     }
     this.#lost = undefined;
@@ -89,8 +89,8 @@ export class Watched {
   #notice(nowMs: number): View['notice'] {
     if (this.#lost) {
       const { sinceMs, reason } = this.#lost;
-      const old = this.#looks.length > 0 ? `; what follows is from before` : '';
-      const text = `No answer for ${seconds(nowMs - sinceMs)}: ${reason}${old}`;
+      const old = this.#looks.length > 0 ? `; showing the last values` : '';
+      const text = `No response for ${seconds(nowMs - sinceMs)}: ${reason}${old}`;
       return { text, isTrouble: true };
     }
     const back = this.#back;

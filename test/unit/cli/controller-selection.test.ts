@@ -25,10 +25,10 @@ test('a name that does not exist is refused, with the ones that do', () => {
   assert.throws(() => selectControllers(['*', '-counts'], known), {
     name: 'UsageError',
     message:
-      'no controller is called "counts": --controllers takes count, webapp, foo, each with or without a "-", and *',
+      'unknown controller "counts" in --controllers: must be *, or one of count, webapp, foo, with or without a leading "-"',
   });
 });
 
 test('a selection of nothing is refused', () => {
-  assert.throws(() => selectControllers(['count', '-count'], known), /no controller to run/);
+  assert.throws(() => selectControllers(['count', '-count'], known), /selects no controller/);
 });

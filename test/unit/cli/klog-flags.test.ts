@@ -45,12 +45,15 @@ test("klog's old flags are taken, and told of in one line from -v=1 on", async (
   const lines = await startedWith(...OLD, '-v=1');
   assert.equal(lines.length, 2);
   assert.match(lines[0] ?? '', /^"Flags" v="1" /);
-  assert.match(lines[1] ?? '', /^"Ignored klog's old flags: logs go to standard error" flags=\[/);
+  assert.match(
+    lines[1] ?? '',
+    /^"Ignored klog's legacy flags: logs are written to standard error" flags=\[/,
+  );
 });
 
 test('flags of the other format of logs are told of', async () => {
   const flags =
-    /^\{.*"msg":"Ignored flags of the other format of logs","flags":\["vmodule","skip-headers"\]\}/;
+    /^\{.*"msg":"Ignored flags of another log format","flags":\["vmodule","skip-headers"\]\}/;
   const json = await startedWith(
     '--logging-format=json',
     '--vmodule=a=1',
@@ -60,6 +63,6 @@ test('flags of the other format of logs are told of', async () => {
   const text = await startedWith('--log-json-split-stream');
   assert.match(
     text.join(''),
-    /^"Ignored flags of the other .*" flags=\["log-json-split-stream"\]\n$/,
+    /^"Ignored flags of another .*" flags=\["log-json-split-stream"\]\n$/,
   );
 });

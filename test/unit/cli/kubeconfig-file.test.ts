@@ -142,7 +142,7 @@ test("somebody else's file is refused and stays as it is", async (context) => {
     writeFileSync(path, text);
     await assert.rejects(writeKubeconfig(path, {}), {
       name: 'UsageError',
-      message: `${path} exists and was not written by crd-controller: name another file, or move it away`,
+      message: `${path} exists and was not written by crd-controller: choose another file, or move it`,
     });
     assert.equal(readFileSync(path, 'utf8'), text);
   }
@@ -153,7 +153,7 @@ test('a folder that is not there, and one in place of the file, are named', asyn
   const folder = folderFor(context);
   await assert.rejects(writeKubeconfig(join(folder, 'no', 'dev'), {}), {
     name: 'UsageError',
-    message: `Could not write the kubeconfig ${join(folder, 'no', 'dev')}: there is no folder ${join(folder, 'no')}`,
+    message: `Could not write the kubeconfig ${join(folder, 'no', 'dev')}: the folder ${join(folder, 'no')} does not exist`,
   });
   await assert.rejects(writeKubeconfig(folder, {}), { name: 'UsageError' });
 });

@@ -24,7 +24,7 @@ test('a namespace that nobody has named is asked for, not assumed', () => {
   assert.throws(() => leaseNamespace(configOf(), nowhere), {
     name: 'UsageError',
     message:
-      '--leader-elect needs a namespace for its Lease, and /home/me/config names none: add --leader-elect-resource-namespace',
+      '--leader-elect requires a namespace for its Lease, and /home/me/config has none: set --leader-elect-resource-namespace',
   });
 });
 

@@ -201,11 +201,11 @@ const refused: readonly (readonly [argv: string, message: string])[] = [
   ['--resync-period=-1s', 'invalid value "-1s" for --resync-period: must not be negative'],
   [
     '--kube-api-qps=0',
-    'invalid value "0" for --kube-api-qps: must be 1 or more, or -1 for no limit',
+    'invalid value "0" for --kube-api-qps: must be 1 or more, or -1 to disable the limit',
   ],
   [
     '--metrics-bind-address=8080',
-    'invalid value "8080" for --metrics-bind-address: must be HOST:PORT or :PORT, or 0 for off',
+    'invalid value "8080" for --metrics-bind-address: must be HOST:PORT or :PORT, or 0 to disable it',
   ],
   [
     '--debug-bind-address=:6060 --metrics-bind-address=:6060 --metrics-secure=false',
@@ -227,13 +227,13 @@ const refused: readonly (readonly [argv: string, message: string])[] = [
   ],
   [
     '--master=http://10.0.0.1:8080',
-    'invalid value "http://10.0.0.1:8080" for --master: must be https, unless it is on this machine',
+    'invalid value "http://10.0.0.1:8080" for --master: must be an https URL, unless the host is a loopback address',
   ],
-  ['--shards=2', '--shards needs --leader-elect: a Lease holds each shard'],
-  ['--as-group=admins', '--as-group needs --as: a group alone is nobody'],
+  ['--shards=2', '--shards requires --leader-elect: each shard has a Lease'],
+  ['--as-group=admins', '--as-group requires --as: groups cannot be impersonated without a user'],
   [
     '--namespaces=Dev',
-    'invalid value "Dev" for --namespaces: a namespace has lower-case letters, digits and dashes, 63 at most',
+    'invalid value "Dev" for --namespaces: a namespace consists of lower-case letters, digits and "-", at most 63 characters',
   ],
 ];
 
@@ -266,11 +266,11 @@ const refusedTerms: readonly (readonly [argv: string, message: string])[] = [
   ],
   [
     '--leader-elect-resource-name=My/Lease',
-    'invalid value "My/Lease" for --leader-elect-resource-name: a Lease\'s name has lower-case letters, digits, dashes and dots, 253 at most',
+    'invalid value "My/Lease" for --leader-elect-resource-name: the name of a Lease consists of lower-case letters, digits, "-" and ".", at most 253 characters',
   ],
   [
     '--leader-elect-resource-namespace=../x',
-    'invalid value "../x" for --leader-elect-resource-namespace: a namespace has lower-case letters, digits and dashes, 63 at most',
+    'invalid value "../x" for --leader-elect-resource-namespace: a namespace consists of lower-case letters, digits and "-", at most 63 characters',
   ],
 ];
 

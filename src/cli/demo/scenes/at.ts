@@ -19,7 +19,7 @@ export const atScene: Scene = {
   sample: 'examples/03-at',
   play: async (act) => {
     const { kubectl, clock } = act;
-    act.heading('A command, in a moment');
+    act.heading('Schedule a command');
     let schedule = '';
     await kubectl.applyChanged('examples/03-at/at.yaml', /2019.*Z/, () => {
       schedule = timestamp(Math.ceil((clock.now() + AHEAD_MS) / 1000) * 1000);
@@ -27,32 +27,38 @@ export const atScene: Scene = {
     });
     await act.sight((now) => (now(ATS).get(NAME)?.status?.phase ? undefined : 'it has no phase'));
     await kubectl.get(ATS, PODS);
-    const view = await act.reached('The command ended well: DONE', (now) => {
+    const view = await act.reached('The command succeeds and the phase is DONE', (now) => {
       const { phase, conditions } = now(ATS).get(NAME)?.status ?? {};
       const succeeded = conditions?.find(({ type }) => type === 'Succeeded');
       return phase === 'DONE' && succeeded?.status === 'True'
         ? undefined
-        : `the status says ${phase ?? 'nothing'}`;
+        : `the phase is ${phase ?? 'unset'}`;
     });
     await kubectl.get(ATS, PODS);
     const log = await kubectl.logs(POD);
-    act.claim('It printed YAY', log === 'YAY\n' ? undefined : `it printed ${JSON.stringify(log)}`);
-    act.claim('PENDING, RUNNING, DONE, in this order', wrongPhases(act));
-    act.claim('It began in one Pod of its own, and not early', early(view, schedule));
+    act.claim(
+      'The command prints YAY',
+      log === 'YAY\n' ? undefined : `it prints ${JSON.stringify(log)}`,
+    );
+    act.claim('The phases are PENDING, RUNNING, DONE, in this order', wrongPhases(act));
+    act.claim(
+      'The At owns one Pod, which was not created before the scheduled time',
+      early(view, schedule),
+    );
 
-    act.heading('Never again');
+    act.heading('Delete the Pod of a finished At');
     await kubectl.delete(PODS, POD);
-    await act.reached('Without its Pod it is still DONE', (now) => {
+    await act.reached('The phase stays DONE and no new Pod is created', (now) => {
       const [pod] = now(PODS).values();
-      if (pod) return `there is ${pod.metadata.name}`;
+      if (pod) return `${pod.metadata.name} exists`;
       const phase = now(ATS).get(NAME)?.status?.phase;
-      return phase === 'DONE' ? undefined : `the status says ${phase}`;
+      return phase === 'DONE' ? undefined : `the phase is ${phase}`;
     });
     await act.rest();
     await kubectl.delete(ATS, NAME);
-    await act.reached('The At is gone', (now) => {
+    await act.reached('The At is deleted', (now) => {
       const left = [...now(ATS).values(), ...now(PODS).values()];
-      return left.length === 0 ? undefined : `still there: ${namesOf(left)}`;
+      return left.length === 0 ? undefined : `these still exist: ${namesOf(left)}`;
     });
   },
 };
@@ -63,7 +69,7 @@ function wrongPhases({ stage }: Act): string | undefined {
     const [phase] = /^[A-Z]+(?=:)/.exec(line) ?? [];
     if (phase !== undefined && phase !== phases.at(-1)) phases.push(phase);
   }
-  return phases.join() === 'PENDING,RUNNING,DONE' ? undefined : `it was ${phases.join(', ')}`;
+  return phases.join() === 'PENDING,RUNNING,DONE' ? undefined : `they are ${phases.join(', ')}`;
 }
 
 function early(view: View, schedule: string): string | undefined {

@@ -16,45 +16,48 @@ export const countScene: Scene = {
   sample: 'examples/01-count',
   play: async (act) => {
     const { kubectl } = act;
-    act.heading('A Count of three');
+    act.heading('Create a Count with 3 Pods');
     await kubectl.apply('examples/01-count');
     let view = await reached(act, 3);
     await kubectl.get(COUNTS, PODS);
     await kubectl.getEvents(`source=${COMPONENT}`);
-    act.claim('Each Pod belongs to the Count, by uid', strays(view));
-    act.claim('Event Synced, from count-controller: Count synced successfully', unsaid(view));
+    act.claim('The Count is the controller owner of each Pod', strays(view));
+    act.claim('count-controller records the event Synced: Count synced successfully', unsaid(view));
 
-    act.heading('Two more');
+    act.heading('Scale up to 5');
     let before = uidsOf(view);
     await kubectl.scale(COUNTS, NAME, 5);
     view = await reached(act, 5);
     await kubectl.get(COUNTS, PODS);
-    act.claim('The first three were left alone', touched(before, view));
+    act.claim('The first 3 Pods are unchanged', touched(before, view));
 
-    act.heading('Three fewer');
+    act.heading('Scale down to 2');
     before = uidsOf(view, [0, 1]);
     await kubectl.scale(COUNTS, NAME, 2);
     view = await reached(act, 2);
     await kubectl.get(COUNTS, PODS);
-    act.claim('The highest ordinals went; the first two were left alone', touched(before, view));
+    act.claim(
+      'The Pods with the highest ordinals are deleted; the first 2 are unchanged',
+      touched(before, view),
+    );
 
-    act.heading('A Pod is killed');
+    act.heading('Delete a Pod');
     before = uidsOf(view, [0]);
     const killed = view(PODS).get(podName(1))?.metadata.uid;
     await kubectl.delete(PODS, podName(1));
     view = await reached(act, 2, killed);
     await kubectl.get(COUNTS, PODS);
-    act.claim(`Another Pod took the place of ${podName(1)}`, sameUid(view, killed));
-    act.claim(`${podName(0)} was left alone`, touched(before, view));
+    act.claim(`A new Pod replaces ${podName(1)}`, sameUid(view, killed));
+    act.claim(`${podName(0)} is unchanged`, touched(before, view));
 
-    act.heading('Nothing to do');
+    act.heading('Steady state');
     await act.rest();
 
-    act.heading('A Count is deleted');
+    act.heading('Delete the Count');
     await kubectl.delete(COUNTS, NAME);
-    await act.reached('The Count is gone, and the garbage collector took its Pods', (now) => {
+    await act.reached('The Count is deleted, and the garbage collector deletes its Pods', (now) => {
       const left = [...now(COUNTS).values(), ...now(PODS).values()];
-      return left.length === 0 ? undefined : `still there: ${namesOf(left)}`;
+      return left.length === 0 ? undefined : `these still exist: ${namesOf(left)}`;
     });
     await kubectl.get(COUNTS, PODS);
   },
@@ -73,12 +76,12 @@ function reached(act: Act, wanted: number, unwanted?: string): Promise<View> {
     (view) => {
       const pods = view(PODS);
       if ([...pods.values()].some(({ metadata }) => metadata.uid === unwanted)) {
-        return 'the old Pod is still there';
+        return 'the old Pod still exists';
       }
       return (
         missingPods(pods, wanted) ??
         missingStatus(view, wanted) ??
-        (syncedIn(view) > told ? undefined : 'no event Synced')
+        (syncedIn(view) > told ? undefined : 'there is no new event Synced')
       );
     },
   );
@@ -100,14 +103,14 @@ function missingStatus(view: View, wanted: number): string | undefined {
   if (observedGeneration !== count.metadata.generation) return 'the status is out of date';
   return healthy && replicas === wanted && readyReplicas === wanted
     ? undefined
-    : `the status says ${JSON.stringify({ healthy, replicas, readyReplicas })}`;
+    : `the status reports ${JSON.stringify({ healthy, replicas, readyReplicas })}`;
 }
 
 function strays(view: View): string | undefined {
   const count = view(COUNTS).get(NAME);
   const owned = new Set(count ? ownedBy(view(PODS), count) : []);
   const others = [...view(PODS).values()].filter((pod) => !owned.has(pod));
-  return others.length === 0 ? undefined : `not so ${namesOf(others)}`;
+  return others.length === 0 ? undefined : `not the owner of ${namesOf(others)}`;
 }
 
 function unsaid(view: View): string | undefined {
@@ -140,7 +143,7 @@ function uidsOf(view: View, ordinals?: readonly number[]): ReadonlyMap<string, s
 /** Which of the Pods are not the same any more. */
 function touched(before: ReadonlyMap<string, string>, view: View): string | undefined {
   const others = [...before].filter(([name, uid]) => view(PODS).get(name)?.metadata.uid !== uid);
-  return others.length === 0 ? undefined : `not so ${others.map(([name]) => name).join(', ')}`;
+  return others.length === 0 ? undefined : `changed: ${others.map(([name]) => name).join(', ')}`;
 }
 
 function sameUid(view: View, uid: string | undefined): string | undefined {

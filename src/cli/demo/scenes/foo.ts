@@ -17,41 +17,47 @@ export const fooScene: Scene = {
   complaint: /already exists and is not managed by Foo/,
   play: async (act) => {
     const { kubectl } = act;
-    act.heading('A Foo, and its Deployment');
+    act.heading('Create a Foo');
     await kubectl.apply('examples/04-foo');
     await reached(act, 'example-foo', 1);
     await kubectl.get(FOOS, DEPLOYMENTS);
 
-    act.heading('Somebody scales the Deployment, and it is put back');
+    act.heading('Another client scales the Deployment');
     await kubectl.scale(DEPLOYMENTS, 'example-foo', 3);
     await reached(act, 'example-foo', 1);
 
-    act.heading('Another name for it');
+    act.heading('Rename the Deployment');
     const spec = { deploymentName: 'renamed', replicas: 2 };
     await kubectl.patch(FOOS, NAME, { spec });
     await reached(act, 'renamed', 2);
     await kubectl.get(FOOS, DEPLOYMENTS);
 
-    act.heading("Somebody else's Deployment");
-    await kubectl.createDeployment('theirs', 'nginx');
-    await kubectl.patch(FOOS, NAME, { spec: { deploymentName: 'theirs' } });
-    await act.reached('The Foo says that it is not its own, and leaves it alone', (view) => {
-      const foo = view(FOOS).get(NAME);
-      const [event] = eventsOf(view, 'ErrResourceExists', foo?.metadata.uid);
-      if (!foo || !holds(foo, 'Stalled')) return 'it is not Stalled';
-      if (!event) return 'there is no event ErrResourceExists';
-      return touched(view);
-    });
+    act.heading('Use the name of a Deployment that the Foo does not own');
+    await kubectl.createDeployment('unowned', 'nginx');
+    await kubectl.patch(FOOS, NAME, { spec: { deploymentName: 'unowned' } });
+    await act.reached(
+      'The Foo reports the name collision, and the Deployment is unchanged',
+      (view) => {
+        const foo = view(FOOS).get(NAME);
+        const [event] = eventsOf(view, 'ErrResourceExists', foo?.metadata.uid);
+        if (!foo || !holds(foo, 'Stalled')) return 'the Foo is not Stalled';
+        if (!event) return 'there is no event ErrResourceExists';
+        return touched(view);
+      },
+    );
     await kubectl.getWide(FOOS);
 
-    act.heading('A Foo is deleted');
+    act.heading('Delete the Foo');
     await kubectl.delete(FOOS, NAME);
-    await act.reached('The Foo is gone with its Deployment; theirs is there', (view) => {
-      const left = [...view(FOOS).values(), ...view(DEPLOYMENTS).values()];
-      return namesOf(left) === 'theirs' ? touched(view) : `there are ${namesOf(left)}`;
-    });
-    await kubectl.delete(DEPLOYMENTS, 'theirs');
-    await act.sight((view) => (view(PODS).size === 0 ? undefined : 'there are Pods'));
+    await act.reached(
+      'The Foo and its Deployment are deleted; the other Deployment still exists',
+      (view) => {
+        const left = [...view(FOOS).values(), ...view(DEPLOYMENTS).values()];
+        return namesOf(left) === 'unowned' ? touched(view) : `these exist: ${namesOf(left)}`;
+      },
+    );
+    await kubectl.delete(DEPLOYMENTS, 'unowned');
+    await act.sight((view) => (view(PODS).size === 0 ? undefined : 'Pods exist'));
   },
 };
 
@@ -64,25 +70,25 @@ function reached(act: Act, deploymentName: string, replicas: number): Promise<Vi
     const owned = ownedBy(view(DEPLOYMENTS), foo);
     const [deployment] = owned;
     if (owned.length !== 1 || deployment?.metadata.name !== deploymentName) {
-      return `it has ${namesOf(owned) || 'none'}`;
+      return `it owns ${namesOf(owned) || 'none'}`;
     }
     const { desired, isComplete } = rolloutOf(deployment);
-    if (desired !== replicas) return `the Deployment asks for ${desired}`;
+    if (desired !== replicas) return `the Deployment requests ${desired}`;
     if (!isComplete) return 'the Deployment is not rolled out';
     if (view(PODS).size !== replicas) return `there are ${view(PODS).size} Pods`;
     const { observedGeneration, availableReplicas } = foo.status ?? {};
     if (observedGeneration !== foo.metadata.generation) return 'the status is out of date';
     return holds(foo, 'Ready') && availableReplicas === replicas
       ? undefined
-      : `the status says ${availableReplicas}`;
+      : `the status reports ${availableReplicas}`;
   });
 }
 
 function touched(view: View): string | undefined {
-  const theirs = view(DEPLOYMENTS).get('theirs');
-  if (!theirs) return 'their Deployment is gone';
+  const theirs = view(DEPLOYMENTS).get('unowned');
+  if (!theirs) return 'the other Deployment is deleted';
   const { generation, deletionTimestamp } = theirs.metadata;
   return generation === 1 && deletionTimestamp === undefined && !controllerOf(theirs)
     ? undefined
-    : 'their Deployment was changed';
+    : 'the other Deployment was changed';
 }

@@ -14,9 +14,9 @@ export const podCountScene: Scene = {
   sample: 'examples/05-pod-count',
   play: async (act) => {
     const { kubectl } = act;
-    act.heading('Pods are counted');
+    act.heading('Count Pods');
     await kubectl.apply('examples/05-pod-count');
-    await act.reached('Each new Pod was told the count', (view) => {
+    await act.reached('Each new Pod has one event with the count', (view) => {
       const deployment = view(DEPLOYMENTS).get('web');
       if (!deployment || !holds(deployment, 'Available')) return 'web is not available';
       const pods = [...view(PODS).values()];
@@ -24,16 +24,16 @@ export const podCountScene: Scene = {
         ({ metadata }) => eventsOf(view, REASON, metadata.uid).length !== 1,
       );
       if (pods.length !== 3) return `there are ${pods.length} Pods, not 3`;
-      return untold.length === 0 ? undefined : `not so ${namesOf(untold)}`;
+      return untold.length === 0 ? undefined : `not ${namesOf(untold)}`;
     });
     await kubectl.label(NODES, NODE, { [ROLE]: '' });
     await act.reached(
-      'The node of the control plane has the number of Pods, and was told so',
+      'The control-plane node has a label and an event with the number of Pods',
       (view) => {
         const { size } = view(PODS);
         const node = view(NODES).get(NODE);
         const label = node?.metadata.labels?.[LABEL];
-        if (label !== String(size)) return `its label says ${label ?? 'nothing'}, not ${size}`;
+        if (label !== String(size)) return `the label is ${label ?? 'unset'}, not ${size}`;
         const told = eventsOf(view, REASON, node?.metadata.uid).map(({ message }) => message);
         return told.includes(`pod count is ${size}`)
           ? undefined
@@ -42,12 +42,12 @@ export const podCountScene: Scene = {
     );
     await kubectl.getEvents(`reason=${REASON},involvedObject.kind=Node`);
 
-    act.heading('Everything is put back');
+    act.heading('Clean up');
     await kubectl.label(NODES, NODE, { [ROLE]: undefined, [LABEL]: undefined });
     await kubectl.delete(DEPLOYMENTS, 'web');
-    await act.reached('The Pods are gone, and the node has no label', (view) => {
+    await act.reached('The Pods are deleted, and the node has no label', (view) => {
       const { labels = {} } = view(NODES).get(NODE)?.metadata ?? {};
-      if (Object.hasOwn(labels, LABEL)) return `its label says ${labels[LABEL]}`;
+      if (Object.hasOwn(labels, LABEL)) return `the label is ${labels[LABEL]}`;
       return view(PODS).size === 0 ? undefined : `there are ${view(PODS).size}`;
     });
   },

@@ -22,34 +22,37 @@ export const webAppScene: Scene = {
   sample: 'examples/02-webapp',
   play: async (act) => {
     const { kubectl } = act;
-    act.heading('A WebApp: Deployment, Service, rollout');
+    act.heading('Create a WebApp: Deployment, Service, rollout');
     await kubectl.apply('examples/02-webapp');
     const view = await reached(act, 2);
     await kubectl.get(WEB_APPS);
     await kubectl.get(DEPLOYMENTS, PODS);
-    act.claim(`Each task has its condition: ${TASKS.join(', ')}`, undone(view));
-    act.claim('A finalizer keeps the WebApp until its tasks are taken down', unkept(view));
+    act.claim(`Each task has a condition that is true: ${TASKS.join(', ')}`, undone(view));
+    act.claim(
+      'A finalizer delays the deletion of the WebApp until its tasks are undone',
+      unkept(view),
+    );
 
-    act.heading('One replica more');
+    act.heading('Scale up to 3');
     await kubectl.scale(WEB_APPS, NAME, 3);
     await reached(act, 3);
     await kubectl.get(WEB_APPS);
 
-    act.heading('And backward');
+    act.heading('Delete the WebApp');
     const before = act.stage.gone.length;
     await kubectl.delete(WEB_APPS, NAME);
-    await act.reached('The WebApp and all it had are gone', (now) => {
+    await act.reached('The WebApp and its owned objects are deleted', (now) => {
       const left = [
         ...now(WEB_APPS).values(),
         ...now(DEPLOYMENTS).values(),
         ...[...now(SERVICES).values()].filter(isOurs),
         ...now(PODS).values(),
       ];
-      return left.length === 0 ? undefined : `still there: ${namesOf(left)}`;
+      return left.length === 0 ? undefined : `these still exist: ${namesOf(left)}`;
     });
     await kubectl.get(WEB_APPS, DEPLOYMENTS, PODS);
     act.claim(
-      'First went the Service, then the Deployment, and last the WebApp',
+      'The Service is deleted first, then the Deployment, and the WebApp last',
       wrongOrder(act.stage.gone.slice(before), ['Service', 'Deployment', 'WebApp']),
     );
   },
@@ -57,7 +60,7 @@ export const webAppScene: Scene = {
 
 function reached(act: Act, wanted: number): Promise<View> {
   return act.reached(
-    `${wanted} of ${wanted} replicas are available, behind a Service of the WebApp's own`,
+    `${wanted} of ${wanted} replicas are available, behind a Service that the WebApp owns`,
     (view) => {
       const webapp = view(WEB_APPS).get(NAME);
       if (!webapp) return 'the WebApp does not exist';
@@ -69,15 +72,15 @@ function reached(act: Act, wanted: number): Promise<View> {
 function missingStatus(webapp: WebApp, wanted: number): string | undefined {
   const { observedGeneration, availableReplicas } = webapp.status ?? {};
   if (observedGeneration !== webapp.metadata.generation) return 'the status is out of date';
-  if (!holds(webapp, 'Ready')) return 'it is not Ready';
+  if (!holds(webapp, 'Ready')) return 'the WebApp is not Ready';
   return availableReplicas === wanted ? undefined : `${availableReplicas} replicas are available`;
 }
 
 function missingChildren(view: View, webapp: WebApp, wanted: number): string | undefined {
   const [deployment] = ownedBy(view(DEPLOYMENTS), webapp);
   const [service] = ownedBy(view(SERVICES), webapp);
-  if (!deployment) return 'it has no Deployment';
-  if (!service) return 'it has no Service';
+  if (!deployment) return 'it owns no Deployment';
+  if (!service) return 'it owns no Service';
   const available = deployment.status?.availableReplicas;
   if (available !== wanted) return `the Deployment has ${available} available replicas`;
   const ready = [...view(PODS).values()].filter((pod) => isReady(pod));
@@ -87,7 +90,7 @@ function missingChildren(view: View, webapp: WebApp, wanted: number): string | u
 function undone(view: View): string | undefined {
   const webapp = view(WEB_APPS).get(NAME);
   const open = TASKS.filter((type) => !webapp || !holds(webapp, type));
-  return open.length === 0 ? undefined : `not so ${open.join(', ')}`;
+  return open.length === 0 ? undefined : `not true: ${open.join(', ')}`;
 }
 
 function unkept(view: View): string | undefined {

@@ -6,7 +6,7 @@ import { COUNTS } from '../../../../src/api/generated/count.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { preflight } from '../../../../src/cli/check/preflight.ts';
 import type { PreflightPlan } from '../../../../src/cli/check/preflight.ts';
-import { isWell } from '../../../../src/cli/check/row.ts';
+import { allPassed } from '../../../../src/cli/check/row.ts';
 import type { Row } from '../../../../src/cli/check/row.ts';
 import { ServerClock } from '../../../../src/cli/check/server-clock.ts';
 import { readDeployed } from '../../../../src/cli/manifests/deployed.ts';
@@ -93,12 +93,12 @@ describe('a look at all that the controllers need', () => {
       'version: ok',
       'clock: ok',
       'CRD counts.demo.mark8s.io: ok',
-      'rights of count: ok',
-      'rights of events: ok',
-      'rights of leader election: ok',
+      'permissions of count: ok',
+      'permissions of events: ok',
+      'permissions of leader election: ok',
       'Lease sys/crd-controller: ok',
     ]);
-    assert.match(row(rows, 'API server').detail, /answered in 0ms, and knows us as "installed"$/);
+    assert.match(row(rows, 'API server').detail, /responded in 0ms; user "installed"$/);
     assert.equal(row(rows, 'CRD counts.demo.mark8s.io').detail, 'serves v1');
     for (const { method, path } of server.requests.recent.slice(before)) {
       assert.ok(method === 'GET' || /\/selfsubject\w*reviews$/.test(path), `${method} ${path}`);
@@ -109,7 +109,7 @@ describe('a look at all that the controllers need', () => {
     const next = () => row(rows, 'CRD counts.demo.mark8s.io').next?.join() ?? '';
     const detail = () => row(rows, 'CRD counts.demo.mark8s.io').detail;
     let rows = await look();
-    assert.equal(detail(), 'it is not installed');
+    assert.equal(detail(), 'not installed');
     assert.match(next(), /crd-controller manifests --only=crds \| kubectl apply/);
     await install();
     rows = await look();
@@ -127,7 +127,7 @@ describe('a look at all that the controllers need', () => {
       body: { spec: { versions } },
     });
     rows = await look();
-    assert.equal(detail(), 'it serves v2, and not v1, which this release uses');
+    assert.equal(detail(), 'serves v2, but this release requires v1');
   });
 
   it('tells why a definition that is there is not served', async () => {
@@ -146,19 +146,19 @@ describe('a look at all that the controllers need', () => {
       const no = { type, status: 'False', reason: 'TakenItem', message: 'by others' };
       assert.deepEqual(await refused((crd) => ({ ...crd, ...conditions(no) })), [
         'failed',
-        `it is not served: ${type} is False, TakenItem: by others`,
+        `not served: condition ${type} is False, TakenItem: by others`,
         1,
       ]);
     }
     assert.deepEqual(await refused((crd) => ({ ...crd, ...conditions() })), [
       'failed',
-      'it is not Established yet',
+      'not Established yet',
       1,
     ]);
     const deletionTimestamp = '2026-09-01T00:00:00Z';
     assert.deepEqual(
       await refused((crd) => ({ ...crd, metadata: { ...crd.metadata, deletionTimestamp } })),
-      ['failed', 'it is being deleted, and waits for its objects to go', 1],
+      ['failed', 'being deleted: waits until its objects are deleted', 1],
     );
   });
 
@@ -166,7 +166,7 @@ describe('a look at all that the controllers need', () => {
     const { detail, result } = row(await look({}, 'installed'), 'CRD counts.demo.mark8s.io');
     assert.deepEqual(
       [result, detail],
-      ['failed', 'v1 is not served; the definition may not be read'],
+      ['failed', 'v1 is not served; no permission to read the CRD'],
     );
   });
 
@@ -178,22 +178,22 @@ describe('a look at all that the controllers need', () => {
       missing.map(({ check, detail, next }) => [check, detail].concat(next ?? [])),
       [
         [
-          'rights of count',
-          'may not create pods in the namespace a',
-          'Add to a Role or ClusterRole of this user: {apiGroups: [""], resources: ["pods"], verbs: ["create"]}',
-          'See: kubectl auth can-i create pods --namespace=a --as=poor',
+          'permissions of count',
+          'cannot create pods in namespace a',
+          'Add this rule to a Role or ClusterRole of the user: {apiGroups: [""], resources: ["pods"], verbs: ["create"]}',
+          'Verify: kubectl auth can-i create pods --namespace=a --as=poor',
         ],
         ...['a', 'sys'].map((namespace) => [
-          'rights of events',
-          `may not create events in the namespace ${namespace}`,
-          'Add to a Role or ClusterRole of this user: {apiGroups: [""], resources: ["events"], verbs: ["create"]}',
-          `See: kubectl auth can-i create events --namespace=${namespace} --as=poor`,
+          'permissions of events',
+          `cannot create events in namespace ${namespace}`,
+          'Add this rule to a Role or ClusterRole of the user: {apiGroups: [""], resources: ["events"], verbs: ["create"]}',
+          `Verify: kubectl auth can-i create events --namespace=${namespace} --as=poor`,
         ]),
         [
-          'rights of leader election',
-          'may not create leases of coordination.k8s.io in the namespace sys',
-          'Add to a Role or ClusterRole of this user: {apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"]}',
-          'See: kubectl auth can-i create leases.coordination.k8s.io --namespace=sys --as=poor',
+          'permissions of leader election',
+          'cannot create leases of coordination.k8s.io in namespace sys',
+          'Add this rule to a Role or ClusterRole of the user: {apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"]}',
+          'Verify: kubectl auth can-i create leases.coordination.k8s.io --namespace=sys --as=poor',
         ],
       ],
     );
@@ -202,11 +202,11 @@ describe('a look at all that the controllers need', () => {
   it('tells of every right that is missing, however many there are', async () => {
     await install();
     const rows = await look({ leases: LEASE }, 'powerless');
-    const missing = rows.filter(({ check }) => check.startsWith('rights of '));
+    const missing = rows.filter(({ check }) => check.startsWith('permissions of '));
     assert.ok(missing.length > 6, told(missing).join());
     for (const { result } of missing) assert.notEqual(result, 'ok');
     const verbs = missing.flatMap(({ detail }) =>
-      (/may not ([\w, ]+?) \w+(?:\/| )/.exec(detail)?.[1] ?? '').split(', '),
+      (/cannot ([\w, ]+?) \w+(?:\/| )/.exec(detail)?.[1] ?? '').split(', '),
     );
     assert.ok(verbs.length > 10, verbs.join());
   });
@@ -218,18 +218,18 @@ describe('a look at all that the controllers need', () => {
       false,
     );
     assert.match(
-      row(rows, 'rights of pod-count').next?.[0] ?? '',
-      /^Add to a ClusterRole of this user: \{apiGroups: \[""\], resources: \["nodes"\]/,
+      row(rows, 'permissions of pod-count').next?.[0] ?? '',
+      /^Add this rule to a ClusterRole of the user: \{apiGroups: \[""\], resources: \["nodes"\]/,
     );
   });
 
   it('asks whether it may ask who may read what is guarded', async () => {
     const rows = await look({ isGuarded: true }, 'installed');
     assert.deepEqual(
-      rows.filter(({ check }) => check === 'rights of endpoints').map(({ detail }) => detail),
+      rows.filter(({ check }) => check === 'permissions of endpoints').map(({ detail }) => detail),
       [
-        'may not create tokenreviews of authentication.k8s.io in all namespaces',
-        'may not create subjectaccessreviews of authorization.k8s.io in all namespaces',
+        'cannot create tokenreviews of authentication.k8s.io in all namespaces',
+        'cannot create subjectaccessreviews of authorization.k8s.io in all namespaces',
       ],
     );
   });
@@ -237,22 +237,25 @@ describe('a look at all that the controllers need', () => {
   it('warns of a right that only a plugin of admission asks for', async () => {
     await install();
     const rows = await look({}, 'plain');
-    const { result, detail, next } = row(rows, 'rights of count');
+    const { result, detail, next } = row(rows, 'permissions of count');
     assert.equal(result, 'warning');
     assert.match(
       detail,
-      /^may not update counts\/finalizers of demo\.mark8s\.io .*where OwnerReferencesPermissionEnforcement is on/,
+      /^cannot update counts\/finalizers of demo\.mark8s\.io .*if the admission plugin OwnerReferencesPermissionEnforcement is enabled/,
     );
-    assert.match(next?.[0] ?? '', /^Add to a ClusterRole of this user: .*counts\/finalizers/);
-    assert.ok(isWell(rows), told(rows).join());
+    assert.match(
+      next?.[0] ?? '',
+      /^Add this rule to a ClusterRole of the user: .*counts\/finalizers/,
+    );
+    assert.ok(allPassed(rows), told(rows).join());
   });
 
   it('asks about the Leases of this installation, by their names', async () => {
     const rows = await look({ leases: { namespace: 'sys', names: ['mine'] } }, 'installed');
-    const { detail, next } = row(rows, 'rights of leader election');
+    const { detail, next } = row(rows, 'permissions of leader election');
     assert.equal(
       detail,
-      'may not get, watch, update leases of coordination.k8s.io called mine in the namespace sys',
+      'cannot get, watch, update leases of coordination.k8s.io named mine in namespace sys',
     );
     assert.match(
       next?.join() ?? '',
@@ -281,12 +284,12 @@ describe('a look at all that the controllers need', () => {
     assert.deepEqual(await lease(), {
       check: 'Lease default/x',
       result: 'ok',
-      detail: '"pod-1_abc" holds it since 2026-09-01T00:00:00.000000Z, renewed 4s ago',
+      detail: 'held by "pod-1_abc" since 2026-09-01T00:00:00.000000Z, renewed 4s ago',
     });
     await clock.advance(60_000);
     const { result, detail, next } = await lease();
     assert.equal(result, 'warning');
-    assert.match(detail, /has not renewed it for 1m4s: the next replica takes it over$/);
+    assert.match(detail, /not renewed for 1m4s: another replica acquires it$/);
     assert.match(next?.join() ?? '', /grep pod-1$/);
   });
 
@@ -296,7 +299,7 @@ describe('a look at all that the controllers need', () => {
     };
     const { result, detail } = row(await look(), 'clock');
     assert.equal(result, 'failed');
-    assert.match(detail, /^59m5\ds ahead of the server's: Ats start at the wrong time/);
+    assert.match(detail, /^59m5\ds ahead of the server's clock: Ats start at the wrong time/);
   });
 
   it('stops at a server that cannot be reached, or does not accept who asks', async () => {
@@ -316,8 +319,8 @@ describe('a look at all that the controllers need', () => {
         ? jsonOf({ ...status, message: 'no', code: 403 }, 403)
         : handler(request);
     const rows = await look();
-    assert.match(row(rows, 'API server').detail, /answered in 0ms$/);
-    assert.match(row(rows, 'rights of count').next?.[0] ?? '', /^Give credentials/);
+    assert.match(row(rows, 'API server').detail, /responded in 0ms$/);
+    assert.match(row(rows, 'permissions of count').next?.[0] ?? '', /^Set credentials/);
     const [nobody] = await look({}, '');
     assert.equal(nobody?.result, 'ok', 'its version is for everybody');
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   failed,
-  isWell,
+  allPassed,
   ok,
   rowLines,
   rowsJson,
@@ -19,14 +19,14 @@ test('a table has a line for each check, what to do below those that failed, and
     '    Install it',
     '1 of 2 checks failed.',
   ]);
-  assert.equal(isWell(rows), false);
+  assert.equal(allPassed(rows), false);
 });
 
 test('warnings and what could not be found out are no failures, but not all is well either', () => {
   const rows = [skipped('clock', 'unknown'), warning('version', 'newer', 'Upgrade')];
-  assert.ok(isWell(rows));
-  assert.equal(rowLines(rows).at(-1), 'Nothing failed.');
-  assert.equal(rowLines([ok('a', 'b'), skipped('c', 'd')]).at(-1), 'All is well.');
+  assert.ok(allPassed(rows));
+  assert.equal(rowLines(rows).at(-1), 'No check failed.');
+  assert.equal(rowLines([ok('a', 'b'), skipped('c', 'd')]).at(-1), 'All checks passed.');
 });
 
 test('what a server says neither breaks a line nor drives the terminal', () => {

@@ -87,7 +87,10 @@ test('a file that was not generated is left alone, and so is all else then', asy
   const file = write('a.yaml', `${crd('Archive')}\n---\n${crd('Backup')}`);
   mkdirSync(out);
   writeFileSync(join(out, 'backup.ts'), 'mine');
-  await assert.rejects(run([file]), /backup\.ts was not generated: move it, or choose another/);
+  await assert.rejects(
+    run([file]),
+    /backup\.ts exists and was not generated: move it, or choose another/,
+  );
   assert.deepEqual(readdirSync(out), ['backup.ts']);
 });
 
@@ -95,9 +98,9 @@ test('what cannot be generated is told with its file', async (context) => {
   const { folder, write, run } = workbench(context);
   mkdirSync(join(folder, 'empty'));
   const refusals: [paths: string[], message: RegExp][] = [
-    [[], /^generate needs the path of a CRD/],
-    [[join(folder, 'none.yaml')], /^There is no file or folder ".*none\.yaml"$/],
-    [[join(folder, 'empty')], /^No \.yaml file in/],
+    [[], /^generate requires the path of a CRD/],
+    [[join(folder, 'none.yaml')], /^File or folder ".*none\.yaml" does not exist$/],
+    [[join(folder, 'empty')], /^No YAML or JSON file in/],
     [[write('pod.yaml', 'kind: Pod')], /^pod\.yaml contains no CustomResourceDefinition$/],
     [[write('bad.yaml', 'a: [')], /^bad\.yaml: /],
     [[write('old.yaml', crd('Old').replace('/v1', '/v1beta1'))], /^old\.yaml: apiVersion must be/],

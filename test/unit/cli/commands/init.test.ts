@@ -88,7 +88,10 @@ test('a plural that is no English one is given by --plural', async (context) => 
 test('nothing is overwritten: one file in the way, and none is written', async (context) => {
   const { dir, files, run } = workbench(context);
   writeFileSync(join(dir, 'tsconfig.json'), 'mine');
-  await assert.rejects(run(['StaticSite']), /^UsageError: Nothing is overwritten.*tsconfig\.json/);
+  await assert.rejects(
+    run(['StaticSite']),
+    /^UsageError: Existing files are not overwritten.*tsconfig\.json/,
+  );
   assert.deepEqual(files(), ['tsconfig.json']);
 });
 
@@ -107,7 +110,10 @@ test('a package.json with anything else is left alone', async (context) => {
   const { dir, files, read, run } = workbench(context);
   for (const text of ['{"dependencies":{},"type":"commonjs"}', '{"dependencies":[]}', '{', '[]']) {
     writeFileSync(join(dir, 'package.json'), text);
-    await assert.rejects(run(['StaticSite']), /^UsageError: Nothing is overwritten.*package\.json/);
+    await assert.rejects(
+      run(['StaticSite']),
+      /^UsageError: Existing files are not overwritten.*package\.json/,
+    );
     assert.equal(read('package.json'), text);
   }
   assert.deepEqual(files(), ['package.json']);
@@ -137,7 +143,7 @@ test('names that cannot be, or would not work, are refused with what would', asy
   const { dir, run } = workbench(context);
   const into = join(dir, 'new');
   const refusals: [operands: string[], group: string, message: RegExp][] = [
-    [[], 'example.com', /needs the KIND/],
+    [[], 'example.com', /requires a KIND/],
     [['A', 'B'], 'example.com', /one KIND/],
     [['staticSite'], 'example.com', /PascalCase/],
     [['Static-Site'], 'example.com', /PascalCase/],

@@ -193,14 +193,14 @@ describe('manifests', () => {
 });
 
 const refused: readonly (readonly [argv: readonly string[], message: RegExp])[] = [
-  [['--controllers=bar'], /^no controller is called "bar"/],
-  [['--namespace=Ops'], /^invalid value "Ops" for --namespace: a namespace has/],
-  [['--namespaces=a,B'], /^invalid value "B" for --namespaces: a namespace has/],
-  [['--image=a b'], /^invalid value "a b" for --image: must be the name of an image/],
-  [['--only=roles'], /^invalid value "roles" for --only: must be of "namespace", "crds"/],
+  [['--controllers=bar'], /^unknown controller "bar"/],
+  [['--namespace=Ops'], /^invalid value "Ops" for --namespace: a namespace consists of/],
+  [['--namespaces=a,B'], /^invalid value "B" for --namespaces: a namespace consists of/],
+  [['--image=a b'], /^invalid value "a b" for --image: must be an image name/],
+  [['--only=roles'], /^invalid value "roles" for --only: must be one of "namespace", "crds"/],
   [
     ['--controllers=pod-count', '--namespaces=dev'],
-    /^--controllers has pod-count, which is about the whole cluster/,
+    /^--controllers has pod-count, which is cluster-scoped/,
   ],
 ];
 

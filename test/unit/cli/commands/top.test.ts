@@ -36,7 +36,7 @@ test('an address must be on this machine', async () => {
       assert.ok(error instanceof UsageError);
       assert.match(
         error.message,
-        /for --address: must be HOST:PORT on this machine.*port-forward$/,
+        /for --address: must be a loopback address HOST:PORT.*port-forward$/,
       );
       return true;
     });
@@ -113,5 +113,5 @@ test('a server that has no such pages is named once, with what to set', async (c
   const { code, warned } = run(`127.0.0.1:${port}`);
   assert.equal(await code, 1);
   assert.equal(warned.join().match(/--debug-bind-address/g)?.length, 1);
-  assert.match(warned.join(), /it answered 404 to \/debug\/(status|queues)/);
+  assert.match(warned.join(), /it responded with 404 to \/debug\/(status|queues)/);
 });

@@ -27,5 +27,8 @@ test('the package is found from any folder in it, and nowhere else', () => {
   const root = packageRoot();
   assert.equal(packageRoot(new URL('a/b/c.js', root).href).href, root.href);
   assert.match(manifest(root).version, /^\d+\.\d+\.\d+/);
-  assert.throws(() => packageRoot('file:///nowhere/at/all.js'), /No package\.json above/);
+  assert.throws(
+    () => packageRoot('file:///nowhere/at/all.js'),
+    /No package\.json in a parent folder/,
+  );
 });

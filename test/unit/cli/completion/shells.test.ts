@@ -205,9 +205,9 @@ test('each command and flag is told of to shells that show more than words', asy
 });
 
 for (const [operands, message] of [
-  [[], 'completion needs the name of a shell: bash, zsh, fish'],
-  [['tcsh'], 'there is no completion for "tcsh": there is for bash, zsh, fish'],
-  [['bash', 'zsh'], 'completion takes one shell'],
+  [[], 'completion requires the name of a shell: bash, zsh, fish'],
+  [['tcsh'], 'unknown shell "tcsh": must be one of bash, zsh, fish'],
+  [['bash', 'zsh'], 'completion takes one argument'],
 ] as const) {
   test(`completion ${operands.join(' ')} is refused`, async () => {
     await assert.rejects(completion(operands, COMMANDS, { print: () => {} }), {

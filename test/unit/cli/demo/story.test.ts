@@ -90,7 +90,7 @@ test('with cluster and daemon everything that is claimed is so, and nothing is l
     [{ 'kubernetes.io/hostname': 'node-1' }],
   );
   assert.ok(await ended(story.leave(stop.signal)), lines.join('\n'));
-  assert.equal(lines.at(-1), '✓ All of them are ready');
+  assert.equal(lines.at(-1), '✓ All objects are ready');
   await end();
 });
 
@@ -100,7 +100,7 @@ test('a cluster without garbage collection is found out', async () => {
   assert.equal(succeeded, false);
   assert.equal(
     lines.at(-1),
-    '✗ The Count is gone, and the garbage collector took its Pods: still there: test-count-0, test-count-1',
+    '✗ The Count is deleted, and the garbage collector deletes its Pods: these still exist: test-count-0, test-count-1',
   );
   await end();
 });
@@ -110,10 +110,10 @@ describe('without a controller', () => {
     count:
       '3 Pods, test-count-0 to test-count-2, are ready; the Count is healthy: test-count-0 does not exist',
     webapp:
-      "2 of 2 replicas are available, behind a Service of the WebApp's own: the status is out of date",
-    at: 'The command ended well: DONE: the status says nothing',
-    foo: 'The Foo has one Deployment, example-foo, with 1 of 1 replicas available: it has none',
-    'pod-count': 'Each new Pod was told the count: web is not available',
+      '2 of 2 replicas are available, behind a Service that the WebApp owns: the status is out of date',
+    at: 'The command succeeds and the phase is DONE: the phase is unset',
+    foo: 'The Foo has one Deployment, example-foo, with 1 of 1 replicas available: it owns none',
+    'pod-count': 'Each new Pod has one event with the count: web is not available',
   };
 
   for (const scene of SCENES) {
@@ -153,7 +153,7 @@ test('scenes are chosen by the names of controllers, and played in their own ord
   assert.throws(() => selectScenes(['count', 'webap']), {
     name: 'UsageError',
     message:
-      'no controller is called "webap": --only takes count, webapp, at, foo, pod-count; did you mean webapp?',
+      'unknown controller "webap" in --only: must be one of count, webapp, at, foo, pod-count; did you mean webapp?',
   });
 });
 
@@ -189,9 +189,9 @@ test('the stage tells each change once, in a few words', async () => {
     'pod/p  Pending',
     'pod/p  Running, ready',
     'pod/p  Terminating',
-    'pod/p  gone',
+    'pod/p  deleted',
   ]);
-  assert.deepEqual(stage.linesOf('pod/p').at(-1), 'gone');
+  assert.deepEqual(stage.linesOf('pod/p').at(-1), 'deleted');
   assert.equal(stage.podsSeen, 1);
   stop.abort();
   await watching;

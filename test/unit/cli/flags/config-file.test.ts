@@ -110,11 +110,11 @@ describe('the sample that comes with the manifests', () => {
 const refused: readonly (readonly [text: string, message: string])[] = [
   [
     '',
-    ': the file is empty: expected one ControllerConfiguration of crd-controller.example.io/v1alpha1',
+    ': the file is empty; expected one ControllerConfiguration of crd-controller.example.io/v1alpha1',
   ],
   [
     '- 1',
-    ':1: not an object: expected one ControllerConfiguration of crd-controller.example.io/v1alpha1',
+    ':1: found no object; expected one ControllerConfiguration of crd-controller.example.io/v1alpha1',
   ],
   ['v: 2', ':1: apiVersion: must be "crd-controller.example.io/v1alpha1"'],
   [
@@ -127,7 +127,7 @@ const refused: readonly (readonly [text: string, message: string])[] = [
   ],
   [
     `${HEAD}---\n${HEAD}`,
-    ':4: a second document: expected one ControllerConfiguration of crd-controller.example.io/v1alpha1',
+    ':4: found a second document; expected one ControllerConfiguration of crd-controller.example.io/v1alpha1',
   ],
   [`${HEAD}leaderElekt: true`, ':3: unknown field "leaderElekt"; did you mean leaderElect?'],
   [`${HEAD}leader-elect: true`, ':3: unknown field "leader-elect"; did you mean leaderElect?'],
@@ -138,24 +138,27 @@ const refused: readonly (readonly [text: string, message: string])[] = [
   [`${HEAD}leaderElect: 'true'`, ':3: leaderElect: must be true or false'],
   [`${HEAD}v: '4'`, ':3: v: must be a whole number'],
   [`${HEAD}v: 4.5`, ':3: v: must be a whole number'],
-  [`${HEAD}resyncPeriod: 30`, ':3: resyncPeriod: must be text; put it in quotes'],
-  [`${HEAD}kubeconfig:`, ':3: kubeconfig: must be text; put it in quotes'],
+  [`${HEAD}resyncPeriod: 30`, ':3: resyncPeriod: must be a string; quote it'],
+  [`${HEAD}kubeconfig:`, ':3: kubeconfig: must be a string; quote it'],
   [
     `${HEAD}namespaces: dev`,
-    ':3: namespaces: must be a list of texts, none of them empty or with a comma',
+    ':3: namespaces: must be a list of strings that are not empty and contain no comma',
   ],
   [
     `${HEAD}namespaces: ['a,b']`,
-    ':3: namespaces: must be a list of texts, none of them empty or with a comma',
+    ':3: namespaces: must be a list of strings that are not empty and contain no comma',
   ],
   [
     `${HEAD}namespaces: [[a]]`,
-    ':3: namespaces: must be a list of texts, none of them empty or with a comma',
+    ':3: namespaces: must be a list of strings that are not empty and contain no comma',
   ],
-  [`${HEAD}featureGates: [A]`, ':3: featureGates: must be an object of names, each true or false'],
+  [
+    `${HEAD}featureGates: [A]`,
+    ':3: featureGates: must be an object whose values are true or false',
+  ],
   [
     `${HEAD}featureGates: { A: 1 }`,
-    ':3: featureGates: must be an object of names, each true or false',
+    ':3: featureGates: must be an object whose values are true or false',
   ],
   [`${HEAD}v: 1\nv: 2`, ':4:1: not YAML: the same key stands here a second time'],
   [
@@ -183,7 +186,7 @@ describe('a configuration file that is not understood is refused, in one line:',
     const missing = join(folder, 'missing');
     assert.throws(() => readConfigFile(missing, RUN_OPTIONS), {
       name: 'UsageError',
-      message: `cannot read the configuration file ${missing}: there is no such file`,
+      message: `cannot read the configuration file ${missing}: the file does not exist`,
     });
     assert.throws(() => readConfigFile(folder, RUN_OPTIONS), {
       name: 'UsageError',

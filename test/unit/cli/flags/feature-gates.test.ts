@@ -53,12 +53,12 @@ const refused: readonly (readonly [
   [
     ['--feature-gates=WatchListCient=true'],
     {},
-    'invalid value "WatchListCient=true" for --feature-gates: no feature is called "WatchListCient"; did you mean WatchListClient?',
+    'invalid value "WatchListCient=true" for --feature-gates: unknown feature gate "WatchListCient"; did you mean WatchListClient?',
   ],
   [
     ['--feature-gates=constructor=true'],
     {},
-    'invalid value "constructor=true" for --feature-gates: no feature is called "constructor"',
+    'invalid value "constructor=true" for --feature-gates: unknown feature gate "constructor"',
   ],
   [
     ['--feature-gates=WatchListClient'],
@@ -74,7 +74,7 @@ const refused: readonly (readonly [
     // Whoever is overruled must be right all the same.
     ['--feature-gates=WatchListClient=true'],
     { CRD_CONTROLLER_FEATURE_GATES: 'Other=true' },
-    'invalid value "Other=true" for CRD_CONTROLLER_FEATURE_GATES: no feature is called "Other"',
+    'invalid value "Other=true" for CRD_CONTROLLER_FEATURE_GATES: unknown feature gate "Other"',
   ],
 ];
 

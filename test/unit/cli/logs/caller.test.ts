@@ -85,7 +85,7 @@ describe('the caller is', () => {
 });
 
 test('neither the stack of errors nor their form is changed by who asks', () => {
-  const form = () => 'theirs';
+  const form = () => 'unowned';
   const limit = Error.stackTraceLimit;
   const prepare: unknown = Reflect.get(Error, 'prepareStackTrace');
   try {

@@ -51,9 +51,9 @@ describe('the verbosity of a running process', () => {
     const { level } = loggingAt(7);
     assert.deepEqual(lines, []);
     level.setVerbosity(10);
-    assert.match(lines.at(-1) ?? '', /^"The log shows what objects hold: .*" bodies="whole"\n$/);
+    assert.match(lines.at(-1) ?? '', /^"The log contains request bodies: .*" bodies="whole"\n$/);
     loggingAt(8);
-    assert.match(lines.join(''), /^"The log shows what objects hold: .*" bodies="cut"\n$/);
+    assert.match(lines.join(''), /^"The log contains request bodies: .*" bodies="cut"\n$/);
   });
 
   test('shows texts whole from 10 on', () => {

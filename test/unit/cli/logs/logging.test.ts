@@ -177,7 +177,7 @@ describe('JSON', () => {
         env,
       });
       assert.equal(status, 3, stderr);
-      const said = (text: string) => text.match(/"msg":|"heldBack":1/g) ?? [];
+      const said = (text: string) => text.match(/"msg":|"suppressed":1/g) ?? [];
       return [said(stdout).length, said(stderr).length];
     };
     // Ten, and at the end of the process what was held back.

@@ -47,7 +47,7 @@ describe('lines that repeat', () => {
       // Nothing more is held back, and so nothing is waited for.
       assert.equal(clock.pending, 0);
       assert.deepEqual(lines.slice(10), [
-        '"Error syncing" err="refused" count="default/web" attempt=49 requeueAfter="49.5s" heldBack=40 latest="1m0s ago"',
+        '"Error syncing" err="refused" count="default/web" attempt=49 requeueAfter="49.5s" suppressed=40 latest="1m0s ago"',
       ]);
       times(12, refused);
       assert.equal(lines.length, 21);
@@ -59,7 +59,7 @@ describe('lines that repeat', () => {
         await clock.advance(6001);
       }
       assert.equal(lines.length, 60);
-      assert.ok(lines.every((line) => !line.includes('heldBack')));
+      assert.ok(lines.every((line) => !line.includes('suppressed')));
       assert.equal(clock.pending, 0);
     });
 
@@ -74,10 +74,12 @@ describe('lines that repeat', () => {
       times(11, refused);
       times(12, (index) => refused(index, 'other'));
       flush();
-      const told = lines.slice(20).map((line) => /count="[^"]*"|heldBack=\d+/g[Symbol.match](line));
+      const told = lines
+        .slice(20)
+        .map((line) => /count="[^"]*"|suppressed=\d+/g[Symbol.match](line));
       assert.deepEqual(told, [
-        ['count="default/web"', 'heldBack=1'],
-        ['count="default/other"', 'heldBack=2'],
+        ['count="default/web"', 'suppressed=1'],
+        ['count="default/other"', 'suppressed=2'],
       ]);
       await clock.advance(120_000);
       assert.equal(lines.length, 22);
@@ -103,8 +105,8 @@ describe('lines that repeat', () => {
       }
       await clock.advance(60_000);
       assert.deepEqual(lines.slice(20), [
-        '"Unhealthy" heldBack=5 latest="32s ago"',
-        '"Healthy" heldBack=5 latest="32s ago"',
+        '"Unhealthy" suppressed=5 latest="32s ago"',
+        '"Healthy" suppressed=5 latest="32s ago"',
       ]);
     });
 
@@ -127,16 +129,16 @@ describe('lines that repeat', () => {
     times(20, () => log.info('Later'));
     times(20, refused);
     await clock.advance(30_000);
-    assert.match(lines.at(-1) ?? '', /^"Error syncing".* heldBack=11 /);
+    assert.match(lines.at(-1) ?? '', /^"Error syncing".* suppressed=11 /);
     await clock.advance(30_000);
-    assert.match(lines.at(-1) ?? '', /^"Later" heldBack=10 /);
+    assert.match(lines.at(-1) ?? '', /^"Later" suppressed=10 /);
     assert.equal(lines.length, 22);
   });
 
   test('what is remembered has a bound, and nothing held back is lost to it', () => {
     times(15, refused);
     times(5000, (index) => log.info('x'.repeat(300), { index }));
-    assert.equal(lines.filter((line) => line.includes('heldBack=5 ')).length, 1);
+    assert.equal(lines.filter((line) => line.includes('suppressed=5 ')).length, 1);
     assert.equal(lines.length, 10 + 1 + 5000);
     times(15, refused);
     assert.equal(lines.length, 10 + 1 + 5000 + 10);

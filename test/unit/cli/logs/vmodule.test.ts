@@ -19,5 +19,5 @@ test('a part of another form is named', () => {
   for (const text of ['reflector', 'a=1,=2', 'a=b', 'a=-1', `${'a'.repeat(129)}=1`]) {
     assert.throws(() => parseVModule(text), SyntaxError, text);
   }
-  assert.throws(() => parseVModule('a=1,b'), /"b" is not of the form pattern=N/);
+  assert.throws(() => parseVModule('a=1,b'), /"b" must have the form pattern=N/);
 });

@@ -25,11 +25,11 @@ describe('a look at a daemon', () => {
   const ask = () => look(address, () => 7, new AbortController().signal);
 
   it('says what is wrong with an answer that is not that of a daemon', async () => {
-    await assert.rejects(ask(), /^Error: it answered 404 to \/debug\/(status|queues)$/);
+    await assert.rejects(ask(), /^Error: it responded with 404 to \/debug\/(status|queues)$/);
     for (const path of ['/debug/status', '/debug/queues', '/metrics']) answers.set(path, 'hello');
-    await assert.rejects(ask(), /is no crd-controller/);
+    await assert.rejects(ask(), /is not a crd-controller/);
     answers.set('/debug/status', '{"informers":{}}');
-    await assert.rejects(ask(), /is no crd-controller/);
+    await assert.rejects(ask(), /is not a crd-controller/);
   });
 
   it('brings all that is shown', async () => {

@@ -75,29 +75,29 @@ describe('the lines of a live view', () => {
       }),
       [
         'crd-controller v1.2.3 at 127.0.0.1:6060, up 1m',
-        'works alone, without leader election',
-        'cpu -, memory 100MiB, heap -, event loop lag p99 -; rates since its start',
+        'no leader election',
+        'cpu -, memory 100MiB, heap -, event loop lag p99 -; rates since the start',
         '',
-        'QUEUE  READY  DELAYED  WORKERS  WAIT P50  P99  RUN P99  ADDS/S  RETRIES/S  ERRORS/S  HOT LOOPS',
-        'count      0        0      0/2         -    -        -    0.10          -         -          0',
+        'QUEUE  READY  DELAYED  WORKERS  WAIT P50  P99  SYNC P99  ADDS/S  RETRIES/S  ERRORS/S  HOT LOOPS',
+        'count      0        0      0/2         -    -         -    0.10          -         -          0',
         '',
-        'INFORMER  STATE     FOR  OBJECTS   HEARD  ERROR',
+        'INFORMER  STATE     FOR  OBJECTS  ACTIVE  ERROR',
         'pods      watching   1m        3  1s ago',
         '',
         'HOTTEST KEY',
-        'no key ran twice',
+        'no key was synced twice',
         '',
         'SLOWEST KEY',
-        'no key ran yet',
+        'no key was synced yet',
       ],
     );
   });
 
   it('say who leads, and since when', () => {
     const second = (holder: string) => lines({ status: { election: election(holder) } })[1];
-    assert.equal(second('me'), 'leads for 30s as me');
-    assert.equal(second('you'), 'stands by; you leads for 30s; is me');
-    assert.equal(second(''), 'nobody leads; is me');
+    assert.equal(second('me'), 'leader for 30s; identity me');
+    assert.equal(second('you'), 'standby; leader you for 30s; identity me');
+    assert.equal(second(''), 'no leader; identity me');
     const shard = (lease: string, holder: string) => ({
       lease,
       holder,
@@ -107,11 +107,11 @@ describe('the lines of a live view', () => {
     const leases = [shard('sys/x-0', 'me'), shard('sys/x-1', 'you'), shard('sys/x-2', 'me')];
     assert.equal(
       lines({ status: { election: { identity: 'me', leases } } })[1],
-      'holds 2 of 3 shards: 0,2; is me',
+      'owner of 2 of 3 shards: 0,2; identity me',
     );
     assert.equal(
       lines({ status: { election: { identity: 'me', leases: [] } } })[1],
-      'leader not known yet; is me',
+      'leader not known yet; identity me',
     );
   });
 

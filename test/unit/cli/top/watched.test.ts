@@ -34,17 +34,20 @@ describe('a daemon that is watched', () => {
     watched.missed('connection refused', 3000);
     assert.deepEqual(watched.view(4000), {
       address: 'here',
-      notice: { text: 'No answer for 3s: connection refused', isTrouble: true },
+      notice: { text: 'No response for 3s: connection refused', isTrouble: true },
     });
     watched.saw(lookOf({ atMs: 5000 }));
     assert.equal(watched.view(5000).notice, undefined, 'there was none before');
-    watched.missed('no answer in time', 7000);
+    watched.missed('no response within 5s', 7000);
     const { notice, daemon } = watched.view(8000);
-    assert.match(notice?.text ?? '', /^No answer for 1s: no answer in time; what follows is from/);
+    assert.match(
+      notice?.text ?? '',
+      /^No response for 1s: no response within 5s; showing the last values/,
+    );
     assert.ok(daemon);
     watched.saw(lookOf({ atMs: 9000, upMs: 64_000 }));
     assert.deepEqual(watched.view(9000).notice, {
-      text: 'It answers again after 2s',
+      text: 'The daemon responds again after 2s',
       isTrouble: false,
     });
     assert.equal(watched.view(19_000).notice, undefined);
@@ -55,7 +58,7 @@ describe('a daemon that is watched', () => {
     watched.saw(lookOf({ atMs: 0, metrics: adds(1000) }));
     watched.saw(lookOf({ atMs: 2000, upMs: 1000, metrics: adds(10) }));
     const { notice, daemon } = watched.view(2000);
-    assert.equal(notice?.text, 'It was started again');
+    assert.equal(notice?.text, 'The daemon restarted');
     assert.equal(daemon?.windowMs, undefined);
     assert.equal(daemon?.queues[0]?.addsPerSecond, 10);
   });
