@@ -154,11 +154,9 @@ async function run(
   const termination = terminationSignal(process, log);
   log.v(1).info('Flags', { ...changed });
   if (klogFlags.length > 0) {
-    log
-      .v(1)
-      .info("Ignored klog's legacy flags: logs are written to standard error", {
-        flags: klogFlags,
-      });
+    log.v(1).info("Ignored klog's legacy flags: logs are written to standard error", {
+      flags: klogFlags,
+    });
   }
   const foreign = FLAGS_OF_FORMAT[logging.format === 'json' ? 'text' : 'json'];
   const ignored = foreign.filter((flag) => flag in changed);
