@@ -111,7 +111,8 @@ describe(
       third.child.kill('SIGTERM');
       assert.equal((await third.ended()).code, 0);
       const errors = programs.flatMap(({ stderr }) => stderr.match(/^E.*$/gm) ?? []);
-      for (const error of errors) assert.match(error, /not retrying a terminal error.*(old|new)-malformed/);
+      for (const error of errors)
+        assert.match(error, /not retrying a terminal error.*(old|new)-malformed/);
     });
   },
 );
