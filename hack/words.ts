@@ -24,6 +24,8 @@ const CHECKED = [
   'src/api',
   'src/codegen',
   'src/testing.ts',
+  'src/client',
+  'test/unit/client',
   'test/unit/util',
   'test/unit/metrics',
   'test/unit/api',

@@ -4,14 +4,15 @@ import type { Resource } from '../api/resource.ts';
 import type { ConnectionActivity } from '../util/http.ts';
 
 /**
- * The Kubernetes API as the rest of the house sees it. Every call rejects with an `ApiError` when
- * it does not succeed, and with the signal's reason when `signal` aborts first; one that could mean
- * something else than an object (an empty name, no namespace) is a `TypeError` and is not sent.
- * Objects returned belong to the caller.
+ * The Kubernetes API as an interface. `HttpClient` implements it.
+ *
+ * A failed call rejects with an `ApiError`. If `signal` aborts first, it rejects with the signal's reason. A
+ * request that could address more than one object (an empty name, a missing namespace) is a `TypeError` and
+ * is not sent. Returned objects belong to the caller.
  */
 export interface Client {
   /**
-   * Writes are checked and answered by the server, and change nothing.
+   * True if every write is a server-side dry run, which the server validates and does not store.
    * @default false
    */
   readonly isDryRun?: boolean;
@@ -23,16 +24,16 @@ export interface Client {
     options?: GetOptions,
   ): Promise<T>;
 
-  /** One page; `continueToken` of the answer leads to the next. */
+  /** Returns one page; its `continueToken` requests the next one. */
   list<T extends KubernetesObject>(
     resource: Resource<T>,
     options?: ListOptions,
   ): Promise<ObjectList<T>>;
 
   /**
-   * Resolves once the server has accepted the watch. Iterate the answer once; it ends when the
-   * server ends it, throws `ApiError` when the connection fails, and ends quietly when `signal`
-   * aborts. Leaving the iteration closes the connection.
+   * Opens a watch; resolves when the server has accepted it. The stream can be iterated once. It ends when
+   * the server ends the watch or `signal` aborts, and throws an `ApiError` when the connection fails.
+   * Leaving the iteration closes the watch.
    */
   watch<T extends KubernetesObject>(
     resource: Resource<T>,
@@ -46,7 +47,7 @@ export interface Client {
     options?: WriteOptions,
   ): Promise<T>;
 
-  /** Replaces the object; a stale `metadata.resourceVersion` is a `conflict`. */
+  /** Replaces the object; rejects with a `conflict` if `metadata.resourceVersion` is not current. */
   update<T extends KubernetesObject>(
     resource: Resource<T>,
     object: T,
@@ -64,7 +65,7 @@ export interface Client {
   /** Resolves when the server has accepted the deletion; finalizers may keep the object for longer. */
   delete(resource: Resource, at: ObjectName, options?: DeleteOptions): Promise<void>;
 
-  /** Any other path of the server (`/version`, discovery): the parsed JSON answer. */
+  /** Sends a request to any path of the server (`/version`, discovery); returns the parsed JSON response. */
   raw(request: RawRequest): Promise<unknown>;
 }
 
@@ -75,11 +76,11 @@ export interface CallOptions {
 
 /** Options of `Get`. */
 export interface GetOptions extends CallOptions {
-  /** `"0"`: any state a cache has. Absent: the most recent. */
+  /** `"0"` accepts any cached state. Absent: the most recent state. */
   readonly resourceVersion?: string | undefined;
 }
 
-/** Which objects. */
+/** Selects objects of a list or watch. */
 export interface Selection {
   /** Absent: all namespaces. */
   readonly namespace?: string | undefined;
@@ -89,7 +90,7 @@ export interface Selection {
   readonly fieldSelector?: string | undefined;
 }
 
-/** Narrows a list or watch to a range of hashes, where the server knows how (KEP-5866, alpha). */
+/** Restricts a list or watch to a range of hashes, on servers that support it (KEP-5866, alpha). */
 export interface ShardSelection {
   /** `shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')` */
   readonly shardSelector?: string | undefined;
@@ -99,45 +100,45 @@ export interface ShardSelection {
 export interface ListOptions extends CallOptions, Selection, ShardSelection {
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: 'NotOlderThan' | 'Exact' | undefined;
-  /** Objects on a page; absent or 0: all. */
+  /** Maximum number of objects in a page; absent or 0: all objects. */
   readonly limit?: number | undefined;
   readonly continueToken?: string | undefined;
-  /** Ask for `PartialObjectMetadata` instead of whole objects. */
+  /** Requests `PartialObjectMetadata` instead of complete objects. */
   readonly metadataOnly?: boolean | undefined;
 }
 
 /** Options of `Watch`. */
 export interface WatchOptions extends CallOptions, Selection, ShardSelection {
-  /** Where to begin; absent: the most recent state, sent as synthetic `added` events. */
+  /** Version after which the watch starts; absent: the current state is sent first, as `added` events. */
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: 'NotOlderThan' | undefined;
-  /** Stream the state first and mark its end by a bookmark (WatchList, KEP-3157). */
+  /** Sends the current state first and a bookmark after it (WatchList, KEP-3157). */
   readonly sendInitialEvents?: boolean | undefined;
   readonly allowWatchBookmarks?: boolean | undefined;
-  /** After how long the server ends the watch by itself. */
+  /** Time after which the server ends the watch. */
   readonly timeoutSeconds?: number | undefined;
   readonly metadataOnly?: boolean | undefined;
 }
 
 /** The events of a watch, in order. */
 export interface WatchStream<T extends KubernetesObject> extends AsyncIterable<WatchEvent<T>> {
-  /** `Clock.monotonic()` when bytes last arrived: a sign of life even where no event follows. */
+  /** `Clock.monotonic()` when bytes last arrived, also if they were only part of an event. */
   readonly lastByteMs: number;
   /**
-   * The same events, those that arrived together at once, for who cannot afford a promise for each;
-   * iterate one or the other. Absent: they come one by one.
+   * Returns the same events in batches of those that arrived together, which saves a promise for each event.
+   * Iterate either this or the stream. Absent: the stream has no batches.
    */
   batches?(): AsyncIterable<readonly WatchEvent<T>[]>;
   /**
-   * Of the connection that carries the watch, if it is asked for signs of life while it is silent:
-   * one that does not answer ends the watch. Absent: only what the watch says shows that it lives.
+   * The activity of the watch's connection, if that has health checks: a connection that does not answer
+   * pings ends the watch. Absent: only the events of the watch show that the connection works.
    */
   readonly activity?: ConnectionActivity | undefined;
 }
 
 /** Options of `Write`. */
 export interface WriteOptions extends CallOptions {
-  /** Who writes, in managedFields. Required by `apply`. */
+  /** Name of the writer in `metadata.managedFields`. Required by `apply`. */
   readonly fieldManager?: string | undefined;
   readonly dryRun?: boolean | undefined;
   readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict' | undefined;
@@ -145,13 +146,13 @@ export interface WriteOptions extends CallOptions {
 
 /** A change to a stored object. */
 export type Patch =
-  /** RFC 7386. */
+  /** JSON merge patch, RFC 7386. */
   | { readonly type: 'merge'; readonly body: object }
-  /** RFC 6902. */
+  /** JSON patch, RFC 6902. */
   | { readonly type: 'json'; readonly body: readonly JsonPatchOperation[] }
-  /** Built-in kinds only. */
+  /** Strategic merge patch; built-in kinds only. */
   | { readonly type: 'strategic'; readonly body: object }
-  /** Server-side apply; `force` takes fields over from other managers. */
+  /** Server-side apply; `force` takes over the fields of other managers. */
   | { readonly type: 'apply'; readonly body: object; readonly force?: boolean };
 
 /** An operation of a JSON patch (RFC 6902). */
@@ -164,7 +165,7 @@ export interface JsonPatchOperation {
 
 /** Options of `Delete`. */
 export interface DeleteOptions extends CallOptions {
-  /** Delete this object and no other of its name. */
+  /** Precondition: the UID of the object. A later object of the same name is not deleted. */
   readonly uid?: string | undefined;
   readonly resourceVersion?: string | undefined;
   readonly propagationPolicy?: 'Orphan' | 'Background' | 'Foreground' | undefined;

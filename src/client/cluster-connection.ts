@@ -53,7 +53,7 @@ const OPTIONS: OptionNames<ClusterConnectionOptions> = {
   keepManagedFields: true,
   maxLineBytes: true,
   lookup: true,
-  around: true,
+  wrapTransport: true,
   reload: true,
 };
 
@@ -64,35 +64,35 @@ export interface ClusterConnectionOptions
     Pick<ClusterTransportOptions, 'headersTimeoutMs' | 'pingAfterMs' | 'pingTimeoutMs'>,
     Omit<HttpClientOptions, keyof RequestTarget | 'replaceTarget' | 'clock' | 'log' | 'metrics'> {
   readonly clock?: Clock | undefined;
-  /** As in `DialOptions`. */
+  /** Resolves host names, as in `DialOptions`. */
   readonly lookup?: LookupFunction | undefined;
   /**
-   * Put around the transport: what every request passes last, a write fence for example. Called again
-   * when `reload` returned another configuration.
-   * @default nothing
+   * Wraps the transport, as client-go's `WrapTransport` does, for example with a write fence. Called again when
+   * `reload` has returned another configuration.
+   * @default the transport itself
    */
-  readonly around?: ((handler: HttpHandler) => HttpHandler) | undefined;
+  readonly wrapTransport?: ((handler: HttpHandler) => HttpHandler) | undefined;
   /**
-   * Reads the configuration again. Called when the server cannot be reached, when it and the client do
-   * not trust each other, and on a 401; at most every two seconds. If the configuration has changed,
+   * Reads the configuration again. Called when the server cannot be reached, when either side rejects the
+   * other's certificate, and on a 401; at most every two seconds. If the configuration has changed,
    * new requests use it, and running watches are re-established with it.
    * @default reads the kubeconfig of a configuration that `loadClusterConfig` returned
    */
   readonly reload?: (() => Promise<ClusterConfig>) | undefined;
 }
 
-/** A client, and the connections under it. */
+/** A client and its connections. */
 export interface ClusterConnection {
   readonly client: HttpClient;
-  /** Where requests go now, without user and password. */
+  /** Current address of the server, without user and password. */
   readonly server: string;
-  /** Ends all connections; what is in flight fails. */
+  /** Closes all connections; requests in flight fail. */
   close(): Promise<void>;
 }
 
 /**
- * A client to the cluster `config` describes, with connections and credentials of its own: a lease's
- * client that shares neither with the rest is one more call. Nothing is sent before it is used.
+ * Creates a client for a cluster. Each call creates connections and credentials that are not shared with other
+ * clients. Sends nothing before the client is used.
  */
 export function connectCluster(
   config: ClusterConfig,
@@ -119,7 +119,7 @@ export function connectCluster(
     handler,
     server,
     credentials,
-    replaceTarget: () => reloader.renewed(),
+    replaceTarget: () => reloader.refresh(),
   });
   return {
     client,
@@ -130,7 +130,7 @@ export function connectCluster(
   };
 }
 
-/** Other libraries call other things a configuration; without TypeScript nothing else would say so. */
+/** Detects configurations of other libraries in programs without TypeScript. */
 function requireClusterConfig(config: Partial<ClusterConfig> | null | undefined): void {
   if (config instanceof Promise) {
     throw new TypeError(
@@ -148,7 +148,12 @@ function requireClusterConfig(config: Partial<ClusterConfig> | null | undefined)
 
 function openTarget(config: ClusterConfig, options: ClusterConnectionOptions): OpenTarget {
   const { server } = config;
-  const { around = (handler) => handler, headersTimeoutMs, pingAfterMs, pingTimeoutMs } = options;
+  const {
+    wrapTransport = (handler) => handler,
+    headersTimeoutMs,
+    pingAfterMs,
+    pingTimeoutMs,
+  } = options;
   const { clock = systemClock, metrics = noRestClientMetrics, lookup } = options;
   const credentials = credentialsOf(config, options);
   const transport = clusterTransport({
@@ -174,14 +179,14 @@ function openTarget(config: ClusterConfig, options: ClusterConnectionOptions): O
     return transport.handle({ ...request, signal: AbortSignal.any(signals) });
   };
   return {
-    handler: around(handler),
+    handler: wrapTransport(handler),
     server,
     credentials,
     retire() {
       retired.abort(
         new ApiError({
           kind: 'unreachable',
-          message: `The connection to ${server} was given up: the kubeconfig has changed`,
+          message: `The connection to ${server} was closed because the kubeconfig has changed`,
           cause: new DialError('the kubeconfig has changed'),
         }),
       );
@@ -191,14 +196,14 @@ function openTarget(config: ClusterConfig, options: ClusterConnectionOptions): O
   };
 }
 
-/** A target with connections of its own. */
+/** A target and its connections. */
 interface OpenTarget extends RequestTarget {
   /**
-   * Ends watches at once, other requests when they are answered, and refuses new ones; resolves when
-   * all connections are closed.
+   * Ends watches at once, waits for the responses of other requests and rejects new requests. Resolves when all
+   * connections are closed.
    */
   retire(): Promise<void>;
-  /** Ends all connections; what is in flight fails. */
+  /** Closes all connections; requests in flight fail. */
   close(): Promise<void>;
 }
 
@@ -206,17 +211,17 @@ interface TargetReloaderDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Logger;
   readonly open: (config: ClusterConfig) => OpenTarget;
-  /** Reads the configuration again. Absent: it does not change. */
+  /** Reads the configuration again. Absent: the configuration never changes. */
   readonly reload: (() => Promise<ClusterConfig>) | undefined;
 }
 
-/** Pause between two readings, in milliseconds. */
-const RELOAD_PAUSE_MS = 2000;
+/** Minimum interval between two reads of the configuration, in milliseconds. */
+const RELOAD_INTERVAL_MS = 2000;
 
 /**
- * The target that a configuration describes, replaced as a whole when the configuration has changed:
- * server, authority and credentials of two versions are never used together. The configuration is
- * read on demand, once at a time and at most every two seconds. If it cannot be read, the target stays.
+ * Holds the target of a configuration and replaces it as a whole when the configuration has changed: server, CA
+ * and credentials of two versions are never mixed. It reads the configuration on demand, one read at a time and
+ * at most every two seconds. If a read fails, the target stays.
  */
 class TargetReloader {
   readonly #deps: TargetReloaderDeps;
@@ -238,12 +243,12 @@ class TargetReloader {
     return this.#target;
   }
 
-  /** Returns the target to use from now on, after a request to the present one failed. */
-  async renewed(): Promise<OpenTarget> {
+  /** Reads the configuration again after a failed request; returns the target of further requests. */
+  async refresh(): Promise<OpenTarget> {
     const { reload, clock } = this.#deps;
     if (reload && !this.#isClosed && clock.monotonic() >= this.#readAgainAtMs) {
       this.#reading ??= this.#read(reload).finally(() => {
-        this.#readAgainAtMs = clock.monotonic() + RELOAD_PAUSE_MS;
+        this.#readAgainAtMs = clock.monotonic() + RELOAD_INTERVAL_MS;
         this.#reading = undefined;
       });
     }
@@ -281,7 +286,7 @@ class TargetReloader {
   }
 }
 
-/** The namespace is not part of a target. */
+/** Compares two configurations without the namespace, which is not part of a target. */
 function isSameTarget(one: ClusterConfig, other: ClusterConfig): boolean {
   const namespace = '';
   return isDeepStrictEqual(
@@ -298,8 +303,8 @@ interface MeasuredLookupDeps {
 }
 
 /**
- * A lookup that tells how long each name took, whether it was found or not: a resolver that times out
- * is what one looks for. Sockets ask only about names; an address in its place takes no time.
+ * Returns a lookup that measures the duration of each name resolution, also if it fails, so that resolver
+ * timeouts are visible. Sockets look up names only, not addresses.
  */
 function measuredLookup({
   metrics,

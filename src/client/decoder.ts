@@ -8,26 +8,26 @@ import type { JsonPath } from './json.ts';
 /** Options of `Decoder`. */
 export interface DecoderOptions {
   /**
-   * Keep `metadata.managedFields`: half of an object's size, and of interest to few.
+   * Keeps `metadata.managedFields`, which is about half of an object's size.
    * @default false
    */
   readonly keepManagedFields?: boolean | undefined;
 }
 
-/** Which objects are expected, and in which form. */
+/** The objects that a response should contain. */
 export interface Expected<T extends KubernetesObject> {
   readonly resource: Resource<T>;
-  /** They come as `PartialObjectMetadata`, and get the kind they are of. */
+  /** The server sends `PartialObjectMetadata`; the decoder sets the kind of `resource`. */
   readonly metadataOnly?: boolean | undefined;
 }
 
-/** Where managedFields are in an event of a watch, and in a list. */
+/** Paths of managedFields in a watch event and in a list. */
 const IN_EVENT: JsonPath = ['object', 'metadata', 'managedFields'];
 const IN_LIST: JsonPath = ['items', ELEMENTS, 'metadata', 'managedFields'];
 
 /**
- * From JSON to the objects a caller may rely on: an object has metadata, an item of a list
- * has `apiVersion` and `kind` like any other object, and what would only fill memory is gone.
+ * Decodes JSON into objects. It requires metadata, sets `apiVersion` and `kind` of list items, removes
+ * managedFields, and interns strings that repeat.
  */
 export class Decoder {
   readonly #keepManagedFields: boolean;
@@ -37,13 +37,13 @@ export class Decoder {
     this.#keepManagedFields = keepManagedFields;
   }
 
-  /** An event of a watch, or a list, as `parseJson` does; most of what goes is not even parsed. */
+  /** Parses a watch event or a list as `parseJson` does, and skips managedFields where it can. */
   parse(bytes: Buffer, what: string, form: 'event' | 'list'): unknown {
     if (this.#keepManagedFields) return parseJson(bytes, what);
     return parseJson(bytes, what, form === 'event' ? IN_EVENT : IN_LIST);
   }
 
-  /** @throws {ApiError} of kind `malformed` if `value` is no object of Kubernetes */
+  /** @throws {ApiError} of kind `malformed` if `value` is not a Kubernetes object */
   object<T extends KubernetesObject>(value: unknown, expected: Expected<T>): T {
     if (!isRecord(value) || !isRecord(value['metadata'])) {
       throw malformed(`Expected an object of kind ${expected.resource.kind}, got something else`);
@@ -54,9 +54,9 @@ export class Decoder {
     return object as T;
   }
 
-  /** @throws {ApiError} of kind `malformed` if `value` is no list */
+  /** @throws {ApiError} of kind `malformed` if `value` is not a list */
   list<T extends KubernetesObject>(value: unknown, expected: Expected<T>): ObjectList<T> {
-    // Go writes an empty slice as null.
+    // Go encodes an empty slice as null.
     const items = isRecord(value) ? (value['items'] ?? []) : undefined;
     if (!isRecord(value) || !isRecord(value['metadata']) || !Array.isArray(items)) {
       throw malformed(`Expected a list of ${expected.resource.plural}, got something else`);
@@ -81,7 +81,7 @@ export class Decoder {
   }
 
   #trim(metadata: Record<string, unknown>): void {
-    // An object that loses a member becomes a slow and large one: only where parsing left it there.
+    // Deleting a member makes V8 use a slow, large representation; do so only if parsing did not skip it.
     if (!this.#keepManagedFields && metadata['managedFields'] !== undefined) {
       delete metadata['managedFields'];
     }
@@ -104,17 +104,16 @@ export class Decoder {
   }
 }
 
-/** Strings kept before the pool starts anew, which bounds what a hostile sender can pin. */
+/** Number of strings after which the pool is emptied, to bound its memory. */
 const MAX_STRINGS = 20_000;
-/** V8's JSON.parse makes values up to this length one string by itself. */
+/** Length up to which V8's JSON.parse itself interns values. */
 const SHARED_BY_PARSER_LENGTH = 9;
-/** Longer strings rarely repeat, and cost more to look up. */
+/** Maximum length of pooled strings: longer ones rarely repeat and cost more to look up. */
 const MAX_LENGTH = 253;
 
 /**
- * Makes equal strings one string. JSON.parse shares property names and very short values only;
- * namespaces, label values and owners repeat in thousands of objects (measured on Pods: 8 % less
- * heap, 10 % more decoding time).
+ * Interns strings. JSON.parse shares only property names and very short values, but namespaces, label values
+ * and owners repeat in thousands of objects. Measured on Pods: 8 % less heap, 10 % more decoding time.
  */
 class StringPool {
   readonly #strings = new Map<string, string>();

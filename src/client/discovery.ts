@@ -4,26 +4,26 @@ import type { Client } from './client.ts';
 import { malformed } from './json.ts';
 import { isRecord } from '../util/values.ts';
 
-/** A resource as the server describes it. */
+/** A resource in the server's discovery document. */
 export interface DiscoveredResource extends Resource {
   readonly singular: string;
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly verbs: readonly string[];
-  /** Names of its subresources: `status`, `scale`. */
+  /** Names of subresources: `status`, `scale`. */
   readonly subresources: readonly string[];
 }
 
-/** What a server serves, as it was when asked. */
+/** The resources that a server served at the time of the request. */
 export interface Discovery {
   /** Preferred versions first, groups in the server's order. */
   readonly resources: readonly DiscoveredResource[];
-  /** Group versions the server lists and cannot describe now: an aggregated API that is down. */
+  /** Group versions that the server lists but cannot describe, such as an aggregated API that is down. */
   readonly failed: readonly string[];
   /**
-   * The resource a person means by `counts`, `count`, `Count`, a short name, or either with its
-   * group (`counts.demo.mark8s.io`) or version and group (`deployments.v1.apps`); undefined if there
-   * is none. Case counts for nothing; where several match, the first does.
+   * Returns the first resource with a name as kubectl accepts it: `counts`, `count`, `Count`, a short name, or
+   * one of these with the group (`counts.demo.mark8s.io`) or version and group (`deployments.v1.apps`).
+   * Ignores case. Returns undefined if there is none.
    */
   resolve(name: string): DiscoveredResource | undefined;
 }
@@ -40,7 +40,10 @@ export interface ServerVersion {
 const AGGREGATED =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
 
-/** Two requests where the server aggregates its discovery, one per group version elsewhere. */
+/**
+ * Requests the resources of a server: two requests if the server supports aggregated discovery, otherwise one
+ * for each group version.
+ */
 export async function discover(client: Client, signal?: AbortSignal): Promise<Discovery> {
   const parts = await Promise.all(
     ['/api', '/apis'].map(async (path): Promise<Part> => {
@@ -58,11 +61,13 @@ export async function discover(client: Client, signal?: AbortSignal): Promise<Di
   };
 }
 
-/** Reads the version of the API server. */
+/** Requests the version of a server. */
 export async function serverVersion(client: Client, signal?: AbortSignal): Promise<ServerVersion> {
   const answer = await client.raw({ path: '/version', signal });
   if (!isRecord(answer) || typeof answer['gitVersion'] !== 'string') {
-    throw malformed('The answer to GET /version is no version. Is this a Kubernetes API server?');
+    throw malformed(
+      'The response to GET /version is not a version. Check that the address is that of a Kubernetes API server.',
+    );
   }
   return {
     major: text(answer['major']),
@@ -97,7 +102,7 @@ function namesOf({ plural, singular, kind, shortNames }: DiscoveredResource): st
   return [plural, singular, kind.toLowerCase(), ...shortNames];
 }
 
-/** `apidiscovery.k8s.io/v2`: everything in one answer. */
+/** Reads an aggregated discovery document, `apidiscovery.k8s.io/v2`. */
 function aggregated(list: Record<string, unknown>): Part {
   const versions = records(list['items']).flatMap((group) => {
     const name = isRecord(group['metadata']) ? text(group['metadata']['name']) : '';
@@ -130,7 +135,7 @@ async function legacy(
   answer: unknown,
   signal: AbortSignal | undefined,
 ): Promise<Part> {
-  if (!isRecord(answer)) throw malformed(`The answer to GET ${root} is no discovery document`);
+  if (!isRecord(answer)) throw malformed(`The response to GET ${root} is not a discovery document`);
   const groupVersions =
     answer['kind'] === 'APIVersions'
       ? texts(answer['versions'])
@@ -141,7 +146,7 @@ async function legacy(
         const list = await client.raw({ path: `${root}/${groupVersion}`, signal });
         return { resources: legacyResources(groupVersion, list), failed: [] };
       } catch (error) {
-        // One broken aggregated API must not hide all others.
+        // An aggregated API that fails must not hide all others.
         if (!isApiError(error, 'unavailable', 'internal', 'notFound', 'timeout')) throw error;
         return { resources: [], failed: [groupVersion] };
       }
@@ -153,7 +158,7 @@ async function legacy(
   };
 }
 
-/** The preferred version first. */
+/** Returns the versions of a group, the preferred one first. */
 function groupVersionsOf(group: Record<string, unknown>): string[] {
   const preferred = isRecord(group['preferredVersion']) ? group['preferredVersion'] : {};
   const all = [preferred, ...records(group['versions'])].map((each) => text(each['groupVersion']));

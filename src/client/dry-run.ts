@@ -6,12 +6,11 @@ import type { Logger } from '../util/logger.ts';
 import type { Client, RawRequest } from './client.ts';
 
 /**
- * `client`, whose every write is a dry run: the server admits and validates it, answers as if it had
- * been carried out, and stores nothing. Each one that the server would have carried out is a line in
- * the log.
+ * Returns a client that sends every write of `client` as a server-side dry run: the server admits and
+ * validates it, but does not store it. Logs each write that the server accepted.
  */
 export function dryRunClient(client: Client, log: Logger): Client {
-  const tell = async <R>(
+  const logged = async <R>(
     would: string,
     resource: Resource,
     at: Partial<ObjectName>,
@@ -34,14 +33,14 @@ export function dryRunClient(client: Client, log: Logger): Client {
     watch: (resource, options) => client.watch(resource, options),
     raw: (request) => client.raw(dryRequest(request)),
     create: (resource, object, options) =>
-      tell(
+      logged(
         'create',
         resource,
         object.metadata,
         client.create(resource, object, { ...options, dryRun: true }),
       ),
     update: (resource, object, options) =>
-      tell(
+      logged(
         'update',
         resource,
         object.metadata,
@@ -49,7 +48,7 @@ export function dryRunClient(client: Client, log: Logger): Client {
         options?.subresource,
       ),
     patch: (resource, at, patch, options) =>
-      tell(
+      logged(
         'patch',
         resource,
         at,
@@ -57,7 +56,7 @@ export function dryRunClient(client: Client, log: Logger): Client {
         options?.subresource,
       ),
     delete: (resource, at, options) =>
-      tell('delete', resource, at, client.delete(resource, at, { ...options, dryRun: true })),
+      logged('delete', resource, at, client.delete(resource, at, { ...options, dryRun: true })),
   };
 }
 

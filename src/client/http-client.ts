@@ -99,7 +99,7 @@ const GET_OPTIONS: OptionNames<GetOptions> = {
 
 /** Options of `HttpClient`. */
 export interface HttpClientOptions extends RequestExecutorOptions, DecoderOptions {
-  /** Bound on an event of a watch; as in `WatchStreamOptions`. */
+  /** Maximum size of a watch event in bytes, as in `WatchStreamOptions`. */
   readonly maxLineBytes?: number | undefined;
 }
 
@@ -109,15 +109,15 @@ const PATCH_TYPES: Readonly<Record<Patch['type'], string>> = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
   strategic: 'application/strategic-merge-patch+json',
-  // JSON is YAML.
+  // The body is JSON, which is valid YAML.
   apply: 'application/apply-patch+yaml',
 };
 
 type UpdateOptions = WriteOptions & { readonly subresource?: string };
 
 /**
- * The `Client` that speaks HTTP through any `HttpHandler`: a transport, or a server in the same
- * process. Answers are asked for uncompressed: on a cluster's network that costs less than gzip.
+ * A `Client` that sends HTTP requests through an `HttpHandler`: a transport, or a server in the same process.
+ * Requests uncompressed responses, which cost less than gzip on the network of a cluster.
  */
 export class HttpClient implements Client {
   readonly #executor: RequestExecutor;
@@ -220,7 +220,7 @@ export class HttpClient implements Client {
   ): Promise<T> {
     checkOptions(options, UPDATE_OPTIONS, 'patch');
     if (patch.type === 'apply' && !options.fieldManager) {
-      throw new TypeError('patch: fieldManager is required by apply; expected a name, got none');
+      throw new TypeError('patch: fieldManager is required for apply; expected a name, got none');
     }
     const path = withQuery(pathOf(resource, at, options.subresource), {
       ...writeQuery(options),
@@ -252,9 +252,11 @@ export class HttpClient implements Client {
       },
       signal,
     });
-    // The object or a Status: anything else did not come from an API server.
+    // An API server responds with the object or a Status.
     if (!isRecord(answer) || typeof answer['kind'] !== 'string') {
-      throw malformed(`The answer to the deletion of ${groupResourceOf(resource)} is no object`);
+      throw malformed(
+        `The response to the deletion of ${groupResourceOf(resource)} is not a Kubernetes object`,
+      );
     }
   }
 
@@ -262,7 +264,7 @@ export class HttpClient implements Client {
     return this.#json({ method, path, accept, body, signal });
   }
 
-  /** A path whose answer is a text and not JSON: a Pod's log, `/metrics`. */
+  /** Sends a request whose response is text, such as a Pod's log or `/metrics`. */
   async text({ method = 'GET', path, accept = '*/*', body, signal }: RawRequest): Promise<string> {
     const answer = await this.#executor.send(httpCall({ method, path, accept, body, signal }));
     return answer.body.toString('utf8');
@@ -299,7 +301,7 @@ function httpCall({ method, path, accept = JSON_TYPE, contentType, body, signal 
   };
 }
 
-/** Servers that cannot do it answer with whole objects. */
+/** Returns the media type of object metadata. Servers without support for it send complete objects. */
 function metadataType(kind: 'PartialObjectMetadata' | 'PartialObjectMetadataList'): string {
   return `${JSON_TYPE};as=${kind};g=meta.k8s.io;v=v1,${JSON_TYPE}`;
 }
@@ -318,7 +320,7 @@ function withQuery(path: string, query: Query): string {
   return given.size === 0 ? path : `${path}?${given.toString()}`;
 }
 
-/** @throws {TypeError} naming what is wrong with `at` */
+/** @throws {TypeError} if the name or namespace is empty or malformed */
 function pathOf(resource: Resource, at: ObjectName, subresource?: string): string {
   requireNamespace(resource, at.namespace);
   requireSegment(resource, 'name', at.name);
@@ -330,13 +332,13 @@ function requireNamespace(resource: Resource, namespace: string | undefined): vo
 }
 
 /**
- * A name that is empty, or a path of its own, would turn a request for one object into one for the
- * whole collection, or for something else.
+ * Requires a value that is one segment of a path. An empty name would address the whole collection, and a name
+ * with a slash another resource.
  */
 function requireSegment(resource: Resource, field: string, value: string | undefined): void {
   if (value === undefined || !/^(?!\.\.?$)[^/%]+$/.test(value)) {
     throw new TypeError(
-      `${groupResourceOf(resource)}: ${field} must be that of one object, got ${JSON.stringify(value)}`,
+      `${groupResourceOf(resource)}: expected the ${field} of one object, got ${JSON.stringify(value)}`,
     );
   }
 }

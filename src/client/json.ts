@@ -1,21 +1,21 @@
 import { ApiError } from '../api/api-error.ts';
 
 /**
- * Objects and arrays may nest this deep. Kubernetes' own kinds stay below 20; recursive code
- * elsewhere (structuredClone, JSON.stringify) fails from a few thousand levels on.
+ * Maximum nesting of objects and arrays. Kubernetes' own kinds stay below 20 levels. Recursive functions such
+ * as structuredClone and JSON.stringify fail at a few thousand.
  */
 export const MAX_DEPTH = 100;
 
-/** In a `JsonPath`: every element of an array. */
+/** Stands for every element of an array in a `JsonPath`. */
 export const ELEMENTS = Symbol('elements');
 
-/** The way from the root of a JSON text to a member: names, and `ELEMENTS` for those of an array. */
+/** Path from the root of a JSON text to a member: names, and `ELEMENTS` for array elements. */
 export type JsonPath = readonly (string | typeof ELEMENTS)[];
 
 export interface JsonScan {
-  /** How deep objects and arrays nest, apart from what is left out. */
+  /** Nesting depth of the text without the parts that `cuts` removes. */
   readonly depth: number;
-  /** Where to leave out something: offsets, alternately of its first byte and of the one behind it. */
+  /** Parts to remove, as pairs of offsets: the first byte, and the byte after the last. */
   readonly cuts: readonly number[];
 }
 
@@ -30,11 +30,12 @@ const CLOSE_BRACE = 0x7d;
 const BRACE_BIT = 0x20;
 
 /**
- * Parses what a server sent. `what` names it in the error. Arrays at the end of `leaveOut` may or
- * may not be there: an array that nobody wants is found in half the time it takes to parse.
+ * Parses JSON from a server. Arrays at the end of `leaveOut` may be missing from the result, because skipping
+ * an array takes half as long as parsing it.
  *
- * @throws {ApiError} of kind `malformed` if it is not JSON or nests too deep. The error carries
- *   nothing of the text, which may be a Secret's.
+ * @param what subject of error messages
+ * @throws {ApiError} of kind `malformed` if the text is not JSON or is nested too deeply. The message does not
+ *   quote the text, which may be a Secret.
  */
 export function parseJson(bytes: Buffer, what: string, leaveOut?: JsonPath): unknown {
   const scan = leaveOut && scanJson(bytes, leaveOut);
@@ -63,9 +64,8 @@ function textWithout(bytes: Buffer, { cuts }: JsonScan): string {
 }
 
 /**
- * Before parsing, so that nothing deep ever exists. Two steps keep it at a few per cent of the
- * parse: depth 101 takes 101 opening signs, which a native search counts; most objects have fewer,
- * and only the others are walked byte by byte.
+ * Reports whether a text is nested too deeply to be parsed. Depth 101 needs 101 opening characters. A native
+ * search counts them; only texts with more are scanned byte by byte. This costs a few per cent of the parse.
  */
 function isTooDeep(bytes: Buffer): boolean {
   return hasManyOpenings(bytes) && isDeeper(bytes, MAX_DEPTH);
@@ -101,18 +101,17 @@ function isDeeper(bytes: Buffer, limit: number): boolean {
 }
 
 /**
- * Looks at the structure of a JSON text without parsing it, in one pass over its bytes, and finds
- * the arrays at the end of `path`, so that they need not be parsed.
+ * Scans the structure of a JSON text in one pass without parsing it, and finds the arrays at the end of
+ * `path`, which then need not be parsed.
  *
- * Only what is certainly there is found: a text in another form than a server's (with blanks
- * between a name and its value) has nothing to leave out, and one that is no JSON stays none, save
- * for what is wrong inside of what is left out.
+ * It recognizes the compact form that servers write. In other forms (with spaces between a name and its
+ * value) it finds nothing. Malformed JSON stays malformed without the cuts, except for errors inside them.
  */
 export function scanJson(bytes: Uint8Array, path: JsonPath): JsonScan {
   const cuts: number[] = [];
   let depth = 0;
   let deepest = 0;
-  /** How many steps of the path lead to where we are; those behind it only while `steps < depth`. */
+  /** Number of steps of `path` that lead to the current position; it stays below `depth`. */
   let steps = 0;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] ?? 0;
@@ -159,7 +158,7 @@ function isClosing(byte: number): boolean {
   return (byte | BRACE_BIT) === CLOSE_BRACE;
 }
 
-/** True if the string from `start` to `end` is `name`, and a colon follows. Names here are ASCII. */
+/** Reports whether the string from `start` to `end` is `name` (ASCII) and a colon follows. */
 function isName(bytes: Uint8Array, start: number, end: number, name: string): boolean {
   if (end - start - 1 !== name.length || bytes[end + 1] !== COLON) return false;
   for (let at = 0; at < name.length; at++) {
@@ -168,7 +167,7 @@ function isName(bytes: Uint8Array, start: number, end: number, name: string): bo
   return true;
 }
 
-/** Where the quote is that ends the string which begins at `start`. */
+/** Returns the offset of the quote that ends the string at `start`. */
 function endOfString(bytes: Uint8Array, start: number): number {
   let at = start + 1;
   for (; at < bytes.length; at++) {
@@ -179,7 +178,7 @@ function endOfString(bytes: Uint8Array, start: number): number {
   return at;
 }
 
-/** What is behind the object or array that begins at `start`; -1 if it does not end. */
+/** Returns the offset after the object or array at `start`; -1 if it does not end. */
 function endOfValue(bytes: Uint8Array, start: number): number {
   let depth = 0;
   for (let at = start; at < bytes.length; at++) {

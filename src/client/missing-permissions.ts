@@ -4,22 +4,22 @@ import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { LruMap } from '../util/lru-map.ts';
 
-/** A permission that is still missing is mentioned again after so long, in milliseconds. */
+/** Interval between two log lines about the same missing permission, in milliseconds. */
 const REMINDER_MS = 60 * 60_000;
 
-/** Rules remembered so as not to repeat them; beyond that, an old one may be shown again. */
+/** Number of remembered permissions; beyond that, old ones may be logged again. */
 const MAX_REMEMBERED = 1000;
 
 /**
- * A permission that is refused again after so long is missing, in milliseconds. Before, an API server
- * that starts may not have read its roles yet.
+ * Time for which a permission must have been denied before it counts as missing, in milliseconds. An API
+ * server that has just started may not have read its roles.
  */
 export const REFUSAL_PERSISTS_MS = 10_000;
 
-/** After so long without a refusal, the next one is a first one again, in milliseconds. */
+/** Time without a denial after which a permission is forgotten, in milliseconds. */
 const FORGET_MS = 30 * 60_000;
 
-/** What is remembered of the refusals of one permission. */
+/** Times of the denials of one permission. */
 interface Refused {
   sinceMs: number;
   lastMs: number;
@@ -27,9 +27,9 @@ interface Refused {
 }
 
 /**
- * Logs each permission that is missing once it has been refused for ten seconds, and again every hour
- * in which it is asked for: the rule that would grant it, and the command that checks it. Not those to
- * list and watch, which caches log with what to do about both.
+ * Returns a function that logs missing permissions, with the RBAC rule that grants them and the kubectl command
+ * that checks it. A permission is logged after it was denied for ten seconds, and then once an hour while
+ * denials continue. Denied lists and watches are left to the caches, which log them.
  */
 export function logMissingPermissions(
   log: Logger,

@@ -20,21 +20,20 @@ import { rejectOnAbort } from '../util/abort.ts';
 import { startWithinTimeout, TimeoutError, withinTimeout } from './within-timeout.ts';
 import { TokenBucket } from '../util/token-bucket.ts';
 
-/** What authenticates requests by a header. `Credentials` of credentials.ts is one. */
+/** Authenticates requests by a header. `Credentials` implements it. */
 export interface RequestCredentials {
-  /** Headers that authenticate the next request. */
+  /** Returns the headers that authenticate the next request. */
   headers(): Promise<Readonly<Record<string, string>>>;
   /**
-   * The server refused what `headers` gave. Returns whether others may be had: then the next call
-   * of `headers` gets them.
+   * Discards headers that the server rejected. Returns whether the next call of `headers` can return others.
    */
-  invalidate(refused: Readonly<Record<string, string>>): boolean;
+  invalidate(rejected: Readonly<Record<string, string>>): boolean;
 }
 
-/** A server, and what authenticates requests to it. They are replaced together or not at all. */
+/** A server and the credentials for it. They are only replaced together. */
 export interface RequestTarget {
   readonly handler: HttpHandler;
-  /** What messages call the server: `https://10.0.0.1:6443`. */
+  /** Address of the server, for messages: `https://10.0.0.1:6443`. */
   readonly server: string;
   /** @default none */
   readonly credentials?: RequestCredentials | undefined;
@@ -43,32 +42,31 @@ export interface RequestTarget {
 /** Options of `RequestExecutor`. */
 export interface RequestExecutorOptions extends RequestTarget {
   /**
-   * Called when the server could not be reached or refused the credentials. Returns the target of
-   * all further requests; one with the same `handler` is the same target.
-   * @default there is none
+   * Called when the server could not be reached or rejected the credentials. Returns the target of all further
+   * requests. A target with the same `handler` is the same target.
+   * @default the target never changes
    */
   readonly replaceTarget?: (() => Promise<RequestTarget | undefined>) | undefined;
   /** @default `crd-controller` */
   readonly userAgent?: string | undefined;
   /**
-   * Bound on one exchange that is not a watch, in milliseconds; 0 is none. A repetition has a bound
-   * of its own.
+   * Timeout of each attempt of a request, in milliseconds; 0 disables it. Does not apply to watches.
    * @default 30000
    */
   readonly requestTimeoutMs?: number | undefined;
   /**
    * Client-side rate limit in requests a second; watches are exempt.
-   * @default none: the server's priority and fairness decides
+   * @default no limit; the server applies priority and fairness
    */
   readonly qps?: number | undefined;
   /**
-   * Requests at once, where there is a rate limit.
+   * Burst of the rate limit, in requests.
    * @default 2 * qps
    */
   readonly burst?: number | undefined;
   /**
-   * Called with each warning the server attaches to an answer.
-   * @default logs each distinct one once
+   * Called with each warning of the server.
+   * @default logs each distinct warning once
    */
   readonly onWarning?: ((warning: string) => void) | undefined;
   /** @default the machine's clock */
@@ -81,13 +79,13 @@ export interface RequestExecutorOptions extends RequestTarget {
 
 export type Call = Omit<HttpRequest, 'body'> & { readonly body?: string };
 
-/** Bound on the wait for a watch to be accepted, in milliseconds; above the server's own 60 s. */
+/** Timeout for the response headers of a watch, in milliseconds; above the server's own 60 s. */
 const OPEN_TIMEOUT_MS = 65_000;
-/** How often one call is repeated. */
+/** Maximum number of retries of one call, as in client-go. */
 const MAX_RETRIES = 10;
-/** Pause before a repetition where the server named none, in milliseconds. */
-const RETRY_PAUSE_MS = 1000;
-/** A server that asks for more gets an error passed on: its caller has a backoff of its own. */
+/** Delay before a retry if there is no Retry-After, in milliseconds. */
+const RETRY_DELAY_MS = 1000;
+/** Maximum Retry-After, in milliseconds. Beyond it the error is returned to the caller, which has a backoff. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
 type Attempt<R> =
@@ -97,16 +95,19 @@ type Attempt<R> =
       readonly error: unknown;
       readonly retryAfterMs?: number | undefined;
       readonly target: RequestTarget;
-      /** What the request was authenticated with. */
+      /** Headers that authenticated the request. */
       readonly credentials: Readonly<Record<string, string>>;
     };
 
 /**
- * Carries calls to the server until one answer is final. A call is repeated, at most ten times, when
- * the answer is 429 or 5xx and says in whole seconds when to come back, and when the connection of a
- * GET broke; once, with fresh credentials, on 401; and once, at another target, if there is one and
- * the request was not carried out. Every repetition is throttled and bounded like the first attempt.
- * Rejects with `ApiError`, or with the signal's reason.
+ * Sends requests to the server and retries them, as client-go's `rest.Request` does. Rejects with an `ApiError`,
+ * or with the signal's reason. It retries
+ *
+ * - a 429 or 5xx with `Retry-After` in seconds, and a GET whose connection broke: at most ten times;
+ * - a 401: once, with new credentials;
+ * - a request that the server did not process: once, if `replaceTarget` returns another target.
+ *
+ * The rate limit and the timeout apply to every attempt.
  */
 export class RequestExecutor {
   #target: RequestTarget;
@@ -142,9 +143,9 @@ export class RequestExecutor {
     this.#metrics = options.metrics ?? noRestClientMetrics;
   }
 
-  /** The answer with its body, once that is complete; an unsuccessful one is an error. */
+  /** Resolves with the complete response; rejects if the response is not successful. */
   async send(call: Call): Promise<{ readonly response: HttpResponse; readonly body: Buffer }> {
-    return this.#repeat(call, async () => {
+    return this.#withRetries(call, async () => {
       await this.#waitForThrottle(call);
       const attempt = (signal: AbortSignal | undefined) =>
         this.#attempt({ ...call, ...(signal && { signal }) }, async (response) => {
@@ -161,11 +162,11 @@ export class RequestExecutor {
   }
 
   /**
-   * The answer as soon as its headers are there, its body without a bound in time; an unsuccessful
-   * one is an error, and so is none within 65 s.
+   * Resolves when the response headers have arrived; the body has no timeout. Rejects if the response is not
+   * successful, or has not started within 65 s.
    */
   async open(call: Call): Promise<HttpResponse> {
-    return this.#repeat(call, () =>
+    return this.#withRetries(call, () =>
       startWithinTimeout(
         { clock: this.#clock, timeoutMs: OPEN_TIMEOUT_MS, signal: call.signal },
         (signal) => this.#attempt({ ...call, signal }, async (response) => ({ result: response })),
@@ -173,7 +174,7 @@ export class RequestExecutor {
     );
   }
 
-  /** How messages name a call: `GET https://10.0.0.1:6443/api/v1/pods?limit=500`. */
+  /** Returns the name of a call for messages: `GET https://10.0.0.1:6443/api/v1/pods?limit=500`. */
   describe(call: Pick<Call, 'method' | 'path'>): string {
     return `${call.method} ${this.#url(call)}`;
   }
@@ -182,7 +183,7 @@ export class RequestExecutor {
     return this.#target.server + path;
   }
 
-  async #repeat<R>(call: Call, attempt: () => Promise<Attempt<R>>): Promise<R> {
+  async #withRetries<R>(call: Call, attempt: () => Promise<Attempt<R>>): Promise<R> {
     let mayRenew = true;
     let mayRetarget = true;
     for (let retries = 0; ; retries++) {
@@ -196,21 +197,21 @@ export class RequestExecutor {
       }
       if (mayRetarget && isApiError(error, 'unauthorized', 'unreachable')) {
         mayRetarget = !(await rejectOnAbort(this.#retarget(target), call.signal));
-        if (!mayRetarget && isNotCarriedOut(error)) continue;
+        if (!mayRetarget && isNotProcessed(error)) continue;
       }
-      const pauseMs = retryAfterMs ?? (isRepeatable(call, error) ? RETRY_PAUSE_MS : undefined);
-      if (pauseMs === undefined || pauseMs > MAX_RETRY_AFTER_MS || retries >= MAX_RETRIES) {
+      const delayMs = retryAfterMs ?? (isRetryable(call, error) ? RETRY_DELAY_MS : undefined);
+      if (delayMs === undefined || delayMs > MAX_RETRY_AFTER_MS || retries >= MAX_RETRIES) {
         throw error;
       }
-      await this.#pause(call, error, pauseMs, retries + 1);
+      await this.#waitToRetry(call, error, delayMs, retries + 1);
     }
   }
 
-  /** Returns whether requests now go elsewhere than to `failed`. */
+  /** Replaces the target `failed`; returns whether the current target is another one. */
   async #retarget(failed: RequestTarget): Promise<boolean> {
     if (this.#target === failed) {
       const { handler, server, credentials } = (await this.#replaceTarget()) ?? failed;
-      // Others may have come to the same answer meanwhile.
+      // Another call may have replaced the target meanwhile.
       if (handler === this.#target.handler) return this.#target !== failed;
       this.#target = { handler, server, credentials };
       this.#host = hostOf(server);
@@ -218,18 +219,18 @@ export class RequestExecutor {
     return true;
   }
 
-  async #pause(call: Call, error: unknown, pauseMs: number, attempt: number): Promise<void> {
+  async #waitToRetry(call: Call, error: unknown, delayMs: number, attempt: number): Promise<void> {
     const code = isApiError(error) && error.code !== 0 ? String(error.code) : '<error>';
     this.#metrics.retried({ code, verb: call.method, host: this.#host });
     const url = this.#url(call);
-    this.#log.v(4).info('Repeating a request', {
+    this.#log.v(4).info('Retrying request', {
       verb: call.method,
       url,
       code,
-      delay: `${pauseMs / 1000}s`,
+      delay: `${delayMs / 1000}s`,
       attempt,
     });
-    await this.#clock.sleep(pauseMs, call.signal);
+    await this.#clock.sleep(delayMs, call.signal);
     call.signal?.throwIfAborted();
   }
 
@@ -250,7 +251,7 @@ export class RequestExecutor {
     this.#requestLog.request(logged, headers, call.body);
     const startedMs = this.#clock.monotonic();
     const elapsedMs = () => this.#clock.monotonic() - startedMs;
-    const measured = (code: string, responseBytes?: number) =>
+    const record = (code: string, responseBytes?: number) =>
       this.#metrics.exchanged({
         verb: call.method,
         host: this.#host,
@@ -265,26 +266,28 @@ export class RequestExecutor {
       this.#warn(response);
       if (isSuccess(response)) {
         const { result, bytes } = await read(response);
-        measured(String(response.status), bytes);
+        record(String(response.status), bytes);
         return { kind: 'done', result };
       }
-      const answered = await readBody(response);
-      measured(String(response.status), answered.length);
-      const body = withoutEcho(answered, credentials);
+      const received = await readBody(response);
+      record(String(response.status), received.length);
+      const body = withoutCredentials(received, credentials);
       this.#requestLog.responseBody(logged, body);
       return {
         kind: 'failed',
         error: errorFromResponse(response, body, this.describe(call)),
-        retryAfterMs: repeatAfter(response),
+        retryAfterMs: retryAfterOfFailure(response),
         target,
         credentials,
       };
     } catch (thrown) {
-      measured('<error>');
+      record('<error>');
       const reason: unknown = call.signal?.reason;
-      const timeUp = reason instanceof TimeoutError ? reason : undefined;
-      if (!timeUp) call.signal?.throwIfAborted();
-      const error = timeUp ? this.#timeoutError(call, timeUp) : unreachable(thrown, target.server);
+      const timeout = reason instanceof TimeoutError ? reason : undefined;
+      if (!timeout) call.signal?.throwIfAborted();
+      const error = timeout
+        ? this.#timeoutError(call, timeout)
+        : unreachable(thrown, target.server);
       this.#requestLog.failure(logged, error, Math.round(elapsedMs()));
       return { kind: 'failed', error, target, credentials };
     }
@@ -305,13 +308,13 @@ export class RequestExecutor {
     });
   }
 
-  #timeoutError(call: Call, timeUp: TimeoutError): ApiError {
+  #timeoutError(call: Call, timeout: TimeoutError): ApiError {
     return new ApiError({
       kind: 'unreachable',
       message:
-        `No complete answer to ${this.describe(call)}: ${timeUp.message}. ` +
-        'Check the health and load of the API server, or allow more time.',
-      cause: timeUp,
+        `No complete response to ${this.describe(call)}: ${timeout.message}. ` +
+        'Check the health and load of the API server, or raise the request timeout.',
+      cause: timeout,
     });
   }
 
@@ -338,37 +341,38 @@ async function authenticate(
   return credentials ? rejectOnAbort(credentials.headers(), signal) : {};
 }
 
-/** Who refuses credentials may quote them, and people are shown what a refusal says. */
-function withoutEcho(body: Buffer, credentials: Readonly<Record<string, string>>): Buffer {
+/** Masks the credentials in an error response, because servers can quote them and the message is logged. */
+function withoutCredentials(body: Buffer, credentials: Readonly<Record<string, string>>): Buffer {
   const [, secret = ''] = credentials['authorization']?.split(' ') ?? [];
   if (secret.length < 6 || !body.includes(secret)) return body;
   return Buffer.from(body.toString('utf8').replaceAll(secret, '<masked>'));
 }
 
-/** The server has not acted on the request: it never got it, or did not let it in. */
-function isNotCarriedOut(error: unknown): boolean {
+/** Reports whether the server did not process the request: it was not sent or not authenticated. */
+function isNotProcessed(error: unknown): boolean {
   return isApiError(error, 'unauthorized') || isNeverSent(error) || isCertificateRefused(error);
 }
 
-/** Only what changes nothing is sent again without the server's leave. */
-function isRepeatable(call: Call, error: unknown): boolean {
+/** Reports whether a request without a response can be sent again: only reads are safe. */
+function isRetryable(call: Call, error: unknown): boolean {
   return call.method === 'GET' && isConnectionReset(error);
 }
 
-function repeatAfter(response: HttpResponse): number | undefined {
+/** Returns the delay before a retry, if the status permits a retry and the server requests one. */
+function retryAfterOfFailure(response: HttpResponse): number | undefined {
   return response.status === 429 || response.status >= 500 ? retryAfterOf(response) : undefined;
 }
 
-/** Warnings remembered so as not to repeat them; beyond that, an old one may be shown again. */
+/** Number of remembered warnings; beyond that, old ones may be logged again. */
 const MAX_REMEMBERED = 1000;
 
-/** Texts of the `Warning` header's values of code 299, the one Kubernetes uses. */
+/** Returns the texts of a `Warning` header with code 299, the code that Kubernetes uses. */
 function parseWarnings(header: string): string[] {
   const values = header.matchAll(/\b299 [^\s"]{1,255} "((?:[^"\\]|\\.){1,4096})"/g);
   return Array.from(values, ([, text = '']) => text.replaceAll(/\\(.)/g, '$1'));
 }
 
-/** Logs each distinct warning of the server once: deprecated versions, ignored fields. */
+/** Returns a function that logs each distinct warning of the server once. */
 function logWarningsOnce(log: Logger): (warning: string) => void {
   const seen = new Set<string>();
   return (warning) => {
@@ -381,16 +385,16 @@ function logWarningsOnce(log: Logger): (warning: string) => void {
 
 /** Options of `Throttle`. */
 export interface ThrottleOptions {
-  /** Requests a second, in the long run. */
+  /** Average number of requests a second. */
   readonly qps: number;
-  /** Requests at once, after a rest. */
+  /** Number of requests that can be sent at once. */
   readonly burst: number;
   readonly clock: Clock;
 }
 
 /**
- * A token bucket that makes callers wait, in the order they came. Tokens are reserved on arrival:
- * a caller that gives up leaves its token unused.
+ * Client-side rate limiter: a token bucket that makes callers wait in order of arrival. A token is reserved on
+ * arrival; a caller that aborts does not return it.
  */
 export class Throttle {
   readonly #clock: Clock;
@@ -403,7 +407,7 @@ export class Throttle {
     this.#bucket = new TokenBucket(clock, { burst, intervalMs: 1000 / qps });
   }
 
-  /** Resolves when the caller may send, or its signal aborts; returns how long that took, in ms. */
+  /** Resolves when the caller may send or its signal aborts; returns the waiting time in milliseconds. */
   async wait(signal?: AbortSignal): Promise<number> {
     const now = this.#clock.monotonic();
     const waitMs = this.#bucket.reserve();

@@ -2,15 +2,15 @@ import type { HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
 import { isRecord, messageOf } from '../util/values.ts';
 
-/** One HTTP exchange, for the log. */
+/** One HTTP request, for the log. */
 export interface LoggedRequest {
   readonly verb: string;
   readonly url: string;
-  /** Path of the request, without query. */
+  /** Path without query. */
   readonly path: string;
 }
 
-/** How much of a body is shown, by verbosity; from 10 on, all of it. */
+/** Maximum number of body characters in the log, by verbosity; from 10 on, the complete body. */
 const BODY_CHARACTERS: readonly (readonly [level: number, most: number])[] = [
   [10, Number.POSITIVE_INFINITY],
   [9, 10_240],
@@ -20,9 +20,9 @@ const BODY_CHARACTERS: readonly (readonly [level: number, most: number])[] = [
 const MASKED = '<masked>';
 
 /**
- * What `-v=6` to `-v=10` show of each call: one line (6), headers (7), bodies cut (8, 9) or whole
- * (10). Never shown, at any level: credentials in headers, Secrets, tokens that the server issues
- * or reviews, values of environment variables, and copies of whole objects in annotations.
+ * Logs HTTP requests at the verbosity levels of client-go: one line (6), headers (7), truncated bodies (8, 9)
+ * or complete bodies (10). At every level it masks credentials in headers, Secrets, tokens that the server
+ * issues or reviews, values of environment variables, and copies of complete objects in annotations.
  */
 export class RequestLog {
   readonly #log: Logger;
@@ -76,11 +76,11 @@ function maskHeader(name: string, value: string): string {
   if (/authorization|cookie|token|secret|key|^impersonate-extra-/.test(name)) {
     return maskCredential(value);
   }
-  // A login page is called with a token, or answers with one.
+  // The address of a login page can contain a token.
   return name === 'location' ? value.replace(/[?#].*/s, `?${MASKED}`) : value;
 }
 
-/** Keeps the scheme, which tells what kind of credential was used. */
+/** Masks a credential except its scheme, which shows the kind of credential. */
 function maskCredential(value: string): string {
   const scheme = /^(Bearer|Basic|Negotiate) /.exec(value)?.[1];
   return scheme ? `${scheme} ${MASKED}` : MASKED;
@@ -94,10 +94,10 @@ function presentBody(call: LoggedRequest, body: string, most: number): string {
     : shown;
 }
 
-/** Where a JSON patch changes a variable of a container, or a copy of the whole object. */
+/** Paths at which a JSON patch changes an environment variable, or a copy of the complete object. */
 const CONFIDENTIAL_PATH = /\/env(?:\/|$)|last-applied-configuration$/;
 
-/** Secrets, and what carries tokens: TokenRequest, TokenReview. */
+/** Reports whether the path is that of Secrets, TokenRequests or TokenReviews. */
 function isConfidential(path: string): boolean {
   return /\/(secrets|token|tokenreviews)(\/|$)/.test(path);
 }
@@ -106,7 +106,7 @@ function redact(body: string): string {
   try {
     return JSON.stringify(JSON.parse(body), redactMember);
   } catch {
-    // Not JSON, or too deep to write: nobody can tell what is in it.
+    // Confidential values can only be found in JSON; text, and JSON nested too deeply, is omitted.
     return `not shown (${body.length} characters that are not JSON)`;
   }
 }

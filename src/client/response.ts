@@ -3,7 +3,7 @@ import type { HttpResponse } from '../util/http.ts';
 import { malformed, parseJson } from './json.ts';
 import { isRecord } from '../util/values.ts';
 
-/** Above this, an answer is refused: lists are to be paged. Strings of V8 end soon after. */
+/** Maximum size of a response body. V8 strings cannot be much longer, so larger lists need pages. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
 /** @throws {ApiError} of kind `malformed` if the body is longer than `limit` bytes */
@@ -16,14 +16,14 @@ export async function readBody(
   for await (const chunk of response.body) {
     length += chunk.length;
     if (length > limit) {
-      throw malformed(`The answer is longer than ${limit} bytes; ask for pages (limit=500)`);
+      throw malformed(`The response is longer than ${limit} bytes; request pages (limit=500)`);
     }
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, length);
 }
 
-/** The JSON of a successful answer to `call` (`GET https://…`). */
+/** Parses the JSON body of a successful response to `call` (`GET https://…`). */
 export function parseResponse(
   response: HttpResponse,
   body: Buffer,
@@ -31,10 +31,10 @@ export function parseResponse(
   parse: (bytes: Buffer, what: string) => unknown = parseJson,
 ): unknown {
   if (!isJson(response)) throw notAStatus(response, body, call, 'malformed');
-  return parse(body, `The answer to ${call}`);
+  return parse(body, `The response to ${call}`);
 }
 
-/** The error an unsuccessful answer stands for: the server's own words where it sent a Status. */
+/** Returns the error of an unsuccessful response, with the server's message if the body is a Status. */
 export function errorFromResponse(response: HttpResponse, body: Buffer, call: string): ApiError {
   const retryAfterMs = retryAfterOf(response);
   const status = isJson(response) ? parseStatus(body) : undefined;
@@ -47,7 +47,7 @@ export function errorFromResponse(response: HttpResponse, body: Buffer, call: st
   return new ApiError({ kind, message, code, reason, details, retryAfterMs });
 }
 
-/** `Retry-After` in milliseconds, if it is a whole number of seconds; a date is ignored. */
+/** Returns `Retry-After` in milliseconds, if it is a whole number of seconds; a date is ignored. */
 export function retryAfterOf(response: HttpResponse): number | undefined {
   const header = response.headers['retry-after']?.trim() ?? '';
   return /^\d{1,9}$/.test(header) ? Number(header) * 1000 : undefined;
@@ -75,14 +75,14 @@ function isHtml(response: HttpResponse): boolean {
 }
 
 /**
- * Whose error is it? A page of HTML comes from something in between: its 404 must not be taken for
- * "this object does not exist", nor its 409 for a conflict. That it is overloaded, failing, or wants
- * other credentials, it may say.
+ * Returns the error kind of a response without a Status. HTML comes from an intermediary such as a proxy: its
+ * 404 must not mean "the object does not exist", and its 409 is no conflict. The codes for overload, internal
+ * failures and wrong credentials keep their meaning.
  */
 function kindWithoutStatus(response: HttpResponse): ApiError['kind'] {
   const { status } = response;
-  const believable = status === 401 || status === 403 || status === 429 || status >= 500;
-  return status < 400 || (isHtml(response) && !believable) ? 'malformed' : kindOfCode(status);
+  const isMeaningful = status === 401 || status === 403 || status === 429 || status >= 500;
+  return status < 400 || (isHtml(response) && !isMeaningful) ? 'malformed' : kindOfCode(status);
 }
 
 function notAStatus(
@@ -95,14 +95,18 @@ function notAStatus(
   const { status, headers } = response;
   const type = headers['content-type'] ?? 'no content type';
   const location = headers['location'];
-  const words = isJson(response) ? '' : excerptOf(body);
-  const said = location ? `redirect to ${originOf(location)}` : words;
-  const hint = isHtml(response) || location ? ' Is there a proxy or login page in between?' : '';
-  const message = `${call}: HTTP ${status}, ${type}, not a Kubernetes Status${said && `: ${said}`}${said.endsWith('…') ? '' : '.'}${hint}`;
+  const excerpt = isJson(response) ? '' : excerptOf(body);
+  const content = location ? `redirect to ${originOf(location)}` : excerpt;
+  const end = content.endsWith('…') ? '' : '.';
+  const hint =
+    isHtml(response) || location
+      ? ' Check for a proxy or login page between client and server.'
+      : '';
+  const message = `${call}: HTTP ${status}, ${type}, not a Kubernetes Status${content && `: ${content}`}${end}${hint}`;
   return new ApiError({ kind, message, code: status, retryAfterMs });
 }
 
-/** A few words of a page or text, on one line, without markup. */
+/** Returns the first 120 characters of a page or text, on one line, without markup. */
 function excerptOf(body: Buffer): string {
   const text = body
     .toString('utf8', 0, 4096)
@@ -112,7 +116,7 @@ function excerptOf(body: Buffer): string {
   return text.length > 120 ? `${text.slice(0, 120)}…` : text;
 }
 
-/** Without path and query: a login page's may carry tokens. */
+/** Returns the origin only, since path and query of a login page can contain tokens. */
 function originOf(location: string): string {
   return URL.parse(location)?.origin ?? 'a relative address';
 }

@@ -17,12 +17,12 @@ const OPTIONS: OptionNames<RetryOnConflictOptions> = {
 export interface RetryOnConflictOptions {
   readonly signal?: AbortSignal | undefined;
   /**
-   * How often the callback is called at most.
+   * Maximum number of calls.
    * @default 5
    */
   readonly steps?: number | undefined;
   /**
-   * Pause between two calls, in milliseconds, plus up to a tenth at random.
+   * Delay between two calls, in milliseconds; a jitter of up to 10 % is added.
    * @default 10
    */
   readonly pauseMs?: number | undefined;
@@ -35,9 +35,9 @@ export interface RetryOnConflictOptions {
 const JITTER = 0.1;
 
 /**
- * Calls `change` until it does not fail with a `conflict`. The callback reads the object anew, from
- * the server and not from a cache, or the next attempt conflicts like the last. Any other error,
- * and the last conflict, are passed on.
+ * Calls `change` until it does not fail with a `conflict`, as client-go's RetryOnConflict does. `change` must
+ * read the object again, from the server and not from a cache; otherwise the next attempt conflicts too.
+ * Rejects with any other error, and with the last conflict.
  */
 export async function retryOnConflict<T>(
   change: () => Promise<T>,

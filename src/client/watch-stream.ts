@@ -11,15 +11,15 @@ import { isRecord } from '../util/values.ts';
 /** Options of `WatchStream`. */
 export interface WatchStreamOptions<T extends KubernetesObject> extends Expected<T> {
   readonly body: AsyncIterable<Uint8Array>;
-  /** Of the connection under it. */
+  /** The activity of the connection. */
   readonly activity?: ConnectionActivity | undefined;
   readonly decoder: Decoder;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** What messages call the watch: `GET https://…`. */
+  /** Name of the watch in error messages: `GET https://…`. */
   readonly call: string;
   readonly signal?: AbortSignal | undefined;
   /**
-   * Longest line accepted, in bytes. The server refuses objects above 3 MiB; JSON may double that.
+   * Maximum length of a line, in bytes. Servers reject objects above 3 MiB; JSON can double that.
    * @default 16 MiB
    */
   readonly maxLineBytes?: number | undefined;
@@ -31,9 +31,9 @@ const CARRIAGE_RETURN = 0x0d;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 /**
- * The events of a watch, from its bytes: one JSON object a line. Nothing vanishes: a line that is no
- * event, or that was cut, ends the iteration with an `ApiError`, after the events before it. Each
- * byte is copied at most once before it is parsed, however the network cuts the stream.
+ * Decodes the response body of a watch, with one JSON object in each line, into events. A line that is not an
+ * event, or is incomplete, ends the iteration with an `ApiError` after the events before it. Each byte is
+ * copied at most once before it is parsed.
  */
 export function watchStream<T extends KubernetesObject>(
   options: WatchStreamOptions<T>,
@@ -70,11 +70,11 @@ export function watchStream<T extends KubernetesObject>(
   };
 }
 
-/** Cuts a stream of chunks at newlines. Blank lines count for nothing. */
+/** Splits chunks into lines and skips blank lines. */
 class LineSplitter {
   readonly #maxBytes: number;
   readonly #call: string;
-  /** Chunks of the line that has begun and not ended. */
+  /** Chunks of the incomplete line. */
   #partial: Buffer[] = [];
   #partialBytes = 0;
 
@@ -97,7 +97,7 @@ class LineSplitter {
     if (start < chunk.length) this.#keep(chunk.subarray(start));
   }
 
-  /** What came after the last newline. */
+  /** Returns the bytes after the last newline. */
   rest(): Buffer {
     return withoutCarriageReturn(this.#finish(Buffer.of()));
   }
@@ -125,7 +125,7 @@ function withoutCarriageReturn(line: Buffer): Buffer {
   return line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
 }
 
-/** A last line without newline is an event if it is whole, and else the sign of a broken stream. */
+/** Decodes a last line without newline. If it is not a complete event, the stream was cut. */
 function decodeLast<T extends KubernetesObject>(
   line: Buffer,
   options: WatchStreamOptions<T>,
@@ -138,7 +138,7 @@ function decodeLast<T extends KubernetesObject>(
   }
 }
 
-/** The events up to the first line that is none. */
+/** Decodes events up to the first line that is not an event. */
 function decodeEvents<T extends KubernetesObject>(
   lines: Iterable<Buffer>,
   options: WatchStreamOptions<T>,
@@ -159,7 +159,7 @@ function decodeEvent<T extends KubernetesObject>(
   const event = options.decoder.parse(line, `An event of ${options.call}`, 'event');
   const object = isRecord(event) ? event['object'] : undefined;
   if (!isRecord(event) || !isRecord(object)) {
-    throw malformed(`${options.call}: a line of ${line.length} bytes is no watch event`);
+    throw malformed(`${options.call}: a line of ${line.length} bytes is not a watch event`);
   }
   const { type } = event;
   switch (type) {
@@ -174,9 +174,7 @@ function decodeEvent<T extends KubernetesObject>(
     case 'ERROR':
       return { type: 'error', error: ApiError.fromStatus(object) };
     default:
-      throw malformed(
-        `${options.call}: unknown type of event ${JSON.stringify(type)?.slice(0, 40)}`,
-      );
+      throw malformed(`${options.call}: unknown event type ${JSON.stringify(type)?.slice(0, 40)}`);
   }
 }
 

@@ -1,13 +1,13 @@
 import type { Clock } from '../util/clock.ts';
 
-/** Time was up before the work had ended. */
+/** The work did not end within its timeout. */
 export class TimeoutError extends Error {
   override readonly name = 'TimeoutError';
 }
 
 /**
- * Runs `work` under a signal that aborts with the caller's, or after `timeoutMs` with a
- * `TimeoutError`. Rejects with the reason of whichever came first; leaves no timer and no listener.
+ * Runs `work` with a signal that aborts with the caller's signal, or with a `TimeoutError` after `timeoutMs`.
+ * Removes its timer and listener when the work ends.
  */
 export async function withinTimeout<R>(
   { clock, timeoutMs, signal }: TimeLimit,
@@ -27,8 +27,8 @@ export async function withinTimeout<R>(
 }
 
 /**
- * The same for work that goes on when `work` has resolved: only its beginning is limited, and the
- * signal stays tied to the caller's.
+ * Limits only the start of an operation that continues after `work` has resolved, such as a watch. The signal
+ * stays connected to the caller's signal.
  */
 export async function startWithinTimeout<R>(
   { clock, timeoutMs, signal }: TimeLimit,

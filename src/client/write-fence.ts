@@ -1,29 +1,30 @@
 import { ApiError } from '../api/api-error.ts';
 import type { HttpHandler, HttpRequest } from '../util/http.ts';
 
-/** Why a write was not sent; the `cause` of the `ApiError` its caller gets. */
+/** The `cause` of the `ApiError` of a write that the fence rejected. */
 export class WriteFencedError extends Error {
   override readonly name = 'WriteFencedError';
 }
 
 /**
- * Lets reads through, and writes only while its guard says so; none before it has one. It stands
- * where requests leave, not where they are asked for: a write that waited for the rate limit, for
- * credentials, for a connection, to be repeated, or in a process that was stopped and continued, is
- * judged at the moment it would be sent. Between that and the system call nothing waits; a process that
- * is stopped right there sends this one request when it is continued, and it is what preconditions are
- * for. What must pass (a lease, a token review) goes through a client of its own, without a fence.
+ * Rejects writes while this process must not write, for example after it lost its lease. Reads always pass.
+ * Until `guardedBy` is called, all writes are rejected.
+ *
+ * The check takes place immediately before the request is sent. So it also covers writes that waited for a
+ * rate limit, credentials, a connection or a retry, and a process that was suspended meanwhile. If the process
+ * is suspended between check and system call, this one request is sent when it resumes; preconditions protect
+ * against that. Requests that a standby needs (leases, token reviews) use a client without a fence.
  */
 export class WriteFence {
   #mayWrite: () => boolean = () => false;
 
-  /** From now on `mayWrite` is asked for every write. It must be quick and must not throw. */
+  /** Sets the check of every write. It must be fast and must not throw. */
   guardedBy(mayWrite: () => boolean): void {
     this.#mayWrite = mayWrite;
   }
 
-  /** `handler`, behind the fence. */
-  around(handler: HttpHandler): HttpHandler {
+  /** Returns a handler that passes requests to `handler`, except writes that the fence rejects. */
+  wrap(handler: HttpHandler): HttpHandler {
     return async (request) => {
       if (request.method === 'GET') return handler(request);
       const beforeSend = () => {
@@ -39,12 +40,12 @@ export class WriteFence {
 function notSent({ method, path }: HttpRequest): ApiError {
   return new ApiError({
     kind: 'unavailable',
-    message: `Not sent: ${method} ${path}: this process is not the leader, or has not renewed its lease in time.`,
-    cause: new WriteFencedError('the write fence is down'),
+    message: `Not sent: ${method} ${path}: this process is not the leader, or did not renew its lease in time.`,
+    cause: new WriteFencedError('the write fence rejects writes'),
   });
 }
 
-/** True if `error` is a write that the fence stopped: it was not sent. */
+/** Reports whether `error` is that of a write that the fence rejected; the write was not sent. */
 export function isWriteFenced(error: unknown): boolean {
   return error instanceof ApiError && error.cause instanceof WriteFencedError;
 }

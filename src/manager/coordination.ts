@@ -30,7 +30,7 @@ const OPTIONS: OptionNames<LeaderElectionOptions> = {
 export interface LeaderElectionOptions extends Omit<LeaderElectorOptions, 'deferMs'> {
   /** A client with its own connection: other requests must not delay renewals. */
   readonly client: LeaseClient;
-  /** The fence around the transport of the controllers' client: the `around` option of `connectCluster`. */
+  /** The fence around the transport of the controllers' client: the `wrapTransport` option of `connectCluster`. */
   readonly fence: WriteFence;
   /**
    * Number of shards. Each replica works on the shards whose Leases (`NAME-0` and so on) it holds. With 1, one

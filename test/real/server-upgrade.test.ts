@@ -38,7 +38,7 @@ describe('A daemon whose kube-apiserver is upgraded', { skip, timeout: 480_000 }
     kinds = new EveryKind(world);
     await kinds.install();
     connection = connectCluster(plane.config, {
-      around: (handler) => (request) => {
+      wrapTransport: (handler) => (request) => {
         if (/limit=|sendInitialEvents/.test(request.path))
           lists.push(request.path.replace(/\?.*/, ''));
         return handler(request);

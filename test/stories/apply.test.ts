@@ -97,11 +97,11 @@ describe('The apply command on an empty cluster', () => {
     assert.equal(code, 1);
     assert.deepEqual(printed, ['configmap/a created (server dry run)']);
     for (const [index, expected] of [
-      /^Error: a\.yaml: document 1, line 1: count\.demo\.mark8s\.io\/test-count: a field was set by others.*: \.spec\.count by "crd-controller-apply"\. .*--force-conflicts/,
+      /^Error: a\.yaml: document 1, line 1: count\.demo\.mark8s\.io\/test-count: a field was set to another value.*: \.spec\.count by "crd-controller-apply"\. .*--force-conflicts/,
       /document 2, line 3: .*cuont/,
       /document 3, line 5: .* did you mean demo\.mark8s\.io\/v1 Count\?$/,
-      /document 4, line 7: secret\/s: the server refused the Secret/,
-      /document 5, line 9: secret\/s: the server refused the Secret/,
+      /document 4, line 7: secret\/s: the server rejected the Secret/,
+      /document 5, line 9: secret\/s: the server rejected the Secret/,
       /^Error: 5 of 6 objects were rejected$/,
     ].entries()) {
       assert.match(lines[index] ?? '', expected);

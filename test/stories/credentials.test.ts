@@ -243,7 +243,7 @@ describe(
           credentials: { kind: 'tokenFile', path: fileOf('token') },
         },
         {
-          around: (handler) => async (request) => {
+          wrapTransport: (handler) => async (request) => {
             if (request.longRunning) watches.push(request.path);
             const response = await handler(request);
             statuses.push(response.status);

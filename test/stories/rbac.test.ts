@@ -241,7 +241,7 @@ function stages(plane: () => ControlPlane | undefined) {
         metadata: lease,
         spec: { holderIdentity: 'another', leaseDurationSeconds: 3600 },
       });
-      const client = connection.client((handler) => fence.around(demand.around(handler)));
+      const client = connection.client((handler) => fence.wrap(demand.around(handler)));
       world.startDaemon(
         {
           controllers: [controller],
@@ -341,7 +341,10 @@ function withToken(plane: ControlPlane) {
     return {
       client(around) {
         const credentials = { kind: 'token', token } as const;
-        const connection = connectCluster({ ...plane.config, credentials }, { around });
+        const connection = connectCluster(
+          { ...plane.config, credentials },
+          { wrapTransport: around },
+        );
         connections.push(connection);
         return connection.client;
       },

@@ -48,7 +48,7 @@ describe('A command that cannot start', () => {
     };
     assert.match(await errorOf('clusters: [\n'), /is malformed: line \d+, column \d+/);
     assert.match(await errorOf('hello'), /is not a kubeconfig/);
-    assert.match(await errorOf('{"kind":"Config"}'), /no context is chosen/);
+    assert.match(await errorOf('{"kind":"Config"}'), /no current context is set/);
     const nothing = await run();
     assert.equal(nothing.code, 2);
     assert.match(nothing.stderr, /^Error: No cluster is configured: .*crd-controller serve\.\n$/);

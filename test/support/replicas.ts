@@ -102,7 +102,7 @@ export class Replica {
     const leases = connect(network, `${identity}/leader-election`, 5000);
     const whole = daemon(
       {
-        client: connect(this.#fence.around(network), identity, 30_000),
+        client: connect(this.#fence.wrap(network), identity, 30_000),
         clock,
         log,
         random,

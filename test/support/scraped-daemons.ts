@@ -152,7 +152,7 @@ export class ScrapedDaemons extends Simulation {
     const common = { server: 'https://simulated', clock, metrics: metrics.restClient };
     const client = new HttpClient({
       ...common,
-      handler: whole.leaderElection ? fence.around(limited) : limited,
+      handler: whole.leaderElection ? fence.wrap(limited) : limited,
       userAgent: DAEMON,
       requestTimeoutMs,
       ...limit,

@@ -25,7 +25,7 @@ export class TlsCluster extends TestCluster {
     this.namespace = namespace;
     const connection = connectCluster(config, {
       userAgent: 'daemon',
-      around: (handler) => this.wire.around(handler),
+      wrapTransport: (handler) => this.wire.around(handler),
     });
     this.daemonClient = this.wire.follow(connection.client);
     this.onEnd(() => connection.close());

@@ -45,7 +45,7 @@ export async function check(
     log: world.log.v(4).enabled ? world.log.named('client') : silentLogger,
     userAgent: `${userAgent(manifest().version)}/check`,
     requestTimeoutMs: Math.min(timeoutMs, REQUEST_TIMEOUT_MS),
-    around: (handler) => serverClock.around(handler),
+    wrapTransport: (handler) => serverClock.around(handler),
   });
   const leaseAt = config.leaderElection && leaseNamespace(config.leaderElection, cluster);
   try {

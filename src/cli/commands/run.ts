@@ -48,7 +48,7 @@ export async function runController(
     requestTimeoutMs: timeoutMs ?? 0,
     qps,
     burst,
-    ...(leaderElection && { around: (handler) => fence.around(handler) }),
+    ...(leaderElection && { wrapTransport: (handler) => fence.wrap(handler) }),
   });
   const host = environment['POD_NAME'] ?? hostname();
   const certificate = await servingCertificate(config.serving, { clock, log, host });

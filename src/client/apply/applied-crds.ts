@@ -13,31 +13,31 @@ export interface AppliedCrdsDeps {
   readonly client: Client;
   readonly finder: RestMapper;
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>;
-  /** How long one definition is waited for, in milliseconds. */
+  /** Timeout for each definition, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** A definition that was applied, as far as its objects depend on it. */
+/** The part of an applied definition that its objects depend on. */
 interface Definition {
   /** `counts.demo.mark8s.io` */
   readonly name: string;
   readonly kind: string;
-  /** `demo.mark8s.io/v1`, each that is served. */
+  /** The served versions: `demo.mark8s.io/v1`. */
   readonly apiVersions: readonly string[];
-  /** Once waiting has begun: undefined when it is served, else why it is not. */
+  /** Set on the first wait. Resolves to undefined when the kind is served, otherwise to the reason. */
   served?: Promise<string | undefined>;
   deadlineMs?: number;
 }
 
-/** Pauses between two looks, in milliseconds: the first, the longest, and how they grow. */
-const FIRST_PAUSE_MS = 50;
-const MAX_PAUSE_MS = 1000;
-const GROWTH = 1.5;
+/** Backoff between two checks: first and maximum delay in milliseconds, and factor. */
+const FIRST_DELAY_MS = 50;
+const MAX_DELAY_MS = 1000;
+const FACTOR = 1.5;
 
 /**
- * The CustomResourceDefinitions of a batch. Objects of their kinds have to wait: a server accepts a
- * definition first, establishes it then, and tells of it later still.
+ * The CustomResourceDefinitions of a batch. Objects of their kinds must wait, because a server first stores a
+ * definition, then establishes it, and then adds it to discovery.
  */
 export class AppliedCrds {
   readonly #deps: AppliedCrdsDeps;
@@ -47,15 +47,15 @@ export class AppliedCrds {
     this.#deps = deps;
   }
 
-  /** Takes note of a definition that the server has accepted. */
+  /** Adds a definition that the server has accepted. */
   add(object: KubernetesObject): void {
     const definition = definitionOf(object);
     if (definition) this.#definitions.push(definition);
   }
 
   /**
-   * Resolves at once for kinds of no definition, and else when theirs is served; to the reason why
-   * not if it cannot be, or is not in time.
+   * Waits until a kind that the batch defines is served; resolves at once for other kinds. Resolves to undefined,
+   * or to the reason if the kind is not served within the timeout.
    */
   async served(apiVersion: string, kind: string): Promise<string | undefined> {
     const definition = this.#of(apiVersion, kind);
@@ -65,15 +65,15 @@ export class AppliedCrds {
   }
 
   /**
-   * Waits a little, for a server whose replicas do not all serve the kind yet.
+   * Waits before a retry, for clusters in which not all API servers serve the kind yet.
    *
-   * @returns false if there is nothing to wait for, or no time left
+   * @returns false if the batch does not define the kind, or the timeout has expired
    */
   async retry(apiVersion: string, kind: string): Promise<boolean> {
     const { clock, signal } = this.#deps;
     const definition = this.#of(apiVersion, kind);
     if (!definition || clock.monotonic() >= (definition.deadlineMs ?? 0)) return false;
-    await clock.sleep(MAX_PAUSE_MS, signal);
+    await clock.sleep(MAX_DELAY_MS, signal);
     signal?.throwIfAborted();
     return true;
   }
@@ -87,19 +87,19 @@ export class AppliedCrds {
   async #wait(definition: Definition): Promise<string | undefined> {
     const { clock, timeoutMs, signal } = this.#deps;
     definition.deadlineMs = clock.monotonic() + timeoutMs;
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(GROWTH * pauseMs, MAX_PAUSE_MS)) {
-      const state = await this.#look(definition);
+    for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(FACTOR * delayMs, MAX_DELAY_MS)) {
+      const state = await this.#check(definition);
       if (state.kind === 'served') return undefined;
       if (state.kind === 'never') return state.why;
       if (clock.monotonic() >= definition.deadlineMs) {
         return `${definition.name} is not served after ${formatDuration(timeoutMs)}: ${state.why}`;
       }
-      await clock.sleep(pauseMs, signal);
+      await clock.sleep(delayMs, signal);
       signal?.throwIfAborted();
     }
   }
 
-  async #look(definition: Definition): Promise<State> {
+  async #check(definition: Definition): Promise<State> {
     const { client, finder, signal } = this.#deps;
     const { name, kind, apiVersions } = definition;
     let established = false;
@@ -109,18 +109,17 @@ export class AppliedCrds {
       if (refused?.status === 'False') {
         return {
           kind: 'never',
-          why: `${name}: its names are not accepted: ${refused.message ?? ''}`,
+          why: `the names of ${name} are not accepted: ${refused.message ?? ''}`,
         };
       }
       established = conditionOf(crd, 'Established')?.status === 'True';
     } catch (error) {
-      if (isApiError(error, 'notFound'))
-        return { kind: 'never', why: `${name} was deleted meanwhile` };
-      // Who may write it and not read it learns from the list of what is served.
+      if (isApiError(error, 'notFound')) return { kind: 'never', why: `${name} was deleted` };
+      // Without permission to read the definition, discovery shows whether the kind is served.
       if (!isApiError(error, 'forbidden')) throw error;
       established = true;
     }
-    if (!established) return { kind: 'waiting', why: 'it is not Established' };
+    if (!established) return { kind: 'waiting', why: 'its condition Established is not True' };
     if (!apiVersions.every((apiVersion) => finder.knows(apiVersion, kind))) {
       await finder.refresh(signal);
     }
@@ -139,7 +138,7 @@ function conditionOf(crd: CustomResourceDefinition, type: string) {
   return crd.status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** Undefined if `object` is none. What a type promises, a server of long ago may not keep. */
+/** Returns undefined if `object` is not a definition; its structure depends on the server and is checked. */
 function definitionOf(
   object: Readonly<KubernetesObject> & { spec?: unknown },
 ): Definition | undefined {

@@ -4,42 +4,42 @@ import type { Resource } from '../../api/resource.ts';
 import type { Manifest, ManifestObject } from './manifest.ts';
 import { ApiError } from '../../api/api-error.ts';
 
-/** What became of one manifest. */
+/** The result of applying one manifest. */
 export type ApplyResult =
   | {
       readonly kind: 'applied';
       readonly manifest: Manifest;
       readonly resource: Resource;
       readonly change: ApplyChange;
-      /** As the server has it now, or would. */
+      /** The object as stored, or in a dry run, as it would be stored. */
       readonly object: KubernetesObject;
     }
   | {
       readonly kind: 'refused';
       readonly manifest: Manifest;
-      /** Absent of a kind that the server does not have. */
+      /** Absent if the server does not have the kind. */
       readonly resource?: Resource;
       readonly refusal: Refusal;
     };
 
-/** `unknown`: whoever applied may not read it, so what was there before is not known. */
+/** `unknown`: the user cannot read the object, so its previous state is not known. */
 export type ApplyChange = 'created' | 'configured' | 'unchanged' | 'unknown';
 
-/** Why an object was not applied. No message quotes a value of a Secret. */
+/** The reason why an object was not applied. No message quotes a value of a Secret. */
 export type Refusal =
   | {
       readonly reason: 'unknownKind';
       readonly message: string;
-      /** What may have been meant: `apps/v1 Deployment`. */
+      /** Similar kinds of the server: `apps/v1 Deployment`. */
       readonly suggestions: readonly string[];
     }
-  /** The server has the kind, and no objects of it that could be patched. */
+  /** The server does not support patching objects of the kind. */
   | { readonly reason: 'notApplicable'; readonly message: string }
-  /** It belongs into another namespace than the one that was asked for. */
+  /** The manifest names another namespace than the one in the options. */
   | { readonly reason: 'otherNamespace'; readonly message: string }
-  /** Its CustomResourceDefinition, of the same batch, was not served in time. */
+  /** Its CustomResourceDefinition, from the same batch, was not served within the timeout. */
   | { readonly reason: 'notServed'; readonly message: string }
-  /** Others have set the fields; `force` takes them over. */
+  /** Other field managers own fields; `force` takes them over. */
   | {
       readonly reason: 'conflict';
       readonly message: string;
@@ -48,15 +48,15 @@ export type Refusal =
     }
   | { readonly reason: 'server'; readonly message: string; readonly error: ApiError };
 
-/** A field that an apply would change, and that somebody else has set. */
+/** A field with another value that another field manager owns. */
 export interface FieldConflict {
-  /** As the server writes it: `.spec.replicas` */
+  /** Path as the server writes it: `.spec.replicas` */
   readonly field: string;
   /** `"kubectl-client-side-apply" using apps/v1` */
   readonly manager: string;
 }
 
-/** What the server's answer to an apply means, in words that may be shown to anybody. */
+/** Explains the server's error, without values of Secrets. */
 export function refusalOf(refused: ApiError, object: ManifestObject): Refusal {
   const error = isSecret(object) ? withoutValues(refused) : refused;
   const conflicts = conflictsIn(error);
@@ -64,7 +64,7 @@ export function refusalOf(refused: ApiError, object: ManifestObject): Refusal {
   return { reason: 'conflict', message: conflictMessage(conflicts), conflicts, error };
 }
 
-/** Nobody will be answered otherwise: there is no use in asking on. */
+/** Reports whether all further requests would fail with the same error. */
 export function isFatal(error: ApiError): boolean {
   return error.kind === 'unreachable' || error.kind === 'unauthorized';
 }
@@ -79,22 +79,22 @@ function conflictsIn({ kind, details }: ApiError): readonly FieldConflict[] {
     }));
 }
 
-/** Fields under the name of who has set them, as there may be many. */
+/** Lists the fields of each manager. */
 function conflictMessage(conflicts: readonly FieldConflict[]): string {
   const byManager = Map.groupBy(conflicts, ({ manager }) => manager);
   const groups = Array.from(
     byManager,
-    ([manager, theirs]) => `${theirs.map(({ field }) => field).join(', ')} by ${manager}`,
+    ([manager, fields]) => `${fields.map(({ field }) => field).join(', ')} by ${manager}`,
   );
-  const what = conflicts.length === 1 ? 'a field was' : `${conflicts.length} fields were`;
-  return `${what} set by others, to something else: ${groups.join('; ')}`;
+  const fields = conflicts.length === 1 ? 'a field was' : `${conflicts.length} fields were`;
+  return `${fields} set to another value by other managers: ${groups.join('; ')}`;
 }
 
 function isSecret({ apiVersion, kind }: ManifestObject): boolean {
   return apiVersion === 'v1' && kind === 'Secret';
 }
 
-/** Errors whose words come from the address and the authors of the object, never from its content. */
+/** Kinds of errors whose messages contain addresses and field managers, but never values of the object. */
 const CONTENTLESS: ReadonlySet<ApiErrorKind> = new Set([
   'unauthorized',
   'forbidden',
@@ -110,22 +110,22 @@ const CONTENTLESS: ReadonlySet<ApiErrorKind> = new Set([
   'unreachable',
 ]);
 
-/** What a server says of a field without its value: names of fields are no secret. */
-const HARMLESS_WORDS =
+/** Texts of the server that name a field without its value. Field names are not secret. */
+const SAFE_TEXTS =
   /(?:unknown|duplicate) field "[\w.[\]/-]{1,253}"|\.[\w.-]{1,253}: (?:expected \w+|field not declared in schema)|illegal base64 data at input byte \d+/g;
 
-/** The same error; words that may quote a value of the Secret are left out of it. */
+/** Returns the error without texts that can quote a value of the Secret. */
 function withoutValues({ kind, code, reason, message, details }: ApiError): ApiError {
   if (CONTENTLESS.has(kind)) return new ApiError({ kind, code, reason, message, details });
   const fields = (details?.causes ?? []).map(
     (cause) => `${cause.field ?? ''}: ${cause.reason ?? 'invalid'}`,
   );
-  const words = new Set([...fields, ...(message.match(HARMLESS_WORDS) ?? [])]);
+  const words = new Set([...fields, ...(message.match(SAFE_TEXTS) ?? [])]);
   const known = words.size === 0 ? '' : `: ${[...words].join(', ')}`;
   return new ApiError({
     kind,
     code,
     reason,
-    message: `the server refused the Secret (${code} ${reason ?? kind})${known}. Its own words may quote a value and are left out`,
+    message: `the server rejected the Secret (${code} ${reason ?? kind})${known}. Its message is omitted because it can quote a value`,
   });
 }

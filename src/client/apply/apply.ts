@@ -31,35 +31,38 @@ const APPLY_OPTIONS: OptionNames<ApplyOptions> = {
 /** Options of `Apply`. */
 export interface ApplyOptions {
   /**
-   * Who applies, in managedFields: what the same manager applied before and leaves out now is removed.
+   * Name of the field manager. Fields that it applied before and that a manifest no longer has are removed.
    * @default 'crd-controller-apply'
    */
   readonly fieldManager?: string | undefined;
   /**
-   * Take over fields that others have set to something else.
-   * @default false: that is a conflict
+   * Takes over fields of other managers. Otherwise different values are a conflict.
+   * @default false
    */
   readonly force?: boolean | undefined;
   /**
-   * Have the server check and answer as if, and store nothing. Objects whose namespace or definition
-   * is in the batch and not yet in the cluster are refused, as there is nothing to check them against.
+   * Sends server-side dry runs. Objects whose namespace or definition is only in the batch are refused, because
+   * the dry run does not create these.
    * @default false
    */
   readonly dryRun?: boolean | undefined;
-  /** @default 'Strict': a field that the kind does not have is an error */
+  /**
+   * With `Strict`, a field that the kind does not have is an error.
+   * @default 'Strict'
+   */
   readonly fieldValidation?: WriteOptions['fieldValidation'];
   /**
-   * Where objects belong that do not say so.
+   * Namespace of objects that name none.
    * @default 'default'
    */
   readonly namespace?: string | undefined;
   /**
-   * Refuse objects that say another namespace.
+   * Refuses objects that name another namespace.
    * @default false
    */
   readonly enforceNamespace?: boolean | undefined;
   /**
-   * How long a CustomResourceDefinition may take until its objects can be applied, in milliseconds.
+   * Timeout until the objects of a new CustomResourceDefinition can be applied, in milliseconds.
    * @default 60000
    */
   readonly servedTimeoutMs?: number | undefined;
@@ -72,11 +75,11 @@ const FIELD_MANAGER = 'crd-controller-apply';
 const SERVED_TIMEOUT_MS = 60_000;
 
 /**
- * Applies manifests of any kind to a cluster, by server-side apply, and tells of each what became of
- * it: Namespaces first, then CustomResourceDefinitions, then all others in their order, those of a
- * kind that the batch defines once it is served. An object that is refused does not stop the others.
+ * Applies manifests to a cluster by server-side apply and yields the result of each. It applies Namespaces first,
+ * then CustomResourceDefinitions, then all others in their order. It waits until kinds that the batch defines are
+ * served. An object that is refused does not stop the others.
  *
- * @throws {ApiError} if the server cannot be reached, or knows nobody of our credentials
+ * @throws {ApiError} if the server cannot be reached or rejects the credentials
  */
 export async function* applyManifests(
   client: Client,
@@ -91,7 +94,7 @@ export async function* applyManifests(
   }
 }
 
-/** What others live in, or are instances of, comes first; else the order is that of the files. */
+/** Sorts Namespaces and definitions before objects that need them; keeps the order otherwise. */
 function inOrder(manifests: readonly Manifest[]): readonly Manifest[] {
   const rank = ({ object }: Manifest) => (isNamespace(object) ? 0 : isDefinition(object) ? 1 : 2);
   return manifests.toSorted((a, b) => rank(a) - rank(b));
@@ -105,7 +108,7 @@ function isDefinition({ apiVersion, kind }: ManifestObject): boolean {
   return kind === 'CustomResourceDefinition' && apiVersion === 'apiextensions.k8s.io/v1';
 }
 
-/** An object as it was; `unreadable` if nobody may tell us. */
+/** The object before it was applied; `unreadable` if the user is not permitted to read it. */
 type Before = KubernetesObject | 'absent' | 'unreadable';
 
 class Batch {
@@ -187,7 +190,7 @@ class Batch {
       } catch (error) {
         if (isApiError(error, 'forbidden')) return 'unreadable';
         if (!isApiError(error, 'notFound')) throw error;
-        // A Status says that the object is not there; a bare 404, that the path is not.
+        // With a Status, the object does not exist. A 404 without one means that the path does not exist.
         const isPath = error.reason === undefined;
         if (!isPath || !(await this.#definitions.retry(apiVersionOf(resource), resource.kind))) {
           return 'absent';
@@ -199,12 +202,12 @@ class Batch {
   #misplaced({ metadata }: ManifestObject, resource: DiscoveredResource): Refusal | undefined {
     const { namespace, enforceNamespace = false } = this.#options;
     if (!resource.verbs.includes('patch')) {
-      const message = `${groupResourceOf(resource)} cannot be applied: the server offers ${resource.verbs.join(', ')} of it`;
+      const message = `${groupResourceOf(resource)} cannot be applied: the server supports only ${resource.verbs.join(', ')}`;
       return { reason: 'notApplicable', message };
     }
     const { namespace: own } = metadata;
     if (enforceNamespace && resource.namespaced && own !== undefined && own !== namespace) {
-      const message = `it belongs into namespace ${own}, not into ${namespace ?? 'default'}`;
+      const message = `its namespace is ${own}, expected ${namespace ?? 'default'}`;
       return { reason: 'otherNamespace', message };
     }
     return undefined;
@@ -218,9 +221,9 @@ class Batch {
       ({ object }) => isDefinition(object) && defines(object, apiVersion, kind),
     );
     const why = isDown
-      ? `it lists ${apiVersion} and cannot say now what is in it`
+      ? `${apiVersion} is listed but not available; check its APIService`
       : isDefinedHere && this.#options.dryRun
-        ? 'its definition is in this batch, and a dry run stores none'
+        ? 'its definition is in this batch, and a dry run does not create it'
         : isDefinedHere
           ? 'its definition, in this batch, was refused'
           : suggestions.length > 0
@@ -241,7 +244,7 @@ class Batch {
         ({ object: other }) => isNamespace(other) && other.metadata.name === namespace,
       );
     if (!isMissingNamespace) return refusal;
-    const message = `${refusal.message}: it is in this batch, and a dry run stores nothing`;
+    const message = `${refusal.message}: the namespace is in this batch, and a dry run does not create it`;
     return { ...refusal, message };
   }
 }
@@ -250,7 +253,7 @@ function refused(manifest: Manifest, refusal: Refusal, resource?: DiscoveredReso
   return { kind: 'refused', manifest, refusal, ...(resource && { resource }) };
 }
 
-/** Whether the definition, by its own words, brings about the kind. */
+/** Reports whether the CustomResourceDefinition defines the kind. */
 function defines({ spec }: ManifestObject, apiVersion: string, kind: string): boolean {
   const { group, names } = Object(spec) as { group?: unknown; names?: unknown };
   const { kind: defined } = Object(names) as { kind?: unknown };
@@ -258,8 +261,8 @@ function defines({ spec }: ManifestObject, apiVersion: string, kind: string): bo
 }
 
 /**
- * What an apply has done. A write always gets a new resourceVersion, save in a dry run: there the
- * objects are compared, without what counts versions and times.
+ * Returns the effect of an apply. A write changes the resourceVersion. A dry run does not, so the objects are
+ * compared without versions and times.
  */
 function changeOf(before: Before, after: KubernetesObject, dryRun: boolean): ApplyChange {
   if (before === 'absent') return 'created';

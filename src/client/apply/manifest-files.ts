@@ -29,42 +29,42 @@ const READ_OPTIONS: OptionNames<ReadManifestsOptions> = {
 /** Options of `ReadManifests`. */
 export interface ReadManifestsOptions {
   /**
-   * Look into the folders of a folder too.
+   * Reads folders recursively.
    * @default false
    */
   readonly recursive?: boolean | undefined;
   /**
-   * Bound on each file, URL or standard input, in bytes.
+   * Maximum size of each file, URL or standard input, in bytes.
    * @default 33554432 (32 MiB)
    */
   readonly maxBytes?: number | undefined;
   /**
-   * What `-` stands for.
+   * Stream for the location `-`.
    * @default the process's standard input
    */
   readonly stdin?: Readable | undefined;
   /**
-   * HTTPS_PROXY, HTTP_PROXY and NO_PROXY are looked up here.
+   * Environment with HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
    * @default process.env
    */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** @default the machine's clock */
   readonly clock?: Pick<Clock, 'after'> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** A `.json` of a folder that is the settings of some other program is passed over, and told. */
+  /** Called for each `.json` file of a folder that is skipped because it is not a manifest. */
   readonly onSkipped?: ((path: string) => void) | undefined;
 }
 
 const MAX_BYTES = 32 * 1024 * 1024;
 
-/** Files of a folder that may have manifests. */
+/** Names of files in a folder that can contain manifests. */
 const MANIFEST = /\.(?:ya?ml|json)$/;
 
 /**
- * The texts at `locations`: files, folders (their `.yaml`, `.yml` and `.json` files by name, without
- * hidden ones and `node_modules`), `http://` and `https://` URLs, and `-` for standard input.
+ * Reads manifests from files, folders, `http://` and `https://` URLs, and standard input (`-`). In a folder, it
+ * reads `.yaml`, `.yml` and `.json` files in the order of their names, except hidden ones and `node_modules`.
  *
- * @throws {ManifestError} naming each that cannot be read
+ * @throws {ManifestError} with every location that cannot be read
  */
 export async function readManifests(
   locations: readonly string[],
@@ -112,8 +112,8 @@ async function textsAt(
   const paths = await manifestsIn(location, options.recursive ?? false);
   if (paths.length === 0) {
     const where = options.recursive
-      ? 'in this folder and those in it'
-      : 'in this folder; with --recursive those in it are looked into';
+      ? 'in this folder and its subfolders'
+      : 'in this folder; use --recursive to read its subfolders';
     throw unreadable(location, `there is no .yaml, .yml or .json file ${where}`);
   }
   const texts: ManifestText[] = [];
@@ -125,7 +125,7 @@ async function textsAt(
   return texts;
 }
 
-/** Links to files are followed, and to folders not: those could lead round in circles. */
+/** Lists manifest files. It follows links to files, but not to folders, which could form cycles. */
 async function manifestsIn(folder: string, recursive: boolean): Promise<string[]> {
   const entries = (await readdir(folder, { withFileTypes: true })).toSorted(
     ({ name: a }, { name: b }) => (a < b ? -1 : 1),
@@ -144,7 +144,7 @@ async function manifestsIn(folder: string, recursive: boolean): Promise<string[]
   return paths;
 }
 
-/** `package.json`, `tsconfig.json`: lies in a folder with manifests and does not look like one. */
+/** Reports whether a JSON file is not a manifest, such as `package.json`. */
 function isOtherJson({ source, text }: ManifestText): boolean {
   return source.endsWith('.json') && !/"(?:apiVersion|kind)"\s*:/.test(text);
 }
@@ -157,9 +157,9 @@ function problemsOf(error: unknown, location: string): readonly ManifestProblem[
 }
 
 /**
- * The text that `chunks` are together; reading ends where the limit does.
+ * Reads a stream of text; stops at the limit.
  *
- * @throws {ManifestError} if it is longer than `maxBytes`, or is not UTF-8
+ * @throws {ManifestError} if the text is longer than `maxBytes`, or is not UTF-8
  */
 async function textOf(
   chunks: AsyncIterable<string | Uint8Array>,
@@ -177,7 +177,7 @@ async function textOf(
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts, length));
   } catch {
-    throw unreadable(source, 'it is not a text in UTF-8');
+    throw unreadable(source, 'it is not UTF-8 text');
   }
 }
 
@@ -187,27 +187,27 @@ function unreadable(source: string, what: string): ManifestError {
 
 interface DownloadOptions {
   readonly maxBytes: number;
-  /** For the proxies that it names. */
+  /** Environment with the proxy settings. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Pick<Clock, 'after'>;
   readonly signal?: AbortSignal | undefined;
 }
 
 const MAX_REDIRECTS = 5;
-/** Bound on the whole download, redirects included, in milliseconds. */
+/** Timeout of the complete download, including redirects, in milliseconds. */
 const DOWNLOAD_TIMEOUT_MS = 60_000;
-/** Bound on a silence of the server, in milliseconds. */
-const SILENCE_TIMEOUT_MS = 20_000;
+/** Timeout of a download on which nothing arrives, in milliseconds. */
+const IDLE_TIMEOUT_MS = 20_000;
 
 /**
- * The text at an `http://` or `https://` URL. Redirects are followed, five at most, and never from
- * HTTPS to HTTP. No credentials are sent but those in the URL itself, and these to its own host only.
+ * Downloads the text at an `http://` or `https://` URL. It follows at most five redirects, and none from HTTPS to
+ * HTTP. Credentials are sent only if the URL contains them, and only to the URL's host.
  *
- * @throws {ManifestError} if it cannot be had
+ * @throws {ManifestError} if the download fails
  */
 async function downloadManifest(location: string, options: DownloadOptions): Promise<ManifestText> {
   const url = URL.parse(location);
-  if (!url) throw unreadable(location, 'this is no URL');
+  if (!url) throw unreadable(location, 'it is not a URL');
   const { clock, signal } = options;
   try {
     return await withinTimeout(
@@ -233,22 +233,21 @@ async function follow(first: URL, options: Hop): Promise<string> {
     if (typeof found === 'string') return found;
     url = found;
   }
-  const times = `more than ${MAX_REDIRECTS} times`;
-  throw unreadable(presentable(first), `it leads from one address to another, ${times}`);
+  throw unreadable(presentable(first), `it redirects more than ${MAX_REDIRECTS} times`);
 }
 
-/** The text at `url`, or where it leads. */
+/** Returns the text at `url`, or the target of its redirect. */
 async function get(url: URL, options: Hop): Promise<string | URL> {
   const { environment, clock, signal, maxBytes } = options;
   const client = new Client(url.origin, {
     connect: dialer({ tls: {}, proxyUrl: proxyFor(url, environment), clock, signal }),
-    headersTimeout: SILENCE_TIMEOUT_MS,
-    bodyTimeout: SILENCE_TIMEOUT_MS,
+    headersTimeout: IDLE_TIMEOUT_MS,
+    bodyTimeout: IDLE_TIMEOUT_MS,
     allowH2: false,
   });
   try {
     const answer = await request(client, url, signal);
-    // A body that nobody reads is torn off with its connection; who reads it is told so anyway.
+    // Destroying the client fails an unread body, and that error needs a listener.
     answer.body.on('error', () => undefined);
     const next = redirectOf(answer, url);
     if (next) return next;
@@ -283,25 +282,29 @@ function redirectOf({ statusCode, headers }: Dispatcher.ResponseData, from: URL)
   }
   const to = URL.parse(location, from.href);
   if (to?.protocol !== 'https:' && to?.protocol !== 'http:') {
-    throw unreadable(presentable(from), 'it leads to an address that is neither http nor https');
+    throw unreadable(
+      presentable(from),
+      'it redirects to an address that is neither http nor https',
+    );
   }
   if (from.protocol === 'https:' && to.protocol !== 'https:') {
     throw unreadable(
       presentable(from),
-      'it leads from https to http, where anybody could change it',
+      'it redirects from https to http, which can be tampered with',
     );
   }
   return to;
 }
 
 function requireText({ statusCode, headers }: Dispatcher.ResponseData, source: string): void {
-  if (statusCode !== 200) throw unreadable(source, `the answer is HTTP status ${statusCode}`);
+  if (statusCode !== 200)
+    throw unreadable(source, `the server responded with HTTP status ${statusCode}`);
   if (/\bhtml\b/.test(String(headers['content-type'] ?? ''))) {
-    throw unreadable(source, 'the answer is a web page; is there an address of the file itself?');
+    throw unreadable(source, 'the response is a web page; use the address of the file itself');
   }
 }
 
-/** Without user, password and query, which may be secrets. */
+/** Returns the URL without user, password and query, which can be secrets. */
 function presentable(url: URL): string {
   return `${url.origin}${url.pathname}`;
 }

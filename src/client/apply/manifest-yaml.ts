@@ -1,17 +1,17 @@
 import { isNode, isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
 import type { Document, ParseOptions, DocumentOptions, SchemaOptions, YAMLError } from 'yaml';
 
-/** One document of a file, as far as it is YAML. */
+/** One YAML document of a file, or its syntax error. */
 export type ManifestDocument =
   | {
       readonly kind: 'parsed';
       /** From 1. */
       readonly number: number;
-      /** Where its content begins, from 1. */
+      /** Line at which the content starts, from 1. */
       readonly line: number;
       /** Integers are bigint. */
       readonly value: unknown;
-      /** Where what is at `path` begins. */
+      /** Returns the line at which the value at `path` starts. */
       lineAt(path: readonly (string | number)[]): number | undefined;
     }
   | {
@@ -22,25 +22,25 @@ export type ManifestDocument =
       readonly message: string;
     };
 
-/** An alias stands for what may have aliases again: this bounds what comes of it. */
+/** Maximum number of alias copies, since aliases can contain aliases and grow exponentially. */
 const MAX_ALIASES = 100;
 
 const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
-  // What Kubernetes' own tools read, save for types that JSON has not.
+  // The version that Kubernetes tools read, without the types that JSON does not have.
   version: '1.1',
   customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || isJson(tag)),
-  // `on:` and `8080:` are keys like any other.
+  // Read `on:` and `8080:` as strings.
   stringKeys: true,
   intAsBigInt: true,
-  // The library compares each key with all before it; `duplicateKey` is linear.
+  // The library's check is quadratic; `duplicateKey` is linear.
   uniqueKeys: false,
-  // The library's messages would quote the line, which may be a Secret's.
+  // The library's messages would quote the line, which can be part of a Secret.
   prettyErrors: false,
 };
 
 /**
- * The documents of a text that have content, in order. A text that begins with `{` may also be
- * several JSON objects one after another.
+ * Parses the documents of a text and skips empty ones. A text that starts with `{` can also consist of several
+ * JSON objects.
  */
 export function parseDocuments(text: string): ManifestDocument[] {
   const pieces = splitJson(text) ?? [{ text, line: 1 }];
@@ -67,7 +67,7 @@ function read(document: Document.Parsed, number: number, place: Place): Manifest
   const [error] = [...document.errors, ...document.warnings];
   const start = document.contents?.range[0] ?? document.range[0];
   if (error) {
-    return { kind: 'malformed', number, ...place(error.pos[0]), message: wordsFor(error) };
+    return { kind: 'malformed', number, ...place(error.pos[0]), message: describeYamlError(error) };
   }
   try {
     const duplicate = duplicateKey(document);
@@ -85,13 +85,13 @@ function read(document: Document.Parsed, number: number, place: Place): Manifest
       },
     };
   } catch (thrown) {
-    // So does the library tell of aliases, and V8 of a stack that is full.
+    // The library throws a ReferenceError for aliases, and V8 a RangeError if the stack overflows.
     if (!(thrown instanceof ReferenceError || thrown instanceof RangeError)) throw thrown;
-    return { kind: 'malformed', number, ...place(start), message: wordsForThrown(thrown) };
+    return { kind: 'malformed', number, ...place(start), message: describeThrown(thrown) };
   }
 }
 
-/** Where the first key begins that its mapping has twice. */
+/** Returns the offset of the first duplicate key. */
 function duplicateKey(document: Document.Parsed): number | undefined {
   let found: number | undefined;
   visit(document, {
@@ -115,27 +115,26 @@ function isEmpty(value: unknown): boolean {
   return value === null || value === undefined;
 }
 
-const DUPLICATE_KEY = 'not YAML: the same key stands here a second time';
+const DUPLICATE_KEY = 'invalid YAML: this key occurs twice in the mapping';
 
-/** What is wrong, without any of the text: it may be a Secret's. */
-const WORDS: Readonly<Partial<Record<YAMLError['code'], string>>> = {
+/** Descriptions of errors. They do not quote the text, which can be part of a Secret. */
+const DESCRIPTIONS: Readonly<Partial<Record<YAMLError['code'], string>>> = {
   BAD_ALIAS: 'an alias (*) is malformed',
-  BAD_COLLECTION_TYPE: 'a tag (!) does not fit what it stands before',
+  BAD_COLLECTION_TYPE: 'a tag (!) does not match the type of its value',
   BAD_DIRECTIVE: 'a directive (%) is malformed or unknown',
-  BAD_DQ_ESCAPE: 'a text in double quotes has an escape (\\) that YAML does not know',
-  BAD_PROP_ORDER: 'anchors (&) and tags (!) stand after the indicator they belong to',
-  BAD_SCALAR_START: 'a value begins with a character that must be quoted',
+  BAD_DQ_ESCAPE: 'a string in double quotes contains an unknown escape (\\)',
+  BAD_PROP_ORDER: 'an anchor (&) or tag (!) must follow the indicator that it belongs to',
+  BAD_SCALAR_START: 'a value starts with a character that must be quoted',
   BLOCK_AS_IMPLICIT_KEY:
-    'a mapping cannot begin here: a value with ": " in it must be quoted, one of several lines begins on its own',
-  RESOURCE_EXHAUSTION: 'it is nested too deep',
-  TAB_AS_INDENT: 'a tab indents this line; YAML is indented by spaces',
-  TAG_RESOLVE_FAILED: 'a tag (!) is not known; JSON has no such type',
-  UNEXPECTED_TOKEN:
-    'this does not belong here; is the indentation right, or a quote missing before?',
+    'a mapping cannot start here; quote a value that contains ": ", or start the mapping on a new line',
+  RESOURCE_EXHAUSTION: 'it is nested too deeply',
+  TAB_AS_INDENT: 'this line is indented with a tab; use spaces',
+  TAG_RESOLVE_FAILED: 'a tag (!) is unknown, or its type does not exist in JSON',
+  UNEXPECTED_TOKEN: 'unexpected text; check the indentation and the quotes before it',
 };
 
-/** Kinds of errors that the library describes in words of its own alone. */
-const HARMLESS = new Set<YAMLError['code']>([
+/** Codes of errors whose library messages do not quote the text. */
+const SAFE_MESSAGES = new Set<YAMLError['code']>([
   'BAD_INDENT',
   'BLOCK_IN_FLOW',
   'KEY_OVER_1024_CHARS',
@@ -145,33 +144,32 @@ const HARMLESS = new Set<YAMLError['code']>([
   'MULTIPLE_TAGS',
 ]);
 
-function wordsFor({ code, message }: YAMLError): string {
-  const words = WORDS[code] ?? (HARMLESS.has(code) ? message : undefined);
-  return `not YAML: ${words ?? 'this is malformed'}`;
+function describeYamlError({ code, message }: YAMLError): string {
+  const description = DESCRIPTIONS[code] ?? (SAFE_MESSAGES.has(code) ? message : undefined);
+  return `invalid YAML: ${description ?? 'it is malformed here'}`;
 }
 
-function wordsForThrown({ name, message }: Error): string {
-  if (name === 'RangeError') return 'not YAML: it is nested too deep';
+function describeThrown({ name, message }: Error): string {
+  if (name === 'RangeError') return 'invalid YAML: it is nested too deeply';
   return message.startsWith('Unresolved alias')
-    ? 'not YAML: an alias (*) has no anchor (&) before it'
-    : `aliases (*) stand for too much: more than ${MAX_ALIASES} copies of an anchor (&) and what is in it`;
+    ? 'invalid YAML: an alias (*) has no anchor (&) before it'
+    : `invalid YAML: aliases (*) expand to more than ${MAX_ALIASES} copies of an anchor (&)`;
 }
 
 function isJson(tag: { readonly tag: string; readonly format?: string }): boolean {
   return tag.format !== 'TIME' && !/:(?:timestamp|binary|omap|pairs|set)$/.test(tag.tag);
 }
 
-/** A part of a text. */
+/** A JSON object within a text. */
 interface JsonPiece {
   readonly text: string;
-  /** Where it begins, from 1. */
+  /** Line at which it starts, from 1. */
   readonly line: number;
 }
 
 /**
- * The JSON objects that stand one after another in `text`, as `jq` prints them; undefined if it is
- * anything else, a single object included. Looks at braces and quotes only: whether the pieces are
- * JSON, their parser says.
+ * Splits a text into consecutive JSON objects, as `jq` prints them. Returns undefined for any other text,
+ * including a single object. It examines braces and quotes only; the pieces are parsed later.
  */
 function splitJson(text: string): JsonPiece[] | undefined {
   const pieces: JsonPiece[] = [];

@@ -3,7 +3,7 @@ import type { ManifestDocument } from './manifest-yaml.ts';
 import { isRecord } from '../../util/values.ts';
 import { MAX_DEPTH } from '../json.ts';
 
-/** What a file says an object should be: the fields its author has an opinion about. */
+/** An object as a manifest describes it: the fields that the author sets. */
 export interface ManifestObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -14,7 +14,7 @@ export interface ManifestObject {
   readonly [field: string]: unknown;
 }
 
-/** Where in which file something stands. */
+/** The location of a manifest or problem in a file. */
 export interface ManifestPlace {
   /** Path or URL, or `standard input`. */
   readonly source: string;
@@ -22,9 +22,9 @@ export interface ManifestPlace {
   readonly document: number;
   /** From 1. */
   readonly line: number;
-  /** From 1; only where a single character is meant. */
+  /** From 1; only for errors at a single character. */
   readonly column?: number;
-  /** Of a list: `items[2]`. */
+  /** Position in a list: `items[2]`. */
   readonly item?: string;
 }
 
@@ -36,13 +36,13 @@ export interface Manifest {
 
 /** An error in a manifest, and its place. */
 export interface ManifestProblem {
-  /** Absent: the source as a whole could not be read. */
+  /** Absent if the source could not be read. */
   readonly place?: ManifestPlace;
-  /** Never quotes a value: it may be a Secret's. */
+  /** Never quotes a value, which can be part of a Secret. */
   readonly message: string;
 }
 
-/** Manifests that cannot be read. The message names every problem, one a line. */
+/** Manifests could not be read. The message has one line for each problem. */
 export class ManifestError extends Error {
   override readonly name = 'ManifestError';
   readonly problems: readonly ManifestProblem[];
@@ -53,21 +53,20 @@ export class ManifestError extends Error {
   }
 }
 
-/** A text, and what messages call it. */
+/** The text of a source, with the source's name for messages. */
 export interface ManifestText {
   readonly source: string;
   readonly text: string;
 }
 
-/** As deep as lists of lists are looked into: what kubectl prints is one level. */
+/** Maximum nesting of lists in lists; kubectl prints one level. */
 const MAX_LIST_DEPTH = 4;
 
 /**
- * The objects in a text of YAML or JSON, in its order: any number of documents, and the items of
- * lists. YAML is read as kubectl reads it, 1.1 (`0644` is octal, `yes` is true), save that keys
- * are always strings.
+ * Parses the objects in YAML or JSON texts: any number of documents, and the items of lists. Like kubectl, it
+ * reads YAML 1.1 (`0644` is octal, `yes` is true), but keys are always strings.
  *
- * @throws {ManifestError} naming all that is wrong: nothing of a text that is half right is used
+ * @throws {ManifestError} with all problems; a text with a problem yields no objects
  */
 export function parseManifests(texts: readonly ManifestText[]): Manifest[] {
   const problems: ManifestProblem[] = [];
@@ -122,11 +121,11 @@ function manifestsIn(source: string, document: ManifestDocument): Findings {
 
 interface Item {
   readonly value: unknown;
-  /** From the document to the item; empty for the document itself. */
+  /** Path from the document to the item; empty for the document itself. */
   readonly path: readonly (string | number)[];
 }
 
-/** The value itself, or the items of a list. */
+/** Returns the items of a list, or the value itself. */
 function itemsOf(value: unknown, path: Item['path'] = []): Item[] {
   if (!isRecord(value) || !isList(value) || path.length >= 2 * MAX_LIST_DEPTH) {
     return [{ value, path }];
@@ -148,7 +147,7 @@ function itemName(path: Item['path']): string {
     .slice(1);
 }
 
-/** @throws {ValueError} saying which field is wrong */
+/** @throws {ValueError} with the field that is wrong */
 function manifestObject(value: unknown): ManifestObject {
   if (!isRecord(value)) {
     throw new ValueError(`expected an object with apiVersion and kind, found ${typeName(value)}`);
@@ -157,22 +156,22 @@ function manifestObject(value: unknown): ManifestObject {
   const kind = requireText(value, 'kind', 'as in Deployment');
   const metadata = value['metadata'];
   if (!isRecord(metadata)) {
-    throw new ValueError(`metadata: ${kind} needs a mapping with a name, ${found(metadata)}`);
+    throw new ValueError(`metadata: expected a mapping with a name, ${found(metadata)}`);
   }
   const { name, namespace, generateName } = metadata;
   if ((name === undefined || name === null) && typeof generateName === 'string') {
     throw new ValueError(
-      `metadata.name: ${kind} has a generateName, which apply cannot use: it would make another object each time`,
+      `metadata.name: ${kind} has a generateName, which apply does not support because each apply would create another object; set a name`,
     );
   }
   if (typeof name !== 'string' || !isSegment(name)) {
-    throw new ValueError(`metadata.name: ${kind} needs the name of one object, ${found(name)}`);
+    throw new ValueError(`metadata.name: expected the name of one object, ${found(name)}`);
   }
   if (namespace !== undefined && namespace !== null && typeof namespace !== 'string') {
     throw new ValueError(`metadata.namespace: expected a name, ${found(namespace)}`);
   }
   if (typeof namespace === 'string' && namespace !== '' && !isSegment(namespace)) {
-    throw new ValueError('metadata.namespace: expected a name, which has neither "/" nor "%"');
+    throw new ValueError('metadata.namespace: expected a name without "/" and "%"');
   }
   const { namespace: _, ...rest } = metadata;
   const placed = typeof namespace === 'string' && namespace !== '' ? { namespace } : {};
@@ -189,7 +188,7 @@ function asRecord(value: unknown): Record<string, unknown> {
   return isRecord(value) ? value : {};
 }
 
-/** One that can stand in a path. */
+/** Reports whether a name can be a segment of a path. */
 function isSegment(name: string): boolean {
   return /^(?!\.\.?$)[^/%]{1,253}$/.test(name);
 }
@@ -197,44 +196,43 @@ function isSegment(name: string): boolean {
 function requireText(value: Record<string, unknown>, field: string, example: string): string {
   const text = value[field];
   if (typeof text === 'string' && text !== '') return text;
-  throw new ValueError(`${field}: expected a text, ${example}, ${found(text)}`);
+  throw new ValueError(`${field}: expected a string, ${example}, ${found(text)}`);
 }
 
 function found(value: unknown): string {
-  return value === undefined ? 'and there is none' : `found ${typeName(value)}`;
+  return value === undefined ? 'but it is missing' : `found ${typeName(value)}`;
 }
 
-/** Without the value itself. */
+/** Returns the type of a value, without the value itself. */
 function typeName(value: unknown): string {
   if (value === null) return 'nothing';
   if (Array.isArray(value)) return 'a list';
-  if (value === '') return 'an empty text';
+  if (value === '') return 'an empty string';
   switch (typeof value) {
     case 'object':
       return 'a mapping';
     case 'string':
-      return 'another text';
+      return 'another string';
     case 'boolean':
-      return 'a truth value; quote it';
+      return 'a boolean; quote it';
     default:
       return 'a number; quote it';
   }
 }
 
-/** A value that is no JSON, or too much of it. The message names the field and not the value. */
+/** A value cannot be converted to JSON, or is too large. The message names the field but not the value. */
 class ValueError extends Error {
   override readonly name = 'ValueError';
 }
 
-/** What an API server takes in one request. */
+/** Maximum size of a request that an API server accepts. */
 const MAX_CHARACTERS = 3 * 1024 * 1024;
 
 /**
- * A copy of a parsed document that is a tree, as JSON has it: what YAML's aliases shared is there
- * several times, so its size and depth are bounded here, where anchors cannot hide them. Integers
- * (they come as bigint) become numbers, or, where a number would round them, their own digits.
+ * Copies a parsed document into a JSON tree. Values that YAML aliases share are repeated, so size and depth are
+ * limited here. Integers, parsed as bigint, become numbers, or raw JSON where a number would round them.
  *
- * @throws {ValueError} naming the field
+ * @throws {ValueError} with the field that is wrong
  */
 function plainJson(object: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const copy = new Copy();
@@ -257,7 +255,7 @@ class Copy {
     this.#spend(typeof value === 'string' ? value.length + 1 : 1, path);
     if (typeof value === 'bigint') return integer(value);
     if (typeof value === 'number' && !Number.isFinite(value)) {
-      throw new ValueError(`${display(path)}: JSON has no such number`);
+      throw new ValueError(`${display(path)}: the number does not exist in JSON`);
     }
     if (Array.isArray(value)) {
       return value.map((item: unknown, index) => this.#inside(item, `[${index}]`, path));
@@ -279,7 +277,7 @@ class Copy {
     this.#left -= characters;
     if (this.#left < 0) {
       throw new ValueError(
-        `the object is larger than the ${MAX_CHARACTERS / 1024 / 1024} MiB that an API server takes; that is exceeded in ${display(path)}`,
+        `the object is larger than the ${MAX_CHARACTERS / 1024 / 1024} MiB that an API server accepts; the limit is exceeded in ${display(path)}`,
       );
     }
   }
@@ -290,7 +288,7 @@ function display(path: readonly string[]): string {
   return `${steps.join('').replace(/^\./, '')}${path.length > 8 ? '…' : ''}`;
 }
 
-// Since V8 11.4; TypeScript does not know of it.
+// V8 has rawJSON since 11.4, but TypeScript does not declare it.
 const json: Pick<typeof JSON, 'stringify'> & {
   readonly rawJSON?: (text: string) => unknown;
 } = JSON;

@@ -5,32 +5,32 @@ import type { Client } from '../client.ts';
 import { discover } from '../discovery.ts';
 import type { DiscoveredResource, Discovery } from '../discovery.ts';
 
-/** What a server has under a name. */
+/** The resource of a kind, or suggestions if the server does not have the kind. */
 export type RestMapping =
   | { readonly kind: 'found'; readonly resource: DiscoveredResource }
   | {
       readonly kind: 'unknown';
-      /** Other names, likeliest first: `apps/v1 Deployment`. */
+      /** Similar kinds, the most similar first: `apps/v1 Deployment`. */
       readonly suggestions: readonly string[];
-      /** The server lists the group version and cannot describe it now. */
+      /** True if the server lists the group version but cannot describe it. */
       readonly isDown: boolean;
     };
 
-/** How many other names are offered. */
+/** Maximum number of suggestions. */
 const MAX_SUGGESTIONS = 3;
-/** Letters by which a word may differ from what was meant. */
+/** Maximum edit distance of a suggestion. */
 const MAX_TYPOS = 2;
-/** Nobody mistypes what is longer; no name of a kind is. */
+/** Maximum length of names for which suggestions are computed; no kind has a longer name. */
 const MAX_NAME = 253;
 
 /**
- * Finds the resource of a kind. The server is asked once for all it has, and again for a kind that it
- * did not have then.
+ * Maps kinds to resources by discovery. The result is cached, and requested again for a kind that it does not
+ * contain.
  */
 export class RestMapper {
   readonly #client: Client;
   #discovery: Discovery | undefined;
-  /** Kinds that were not there either when the server was asked again. */
+  /** Kinds that were also missing in a repeated discovery. */
   readonly #missed = new Set<string>();
 
   constructor(client: Client) {
@@ -55,13 +55,13 @@ export class RestMapper {
     };
   }
 
-  /** Asks the server anew: it has got, or lost, kinds. */
+  /** Requests discovery again, after kinds were added or removed. */
   async refresh(signal?: AbortSignal): Promise<void> {
     this.#missed.clear();
     await this.#ask(signal);
   }
 
-  /** True if the server had the kind when it was last asked. */
+  /** Reports whether the cached discovery contains the kind. */
   knows(apiVersion: string, kind: string): boolean {
     return (
       this.#discovery !== undefined && resourceOf(this.#discovery, apiVersion, kind) !== undefined
@@ -74,7 +74,7 @@ export class RestMapper {
   }
 }
 
-/** Where several resources have the kind, the one that can be patched. */
+/** Returns the resource of a kind; of several, the one that supports patch. */
 function resourceOf(
   { resources }: Discovery,
   apiVersion: string,
@@ -102,7 +102,7 @@ function suggestionsFor(
   return [...new Set(scored.map(({ name }) => name))].slice(0, MAX_SUGGESTIONS);
 }
 
-/** Undefined if nobody would take one for the other. */
+/** Returns the distance between a kind and a resource; undefined if they are not similar. */
 function distanceOf(apiVersion: string, kind: string, resource: Resource): number | undefined {
   const most = Math.min(MAX_TYPOS, Math.floor(kind.length / 3));
   const typos = editDistance(kind.toLowerCase(), resource.kind.toLowerCase(), most);
@@ -113,6 +113,6 @@ function distanceOf(apiVersion: string, kind: string, resource: Resource): numbe
   if (group === resource.group) return typos + 1;
   const groupTypos = editDistance(group, resource.group, MAX_TYPOS);
   if (groupTypos <= MAX_TYPOS) return typos + 1 + groupTypos;
-  // Somewhere else altogether: only if it is called exactly so.
+  // In an unrelated group, only the same kind is similar.
   return typos === 0 ? 5 : undefined;
 }

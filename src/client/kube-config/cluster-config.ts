@@ -1,31 +1,31 @@
-/** How to reach a cluster and as whom: plain data, made by `loadClusterConfig` or by hand. */
+/** Address of a cluster and credentials for it, as plain data. `loadClusterConfig` reads it from a kubeconfig. */
 export interface ClusterConfig {
-  /** Where this came from, for messages: a file, or `in-cluster`. */
+  /** Origin of the configuration, for messages: a file, or `in-cluster`. */
   readonly source: string;
-  /** `https://10.0.0.1:6443`, maybe with a path. */
+  /** `https://10.0.0.1:6443`, optionally with a path. */
   readonly server: string;
-  /** Absent: the authorities Node trusts. */
+  /** Trusted CAs; absent: the CAs that Node trusts. */
   readonly ca?: PemSource;
-  /** Name to expect in the server's certificate instead of the host's. */
+  /** Expected name in the server's certificate; absent: the host name. */
   readonly tlsServerName?: string;
-  /** Accept any certificate of the server. */
+  /** Disables the verification of the server's certificate. */
   readonly insecureSkipTlsVerify: boolean;
-  /** Proxy that tunnels to the server: `http://`, `https://` or `socks5://`. A secret may be in it. */
+  /** URL of an `http://`, `https://` or `socks5://` proxy; it can contain a password. */
   readonly proxyUrl?: string;
   readonly credentials: CredentialSource;
   readonly impersonation?: Impersonation;
-  /** Where objects without a namespace belong. */
+  /** Default namespace. */
   readonly namespace: string;
-  /** Nobody has named that namespace: it is `default` because there must be one. */
+  /** True if no source names the namespace, so that it is `default`. */
   readonly namespaceIsAssumed?: boolean;
 }
 
-/** PEM text, or the file that has it (and may change). */
+/** PEM text, or the path of a PEM file, which can change. */
 export type PemSource =
   | { readonly kind: 'data'; readonly pem: string }
   | { readonly kind: 'file'; readonly path: string };
 
-/** What proves who we are. */
+/** Source of the client's credentials. */
 export type CredentialSource =
   | { readonly kind: 'none' }
   | { readonly kind: 'token'; readonly token: string }
@@ -34,25 +34,25 @@ export type CredentialSource =
   | { readonly kind: 'basic'; readonly username: string; readonly password: string }
   | ({ readonly kind: 'exec' } & ExecSource);
 
-/** A program that prints credentials. */
+/** An exec credential plugin. */
 export interface ExecSource {
   readonly command: string;
   readonly args: readonly string[];
-  /** The whole environment of the program. */
+  /** The complete environment of the plugin. */
   readonly environment: Readonly<Record<string, string>>;
   readonly apiVersion: ExecApiVersion;
-  /** What to tell who lacks the program. */
+  /** Hint for error messages if the plugin is not installed. */
   readonly installHint?: string;
-  /** Tell the program of the cluster it is to give credentials for. */
+  /** Passes information about the cluster to the plugin. */
   readonly provideClusterInfo: boolean;
-  /** The cluster's own settings for the program, passed on as they are. */
+  /** Settings of the cluster for the plugin, passed unchanged. */
   readonly clusterSettings?: unknown;
 }
 
 export type ExecApiVersion =
   'client.authentication.k8s.io/v1' | 'client.authentication.k8s.io/v1beta1';
 
-/** Act as somebody else, as far as the server lets us. */
+/** The user that requests impersonate, if the server permits it. */
 export interface Impersonation {
   readonly user: string;
   readonly uid?: string;
@@ -60,7 +60,7 @@ export interface Impersonation {
   readonly extra: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Headers of an impersonation; names repeat. */
+/** Returns the headers of an impersonation; names can repeat. */
 export function impersonationHeaders(
   impersonation: Impersonation | undefined,
 ): readonly (readonly [name: string, value: string])[] {

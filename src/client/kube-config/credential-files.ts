@@ -20,12 +20,12 @@ export interface PemFilesOptions {
 const PEM_REREAD_MS = 5 * 60_000;
 /** Age at which a token file is read again, in milliseconds. */
 const TOKEN_REREAD_MS = 60_000;
-/** The same, where the last reading gave nothing of use. */
+/** Age at which files are read again after a failed read, in milliseconds. */
 const REREAD_AFTER_FAILURE_MS = 10_000;
 
 /**
- * Certificates and keys that somebody may replace in their files. They change together: as long as
- * any of them cannot be read, is half written or does not fit the others, all stay as they are.
+ * Certificates and keys in files that can be replaced, for example by cert-manager. They change together: if a
+ * file cannot be read, is incomplete, or does not match the others, the previous ones stay in use.
  */
 export class PemFiles {
   readonly #options: PemFilesOptions;
@@ -38,9 +38,9 @@ export class PemFiles {
   }
 
   /**
-   * The same object as long as nothing has changed.
+   * Returns the certificates and keys; the same object as long as they are unchanged.
    *
-   * @throws {ApiError} of kind `unauthorized` if a file is of no use and never was
+   * @throws {ApiError} of kind `unauthorized` if a file cannot be used and there is no previous version
    */
   async material(): Promise<TlsMaterial> {
     const { clock } = this.#options;
@@ -49,7 +49,7 @@ export class PemFiles {
     return this.#reading;
   }
 
-  /** One side refused them: the next call reads the files again. */
+  /** Makes the next call read the files again, after either side rejected a certificate. */
   invalidate(): void {
     this.#rereadAtMs = Number.NEGATIVE_INFINITY;
   }
@@ -62,13 +62,13 @@ export class PemFiles {
       if (!this.#material || !same(this.#material, read)) {
         requireUsable(read, sources);
         if (this.#material)
-          log.info('TLS files have changed', { files: changed(read, this.#material, sources) });
+          log.info('TLS files changed', { files: changed(read, this.#material, sources) });
         this.#material = read;
       }
     } catch (error) {
       if (!this.#material) throw error;
       rereadMs = REREAD_AFTER_FAILURE_MS;
-      log.error(error, 'Failed to read TLS files, using what was read before');
+      log.error(error, 'Failed to read TLS files, using the previous ones');
     }
     this.#rereadAtMs = clock.monotonic() + rereadMs;
     return this.#material;
@@ -92,51 +92,54 @@ async function readPem(source: PemSource, readFile: ReadFile): Promise<string> {
     throw credentialError(
       `Cannot read ${source.path}`,
       error,
-      'Check the file names in the kubeconfig and who may read them.',
+      'Check the file names in the kubeconfig and the permissions of the files.',
     );
   }
 }
 
 /**
- * Said here, where the file has a name, and not at the next connection. An empty authority above
- * all: TLS would take it for none, and trust whom Node trusts.
+ * Checks certificates and keys here, so that errors name the file. This also rejects an empty CA file: with an
+ * empty CA, TLS would trust the CAs that Node trusts.
  */
 function requireUsable({ ca, certificate, key }: TlsMaterial, sources: PemSources): void {
   if (ca !== undefined) {
-    attempt(() => requireCertificates(ca), `No certificate authority in ${placeOf(sources.ca)}`);
+    attempt(
+      () => requireCertificates(ca),
+      `No usable certificate authority in ${placeOf(sources.ca)}`,
+    );
   }
   if (certificate !== undefined && key !== undefined) {
     attempt(
       () => requirePair(certificate, key),
-      `No certificate with its key in ${placeOf(sources.certificate)} and ${placeOf(sources.key)}`,
+      `No usable certificate and key in ${placeOf(sources.certificate)} and ${placeOf(sources.key)}`,
     );
   }
 }
 
-function attempt(check: () => unknown, happened: string): void {
+function attempt(check: () => unknown, summary: string): void {
   try {
     check();
   } catch (error) {
-    throw credentialError(happened, error, 'Expected PEM; check what writes it.');
+    throw credentialError(summary, error, 'Expected PEM; check the program that writes the file.');
   }
 }
 
-const BEGIN = '-----BEGIN CERTIFICATE-----';
+const CERTIFICATE_HEADER = '-----BEGIN CERTIFICATE-----';
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
-/** Each must be whole: TLS leaves out in silence what it cannot read, and what comes after it. */
+/** Requires complete certificates, because TLS silently ignores one that is not, and all after it. */
 function requireCertificates(pem: string): void {
-  const begun = pem.split(BEGIN).length - 1;
-  const whole = pem.match(CERTIFICATE) ?? [];
-  if (begun === 0) throw new Error('there is none');
-  if (whole.length < begun) throw new Error('it is cut off');
-  for (const text of whole) void new X509Certificate(text);
+  const started = pem.split(CERTIFICATE_HEADER).length - 1;
+  const complete = pem.match(CERTIFICATE) ?? [];
+  if (started === 0) throw new Error('the file contains no certificate');
+  if (complete.length < started) throw new Error('a certificate is incomplete');
+  for (const text of complete) void new X509Certificate(text);
 }
 
 function requirePair(certificate: string, key: string): void {
   requireCertificates(certificate);
   if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) {
-    throw new Error('they do not belong together');
+    throw new Error('the key does not match the certificate');
   }
 }
 
@@ -154,10 +157,10 @@ function same(a: TlsMaterial, b: TlsMaterial): boolean {
   return a.ca === b.ca && a.certificate === b.certificate && a.key === b.key;
 }
 
-/** No credentials could be had, so no request was sent. `cause` must carry nothing secret. */
-export function credentialError(happened: string, cause: unknown, nextStep: string): ApiError {
+/** Creates the error for missing credentials; no request was sent. `cause` must not contain secrets. */
+export function credentialError(summary: string, cause: unknown, nextStep: string): ApiError {
   const why = cause instanceof Error ? `: ${cause.message}` : '';
-  return new ApiError({ kind: 'unauthorized', message: `${happened}${why}. ${nextStep}`, cause });
+  return new ApiError({ kind: 'unauthorized', message: `${summary}${why}. ${nextStep}`, cause });
 }
 
 /** Options of `TokenFile`. */
@@ -169,8 +172,8 @@ export interface TokenFileOptions {
 }
 
 /**
- * A token that somebody else keeps fresh in a file, as kubelet does with a service account's. While
- * the file cannot be read, the last good token is used: it may well be valid still.
+ * A token in a file that another program renews, as kubelet renews service account tokens. If the file cannot be
+ * read, the last token stays in use, because it may still be valid.
  */
 export class TokenFile {
   readonly #path: string;
@@ -188,7 +191,11 @@ export class TokenFile {
     this.#readFile = readFile;
   }
 
-  /** @throws {ApiError} of kind `unauthorized` if there is no token and never was */
+  /**
+   * Returns the token.
+   *
+   * @throws {ApiError} of kind `unauthorized` if the file cannot be read and there is no previous token
+   */
   async token(): Promise<string> {
     if (this.#clock.monotonic() >= this.#rereadAtMs) {
       this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
@@ -198,7 +205,7 @@ export class TokenFile {
     return this.#token;
   }
 
-  /** The server refused `token`: it is forgotten. One read since stays. */
+  /** Discards `token` after the server rejected it. A newer token stays. */
   invalidate(token: string): void {
     if (this.#token !== token) return;
     this.#token = undefined;
@@ -224,7 +231,7 @@ export class TokenFile {
     return credentialError(
       `Cannot read the token file ${this.#path}`,
       cause,
-      'Check that it exists, is readable and has a token in it.',
+      'Check that it exists, is readable and contains a token.',
     );
   }
 }

@@ -13,11 +13,11 @@ import { PemFiles, TokenFile } from './credential-files.ts';
 import type { ReadFile } from '../read-file.ts';
 import { readTextFile } from '../read-file.ts';
 
-/** What proves who we are, kept fresh, and whom we trust. */
+/** The credentials of the client and the trusted CAs, renewed when they change. */
 export interface Credentials extends RequestCredentials {
-  /** For new connections; the same object as long as nothing has changed. */
+  /** Returns the certificates for new connections; the same object as long as they are unchanged. */
   tls(): Promise<TlsMaterial>;
-  /** A connection with what `tls` gave was refused, by us or the server: its files are read again. */
+  /** Reads the certificate files again, after either side rejected the other's certificate. */
   invalidateTls(): void;
 }
 
@@ -30,13 +30,13 @@ export interface CredentialsOptions {
   /** @default none */
   readonly metrics?: RestClientMetrics | undefined;
   /**
-   * Reads the files that a configuration names.
-   * @default those of this machine
+   * Reads the files that the configuration names.
+   * @default reads files of this machine
    */
   readonly readFile?: ReadFile | undefined;
 }
 
-/** The credentials a configuration describes. Nothing is read or run before they are needed. */
+/** Returns the credentials of a configuration. Reads no file and runs no plugin before they are needed. */
 export function credentialsOf(
   config: ClusterConfig,
   {
@@ -105,12 +105,12 @@ export function credentialsOf(
   }
 }
 
-/** What a plugin gives may be a token, a certificate, or both. */
+/** Returns the credentials of a plugin: a token, a client certificate, or both. */
 function execCredentials(
   plugin: ExecPlugin,
   trusted: Pick<Credentials, 'tls' | 'invalidateTls'>,
 ): Credentials {
-  /** Remembered with what it was made of, so that what is the same is the same object. */
+  /** The last result and its parts, so that unchanged parts return the same object. */
   let last: { readonly of: readonly unknown[]; readonly material: TlsMaterial } | undefined;
   return {
     ...trusted,

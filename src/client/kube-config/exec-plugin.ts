@@ -8,45 +8,44 @@ import { credentialError } from './credential-files.ts';
 import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { TimeoutError, withinTimeout } from '../within-timeout.ts';
 
-/** What a plugin printed. At least one of token and certificate is there. */
+/** The credentials of a plugin: a token, a certificate with its key, or both. */
 export interface ExecCredential {
   readonly token?: string;
-  /** PEM, both. */
+  /** PEM, always together with the key. */
   readonly certificate?: string;
   readonly key?: string;
-  /** When it ends to be valid, in milliseconds since the Unix epoch; absent: at the next 401. */
+  /** Expiry in milliseconds since the Unix epoch; absent: valid until the server responds with 401. */
   readonly expiresAtMs?: number;
 }
 
 /** Options of `ExecPlugin`. */
 export interface ExecPluginOptions {
   readonly source: ExecSource;
-  /** What the plugin is told, if it is to be told. */
+  /** The cluster, for plugins with `provideClusterInfo`. */
   readonly cluster: Pick<
     ClusterConfig,
     'server' | 'tlsServerName' | 'insecureSkipTlsVerify' | 'proxyUrl'
   >;
-  /** PEM of whom the cluster's clients trust; part of what a plugin may be told. */
+  /** Returns the PEM of the cluster's CA, for plugins with `provideClusterInfo`. */
   readonly ca: () => Promise<string | undefined>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: RestClientMetrics;
 }
 
-/** Bound on one run, in milliseconds. The plugin has no terminal, so it cannot wait for a person. */
+/** Timeout of one run, in milliseconds. A plugin has no terminal and cannot wait for input. */
 const RUN_TIMEOUT_MS = 60_000;
-/** A credential is replaced this long before it expires, or at half its life if that is less. */
+/** Time before the expiry at which a credential is renewed, in milliseconds; at most half its lifetime. */
 const EXPIRY_SKEW_MS = 30_000;
-/** Pause after an attempt to replace one that is still valid, in milliseconds. */
+/** Delay after a failed renewal of a credential that is still valid, in milliseconds. */
 const RETRY_MS = 10_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 
 /**
- * Credentials from a program named in the kubeconfig (client.authentication.k8s.io/v1, v1beta1). It
- * is run without a shell, once at a time however many wait, and again when its credential expires or
- * the server refuses it. A credential serves until it expires, should the plugin fail to replace it
- * before. Its output is never shown; its complaints are neither read nor logged by us, but go to our
- * standard error, as kubectl lets them.
+ * Runs an exec credential plugin (client.authentication.k8s.io/v1, v1beta1). It runs without a shell, one run at
+ * a time for all callers, and again when the credential expires or the server rejects it. If a renewal fails,
+ * the credential is used until it expires. Standard output is never logged. Standard error is passed to that of
+ * this process, as kubectl does.
  */
 export class ExecPlugin {
   readonly #options: ExecPluginOptions;
@@ -59,9 +58,9 @@ export class ExecPlugin {
   }
 
   /**
-   * The same object as long as it holds.
+   * Returns the credential; the same object as long as it is valid.
    *
-   * @throws {ApiError} of kind `unauthorized` if the plugin gives none
+   * @throws {ApiError} of kind `unauthorized` if the plugin fails
    */
   async credential(): Promise<ExecCredential> {
     if (this.#credential && this.#options.clock.now() < this.#renewAtMs) return this.#credential;
@@ -69,7 +68,7 @@ export class ExecPlugin {
     return this.#running;
   }
 
-  /** The server refused this token, or (undefined) this certificate. One renewed since stays. */
+  /** Discards the token, or (undefined) the certificate, that the server rejected. A newer one stays. */
   invalidate(token: string | undefined): void {
     if (this.#credential?.token === token) this.#credential = undefined;
   }
@@ -84,7 +83,7 @@ export class ExecPlugin {
       const kept = this.#credential;
       if (!kept || clock.now() >= expiryOf(kept)) throw error;
       this.#renewAtMs = Math.min(clock.now() + RETRY_MS, expiryOf(kept));
-      log.error(error, 'Failed to replace a credential that expires soon, using it until then', {
+      log.error(error, 'Failed to renew a credential, using it until it expires', {
         plugin: source.command,
       });
       return kept;
@@ -116,15 +115,15 @@ export class ExecPlugin {
     const name = `The credential plugin ${source.command}`;
     if (error instanceof ExitError) {
       metrics.execPluginCalled({ code: error.code, status: 'plugin_execution_error' });
-      const nextStep = 'Its standard error says why; run it by hand to see.';
+      const nextStep = 'See its standard error, or run it manually.';
       return credentialError(`${name} failed`, error, nextStep);
     }
     if (error instanceof TimeoutError) {
       metrics.execPluginCalled({ code: 1, status: 'plugin_execution_error' });
       return credentialError(
-        name,
+        `${name} timed out`,
         error,
-        'Does it wait for input? It gets none: log in beforehand.',
+        'It cannot read input; log in beforehand.',
       );
     }
     const missing = hasErrorCode(error, 'ENOENT');
@@ -152,7 +151,7 @@ class ExitError extends Error {
   }
 }
 
-/** Standard output of one run that ended well. Aborting the signal kills the program. */
+/** Returns the standard output of a successful run. Aborting the signal kills the process. */
 function outputOf(
   { command, args }: ExecSource,
   environment: Record<string, string>,
@@ -176,7 +175,8 @@ function outputOf(
     child.stdout.on('data', (chunk: Buffer) => {
       length += chunk.length;
       chunks.push(chunk);
-      if (length > MAX_OUTPUT_BYTES) fail(new Error(`more than ${MAX_OUTPUT_BYTES} bytes`));
+      if (length > MAX_OUTPUT_BYTES)
+        fail(new Error(`it printed more than ${MAX_OUTPUT_BYTES} bytes`));
     });
     child.once('error', reject);
     child.once('close', (code, endedBy) => {
@@ -208,7 +208,7 @@ function execInfo({ source, cluster }: ExecPluginOptions, caPem: string | undefi
   };
 }
 
-/** Errors say what is wrong with the output, and nothing of what it says. */
+/** Parses the output of a plugin. Error messages do not quote it. */
 function parseCredential(output: Buffer, { command, apiVersion }: ExecSource): ExecCredential {
   const wrong = (what: string) =>
     credentialError(
@@ -222,17 +222,18 @@ function parseCredential(output: Buffer, { command, apiVersion }: ExecSource): E
   } catch {
     throw wrong(`no JSON (${output.length} bytes)`);
   }
-  if (!isRecord(parsed) || parsed['kind'] !== 'ExecCredential') throw wrong('something else');
+  if (!isRecord(parsed) || parsed['kind'] !== 'ExecCredential')
+    throw wrong('another kind of object');
   if (parsed['apiVersion'] !== apiVersion) throw wrong('another version');
   const status = isRecord(parsed['status']) ? parsed['status'] : {};
   const token = textOf(status['token']);
   const certificate = textOf(status['clientCertificateData']);
   const key = textOf(status['clientKeyData']);
-  if ((certificate === undefined) !== (key === undefined)) throw wrong('half a key pair');
+  if ((certificate === undefined) !== (key === undefined)) throw wrong('only half of a key pair');
   if (token === undefined && certificate === undefined) throw wrong('no credentials');
   const expiry = textOf(status['expirationTimestamp']);
   const expiresAtMs = expiry === undefined ? undefined : Date.parse(expiry);
-  if (Number.isNaN(expiresAtMs)) throw wrong('an expiry that is no time');
+  if (Number.isNaN(expiresAtMs)) throw wrong('an invalid expirationTimestamp');
   return {
     ...(token === undefined ? {} : { token }),
     ...(certificate === undefined ? {} : { certificate }),

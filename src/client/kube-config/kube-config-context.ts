@@ -13,24 +13,24 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { isRecord, messageOf } from '../../util/values.ts';
 
 export interface ContextChoice {
-  /** What messages call the kubeconfig: a file, or several. */
+  /** Name of the kubeconfig in messages: one file, or several. */
   readonly source: string;
-  /** Absent: none was named, and the kubeconfig has no current one. */
+  /** Name of the context; undefined if the kubeconfig has no current context. */
   readonly context: string | undefined;
-  /** What an exec plugin inherits. */
+  /** Environment for exec plugins. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * The configuration one context of a kubeconfig stands for.
+ * Returns the configuration of one context of a kubeconfig.
  *
- * @throws {KubeConfigError} naming the entry that is missing or wrong
+ * @throws {KubeConfigError} with the name of the entry that is missing or wrong
  */
 export function configOfContext(kubeconfig: KubeConfigFile, choice: ContextChoice): ClusterConfig {
   const { source, context: contextName } = choice;
   if (!contextName) {
     throw new KubeConfigError(
-      `${source}: no context is chosen. Name one by --context${known(kubeconfig.contexts)}.`,
+      `${source}: no current context is set. Choose one with --context${known(kubeconfig.contexts)}.`,
     );
   }
   const contextEntry = entry(kubeconfig.contexts, 'context', contextName, source);
@@ -56,11 +56,11 @@ export function configOfContext(kubeconfig: KubeConfigFile, choice: ContextChoic
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Reads fields of one entry, and names the entry and its file in what it throws. */
+/** Reads the fields of one entry. Its errors contain the entry's name and file. */
 class EntryReader {
   protected readonly entry: KubeConfigEntry;
   readonly #kind: 'cluster' | 'user';
-  /** What stands under `cluster:` or `user:`. */
+  /** The value of `cluster` or `user`. */
   protected readonly fields: Fields;
 
   constructor(entry: KubeConfigEntry, kind: 'cluster' | 'user') {
@@ -74,21 +74,21 @@ class EntryReader {
     return wrongEntry(this.entry, this.#kind, what);
   }
 
-  /** A field that must be text if it is there. */
+  /** Returns a field that must be a string if it is present. */
   protected text(name: string, fields: Fields = this.fields): string | undefined {
     const value = fields[name] ?? undefined;
     if (value === undefined || value === '') return undefined;
-    if (typeof value !== 'string') throw this.wrong(`${name} must be text`);
+    if (typeof value !== 'string') throw this.wrong(`${name} must be a string`);
     return value;
   }
 
   protected texts(name: string, fields: Fields = this.fields): readonly string[] {
     const value = fields[name] ?? [];
     if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;
-    throw this.wrong(`${name} must be a list of texts`);
+    throw this.wrong(`${name} must be a list of strings`);
   }
 
-  /** `<name>-data` in base64, or the file `<name>`; data wins, as in kubectl. */
+  /** Returns `<name>-data` in base64, or the file `<name>`; data has precedence, as in kubectl. */
   protected pem(name: string): PemSource | undefined {
     const data = this.text(`${name}-data`);
     const file = this.text(name);
@@ -100,13 +100,13 @@ class EntryReader {
     return file === undefined ? undefined : { kind: 'file', path: this.path(file) };
   }
 
-  /** Relative paths start from the file that has them. */
+  /** Resolves a path relative to the kubeconfig that contains it. */
   protected path(path: string): string {
     return isAbsolute(path) ? path : join(dirname(this.entry.file), path);
   }
 }
 
-/** Lets client-node read one entry, and says where the entry was if it does not like it. */
+/** Parses one entry with client-node, and adds the entry's name and file to its errors. */
 function parse<T>(
   read: (list: unknown[]) => T[],
   found: KubeConfigEntry,
@@ -116,16 +116,15 @@ function parse<T>(
     const [parsed] = read([found.raw]);
     if (parsed) return parsed;
   } catch (error) {
-    // `clusters[0].cluster.server is missing`: there is one entry, and it has a name.
-    const words = messageOf(error);
-    throw wrongEntry(found, kind, words.replace(/^\w+\[0\]\./, ''));
+    // Remove the index of `clusters[0].cluster.server is missing`: this is a list of one named entry.
+    throw wrongEntry(found, kind, messageOf(error).replace(/^\w+\[0\]\./, ''));
   }
   throw wrongEntry(found, kind, 'is empty');
 }
 
 function wrongEntry(found: KubeConfigEntry, kind: string, what: string): KubeConfigError {
   return new KubeConfigError(
-    `${found.file}: ${kind} ${JSON.stringify(found.name)}: ${what}. Correct the kubeconfig, or choose another context by --context.`,
+    `${found.file}: ${kind} ${JSON.stringify(found.name)}: ${what}. Correct the kubeconfig, or choose another context with --context.`,
   );
 }
 
@@ -157,7 +156,7 @@ class ClusterReader extends EntryReader {
     };
   }
 
-  /** What the cluster keeps for exec plugins. */
+  /** Returns the cluster's settings for exec plugins. */
   pluginSettings(): unknown {
     const { extensions } = this.fields;
     const found = (Array.isArray(extensions) ? (extensions as unknown[]) : []).find(
@@ -170,7 +169,7 @@ class ClusterReader extends EntryReader {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads a user of a kubeconfig: what proves who they are, and whom they act as. */
+/** Reads a user of a kubeconfig: credentials and impersonation. */
 class UserReader extends EntryReader {
   readonly #user: User;
 
@@ -179,7 +178,7 @@ class UserReader extends EntryReader {
     this.#user = parse<User>(newUsers, entry, 'user');
   }
 
-  /** `clusterSettings` are what the cluster keeps for an exec plugin. */
+  /** Returns the credentials; `clusterSettings` are the cluster's settings for exec plugins. */
   credentials(environment: Environment, clusterSettings: unknown): CredentialSource {
     if (this.#user.authProvider) {
       const { name } = this.#user.authProvider as Fields;
@@ -223,12 +222,14 @@ class UserReader extends EntryReader {
     const command = this.text('command', exec);
     if (command === undefined) throw this.wrong('exec.command is missing');
     if (exec['interactiveMode'] === 'Always') {
-      throw this.wrong(`exec: ${command} wants a terminal (interactiveMode), a daemon has none`);
+      throw this.wrong(
+        `exec: ${command} requires a terminal (interactiveMode: Always), which a daemon does not have`,
+      );
     }
     const installHint = this.text('installHint', exec);
     return {
       kind: 'exec',
-      // A bare name is looked up in the PATH; a path starts from the file that has it.
+      // A bare name is looked up in PATH; a path is relative to the kubeconfig.
       command: /[/\\]/.test(command) ? this.path(command) : command,
       args: this.texts('args', exec),
       environment: { ...definedOnly(environment), ...this.#variables(exec) },
@@ -247,7 +248,7 @@ class UserReader extends EntryReader {
         return version;
       default:
         throw this.wrong(
-          `exec.apiVersion ${version ?? '(none)'} is not supported. Expected client.authentication.k8s.io/v1 or v1beta1: update the plugin and write the kubeconfig anew`,
+          `exec.apiVersion ${version ?? '(none)'} is not supported. Expected client.authentication.k8s.io/v1 or v1beta1: update the plugin and generate the kubeconfig again`,
         );
     }
   }
@@ -258,7 +259,7 @@ class UserReader extends EntryReader {
       list.map((item) => {
         const variable = isRecord(item) ? item : {};
         const name = this.text('name', variable);
-        if (name === undefined) throw this.wrong('exec.env has an entry without name');
+        if (name === undefined) throw this.wrong('exec.env contains an entry without name');
         return [name, this.text('value', variable) ?? ''] as const;
       }),
     );
@@ -282,7 +283,7 @@ function entry(
   const found = entries.get(name);
   if (found) return found;
   throw new KubeConfigError(
-    `${source}: there is no ${kind} ${JSON.stringify(name)}${known(entries)}. Correct the kubeconfig, or choose another context by --context.`,
+    `${source}: there is no ${kind} ${JSON.stringify(name)}${known(entries)}. Correct the kubeconfig, or choose another context with --context.`,
   );
 }
 

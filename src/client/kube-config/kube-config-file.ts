@@ -2,15 +2,15 @@ import { stat } from 'node:fs/promises';
 import { hasErrorCode, isRecord, messageOf } from '../../util/values.ts';
 import { readTextFile } from '../read-file.ts';
 
-/** An entry of a kubeconfig's lists, with the file it stands in. */
+/** An entry of a list in a kubeconfig, with its file. */
 export interface KubeConfigEntry {
   readonly name: string;
   readonly file: string;
-  /** The list element as it stands there. */
+  /** The list element as parsed. */
   readonly raw: Readonly<Record<string, unknown>>;
 }
 
-/** One kubeconfig, or several merged. */
+/** The content of one kubeconfig, or of several that were merged. */
 export interface KubeConfigFile {
   readonly currentContext: string | undefined;
   readonly contexts: ReadonlyMap<string, KubeConfigEntry>;
@@ -19,11 +19,11 @@ export interface KubeConfigFile {
 }
 
 /**
- * Reads one kubeconfig. YAML errors are told by their place, not by the text around it, which may
- * be a credential.
+ * Reads one kubeconfig. YAML errors contain line and column but do not quote the text, which can contain
+ * credentials.
  *
  * @returns undefined if there is no such file
- * @throws {KubeConfigError} if it cannot be read, or is no kubeconfig
+ * @throws {KubeConfigError} if the file cannot be read, or is not a kubeconfig
  */
 export async function readKubeConfigFile(
   file: string,
@@ -57,7 +57,7 @@ export async function readKubeConfigFile(
   };
 }
 
-/** As kubectl merges: the first file to name something wins, the others add. */
+/** Merges kubeconfigs as kubectl does: of entries with the same name, the first one is used. */
 export function mergeKubeConfigFiles(files: readonly KubeConfigFile[]): KubeConfigFile {
   const merge = (pick: (file: KubeConfigFile) => ReadonlyMap<string, KubeConfigEntry>) => {
     const merged = new Map<string, KubeConfigEntry>();
@@ -74,7 +74,7 @@ export function mergeKubeConfigFiles(files: readonly KubeConfigFile[]): KubeConf
   };
 }
 
-/** Loaded when needed: a Pod has no kubeconfig, and YAML costs memory. */
+/** Parses YAML. The parser is loaded on demand to save memory in Pods, which have no kubeconfig. */
 async function parseYaml(text: string, file: string): Promise<unknown> {
   const { LineCounter, parseDocument, visit } = await import('yaml');
   const lineCounter = new LineCounter();
@@ -83,12 +83,12 @@ async function parseYaml(text: string, file: string): Promise<unknown> {
   if (error) {
     const { line, col } = lineCounter.linePos(error.pos[0]);
     throw new KubeConfigError(
-      `The kubeconfig ${file} is malformed: line ${line}, column ${col}: ${error.code}. Correct it, or name another by --kubeconfig.`,
+      `The kubeconfig ${file} is malformed: line ${line}, column ${col}: ${error.code}. Correct it, or choose another with --kubeconfig.`,
     );
   }
   visit(document, {
     Scalar(_key, scalar) {
-      // Names and tokens may look like numbers; nothing in a kubeconfig is one.
+      // Names and tokens can look like numbers, but a kubeconfig contains no numbers.
       if (typeof scalar.value === 'number' && scalar.source) scalar.value = scalar.source;
     },
   });
@@ -114,7 +114,7 @@ async function warnOfReaders(file: string, onWarning: (warning: string) => void)
   const readers = [mode & 0o040 ? 'group' : [], mode & 0o004 ? 'world' : []].flat();
   if (readers.length > 0 && process.platform !== 'win32') {
     onWarning(
-      `The kubeconfig ${file} is ${readers.join('- and ')}-readable: who has it can act as you. Restrict it: chmod 600 ${file}`,
+      `The kubeconfig ${file} is ${readers.join('- and ')}-readable, so that others can use its credentials. Restrict it: chmod 600 ${file}`,
     );
   }
 }

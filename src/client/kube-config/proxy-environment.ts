@@ -5,11 +5,11 @@ import { withoutBrackets } from '../transport/dial.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY (in either case; upper case first) name for
- * `server`, if any. As Go reads them: HTTPS_PROXY alone is for `https://`. An entry of NO_PROXY is
- * `*`, a host or domain (with its subdomains; with a leading `.` or `*.`, only those), an address, or
- * a range of addresses; a port restricts all but ranges. This machine itself is never reached through
- * a proxy.
+ * Returns the proxy for `server` according to HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or undefined. Upper case has
+ * precedence over lower case. As in Go, HTTPS_PROXY applies to `https://` only, and loopback addresses use no proxy.
+ *
+ * An entry of NO_PROXY is `*`, a domain with its subdomains (with a leading `.` or `*.`, only these), an address,
+ * or an address range. Entries other than ranges can have a port.
  */
 export function proxyFor(server: URL, environment: Environment): string | undefined {
   const read = (name: string) => environment[name] || environment[name.toLowerCase()] || undefined;
@@ -47,7 +47,7 @@ function isWithin(host: string, pattern: string): boolean {
   return host === domain && !/^\*?\./.test(pattern);
 }
 
-/** As `URL` gives names: in punycode where it must be. */
+/** Converts a name to ASCII, as `URL` does. */
 function ascii(name: string): string {
   return /[^ -~]/.test(name) ? domainToASCII(name) : name;
 }
@@ -66,7 +66,7 @@ function single(address: string): BlockList {
   return list;
 }
 
-/** However the address is written; an IPv4 address may be written as an IPv6 one. */
+/** Reports whether the list contains an address, in any notation, including IPv4-mapped IPv6. */
 function isOneOf(host: string, list: BlockList): boolean {
   return isIP(host) !== 0 && list.check(host, familyOf(host));
 }

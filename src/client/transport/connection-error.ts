@@ -1,40 +1,39 @@
 import { ApiError } from '../../api/api-error.ts';
 
-/** A connection that was never had: nothing of the request has left this machine. */
+/** A connection could not be opened, so the request was not sent. */
 export class DialError extends Error {
   override readonly name = 'DialError';
 }
 
-/** The same, because of the proxy between: it cannot be reached, or does not carry us. */
+/** A connection could not be opened because the proxy failed or rejected it. */
 export class ProxyError extends DialError {
-  /** @param proxy its user and password are shown to nobody */
+  /** @param proxy URL of the proxy; its user and password do not appear in the message */
   constructor(proxy: URL, cause: unknown) {
     super(`the proxy ${proxy.host}: ${rootMessageOf(cause)}`, { cause });
   }
 }
 
-/** The peer did not answer: the connection is dead, whatever the operating system thinks of it. */
+/** The server did not respond to a ping, so the connection is dead. */
 export class PingTimeoutError extends Error {
   override readonly name = 'PingTimeoutError';
   readonly code = 'ERR_PING_TIMEOUT';
 }
 
 /**
- * The `ApiError` for an exchange that failed below HTTP, whatever threw. Its message says what
- * happened, to which server, and what to look at; `cause` is what was thrown. An `ApiError` is
- * returned as it is.
+ * Returns the `ApiError` for a request that failed below HTTP. The message contains the server, the reason and
+ * the next step; `cause` is the original error. Returns an `ApiError` unchanged.
  */
 export function unreachable(error: unknown, server: string): ApiError {
   if (error instanceof ApiError) return error;
-  const { happened, nextStep } = explain(error);
-  const message = `Cannot reach the API server ${server}: ${happened}. ${nextStep}`;
+  const { summary, nextStep } = explain(error);
+  const message = `Cannot reach the API server ${server}: ${summary}. ${nextStep}`;
   return new ApiError({ kind: 'unreachable', message, cause: error });
 }
 
 /**
- * Returns why a call failed, in a few constant words: "connection refused", "x509: certificate signed
- * by unknown authority", "Unauthorized". They contain no address, name or server text, so they may be
- * shown to readers who must not learn where the server is.
+ * Returns the reason of a failed call as a constant text: "connection refused", "x509: certificate signed by
+ * unknown authority", "Unauthorized". It contains no address, name or server text, so it does not reveal where
+ * the server is.
  */
 export function failureReason(error: unknown): string {
   if (!(error instanceof ApiError)) return error instanceof Error ? error.name : typeof error;
@@ -43,39 +42,39 @@ export function failureReason(error: unknown): string {
 }
 
 /**
- * Nobody listens at the server's address: what a restart of the server looks like. The request was
- * never sent; where client-go waits and repeats instead of starting over, so should we.
+ * Reports whether nothing listens at the server's address, as during a restart of the server. The request was
+ * not sent. Like client-go's reflector, callers retry the watch in this case instead of listing again.
  */
 export function isConnectionRefused(error: unknown): boolean {
   return codesOf(error).includes('ECONNREFUSED');
 }
 
-/** No connection came about, so the request was not carried out. */
+/** Reports whether no connection was available, so that the request was not sent. */
 export function isNeverSent(error: unknown): boolean {
   return (
     causesOf(error).some((cause) => cause instanceof DialError) ||
-    // The pool was retired before it took the request.
+    // The connection pool was closed before the request was sent.
     codesOf(error).includes('UND_ERR_CLOSED')
   );
 }
 
-/** The connection was found dead: its peer said nothing for long and did not answer a ping. */
+/** Reports whether the health check of the connection failed. */
 export function isDeadConnection(error: unknown): boolean {
   return causesOf(error).some((cause) => cause instanceof PingTimeoutError);
 }
 
 /**
- * Reports whether one side refused the other's certificate. The request was not carried out. The
- * certificates on disk may have been replaced since they were read.
+ * Reports whether one side rejected the other's certificate. The request was not processed. The certificate
+ * files may have been replaced since they were read.
  */
 export function isCertificateRefused(error: unknown): boolean {
   return codesOf(error).some(
     (code) =>
-      UNTRUSTED_CODES.has(code) || INVALID_CERTIFICATE.has(code) || REFUSED_BY_PEER.has(code),
+      UNTRUSTED_CODES.has(code) || INVALID_CERTIFICATE.has(code) || REJECTED_BY_SERVER.has(code),
   );
 }
 
-/** The connection broke after the request was, or may have been, sent. */
+/** Reports whether the connection broke after the request was, or may have been, sent. */
 export function isConnectionReset(error: unknown): boolean {
   return !isNeverSent(error) && codesOf(error).some((code) => RESET_CODES.has(code));
 }
@@ -84,7 +83,7 @@ const RESET_CODES: ReadonlySet<string> = new Set([
   'ECONNRESET',
   'EPIPE',
   'UND_ERR_SOCKET',
-  // The parser's words for a body that ended before its declared end.
+  // Codes of a body that is shorter than its declared length.
   'HPE_INVALID_EOF_STATE',
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
   'ERR_PING_TIMEOUT',
@@ -101,21 +100,21 @@ const UNTRUSTED_CODES: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  // By an authority that has the same name.
+  // The certificate was signed by another CA of the same name.
   'CERT_SIGNATURE_FAILURE',
   'CERT_UNTRUSTED',
   'INVALID_CA',
 ]);
 
-/** The authority may be the right one; the server's certificate, or the authority's own, is not valid. */
+/** Codes of a certificate, of the server or the CA, that is not valid at this time or for this name. */
 const INVALID_CERTIFICATE: ReadonlySet<string> = new Set([
   'CERT_HAS_EXPIRED',
   'CERT_NOT_YET_VALID',
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
-/** What a server says of a client's certificate. */
-const REFUSED_BY_PEER: ReadonlySet<string> = new Set([
+/** Codes of a client certificate that the server rejected. */
+const REJECTED_BY_SERVER: ReadonlySet<string> = new Set([
   'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
   'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
   'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA',
@@ -124,9 +123,9 @@ const REFUSED_BY_PEER: ReadonlySet<string> = new Set([
 ]);
 
 interface Explanation {
-  /** What happened, in constant words; absent if there is no name for it. */
+  /** Constant text for `failureReason`; absent for unknown errors. */
   readonly reason?: string;
-  readonly happened: string;
+  readonly summary: string;
   readonly nextStep: string;
 }
 
@@ -135,33 +134,33 @@ function explain(error: unknown): Explanation {
   const code = codes[0];
   const known = (reason: string, nextStep: string): Explanation => ({
     reason,
-    happened: code ? `${reason} (${code})` : reason,
+    summary: code ? `${reason} (${code})` : reason,
     nextStep,
   });
   const proxyError = causesOf(error).find((cause) => cause instanceof ProxyError);
   if (proxyError) {
     return {
       reason: 'proxy failure',
-      happened: proxyError.message,
+      summary: proxyError.message,
       nextStep: 'Check HTTPS_PROXY and NO_PROXY, or proxy-url in the kubeconfig.',
     };
   }
   if (codes.includes('ECONNREFUSED')) {
     return {
       reason: 'connection refused',
-      happened: 'connection refused (ECONNREFUSED)',
-      nextStep: 'Check that it runs and that the address and port are right.',
+      summary: 'connection refused (ECONNREFUSED)',
+      nextStep: 'Check that the server runs, and check its address and port.',
     };
   }
   if (codes.some((each) => UNTRUSTED_CODES.has(each))) {
     return known(
       'x509: certificate signed by unknown authority',
-      'Check certificate-authority in the kubeconfig: it must be the CA of this server.',
+      'Set certificate-authority in the kubeconfig to the CA of this server.',
     );
   }
-  if (codes.some((each) => REFUSED_BY_PEER.has(each))) {
+  if (codes.some((each) => REJECTED_BY_SERVER.has(each))) {
     return known(
-      "it did not accept this client's certificate",
+      "it rejected this client's certificate",
       'Check client-certificate and client-key in the kubeconfig.',
     );
   }
@@ -179,21 +178,21 @@ function explain(error: unknown): Explanation {
     case 'ETIMEDOUT':
     case 'UND_ERR_CONNECT_TIMEOUT':
       return known(
-        'no connection within the time allowed',
+        'no connection within the timeout',
         'Check the server address, VPN and firewall.',
       );
     case 'UND_ERR_HEADERS_TIMEOUT':
       return known(
-        'it took the request and gave no answer',
-        'Check the health and load of the API server and of what stands before it.',
+        'it accepted the request but sent no response',
+        'Check the health and load of the API server and of proxies and load balancers in front of it.',
       );
     case 'ERR_PING_TIMEOUT':
       return {
         ...known(
           'the connection is dead',
-          'Check the network, and what stands between this machine and the API server.',
+          'Check the network, proxies and load balancers between this machine and the API server.',
         ),
-        happened: `the connection is dead: ${rootMessageOf(error)} (${code})`,
+        summary: `the connection is dead: ${rootMessageOf(error)} (${code})`,
       };
     case 'CERT_HAS_EXPIRED':
     case 'CERT_NOT_YET_VALID':
@@ -204,47 +203,47 @@ function explain(error: unknown): Explanation {
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return known(
         'x509: certificate is not valid for this host name',
-        'Use a name the certificate has, or set tls-server-name in the kubeconfig.',
+        'Use a name that the certificate contains, or set tls-server-name in the kubeconfig.',
       );
     case 'ERR_SSL_WRONG_VERSION_NUMBER':
     case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
     case 'EPROTO':
       return known(
-        'it does not speak TLS',
-        'Check the port, and whether the address should begin with http://.',
+        'it does not use TLS',
+        'Check the port, and whether the address should start with http://.',
       );
     default:
       if (codes.some((each) => RESET_CODES.has(each))) {
         return known(
-          'the connection broke before the answer was complete',
-          'The request may have been carried out.',
+          'the connection broke before the response was complete',
+          'The server may have processed the request.',
         );
       }
       return {
-        happened: rootMessageOf(error),
+        summary: rootMessageOf(error),
         nextStep: 'Check the server address and the network between.',
       };
   }
 }
 
-/** The error's own words, on one line. */
+/** Returns the message of the innermost cause, on one line. */
 function rootMessageOf(error: unknown): string {
   const cause = causesOf(error).at(-1);
   const words = cause instanceof Error ? cause.message || cause.name : String(cause);
   return words.replaceAll(/\s+/g, ' ').slice(0, 200);
 }
 
-/** Codes of the error and its causes, outermost first. */
+/** Returns the codes of the error and its causes, outermost first. */
 function codesOf(error: unknown): string[] {
   return causesOf(error).flatMap((cause) =>
     cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? [cause.code] : [],
   );
 }
 
-/** How many causes of causes are looked at: chains are short, and a cycle must end. */
+/** Maximum number of causes; it ends cycles. */
 const MAX_CAUSES = 16;
 
-/** The error, its causes, and the errors an AggregateError gathers (one per address tried). */
+/** Returns the error, its causes, and the errors of an AggregateError (one for each address tried). */
 function causesOf(error: unknown): unknown[] {
   const found: unknown[] = [];
   const pending = [error];

@@ -12,61 +12,64 @@ import { request } from 'node:http';
 import { socks5 } from './socks5.ts';
 import type { Socks5User } from './socks5.ts';
 
-/** Whom a TLS connection trusts, and what it presents. */
+/** Certificates of a TLS connection. */
 export interface TlsMaterial {
-  /** PEM; absent: the authorities Node trusts. */
+  /** PEM of the trusted CAs; absent: the CAs that Node trusts. */
   readonly ca?: string;
-  /** PEM of the client's certificate, and its chain. */
+  /** PEM of the client certificate and its chain. */
   readonly certificate?: string;
-  /** PEM. */
+  /** PEM of the private key. */
   readonly key?: string;
 }
 
 /** Options of `Dial`. */
 export interface DialOptions {
   readonly tls: TlsMaterial;
-  /** Name to expect in the server's certificate, and to send as SNI, instead of the host's. */
+  /**
+   * Expected name in the server's certificate, also sent as SNI.
+   * @default the host name
+   */
   readonly serverName?: string | undefined;
   /**
-   * Accept any certificate of the server.
+   * Disables the verification of the server's certificate.
    * @default false
    */
   readonly insecure?: boolean | undefined;
-  /** `http://`, `https://` or `socks5://` proxy to the server; user and password may be in it. */
+  /** URL of an `http://`, `https://` or `socks5://` proxy; it can contain user and password. */
   readonly proxyUrl?: string | undefined;
   /**
-   * What to speak over TLS, most wanted first; the server chooses.
+   * Protocols for ALPN, preferred first; the server chooses.
    * @default ['http/1.1']
    */
   readonly protocols?: readonly string[] | undefined;
   /**
-   * Asked for the addresses of names: of the server, or of the proxy.
+   * Resolves the host name of the server or the proxy.
    * @default the machine's resolver
    */
   readonly lookup?: LookupFunction | undefined;
   /**
-   * Bound on the TCP connection, name resolution included, in milliseconds.
+   * Timeout of the TCP connection, including name resolution, in milliseconds.
    * @default 30000
    */
   readonly dialTimeoutMs?: number | undefined;
   /**
-   * Bound on the TLS handshake, in milliseconds.
+   * Timeout of the TLS handshake, in milliseconds.
    * @default 10000
    */
   readonly handshakeTimeoutMs?: number | undefined;
   /** @default the machine's clock */
   readonly clock?: Pick<Clock, 'after'> | undefined;
-  /** Aborting gives the connection up while it is being opened. */
+  /** Aborts the connection while it is being opened. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** After how much silence TCP begins to probe its peer, in milliseconds. */
+/** Idle time before the first TCP keep-alive probe, in milliseconds. */
 const TCP_KEEP_ALIVE_MS = 30_000;
 const DIAL_TIMEOUT_MS = 30_000;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 const SOCKS_PORT = '1080';
 
-/** TLS options every connection shares. */
+/** Returns the TLS options that all connections share. */
 function tlsOptions(options: Pick<DialOptions, 'tls' | 'insecure'>): {
   readonly minVersion: SecureVersion;
   readonly rejectUnauthorized: boolean;
@@ -85,28 +88,28 @@ function tlsOptions(options: Pick<DialOptions, 'tls' | 'insecure'>): {
   };
 }
 
-/** An IPv6 address as sockets want it, from the form it has in URLs. */
+/** Removes the brackets that IPv6 addresses have in URLs. */
 export function withoutBrackets(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** The name a handshake asks for: an address is none (RFC 6066). */
+/** Returns the name for SNI, which must not be an IP address (RFC 6066). */
 function sniOf(host: string, serverName: string | undefined): string {
   return serverName ?? (isIP(host) ? '' : host);
 }
 
-/** Where a connection leads. */
+/** The destination of a connection. */
 export interface DialTarget {
   readonly protocol: string;
-  /** As in URLs: IPv6 in brackets. */
+  /** Host name or address as in URLs: IPv6 in brackets. */
   readonly hostname: string;
   readonly port: string;
 }
 
 /**
- * Opens a connection in bounded steps: TCP, through the proxy if there is one, and TLS. Whatever
- * fails here fails as a `DialError`: the request was not sent. Sessions are not resumed, so that a
- * rotated certificate is presented.
+ * Opens a connection in steps with a timeout each: TCP, the tunnel through the proxy if there is one, and TLS.
+ * Rejects with a `DialError`; then the request was not sent. TLS sessions are not resumed, so that a rotated
+ * client certificate is used.
  */
 export async function dial(target: DialTarget, options: DialOptions): Promise<Socket> {
   const { proxyUrl } = options;
@@ -123,7 +126,7 @@ export async function dial(target: DialTarget, options: DialOptions): Promise<So
   });
 }
 
-/** `dial`, as undici asks for connections. */
+/** Returns `dial` as a connector for undici. */
 export function dialer(options: DialOptions): buildConnector.connector {
   const open = callbackify((target: DialTarget) => dial(target, options));
   return (target, callback) =>
@@ -144,7 +147,7 @@ function dialTcp(
     keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
     ...(lookup === undefined ? {} : { lookup }),
   });
-  return connected({ socket, event: 'connect', timeoutMs: dialTimeoutMs, clock, signal });
+  return waitForSocket({ socket, event: 'connect', timeoutMs: dialTimeoutMs, clock, signal });
 }
 
 function handshake(
@@ -155,12 +158,12 @@ function handshake(
 ): Promise<Socket> {
   const socket = connectTls({ ...tls, socket: tcp, host: withoutBrackets(hostname) });
   const timeoutMs = handshakeTimeoutMs;
-  return connected({ socket, event: 'secureConnect', timeoutMs, clock, signal });
+  return waitForSocket({ socket, event: 'secureConnect', timeoutMs, clock, signal });
 }
 
 /**
- * A connection to `target` that `proxy` carries; what fails on the way is a `ProxyError`. Of the
- * proxy's own certificate judge those whom Node trusts and, as in Go, the authority of the cluster.
+ * Opens a connection to `target` through `proxy`; rejects with a `ProxyError`. The proxy's certificate must be
+ * signed by a CA that Node trusts or, as in Go, by the CA of the cluster.
  */
 async function dialTunnel(proxy: URL, target: DialTarget, options: DialOptions): Promise<Socket> {
   const { tls, dialTimeoutMs = DIAL_TIMEOUT_MS, clock = systemClock, signal } = options;
@@ -177,11 +180,11 @@ async function dialTunnel(proxy: URL, target: DialTarget, options: DialOptions):
             servername: sniOf(withoutBrackets(proxy.hostname), undefined),
           })
         : tcp;
-    const leadsTo = {
+    const destination = {
       host: withoutBrackets(target.hostname),
       port: Number(target.port) || (target.protocol === 'https:' ? 443 : 80),
     };
-    await tunnel({ socket, proxy, ...leadsTo, timeoutMs: dialTimeoutMs, clock, signal });
+    await tunnel({ socket, proxy, ...destination, timeoutMs: dialTimeoutMs, clock, signal });
     return socket;
   } catch (error) {
     throw new ProxyError(proxy, error);
@@ -194,15 +197,15 @@ function withDefaults(ca: string): string {
 
 interface DialStep {
   readonly socket: Socket;
-  /** What shows that it succeeded. */
+  /** Event that marks success. */
   readonly event: 'connect' | 'secureConnect';
   readonly timeoutMs: number;
   readonly clock: Pick<Clock, 'after'>;
   readonly signal: AbortSignal | undefined;
 }
 
-/** The socket once the event has come; rejects with why it did not, the socket destroyed. */
-function connected({ socket, event, timeoutMs, clock, signal }: DialStep): Promise<Socket> {
+/** Resolves with the socket when its event occurs. Otherwise destroys the socket and rejects with a `DialError`. */
+function waitForSocket({ socket, event, timeoutMs, clock, signal }: DialStep): Promise<Socket> {
   const step = event === 'connect' ? 'dial' : 'TLS handshake';
   return new Promise((resolve, reject) => {
     const detach = () => {
@@ -224,7 +227,7 @@ function connected({ socket, event, timeoutMs, clock, signal }: DialStep): Promi
     const closed = () => fail(systemError('ECONNRESET', 'closed by the peer'));
     const aborted = () => fail(abortReason(signal));
     const cancelTimeout = clock.after(timeoutMs, () =>
-      fail(systemError('ETIMEDOUT', `nothing within ${timeoutMs} ms`)),
+      fail(systemError('ETIMEDOUT', `no response within ${timeoutMs} ms`)),
     );
     socket.once(event, arrived);
     socket.once('error', fail);
@@ -234,48 +237,48 @@ function connected({ socket, event, timeoutMs, clock, signal }: DialStep): Promi
   });
 }
 
-/** Late errors of a socket that was given up must not end the process. */
+/** Destroys a socket. Later errors of the socket are ignored, because they would end the process. */
 function destroySocket(socket: Socket): void {
   socket.on('error', () => undefined);
   socket.destroy();
 }
 
-/** Why `signal` gave a connection up. */
+/** Returns the reason of an aborted signal as an error. */
 function abortReason(signal: AbortSignal | undefined): Error {
   const reason: unknown = signal?.reason;
-  return reason instanceof Error ? reason : new Error('nobody waits for it any more');
+  return reason instanceof Error ? reason : new Error('the request was aborted');
 }
 
-/** An error as the operating system gives it. */
+/** Creates an error with a code, like those of the operating system. */
 function systemError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
 interface TunnelOptions {
-  /** Connected to the proxy. */
+  /** A socket that is connected to the proxy. */
   readonly socket: Socket;
-  /** `http://`, `https://` or `socks5://`; user and password may be in it. */
+  /** URL of the proxy; it can contain user and password. */
   readonly proxy: URL;
-  /** Where the tunnel leads: a name or an address, IPv6 without brackets. */
+  /** Destination: a name or an address, IPv6 without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Bound on the proxy's answer, in milliseconds. */
+  /** Timeout for the proxy's response, in milliseconds. */
   readonly timeoutMs: number;
   readonly clock: Pick<Clock, 'after'>;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Makes the proxy carry the bytes of `socket` from now on; rejects with why it does not. */
+/** Opens a tunnel through the proxy, so that `socket` is connected to the destination. */
 async function tunnel(options: TunnelOptions): Promise<void> {
   const { socket, proxy, host, port, timeoutMs, clock, signal } = options;
-  let givenUp: Error | undefined;
-  const giveUp = (error: Error) => {
-    givenUp ??= error;
+  let failure: Error | undefined;
+  const fail = (error: Error) => {
+    failure ??= error;
     socket.destroy(error);
   };
-  const expired = systemError('ETIMEDOUT', `nothing within ${timeoutMs} ms`);
-  const cancelTimeout = clock.after(timeoutMs, () => giveUp(expired));
-  const abort = () => giveUp(abortReason(signal));
+  const expired = systemError('ETIMEDOUT', `no response within ${timeoutMs} ms`);
+  const cancelTimeout = clock.after(timeoutMs, () => fail(expired));
+  const abort = () => fail(abortReason(signal));
   signal?.addEventListener('abort', abort, { once: true });
   try {
     if (signal?.aborted) abort();
@@ -283,7 +286,7 @@ async function tunnel(options: TunnelOptions): Promise<void> {
     await (isSocks(proxy) ? socks5(socket, { host, port }, user) : connect(options, user));
   } catch (error) {
     destroySocket(socket);
-    throw givenUp ?? error;
+    throw failure ?? error;
   } finally {
     cancelTimeout();
     signal?.removeEventListener('abort', abort);
@@ -320,5 +323,6 @@ async function connect(
     asked.once('response', resolve);
     asked.end();
   });
-  if (statusCode !== 200) throw new Error(`it answered ${statusCode} to CONNECT ${authority}`);
+  if (statusCode !== 200)
+    throw new Error(`it responded with ${statusCode} to CONNECT ${authority}`);
 }

@@ -2,31 +2,31 @@ import type { Clock } from '../../util/clock.ts';
 import type { ConnectionActivity } from '../../util/http.ts';
 import { PingTimeoutError } from './connection-error.ts';
 
-/** How the silence of a connection is told from its death. */
+/** Timeouts of a connection's health check, as in Go's HTTP/2 transport (ReadIdleTimeout, PingTimeout). */
 export interface HealthCheckLimits {
   /**
-   * How long nothing may arrive before the peer is asked for a sign of life, in milliseconds.
+   * Time without received data after which a ping is sent, in milliseconds.
    * @default 20_000
    */
   readonly pingAfterMs: number;
   /**
-   * How long its answer may take, in milliseconds.
+   * Time after the ping without received data after which the connection is closed, in milliseconds.
    * @default 10_000
    */
   readonly pingTimeoutMs: number;
 }
 
-/** A timer that comes later than this, in milliseconds, tells that it was us who slept. */
-const OVERSLEPT_MS = 1000;
+/** Delay of a timer, in milliseconds, above which this process must have been suspended. */
+const SUSPENDED_MS = 1000;
 
 /**
- * Watches over one connection: when nothing has arrived for `pingAfterMs` it calls `ping`, and when
- * nothing has arrived `pingTimeoutMs` after that either, `onDead`, once. So death is noticed at most
- * `pingAfterMs + pingTimeoutMs` after the last sign of life, and a quiet peer is left alone. A sign
- * of life costs one number; there is one timer.
+ * Detects that a connection is dead. If nothing was received for `pingAfterMs`, it calls `ping`. If nothing is
+ * received within `pingTimeoutMs` after that, it calls `onDead` once. So a dead connection is detected at most
+ * `pingAfterMs + pingTimeoutMs` after it last received data, and an idle one stays open. Recording activity
+ * sets one number; there is a single timer.
  *
- * A process that was stopped, or a machine that slept, finds its timers overdue and the answers
- * still unread: then it asks again.
+ * If the process or the machine was suspended, timers fire late while responses are still unread. Then it sends
+ * another ping.
  */
 export class HealthCheck implements ConnectionActivity {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
@@ -46,16 +46,16 @@ export class HealthCheck implements ConnectionActivity {
     this.#ping = ping;
     this.#onDead = onDead;
     this.#lastMs = clock.monotonic();
-    this.#cancel = clock.after(limits.pingAfterMs, this.#look);
+    this.#cancel = clock.after(limits.pingAfterMs, this.#check);
   }
 
-  /** `Clock.monotonic()` at the last sign of life. */
+  /** `Clock.monotonic()` when something was last received. */
   get lastMs(): number {
     return this.#lastMs;
   }
 
-  /** Something arrived: data, or the answer to a ping. */
-  beat(): void {
+  /** Records that data or the response to a ping was received. */
+  received(): void {
     this.#lastMs = this.#clock.monotonic();
   }
 
@@ -63,30 +63,30 @@ export class HealthCheck implements ConnectionActivity {
     this.#cancel();
   }
 
-  readonly #look = (): void => {
-    const quietMs = this.#clock.monotonic() - this.#lastMs;
-    const leftMs = this.#limits.pingAfterMs - quietMs;
-    if (leftMs > 0) this.#cancel = this.#clock.after(leftMs, this.#look);
-    else this.#ask();
+  readonly #check = (): void => {
+    const idleMs = this.#clock.monotonic() - this.#lastMs;
+    const leftMs = this.#limits.pingAfterMs - idleMs;
+    if (leftMs > 0) this.#cancel = this.#clock.after(leftMs, this.#check);
+    else this.#sendPing();
   };
 
-  #ask(): void {
+  #sendPing(): void {
     const { pingTimeoutMs } = this.#limits;
-    const askedMs = this.#clock.monotonic();
+    const pingedMs = this.#clock.monotonic();
     this.#cancel = this.#clock.after(pingTimeoutMs, () => {
       const nowMs = this.#clock.monotonic();
-      if (this.#lastMs >= askedMs) this.#look();
-      else if (nowMs - askedMs > pingTimeoutMs + OVERSLEPT_MS) this.#ask();
-      else this.#onDead(this.#death(nowMs));
+      if (this.#lastMs >= pingedMs) this.#check();
+      else if (nowMs - pingedMs > pingTimeoutMs + SUSPENDED_MS) this.#sendPing();
+      else this.#onDead(this.#timeoutError(nowMs));
     });
     this.#ping();
   }
 
-  #death(nowMs: number): PingTimeoutError {
-    const silentS = Math.round((nowMs - this.#lastMs) / 1000);
+  #timeoutError(nowMs: number): PingTimeoutError {
+    const idleS = Math.round((nowMs - this.#lastMs) / 1000);
     const waitedS = this.#limits.pingTimeoutMs / 1000;
     return new PingTimeoutError(
-      `nothing for ${silentS} s, and no answer to a ping in ${waitedS} s`,
+      `nothing received for ${idleS} s, and no response to a ping within ${waitedS} s`,
     );
   }
 }

@@ -15,31 +15,29 @@ import { Deferred } from '../../util/deferred.ts';
 
 /** Options of `Http2Connection`. */
 export interface Http2ConnectionOptions extends HealthCheckLimits {
-  /** Connected; both sides have agreed to speak HTTP/2. */
+  /** A connected socket for which HTTP/2 was negotiated. */
   readonly socket: Socket;
-  /** A path is put before every request's. */
+  /** Address of the server; if it has a path, that is prepended to every request's path. */
   readonly server: URL;
-  /** Sent with every request, in addition to its own: names may repeat. */
+  /** Additional headers of every request; names can repeat. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
-  /** Called once, when the connection is no more; `error` says why, if it did not end well. */
+  /** Called once when the connection is closed; `error` is the reason if it failed. */
   readonly onClosed: (error: unknown) => void;
 }
 
 /**
- * How much may be under way, in bytes: an initial stream of tens of thousands of objects should
- * wait for neither a window nor the round trip that widens it. A watch whose reader does not keep up
- * holds at most its own window in memory; the connection's is given back as soon as data arrives, so
- * that no stream can hold up another.
+ * Flow-control windows in bytes, large enough that an initial stream of tens of thousands of objects does not
+ * wait for window updates. A watch with a slow reader holds at most its stream window in memory. The
+ * connection's window is refilled as soon as data arrives, so that no stream can block another.
  */
 const STREAM_WINDOW_BYTES = 4 * 1024 * 1024;
 const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
 
 /**
- * One HTTP/2 connection and its streams. When nothing has arrived for a while it pings its peer; a
- * peer that does not answer breaks every stream with an error, and nobody waits for the operating
- * system to notice. After a peer's goodbye (GOAWAY) no stream is opened and the old ones end in
- * their own time. A connection without streams ends where it would have to ping.
+ * An HTTP/2 connection with a health check. If the server does not respond to a ping, all streams fail, without
+ * waiting for the TCP timeouts of the operating system. After a GOAWAY no stream is opened, and the existing
+ * streams continue. A connection without streams is closed instead of pinged.
  */
 export class Http2Connection {
   readonly #session: ClientHttp2Session;
@@ -50,7 +48,7 @@ export class Http2Connection {
   #streams = 0;
   #error: unknown;
 
-  /** Resolves once the peer has told its limits; rejects if it does not speak HTTP/2 after all. */
+  /** Resolves when the server's settings have arrived; rejects if the server does not use HTTP/2. */
   readonly ready: Promise<void>;
   constructor(options: Http2ConnectionOptions) {
     const { server, socket, clock } = options;
@@ -82,19 +80,19 @@ export class Http2Connection {
     });
   }
 
-  /** Streams open now. */
+  /** Number of open streams. */
   get streams(): number {
     return this.#streams;
   }
 
-  /** How many more may be opened now. */
-  get room(): number {
+  /** Number of further streams that the server permits now. */
+  get availableStreams(): number {
     const { closed, destroyed, remoteSettings } = this.#session;
     if (!this.#isReady || closed || destroyed) return 0;
     return (remoteSettings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY) - this.#streams;
   }
 
-  /** As an `HttpHandler` does; call it only while there is room. */
+  /** Sends a request, as an `HttpHandler` does. Call it only while `availableStreams` is positive. */
   async send(request: HttpRequest): Promise<HttpResponse> {
     const { signal } = request;
     try {
@@ -106,12 +104,12 @@ export class Http2Connection {
       signal?.addEventListener('abort', abort, { once: true });
       stream.once('close', () => signal?.removeEventListener('abort', abort));
       const headers = await headersOf(stream);
-      this.#healthCheck.beat();
+      this.#healthCheck.received();
       return {
         status: headers[':status'] ?? 0,
         headers: plain(headers),
         body: this.#read(
-          http2Body(stream, () => this.#healthCheck.beat()),
+          http2Body(stream, () => this.#healthCheck.received()),
           signal,
         ),
         activity: this.#healthCheck,
@@ -121,12 +119,12 @@ export class Http2Connection {
     }
   }
 
-  /** Opens no stream any more and ends with the last one. */
+  /** Opens no further streams; the connection is closed with its last stream. */
   retire(): void {
     if (!this.#session.closed) this.#session.close();
   }
 
-  /** Breaks every stream, for this reason. */
+  /** Closes the connection; all streams fail with `error`. */
   destroy(error: Error): void {
     this.#error ??= error;
     this.#session.destroy(error);
@@ -144,7 +142,7 @@ export class Http2Connection {
     );
     if (body !== undefined) stream.end(body);
     this.#streams++;
-    // Errors reach those who wait for the answer or read its body; there may be nobody any more.
+    // Errors are reported by the response or its body, but both may have been abandoned.
     stream.on('error', () => undefined);
     stream.once('close', () => {
       this.#streams--;
@@ -158,7 +156,7 @@ export class Http2Connection {
       return;
     }
     this.#session.ping((error) => {
-      if (!error) this.#healthCheck.beat();
+      if (!error) this.#healthCheck.received();
     });
   }
 
@@ -173,15 +171,15 @@ export class Http2Connection {
     }
   }
 
-  /** The signal's reason, if it has aborted; else what is to be thrown for `error`. */
+  /** Returns the signal's reason if it has aborted, otherwise the `ApiError` for `error`. */
   #explained(error: unknown, signal: AbortSignal | undefined): unknown {
     if (signal?.aborted) return signal.reason;
-    // A connection that is given up gives its streams a cancellation, or nothing at all.
+    // The streams of a destroyed connection report a cancellation or no error.
     return unreachable(this.#error ?? error, this.#options.server.origin + this.#prefix);
   }
 }
 
-/** The answer's headers; rejects if the stream ends without. */
+/** Returns the response headers; rejects if the stream ends before them. */
 function headersOf(
   stream: ClientHttp2Stream,
 ): Promise<IncomingHttpHeaders & { ':status'?: number }> {
@@ -192,7 +190,7 @@ function headersOf(
   });
 }
 
-/** Names as HTTP/2 wants them; the values of a name that repeats together. */
+/** Converts headers to HTTP/2: lower-case names, with all values of a repeated name. */
 function merged(headers: readonly (readonly [name: string, value: string])[]): OutgoingHttpHeaders {
   const all = new Map<string, string[]>();
   for (const [name, value] of headers) {
@@ -211,47 +209,46 @@ function plain(headers: IncomingHttpHeaders): Readonly<Record<string, string>> {
   return flat;
 }
 
-/** How much may wait for its reader before the stream is paused, in bytes. */
+/** Number of unread bytes at which a stream is paused. */
 const HIGH_WATER_BYTES = 256 * 1024;
 
 /**
- * What arrives on a stream, in chunks as large as the network brought them at once: servers cut
- * their answers into frames of one event or of 4 KiB, and a step of an asynchronous iteration costs
- * as much as decoding a small event. (Measured: it makes the whole cheaper than HTTP/1.1 by undici.)
- * A reader that does not keep up pauses the stream; the peer stops when the stream's window is full.
+ * Reads a stream in chunks as large as possible: servers send frames of one event or of 4 KiB, and a step of an
+ * asynchronous iteration costs as much as decoding a small event. With this, HTTP/2 is measurably faster than
+ * HTTP/1.1 over undici. A slow reader pauses the stream; the server stops when the stream's window is full.
  *
- * Throws what broke the stream. Leaving the iteration closes it.
+ * Throws the error of the stream. Leaving the iteration closes the stream.
  *
- * @param onData called at every arrival
+ * @param onData called whenever data arrives
  */
 function http2Body(
   stream: ClientHttp2Stream,
   onData: () => void,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  // Listening begins before the first read: a stream may break until then.
+  // The buffer listens before the first read, because the stream can fail until then.
   return read(new ReceiveBuffer(stream, onData));
 }
 
-async function* read(arrivals: ReceiveBuffer): AsyncGenerator<Uint8Array, void, undefined> {
+async function* read(buffer: ReceiveBuffer): AsyncGenerator<Uint8Array, void, undefined> {
   try {
     for (;;) {
-      const bytes = arrivals.take();
+      const bytes = buffer.take();
       if (bytes) yield bytes;
-      else if (arrivals.over) return;
-      else await arrivals.next();
+      else if (buffer.isComplete) return;
+      else await buffer.next();
     }
   } finally {
-    arrivals.close();
+    buffer.close();
   }
 }
 
-/** An error for a stream or connection that its peer closed before the end. */
+/** Creates the error of a stream or connection that the server closed before its end. */
 function connectionReset(rstCode?: number): Error {
   const how = rstCode === undefined ? 'closed' : `reset with HTTP/2 code ${rstCode}`;
   return Object.assign(new Error(`${how} before the end`), { code: 'ECONNRESET' });
 }
 
-/** The reading side of a stream, and what has arrived on it and was not taken yet. */
+/** The data that has arrived on a stream and was not read yet. */
 class ReceiveBuffer {
   readonly #stream: ClientHttp2Stream;
   #chunks: Buffer[] = [];
@@ -259,7 +256,7 @@ class ReceiveBuffer {
   #ended = false;
   #closed = false;
   #failure: { readonly error: unknown } | undefined;
-  #arrival: Deferred | undefined;
+  #nextArrival: Deferred | undefined;
 
   constructor(stream: ClientHttp2Stream, onData: () => void) {
     this.#stream = stream;
@@ -268,8 +265,8 @@ class ReceiveBuffer {
       this.#chunks.push(chunk);
       this.#bytes += chunk.length;
       if (this.#bytes > HIGH_WATER_BYTES) stream.pause();
-      // Later in this turn of the event loop: by then everything that can be read now is here.
-      if (this.#chunks.length === 1) setImmediate(() => this.#arrival?.resolve());
+      // Wait until everything that can be read in this turn of the event loop has arrived.
+      if (this.#chunks.length === 1) setImmediate(() => this.#nextArrival?.resolve());
     });
     stream.once('end', () => {
       this.#ended = true;
@@ -277,17 +274,17 @@ class ReceiveBuffer {
     stream.once('error', (error) => {
       this.#failure = { error };
     });
-    // A reset ends a stream too, as far as reading goes; how it ended is known when it has closed.
+    // A reset also emits 'end'; only after 'close' is it known how the stream ended.
     stream.once('close', () => {
       this.#closed = true;
       if (!this.#ended || stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
         this.#failure ??= { error: connectionReset(stream.rstCode) };
       }
-      this.#arrival?.resolve();
+      this.#nextArrival?.resolve();
     });
   }
 
-  /** Everything there is; undefined if there is nothing. */
+  /** Returns and removes all data; undefined if there is none. */
   take(): Buffer | undefined {
     const [first] = this.#chunks;
     const all = this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#bytes) : first;
@@ -297,16 +294,16 @@ class ReceiveBuffer {
     return all;
   }
 
-  /** True if nothing more will come. Throws what broke the stream. */
-  get over(): boolean {
+  /** True after the end of the stream. Throws the error of the stream. */
+  get isComplete(): boolean {
     if (this.#closed && this.#failure) throw this.#failure.error;
     return this.#closed;
   }
 
-  /** Resolves when there is something new. */
+  /** Resolves when data arrives or the stream ends. */
   next(): Promise<void> {
-    this.#arrival = new Deferred();
-    return this.#arrival.promise;
+    this.#nextArrival = new Deferred();
+    return this.#nextArrival.promise;
   }
 
   close(): void {

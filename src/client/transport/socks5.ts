@@ -16,9 +16,8 @@ const METHOD = { none: 0, password: 2 } as const;
 const ADDRESS = { ipv4: 1, name: 3, ipv6: 4 } as const;
 
 /**
- * Has a SOCKS5 proxy (RFC 1928) carry the bytes of `socket` to `target`. Names are left to the proxy
- * to resolve, under `socks5://` as under `socks5h://`, as Go does. Rejects with what the proxy
- * answered; the socket is then of no use.
+ * Opens a tunnel to `target` through a SOCKS5 proxy (RFC 1928). As in Go, the proxy resolves names, with
+ * `socks5://` as with `socks5h://`. Rejects with the proxy's reply; the socket cannot be used after that.
  */
 export async function socks5(
   socket: Socket,
@@ -30,17 +29,18 @@ export async function socks5(
   const [version, method] = await read(socket, 2);
   if (version !== VERSION) throw new Error('it does not speak SOCKS5');
   if (method === METHOD.password && user) await authenticate(socket, user);
-  else if (method !== METHOD.none) throw new Error('it accepts no way we could log in');
+  else if (method !== METHOD.none)
+    throw new Error('it accepts none of the offered authentication methods');
 
   const port = Buffer.alloc(2);
   port.writeUInt16BE(target.port);
   socket.write(Buffer.concat([Buffer.from([VERSION, 1, 0]), addressOf(target.host), port]));
   const [, reply = 1, , kind = 0] = await read(socket, 4);
-  if (reply !== 0) throw new Error(REPLIES.get(reply) ?? `it answered ${reply}`);
+  if (reply !== 0) throw new Error(REPLIES.get(reply) ?? `it replied with code ${reply}`);
   await read(socket, (await lengthOf(socket, kind)) + 2);
 }
 
-/** RFC 1929. */
+/** Authenticates with user and password (RFC 1929). */
 async function authenticate(socket: Socket, { name, password }: Socks5User): Promise<void> {
   socket.write(Buffer.concat([Buffer.from([1]), short(name), short(password)]));
   const [, status] = await read(socket, 2);
@@ -54,7 +54,7 @@ function addressOf(host: string): Buffer {
 }
 
 function ipv6Bytes(host: string): Buffer {
-  // URLs have one form for each: hexadecimal, and `::` where it is longest.
+  // A URL normalizes the address: hexadecimal groups, with `::` for the longest run of zeros.
   const { hostname } = new URL(`http://[${host}]`);
   const [before = [], after = []] = hostname
     .slice(1, -1)
@@ -78,18 +78,19 @@ function short(text: string): Buffer {
   return Buffer.concat([Buffer.from([bytes.length]), bytes]);
 }
 
-/** Exactly so many bytes; what comes after them stays for who reads next. */
+/** Reads exactly `length` bytes; later bytes stay in the socket. */
 async function read(socket: Socket, length: number): Promise<Buffer> {
   for (;;) {
     const bytes = socket.read(length) as Buffer | null;
     if (bytes?.length === length) return bytes;
-    if (socket.destroyed || socket.readableEnded || bytes) throw new Error('it hung up');
-    await heard(socket);
+    if (socket.destroyed || socket.readableEnded || bytes)
+      throw new Error('it closed the connection');
+    await readable(socket);
   }
 }
 
-/** Resolves when there is more to read, or never will be; rejects with the socket's error. */
-function heard(socket: Socket): Promise<void> {
+/** Resolves when there is data to read or the socket has ended; rejects with the socket's error. */
+function readable(socket: Socket): Promise<void> {
   return new Promise((resolve, reject) => {
     const detach = () => {
       for (const event of EVENTS) socket.off(event, arrived);
@@ -112,11 +113,11 @@ const EVENTS = ['readable', 'end', 'close'] as const;
 
 const REPLIES: ReadonlyMap<number, string> = new Map([
   [1, 'general failure'],
-  [2, 'its rules do not allow the connection'],
+  [2, 'its rules do not permit the connection'],
   [3, 'network unreachable'],
   [4, 'host unreachable'],
   [5, 'connection refused'],
-  [6, 'the connection took too long'],
-  [7, 'it does not connect to others'],
-  [8, 'it does not know this kind of address'],
+  [6, 'TTL expired'],
+  [7, 'command not supported'],
+  [8, 'address type not supported'],
 ]);

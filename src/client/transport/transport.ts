@@ -12,38 +12,41 @@ import { WatchConnections } from './watch-connections.ts';
 
 /** Options of `Transport`. */
 export interface TransportOptions {
-  /** `https://10.0.0.1:6443`; a path is put before every request's. */
+  /** `https://10.0.0.1:6443`; if it has a path, that is prepended to every request's path. */
   readonly server: string;
   /**
-   * Asked before each request. A new object (not an equal one) makes the requests from then on use
-   * new connections; those in flight end on the old ones.
-   * @default what Node trusts, and no client certificate
+   * Called before each request. If it returns another object, further requests use new connections, and requests
+   * in flight end on the old ones.
+   * @default the CAs that Node trusts, no client certificate
    */
   readonly tls?: () => TlsMaterial | Promise<TlsMaterial>;
-  /** Called when one side did not trust the other's certificate: `tls` may have newer material. */
+  /** Called when either side rejected the other's certificate, so that `tls` can read the files again. */
   readonly onTlsRefused?: (() => void) | undefined;
-  /** Name to expect in the server's certificate instead of the host's. */
+  /**
+   * Expected name in the server's certificate.
+   * @default the host name
+   */
   readonly serverName?: string | undefined;
   /**
-   * Accept any certificate of the server.
+   * Disables the verification of the server's certificate.
    * @default false
    */
   readonly insecure?: boolean | undefined;
-  /** As in `DialOptions`. */
+  /** URL of the proxy, as in `DialOptions`. */
   readonly proxyUrl?: string | undefined;
-  /** Sent with every request, in addition to its own: names may repeat. */
+  /** Additional headers of every request; names can repeat. */
   readonly headers?: readonly (readonly [name: string, value: string])[];
   /**
-   * Bound on the wait for an answer's headers, in milliseconds. Above the server's own 60 s, so
-   * that its 504 comes first.
+   * Timeout for the response headers, in milliseconds. It is above the server's own 60 s, so that a 504 of the
+   * server arrives first. Does not apply to watches over HTTP/2.
    * @default 65000
    */
   readonly headersTimeoutMs?: number;
-  /** As in `DialOptions`. */
+  /** Resolves host names, as in `DialOptions`. */
   readonly lookup?: LookupFunction | undefined;
-  /** As in `DialOptions`. */
+  /** Timeout of the TCP connection, as in `DialOptions`. */
   readonly dialTimeoutMs?: number;
-  /** As in `DialOptions`. */
+  /** Timeout of the TLS handshake, as in `DialOptions`. */
   readonly handshakeTimeoutMs?: number;
   /** @default the machine's clock */
   readonly clock?: Pick<Clock, 'after'>;
@@ -52,24 +55,23 @@ export interface TransportOptions {
 /** Connections to one API server. */
 export interface Transport {
   readonly handle: HttpHandler;
-  /** Where requests go, without credentials: for messages and labels. */
+  /** Address of the server without credentials, for messages and labels. */
   readonly server: URL;
-  /** Takes no new requests; resolves when those in flight have ended and all connections are closed. */
+  /** Rejects new requests; resolves when requests in flight have ended and all connections are closed. */
   retire(): Promise<void>;
-  /** Ends all connections; what is in flight fails. */
+  /** Closes all connections; requests in flight fail. */
   close(): Promise<void>;
 }
 
-/** An idle connection is kept for less long than balancers and servers keep theirs. */
+/** Time for which idle connections are kept, in milliseconds: less than in load balancers and servers. */
 const KEEP_ALIVE_MS = 30_000;
 
 /**
- * HTTP/1.1 over undici, with as many connections as there are requests at once: none holds up
- * another, and one that is half open fails one request. HTTP/2 is left to what is endless
- * (watch-lane.ts), which needs its pings.
+ * Creates a transport for HTTP/1.1 over undici, with one connection for each concurrent request. So no request
+ * blocks another, and a broken connection fails one request. Watches use HTTP/2 (watch-connections.ts) because
+ * of its pings.
  *
- * Bodies have no timeout here; who reads one that may be silent keeps a clock on it. Failures below
- * HTTP are `ApiError`s of kind `unreachable`.
+ * Response bodies have no timeout. Failures below HTTP are `ApiError`s of kind `unreachable`.
  */
 export function undiciTransport(options: TransportOptions): Transport {
   const server = new URL(options.server);
@@ -100,7 +102,7 @@ export function undiciTransport(options: TransportOptions): Transport {
     const material = await rejectOnAbort(Promise.resolve(tls()), signal);
     try {
       const dispatcher = currentDispatcher(material);
-      const sender = beforeSend ? dispatcher.compose(asking(beforeSend)) : dispatcher;
+      const sender = beforeSend ? dispatcher.compose(calling(beforeSend)) : dispatcher;
       const answer = await sender.request({
         origin: server.origin,
         path: prefix + request.path,
@@ -148,8 +150,8 @@ function newDispatcher(server: URL, tls: TlsMaterial, options: TransportOptions)
   });
 }
 
-/** Calls `beforeSend` when there is a connection and the first byte is about to be written to it. */
-function asking(beforeSend: () => void): Dispatcher.DispatcherComposeInterceptor {
+/** Returns an interceptor that calls `beforeSend` immediately before the request is written to a connection. */
+function calling(beforeSend: () => void): Dispatcher.DispatcherComposeInterceptor {
   return (dispatch) => (options, handler) =>
     dispatch(options, {
       onRequestStart(controller, context) {
@@ -164,7 +166,7 @@ function asking(beforeSend: () => void): Dispatcher.DispatcherComposeInterceptor
     });
 }
 
-/** Leaving early destroys the stream, which closes its connection. */
+/** Reads a response body. Leaving the iteration destroys the stream and closes its connection. */
 async function* readBody(
   body: Dispatcher.ResponseData['body'],
   signal: AbortSignal | undefined,
@@ -190,27 +192,26 @@ function flatten(
 
 /** Options of `ClusterTransport`. */
 export interface ClusterTransportOptions extends WatchConnectionsOptions {
-  /** As in `TransportOptions`; of what is not endless. */
   readonly headersTimeoutMs?: number;
 }
 
 /**
- * What is endless goes over HTTP/2 connections that are asked for signs of life, everything else over
- * HTTP/1.1; where the server does not speak HTTP/2, all of it does.
+ * Creates a transport that sends watches over HTTP/2 connections with health checks and other requests over
+ * HTTP/1.1. If the server does not support HTTP/2, all requests use HTTP/1.1.
  */
 export function clusterTransport({ clock, ...options }: ClusterTransportOptions): Transport {
-  const lane = new WatchConnections({ ...options, clock });
+  const watches = new WatchConnections({ ...options, clock });
   const ordinary = undiciTransport({ ...options, ...(clock === undefined ? {} : { clock }) });
   return {
     server: ordinary.server,
     handle: async (request) =>
-      (request.longRunning ? await lane.send(request) : undefined) ?? ordinary.handle(request),
+      (request.longRunning ? await watches.send(request) : undefined) ?? ordinary.handle(request),
     async retire() {
-      lane.retire();
+      watches.retire();
       await ordinary.retire();
     },
     async close() {
-      lane.close();
+      watches.close();
       await ordinary.close();
     },
   };

@@ -22,15 +22,14 @@ export interface WatchConnectionsOptions
   readonly log?: Logger | undefined;
 }
 
-/** For how long a server that chose HTTP/1.1 is believed to know nothing else, in milliseconds. */
-const HTTP1_BELIEVED_MS = 10 * 60_000;
+/** Time after which a server that chose HTTP/1.1 is offered HTTP/2 again, in milliseconds. */
+const HTTP2_RETRY_MS = 10 * 60_000;
 
 /**
- * The way of watches: HTTP/2 connections of their own, so that a connection found dead takes no
- * other request with it, and a watch that is quiet can be told from one that is dead (a ping goes
- * over the very connection it is about; TCP's own probes are answered by any balancer between).
- * Connections are opened as they are needed, one more when the others carry as many streams as the
- * server allows.
+ * A pool of HTTP/2 connections for watches. They are separate from other requests, which therefore do not fail
+ * with a dead connection. HTTP/2 pings distinguish an idle watch from a stalled one: they test the connection
+ * itself, whereas a load balancer can answer TCP keep-alive probes. A further connection is opened when the
+ * others carry as many streams as the server permits.
  */
 export class WatchConnections {
   readonly #options: WatchConnectionsOptions;
@@ -38,12 +37,12 @@ export class WatchConnections {
   readonly #server: URL;
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly #log: Logger;
-  readonly #ended = new AbortController();
-  /** Those that are no more are not in here. */
+  readonly #closed = new AbortController();
+  /** Connections that are not closed. */
   readonly #connections = new Map<Http2Connection, TlsMaterial>();
-  #dialling: { readonly material: TlsMaterial; readonly connection: Dialled } | undefined;
+  #dialling: { readonly material: TlsMaterial; readonly connection: Dialling } | undefined;
   #http1UntilMs = Number.NEGATIVE_INFINITY;
-  #toldHttp1 = false;
+  #hasLoggedHttp1 = false;
 
   constructor(options: WatchConnectionsOptions) {
     const { pingAfterMs = 20_000, pingTimeoutMs = 10_000, clock = systemClock } = options;
@@ -54,12 +53,12 @@ export class WatchConnections {
     this.#log = options.log ?? silentLogger;
   }
 
-  /** Connections open now. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#connections.size;
   }
 
-  /** As an `HttpHandler` does. Undefined: the server does not speak HTTP/2, nothing was sent. */
+  /** Sends a request. Resolves to undefined, without sending it, if the server does not support HTTP/2. */
   async send(request: HttpRequest): Promise<HttpResponse | undefined> {
     const { signal } = request;
     for (;;) {
@@ -67,26 +66,26 @@ export class WatchConnections {
       if (this.#server.protocol !== 'https:') return undefined;
       if (this.#clock.monotonic() < this.#http1UntilMs) return undefined;
       const material = await rejectOnAbort(this.#material(), signal);
-      const present = this.#withRoom(material);
+      const present = this.#withAvailableStream(material);
       const connection = present ?? (await rejectOnAbort(this.#dial(material), signal));
       if (!connection) return undefined;
-      if (connection.room > 0) return connection.send(request);
-      // Others were quicker, unless nobody is there.
+      if (connection.availableStreams > 0) return connection.send(request);
+      // Concurrent requests may have used all streams. A connection without streams permits none.
       if (connection.streams === 0) {
-        throw unreachable(new Error('it allows no stream'), this.#server.origin);
+        throw unreachable(new Error('the server permits no HTTP/2 streams'), this.#server.origin);
       }
     }
   }
 
-  /** Ends each connection with its last stream. */
+  /** Closes each connection when its last stream ends. */
   retire(): void {
     for (const connection of this.#connections.keys()) connection.retire();
   }
 
-  /** Ends all connections; what is in flight fails. */
+  /** Closes all connections; requests in flight fail. */
   close(): void {
     const error = new Error('the client was closed');
-    this.#ended.abort(error);
+    this.#closed.abort(error);
     for (const connection of this.#connections.keys()) connection.destroy(error);
   }
 
@@ -94,15 +93,15 @@ export class WatchConnections {
     return (await this.#options.tls?.()) ?? NO_MATERIAL;
   }
 
-  #withRoom(material: TlsMaterial): Http2Connection | undefined {
+  #withAvailableStream(material: TlsMaterial): Http2Connection | undefined {
     for (const [connection, of] of this.#connections) {
-      if (of === material && connection.room > 0) return connection;
+      if (of === material && connection.availableStreams > 0) return connection;
     }
     return undefined;
   }
 
-  /** One connection is opened at a time: those who want one share it. */
-  #dial(material: TlsMaterial): Dialled {
+  /** Opens a connection; concurrent callers share it. */
+  #dial(material: TlsMaterial): Dialling {
     if (this.#dialling?.material === material) return this.#dialling.connection;
     const connection = this.#connect(material).finally(() => {
       if (this.#dialling?.connection === connection) this.#dialling = undefined;
@@ -111,8 +110,8 @@ export class WatchConnections {
     return connection;
   }
 
-  async #connect(material: TlsMaterial): Dialled {
-    const { signal } = this.#ended;
+  async #connect(material: TlsMaterial): Dialling {
+    const { signal } = this.#closed;
     const { origin } = this.#server;
     let socket: Socket;
     try {
@@ -129,13 +128,13 @@ export class WatchConnections {
     }
     if (!(socket instanceof TLSSocket) || socket.alpnProtocol !== 'h2') {
       socket.destroy();
-      this.#believeHttp1();
+      this.#useHttp1();
       return undefined;
     }
-    return this.#admit(socket, material);
+    return this.#add(socket, material);
   }
 
-  async #admit(socket: Socket, material: TlsMaterial): Promise<Http2Connection> {
+  async #add(socket: Socket, material: TlsMaterial): Promise<Http2Connection> {
     const connection: Http2Connection = new Http2Connection({
       ...this.#limits,
       socket,
@@ -146,7 +145,7 @@ export class WatchConnections {
         this.#connections.delete(connection);
         if (error instanceof PingTimeoutError) {
           const { host } = this.#server;
-          this.#log.v(2).info('A connection is dead; its watches go on over a new one', {
+          this.#log.v(2).info('Connection is dead; re-establishing its watches', {
             server: host,
             err: error.message,
           });
@@ -159,18 +158,18 @@ export class WatchConnections {
     return connection;
   }
 
-  #believeHttp1(): void {
-    this.#http1UntilMs = this.#clock.monotonic() + HTTP1_BELIEVED_MS;
-    if (this.#toldHttp1) return;
-    this.#toldHttp1 = true;
+  #useHttp1(): void {
+    this.#http1UntilMs = this.#clock.monotonic() + HTTP2_RETRY_MS;
+    if (this.#hasLoggedHttp1) return;
+    this.#hasLoggedHttp1 = true;
     this.#log
       .v(2)
-      .info('The server does not speak HTTP/2: a dead watch is noticed by its silence', {
+      .info('The server does not support HTTP/2; stalled watches are detected by their silence', {
         server: this.#server.host,
       });
   }
 }
 
-type Dialled = Promise<Http2Connection | undefined>;
+type Dialling = Promise<Http2Connection | undefined>;
 
 const NO_MATERIAL: TlsMaterial = {};

@@ -7,7 +7,7 @@ import { HttpClient } from '../../../src/client/http-client.ts';
 import { undiciTransport } from '../../../src/client/transport/transport.ts';
 import { sendJson, sendStatus, serve } from './server.ts';
 
-/** A server that answers each path with its document, and the rest with 404. */
+/** A server that returns a document for each path, and otherwise 404. */
 async function connect(t: TestContext, documents: Record<string, unknown>) {
   const seen: string[] = [];
   const { url } = await serve(t, (request, response) => {
@@ -137,7 +137,7 @@ const LEGACY = {
   },
 };
 
-test('an aggregated answer needs two requests', async (t) => {
+test('uses two requests with aggregated discovery', async (t) => {
   const { client, seen } = await connect(t, AGGREGATED);
   const { resources, failed } = await discover(client);
   assert.deepEqual(seen.toSorted(), ['/api', '/apis']);
@@ -160,7 +160,7 @@ test('an aggregated answer needs two requests', async (t) => {
   assert.deepEqual(failed, ['metrics.k8s.io/v1']);
 });
 
-test('an older server is asked group by group, and one that is down hides no other', async (t) => {
+test('requests each group of an older server, and reports groups that are not available', async (t) => {
   const { client } = await connect(t, LEGACY);
   const discovery = await discover(client);
   const { resources, failed } = discovery;
@@ -175,7 +175,7 @@ test('an older server is asked group by group, and one that is down hides no oth
   assert.equal(discovery.resolve('pod')?.kind, 'Pod');
 });
 
-test('a resource is found by every name people use', async (t) => {
+test('resolves every name that kubectl accepts', async (t) => {
   const { client } = await connect(t, AGGREGATED);
   const discovery = await discover(client);
   const found = (name: string) => {
@@ -206,15 +206,15 @@ test('a resource is found by every name people use', async (t) => {
   }
 });
 
-test('the version of a server is told, and what is no API server is not believed', async (t) => {
+test('reads the version of a server, and rejects other responses', async (t) => {
   const version = { major: '1', minor: '36', gitVersion: 'v1.36.1', platform: 'linux/amd64' };
   const { client } = await connect(t, { '/version': { ...version, goVersion: 'go1.26' } });
   assert.deepEqual(await serverVersion(client), version);
-  const { client: stranger } = await connect(t, {
+  const { client: untrusted } = await connect(t, {
     '/version': { name: 'other' },
     '/api': [],
     '/apis': [],
   });
-  await assert.rejects(serverVersion(stranger), (error) => isApiError(error, 'malformed'));
-  await assert.rejects(discover(stranger), (error) => isApiError(error, 'malformed'));
+  await assert.rejects(serverVersion(untrusted), (error) => isApiError(error, 'malformed'));
+  await assert.rejects(discover(untrusted), (error) => isApiError(error, 'malformed'));
 });

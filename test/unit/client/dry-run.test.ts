@@ -17,7 +17,7 @@ const draft = (data: Record<string, string>) => ({
   data,
 });
 
-/** A server with one ConfigMap, a client to it, and the same client dry. */
+/** A server with one ConfigMap, a client for it, and the client in dry-run mode. */
 async function given() {
   const server = new ApiServer();
   const requests: HttpRequest[] = [];
@@ -35,8 +35,8 @@ async function given() {
   return { client, dry, stored, lines, requests };
 }
 
-describe('a dry client', () => {
-  test('is answered as if it had written, and nothing has changed', async () => {
+describe('a dry-run client', () => {
+  test('returns responses like those of writes, and changes nothing', async () => {
     const { client, dry, stored } = await given();
     const created = await dry.create(CONFIG_MAPS, {
       ...draft({}),
@@ -56,7 +56,7 @@ describe('a dry client', () => {
     );
   });
 
-  test('says of every write what it would have been, and nothing of reads', async () => {
+  test('logs every write, but no read', async () => {
     const { dry, stored, lines } = await given();
     await dry.get(CONFIG_MAPS, AT);
     await dry.list(CONFIG_MAPS, { namespace: 'default' });
@@ -76,7 +76,7 @@ describe('a dry client', () => {
     );
   });
 
-  test('passes on what the server refuses, which it does as ever', async () => {
+  test('returns errors of the server unchanged', async () => {
     const { dry, lines } = await given();
     await assert.rejects(dry.create(CONFIG_MAPS, draft({})), (error) =>
       isApiError(error, 'alreadyExists'),
@@ -84,7 +84,7 @@ describe('a dry client', () => {
     assert.deepEqual(lines, []);
   });
 
-  test('asks for a dry run whatever way a write goes, and whatever its options say', async () => {
+  test('requests a dry run for every kind of write, whatever its options are', async () => {
     const { dry, requests } = await given();
     const options = { dryRun: false };
     await dry.create(CONFIG_MAPS, { ...draft({}), metadata: { ...AT, name: 'other' } }, options);

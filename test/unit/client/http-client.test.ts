@@ -42,7 +42,7 @@ async function failure(promise: Promise<unknown>): Promise<ApiError> {
 
 const AT = { namespace: 'default', name: 'settings' };
 
-test('a text comes as it is, and a Status instead of it is an error', async (t) => {
+test('returns text unchanged, and a Status as an error', async (t) => {
   const { client } = await connect(t, ({ url, headers }, response) => {
     if (url === '/log') {
       assert.equal(headers.accept, '*/*');
@@ -56,7 +56,7 @@ test('a text comes as it is, and a Status instead of it is an error', async (t) 
   assert.equal(error.kind, 'notFound');
 });
 
-test('each verb becomes the request Kubernetes expects', async (t) => {
+test('sends the request that Kubernetes expects for each verb', async (t) => {
   const seen: unknown[] = [];
   const { client } = await connect(
     t,
@@ -153,7 +153,7 @@ test('each verb becomes the request Kubernetes expects', async (t) => {
   ]);
 });
 
-test('a name that would change the path is refused before anything is sent', async () => {
+test('rejects a name that would change the path before it sends the request', async () => {
   const handler: HttpHandler = () => assert.fail('it was sent');
   const client = new HttpClient({ handler, server: 'test' });
   for (const name of ['', '.', '..', 'a/b', 'a%2fb']) {
@@ -161,11 +161,14 @@ test('a name that would change the path is refused before anything is sent', asy
     await assert.rejects(client.list(PODS, { namespace: name || '..' }), TypeError);
     await assert.rejects(client.get(NODES, { name }), TypeError);
   }
-  await assert.rejects(client.get(PODS, { name: 'web' }), /pods: namespace must be/);
+  await assert.rejects(
+    client.get(PODS, { name: 'web' }),
+    /pods: expected the namespace of one object/,
+  );
   await assert.rejects(client.patch(PODS, AT, { type: 'apply', body: {} }), /fieldManager/);
 });
 
-test('items of a list carry their kind, and no managed fields', async (t) => {
+test('sets the kind of list items and removes managed fields', async (t) => {
   const { client } = await connect(t, (_request, response) => {
     const { apiVersion: _version, kind: _kind, ...bare } = configMap('a');
     sendJson(response, {
@@ -184,7 +187,7 @@ test('items of a list carry their kind, and no managed fields', async (t) => {
   });
 });
 
-test('managed fields are kept on demand, and an empty slice of Go is an empty list', async (t) => {
+test('keeps managed fields on request, and reads an empty Go slice as an empty list', async (t) => {
   const { client } = await connect(
     t,
     (request, response) => {
@@ -203,7 +206,7 @@ test('managed fields are kept on demand, and an empty slice of Go is an empty li
   assert.deepEqual(await client.list(CONFIG_MAPS), { items: [], resourceVersion: '' });
 });
 
-test("metadata-only objects are of the resource's own kind", async (t) => {
+test('sets the kind of the resource on metadata-only objects', async (t) => {
   const { client } = await connect(t, (_request, response) => {
     const { metadata } = configMap('a');
     const partial = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', metadata };
@@ -214,7 +217,7 @@ test("metadata-only objects are of the resource's own kind", async (t) => {
   assert.equal(items[0]!.apiVersion, 'v1');
 });
 
-test('an unsuccessful answer is an error in the words of the server', async (t) => {
+test('reports an unsuccessful response with the message of the server', async (t) => {
   const { client } = await connect(t, (_request, response) =>
     sendJson(
       response,
@@ -235,7 +238,7 @@ test('an unsuccessful answer is an error in the words of the server', async (t) 
   assert.ok(error.hasCause('FieldManagerConflict'));
 });
 
-test('a page of HTML is told from an API server, whatever its status', async (t) => {
+test('does not take an HTML page for a response of an API server, whatever its status', async (t) => {
   const page = `<!DOCTYPE html><html><head><title>Login</title></head>\n<body>${'<p>Welcome</p>'.repeat(5000)}`;
   const kinds: unknown[] = [];
   for (const status of [200, 302, 404, 409, 401, 403, 429, 502, 503]) {
@@ -266,7 +269,7 @@ test('a page of HTML is told from an API server, whatever its status', async (t)
   ]);
 });
 
-test('the plain 404 of an unknown API is one, as the API server answers it', async (t) => {
+test('accepts the plain 404 of an API server for an unknown API', async (t) => {
   const { client } = await connect(t, (_request, response) => {
     response.writeHead(404, { 'content-type': 'text/plain' });
     response.end('404 page not found\n');
@@ -276,7 +279,7 @@ test('the plain 404 of an unknown API is one, as the API server answers it', asy
   assert.match(error.message, /404 page not found/);
 });
 
-test('truncated and too deep JSON is malformed, and shows nothing of its text', async (t) => {
+test('rejects truncated and deeply nested JSON without quoting it', async (t) => {
   const deep = `{"a":${'['.repeat(100)}${']'.repeat(100)}}`;
   const bodies: [string, RegExp][] = [
     ['{"kind":"ConfigMap","data":{"key":"canary', /incomplete or malformed JSON \(\d+ bytes\)/],
@@ -296,7 +299,7 @@ test('truncated and too deep JSON is malformed, and shows nothing of its text', 
   }
 });
 
-test('a hundred levels are accepted, and brackets within texts count for nothing', async (t) => {
+test('accepts a hundred levels, and ignores brackets in strings', async (t) => {
   const annotations = { note: '{[\\"'.repeat(300) };
   const { client } = await connect(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -307,7 +310,7 @@ test('a hundred levels are accepted, and brackets within texts count for nothing
   assert.deepEqual(object.metadata.annotations, annotations);
 });
 
-test('hostile keys remain data', async (t) => {
+test('reads __proto__ and similar keys as data', async (t) => {
   const { client } = await connect(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(
@@ -321,7 +324,7 @@ test('hostile keys remain data', async (t) => {
 });
 
 // upstream: 91a
-test('429 and 5xx with Retry-After are repeated when the server said so, whatever the verb', async (t) => {
+test('retries 429 and 5xx after the Retry-After delay, for every verb', async (t) => {
   const clock = new FakeClock();
   const retried: unknown[] = [];
   const metrics: RestClientMetrics = {
@@ -351,7 +354,7 @@ test('429 and 5xx with Retry-After are repeated when the server said so, whateve
 });
 
 // upstream: 91c
-test('a repetition ends after ten, on abort, without Retry-After, or if it would take long', async (t) => {
+test('stops retrying after ten retries, on abort, without Retry-After, or if the delay is long', async (t) => {
   let calls = 0;
   let headers: Record<string, string> = { 'retry-after': '0' };
   const { client } = await connect(t, (_request, response) => {
@@ -378,7 +381,7 @@ test('a repetition ends after ten, on abort, without Retry-After, or if it would
 });
 
 // upstream: 91b
-test('a GET whose connection broke is sent again after a second, a write is not', async (t) => {
+test('retries a GET whose connection broke after one second, but no write', async (t) => {
   const clock = new FakeClock();
   let calls = 0;
   const { client } = await connect(
@@ -400,7 +403,7 @@ test('a GET whose connection broke is sent again after a second, a write is not'
   assert.equal(calls, 1);
 });
 
-test('a call that takes too long is given up, a watch never is', async (t) => {
+test('applies the request timeout to calls, but not to watches', async (t) => {
   const clock = new FakeClock();
   const { client, server } = await connect(
     t,
@@ -415,7 +418,7 @@ test('a call that takes too long is given up, a watch never is', async (t) => {
   await clock.advance(5000);
   const error = await got;
   assert.equal(error.kind, 'unreachable');
-  assert.match(error.message, /No complete answer to POST .*: not done within 5 s\./);
+  assert.match(error.message, /No complete response to POST .*: not done within 5 s\./);
   assert.equal(clock.pending, 0);
 
   const abort = new AbortController();
@@ -424,13 +427,13 @@ test('a call that takes too long is given up, a watch never is', async (t) => {
   abort.abort();
 });
 
-test('a watch that is not accepted, or whose refusal does not end, is given up', async (t) => {
-  for (const begin of [false, true]) {
+test('times out if a watch is not accepted, or its error response does not end', async (t) => {
+  for (const sendsHeaders of [false, true]) {
     const clock = new FakeClock();
     const { client, server } = await connect(
       t,
       (_request, response) => {
-        if (begin) response.writeHead(500, { 'content-length': '100' }).write('begun');
+        if (sendsHeaders) response.writeHead(500, { 'content-length': '100' }).write('started');
       },
       { clock },
     );
@@ -444,7 +447,7 @@ test('a watch that is not accepted, or whose refusal does not end, is given up',
   }
 });
 
-test('an abort does not wait for credentials that take their time', async () => {
+test('does not wait for slow credentials after an abort', async () => {
   const reason = new Error('enough');
   const client = new HttpClient({
     handler: () => assert.fail('it was sent'),
@@ -460,7 +463,7 @@ test('an abort does not wait for credentials that take their time', async () => 
   for (const call of calls) await assert.rejects(call, reason);
 });
 
-test('401 is answered with fresh credentials once, and then passed on', async (t) => {
+test('retries a 401 once with new credentials, then rejects', async (t) => {
   let valid = 'new';
   const { client } = await connect(
     t,
@@ -489,7 +492,7 @@ test('401 is answered with fresh credentials once, and then passed on', async (t
   assert.deepEqual(invalidated, ['old', 'new']);
 });
 
-test('a rate limit spaces requests after a burst, and leaves watches alone', async (t) => {
+test('delays requests after the burst of the rate limit, but no watches', async (t) => {
   const clock = new FakeClock();
   const seen: string[] = [];
   const waits: number[] = [];
@@ -519,7 +522,7 @@ test('a rate limit spaces requests after a burst, and leaves watches alone', asy
   assert.deepEqual(waits, [0, 0, 0.5, 1]);
 });
 
-test('every exchange is measured by verb, host and code', async (t) => {
+test('counts and times every request by verb, host and code', async (t) => {
   const exchanges: RestExchange[] = [];
   const { client, url } = await connect(
     t,
@@ -545,7 +548,7 @@ test('every exchange is measured by verb, host and code', async (t) => {
   );
 });
 
-test("the server's warnings reach the hook", async (t) => {
+test('passes warnings of the server to onWarning', async (t) => {
   const warnings: string[] = [];
   const { client } = await connect(
     t,
@@ -559,7 +562,7 @@ test("the server's warnings reach the hook", async (t) => {
   assert.deepEqual(warnings, ['v1 Foo is deprecated', 'unknown field "x"']);
 });
 
-test('a deletion is done only if an API server says so', async (t) => {
+test('requires a Kubernetes object as the response to a deletion', async (t) => {
   let answer: unknown = { kind: 'Status', status: 'Success' };
   const { client } = await connect(t, (_request, response) => sendJson(response, answer));
   await client.delete(CONFIG_MAPS, AT);
@@ -567,7 +570,7 @@ test('a deletion is done only if an API server says so', async (t) => {
   assert.equal((await failure(client.delete(CONFIG_MAPS, AT))).kind, 'malformed');
 });
 
-test('whatever a handler throws is an ApiError', async () => {
+test('converts every error of a handler to an ApiError', async () => {
   const handler: HttpHandler = async () => {
     throw Object.assign(new Error('planted'), { code: 'EWHATEVER' });
   };
@@ -577,7 +580,7 @@ test('whatever a handler throws is an ApiError', async () => {
   assert.match(error.message, /^Cannot reach the API server https:\/\/in\.process: planted\./);
 });
 
-test('a watch streams events, and its refusal is an error', async (t) => {
+test('streams watch events, and rejects if the watch is refused', async (t) => {
   const requests: IncomingMessage[] = [];
   const { client } = await connect(t, (request, response) => {
     requests.push(request);
@@ -602,7 +605,7 @@ test('a watch streams events, and its refusal is an error', async (t) => {
   assert.equal(refused.kind, 'expired');
 });
 
-/** Waits, in real turns of the event loop, until the next timer of the clock is `ms` away. */
+/** Waits, in real turns of the event loop, until the next timer of the clock is due in `ms`. */
 async function sleeping(clock: FakeClock, ms: number): Promise<void> {
   while (clock.untilNext !== ms) await settle(1);
 }

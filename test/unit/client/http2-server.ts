@@ -18,15 +18,15 @@ export interface Http2TestServer {
   readonly port: number;
   readonly server: Http2SecureServer;
   readonly ca: string;
-  /** Those open now. */
+  /** Number of open connections. */
   readonly sessions: ReadonlySet<ServerHttp2Session>;
-  /** Number of all that were ever opened. */
+  /** Number of connections that were opened. */
   readonly opened: () => number;
-  /** Number of pings that arrived. */
+  /** Number of received pings. */
   readonly pings: () => number;
 }
 
-/** A real HTTP/2 server over TLS on a free port, gone with the test. */
+/** A real HTTP/2 server over TLS on a free port, closed at the end of the test. */
 export async function serveHttp2(
   t: TestContext,
   onStream: OnStream,
@@ -70,24 +70,24 @@ export async function serveHttp2(
   return { url, port, server, ca, sessions, opened: () => opened, pings: () => pings };
 }
 
-/** Says 200 and begins a body that goes on. */
-export function beginBody(stream: ServerHttp2Stream, text = 'begun'): void {
+/** Responds with 200 and a body that does not end. */
+export function startBody(stream: ServerHttp2Stream, text = 'started'): void {
   stream.respond({ ':status': 200, 'content-type': 'application/json' });
   stream.write(text);
 }
 
-/** A goodbye as a server gives it that wants its connections elsewhere. */
+/** Sends a GOAWAY, as a server does during a graceful shutdown. */
 export function goAway(session: ServerHttp2Session): void {
   session.goaway(constants.NGHTTP2_NO_ERROR);
 }
 
 export interface SwallowingProxy {
   readonly url: string;
-  /** From now on what arrives is acknowledged and goes nowhere, on the connections there are. */
+  /** Discards all bytes of open connections from now on, but keeps them open. */
   swallow(): void;
 }
 
-/** A balancer that forwards bytes until it is told to swallow them. */
+/** A load balancer that forwards bytes until it is set to discard them. */
 export async function swallowingProxy(t: TestContext, port: number): Promise<SwallowingProxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
   const proxy = createServer((downstream) => {

@@ -12,7 +12,7 @@ function parsed(text: string, leaveOut: JsonPath): unknown {
   return parseJson(Buffer.from(text), 'A text', leaveOut);
 }
 
-/** What is to come out: everything is parsed, and what is at the end of the path goes then. */
+/** The expected result: parse everything, then remove the value at the path. */
 function without(value: unknown, path: JsonPath): unknown {
   const [step, ...rest] = path;
   if (step === ELEMENTS) {
@@ -24,7 +24,7 @@ function without(value: unknown, path: JsonPath): unknown {
   return value;
 }
 
-/** JSON of names that the paths know, and of texts that look like JSON. */
+/** JSON with names that occur in the paths, and strings that look like JSON. */
 const json = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 7 },
@@ -61,7 +61,7 @@ for (const [name, path] of [
   ['an event', IN_EVENT],
   ['a list', IN_LIST],
 ] as const) {
-  test(`what is left out of ${name} is what is at the end of the path, and nothing else`, () => {
+  test(`removes exactly the value at the end of the path of ${name}`, () => {
     fc.assert(
       fc.property(json, json, json, (value, inner, other) => {
         const metadata = { a: other, managedFields: [inner], b: value };
@@ -76,7 +76,7 @@ for (const [name, path] of [
   });
 }
 
-test('it is left out wherever it stands in its object', () => {
+test('removes the value at any position in its object', () => {
   for (const members of ['M', 'M,"a":1', '"a":1,M', '"a":1,M,"b":2', 'M,M']) {
     const text = `{"object":{"metadata":{${members.replaceAll('M', '"managedFields":[{"f":[]}]')}}}}`;
     const scan = scanJson(Buffer.from(text), IN_EVENT);
@@ -85,7 +85,7 @@ test('it is left out wherever it stands in its object', () => {
   }
 });
 
-test('only an array at the end of the path is left out; a text with blanks is parsed as it is', () => {
+test('removes only arrays, and parses JSON with whitespace unchanged', () => {
   for (const text of [
     '{"object":{"metadata":{"managedFields":{"a":[1]}}}}',
     '{"object":{"metadata":{"managedFields":null}}}',
@@ -98,14 +98,14 @@ test('only an array at the end of the path is left out; a text with blanks is pa
   }
 });
 
-test('a text that ends in what is to be left out is no JSON', () => {
+test('rejects JSON that ends within the removed value', () => {
   const text = '{"object":{"metadata":{"managedFields":[{"a":"]}"},{"b":["\\""]}]}}}';
   for (let length = 0; length < text.length; length++) {
     assert.throws(() => parsed(text.slice(0, length), IN_EVENT), { kind: 'malformed' });
   }
 });
 
-test('depth is judged as without a path, whatever the path is', () => {
+test('checks the depth with and without a path', () => {
   for (const path of [IN_EVENT, IN_LIST]) {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
     parsed(nested(MAX_DEPTH), path);

@@ -7,25 +7,25 @@ import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { Access } from '../../support/access.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
-/** A client that may do nothing, and what it logs. */
+/** A client whose requests are all denied, and its log. */
 function powerless() {
   const { log, lines } = recordingLogger();
   const clock = new FakeClock();
   const access = new Access(() => false);
   const handler = access.around(() => Promise.reject(new Error('allowed')));
   const client = new HttpClient({ server: 'https://simulated', handler, clock, log });
-  const told = () => lines.filter(({ message }) => message === 'A permission is missing');
-  return { client, clock, told };
+  const logged = () => lines.filter(({ message }) => message === 'A permission is missing');
+  return { client, clock, logged };
 }
 
 test('logs a permission that stays missing once, with the rule and the command that checks it', async () => {
-  const { client, clock, told } = powerless();
+  const { client, clock, logged } = powerless();
   for (const name of ['a', 'b', 'c', 'd']) {
     await assert.rejects(client.get(PODS, { namespace: 'default', name }));
     await clock.advance(6000);
   }
   assert.deepEqual(
-    told().map(({ fields }) => fields),
+    logged().map(({ fields }) => fields),
     [
       {
         user: 'jane',
@@ -37,20 +37,20 @@ test('logs a permission that stays missing once, with the rule and the command t
   );
 });
 
-test('logs no missing permission while a server that starts reads its roles', async () => {
-  const { client, clock, told } = powerless();
+test('logs no missing permission while a starting server reads its roles', async () => {
+  const { client, clock, logged } = powerless();
   for (let attempt = 0; attempt < 9; attempt++) {
     await assert.rejects(client.get(PODS, { namespace: 'default', name: 'a' }));
     await clock.advance(1000);
   }
-  assert.deepEqual(told(), []);
+  assert.deepEqual(logged(), []);
   await clock.advance(3_600_000);
   await assert.rejects(client.get(PODS, { namespace: 'default', name: 'a' }));
-  assert.deepEqual(told(), [], 'a refusal an hour later is a first one');
+  assert.deepEqual(logged(), [], 'a denial an hour later starts a new period');
 });
 
-test('logs each verb and namespace by itself, and again after an hour of refusals', async () => {
-  const { client, clock, told } = powerless();
+test('logs each verb and namespace separately, and again after an hour of denials', async () => {
+  const { client, clock, logged } = powerless();
   const refused = async () => {
     for (const namespace of ['a', 'b']) {
       await assert.rejects(client.delete(COUNTS, { namespace, name: 'a' }));
@@ -60,20 +60,20 @@ test('logs each verb and namespace by itself, and again after an hour of refusal
   await refused();
   await clock.advance(10_000);
   await refused();
-  assert.equal(told().length, 3);
+  assert.equal(logged().length, 3);
   for (let minute = 0; minute < 50; minute += 10) {
     await clock.advance(600_000);
     await refused();
   }
-  assert.equal(told().length, 3);
+  assert.equal(logged().length, 3);
   await clock.advance(600_000);
   await refused();
-  assert.equal(told().length, 6);
+  assert.equal(logged().length, 6);
 });
 
-test('lists and watches are left to the caches that make them', async () => {
-  const { client, told } = powerless();
+test('leaves lists and watches to the caches, which log them', async () => {
+  const { client, logged } = powerless();
   await assert.rejects(client.list(PODS));
   await assert.rejects(client.watch(PODS));
-  assert.deepEqual(told(), []);
+  assert.deepEqual(logged(), []);
 });

@@ -41,7 +41,7 @@ function textOf(lines: readonly LogLine[]): string {
     .join('\n');
 }
 
-test('a call is one line from 6 on, with headers from 7 on, with bodies from 8 on', async (t) => {
+test('logs a call in one line from 6 on, headers from 7 on, bodies from 8 on', async (t) => {
   const messagesAt = async (verbosity: number) => {
     const { client, lines, url } = await connect(
       t,
@@ -76,7 +76,7 @@ test('a call is one line from 6 on, with headers from 7 on, with bodies from 8 o
   ]);
 });
 
-test('bodies are cut at 1024 characters, from 9 on at 10240, from 10 on not at all', async (t) => {
+test('truncates bodies at 1024 characters, from 9 on at 10240, from 10 on not at all', async (t) => {
   const object = { ...configMap('settings'), data: { key: 'x'.repeat(20_000) } };
   const size = JSON.stringify(object).length;
   const lengthAt = async (verbosity: number) => {
@@ -93,7 +93,7 @@ test('bodies are cut at 1024 characters, from 9 on at 10240, from 10 on not at a
   assert.equal(await lengthAt(10), JSON.stringify(object));
 });
 
-test('a canary in credentials, Secrets or variables is in no log and no error, at any verbosity', async (t) => {
+test('masks credentials, Secrets and variables in logs and errors, at any verbosity', async (t) => {
   const canary = 'canary7f';
   const encoded = Buffer.from(canary).toString('base64');
   const pair = Buffer.from(`me:${canary}`).toString('base64');
@@ -103,7 +103,7 @@ test('a canary in credentials, Secrets or variables is in no log and no error, a
     data: { config: encoded },
     stringData: { config: canary },
   };
-  // Servers leave the kind out of the items of a list.
+  // Servers omit the kind of list items.
   const { kind: _kind, ...bare } = secret;
   const pod = {
     ...configMap('settings'),

@@ -7,7 +7,7 @@ import { FakeClock } from '../../../src/util/fake-clock.ts';
 const conflict = () => new ApiError({ kind: 'conflict', message: 'stale', code: 409 });
 
 // upstream: 91
-test('a conflict is retried after 10 ms and a tenth at most, until it works', async () => {
+test('retries a conflict after 10 ms plus at most 10 % jitter until it succeeds', async () => {
   const clock = new FakeClock();
   const times: number[] = [];
   const outcome = retryOnConflict(
@@ -24,7 +24,7 @@ test('a conflict is retried after 10 ms and a tenth at most, until it works', as
 });
 
 // upstream: 91
-test('the fifth conflict is passed on', async () => {
+test('rejects with the fifth conflict', async () => {
   const clock = new FakeClock();
   let calls = 0;
   const errors: ApiError[] = [];
@@ -45,7 +45,7 @@ test('the fifth conflict is passed on', async () => {
 });
 
 // upstream: 91
-test('other errors are passed on at once, and an abort ends the waiting', async () => {
+test('rejects with other errors at once, and stops waiting on abort', async () => {
   let calls = 0;
   const planted = new Error('planted');
   await assert.rejects(
@@ -69,7 +69,7 @@ test('other errors are passed on at once, and an abort ends the waiting', async 
 });
 
 // upstream: 91
-test('a change is tried as often as asked for, and no more', async () => {
+test('calls the change at most as often as `steps` says', async () => {
   const clock = new FakeClock();
   const after = async (conflicts: number, steps: number): Promise<string> => {
     let calls = 0;
@@ -91,7 +91,7 @@ test('a change is tried as often as asked for, and no more', async () => {
 });
 
 // upstream: 91
-test('an error that follows a conflict is passed on at once', async () => {
+test('rejects at once with another error after a conflict', async () => {
   const clock = new FakeClock();
   const errors = [conflict(), new ApiError({ kind: 'notFound', message: 'gone', code: 404 })];
   const outcome = assert.rejects(

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { createCertificateAuthority } from '../../../src/util/x509.ts';
 import type { ConfigMap } from '../../support/config-maps.ts';
 
-/** A real server on a free port, gone with the test. */
+/** A real server on a free port, closed at the end of the test. */
 export interface TestServer {
   readonly url: string;
   readonly port: number;
@@ -18,7 +18,7 @@ export async function serve(t: TestContext, listener: RequestListener): Promise<
   return listen(t, createServer(listener), 'http');
 }
 
-/** The same over TLS, with a certificate of `localhost` and 127.0.0.1 from a new authority. */
+/** The same over TLS, with a certificate for `localhost` and 127.0.0.1 from a new CA. */
 export async function serveTls(
   t: TestContext,
   listener: RequestListener,

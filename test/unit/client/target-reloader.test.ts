@@ -19,7 +19,7 @@ import { configMap, sendJson, sendStatus, serveTls } from './server.ts';
 
 const AT = { namespace: 'default', name: 'settings' };
 
-/** A server that accepts one token, and remembers all it was sent. */
+/** A server that accepts one token and records all requests. */
 async function guardedServer(t: TestContext, token: string) {
   const seen: (string | undefined)[] = [];
   const open = new Set<ServerResponse>();
@@ -52,7 +52,7 @@ async function guardedServer(t: TestContext, token: string) {
   return guarded;
 }
 
-/** A connection whose configuration is `now`, as soon as somebody reads it again. */
+/** A connection whose configuration becomes `now` on the next reload. */
 function connected(t: TestContext, config: ClusterConfig, options: ClusterConnectionOptions = {}) {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
@@ -67,7 +67,7 @@ function connected(t: TestContext, config: ClusterConfig, options: ClusterConnec
   return { clock, lines, kubeconfig, connection, found };
 }
 
-test('a server that came back elsewhere, with another CA and token, is found by the next call', async (t) => {
+test('finds a server that moved to another address, CA and token with the next call', async (t) => {
   const [before, after] = [await guardedServer(t, 'before'), await guardedServer(t, 'after')];
   const { lines, kubeconfig, connection, found } = connected(t, before.config);
   assert.equal(await found(), 'before');
@@ -83,10 +83,10 @@ test('a server that came back elsewhere, with another CA and token, is found by 
   const shown = (all: typeof lines) =>
     all.filter(({ level }) => level === 0 || level === 'error').map(({ message }) => message);
   assert.deepEqual(shown(later.lines), ['Kubeconfig changed; reconnecting']);
-  assert.deepEqual(shown(lines), [], 'a kubeconfig that is the same is no news');
+  assert.deepEqual(shown(lines), [], 'an unchanged kubeconfig is not logged');
 });
 
-test('a CA that does not match the server, and a token it refuses, have the kubeconfig read again', async (t) => {
+test('reads the kubeconfig again if the CA does not match or the token is rejected', async (t) => {
   const server = await guardedServer(t, 'good');
   const other = await guardedServer(t, 'other');
   for (const [wrong, error] of [
@@ -105,7 +105,7 @@ test('a CA that does not match the server, and a token it refuses, have the kube
   }
 });
 
-test('the CA of one version is never used with the token of another', async (t) => {
+test('never uses the CA of one version with the token of another', async (t) => {
   const [before, after] = [await guardedServer(t, 'before'), await guardedServer(t, 'after')];
   const { kubeconfig, found } = connected(t, before.config);
   await found();
@@ -119,7 +119,7 @@ test('the CA of one version is never used with the token of another', async (t) 
   assert.deepEqual(new Set(after.seen), new Set(['Bearer after']));
 });
 
-test('many failing calls read the kubeconfig once in two seconds, and once at a time', async (t) => {
+test('reads the kubeconfig at most once in two seconds, for any number of failing calls', async (t) => {
   const server = await guardedServer(t, 'good');
   const config: ClusterConfig = { ...server.config, credentials: { kind: 'token', token: 'bad' } };
   const { clock, kubeconfig, found } = connected(t, config);
@@ -128,10 +128,10 @@ test('many failing calls read the kubeconfig once in two seconds, and once at a 
     await clock.advance(1000);
   }
   assert.equal(kubeconfig.readings, 5);
-  assert.equal(server.seen.length, 100, 'nothing is sent twice for a kubeconfig that is the same');
+  assert.equal(server.seen.length, 100, 'no request is retried if the kubeconfig is unchanged');
 });
 
-test('a running watch ends, and the next one goes to the new server', async (t) => {
+test('ends a running watch, and sends the next one to the new server', async (t) => {
   const [before, after] = [await guardedServer(t, 'before'), await guardedServer(t, 'after')];
   const { kubeconfig, connection, found } = connected(t, before.config);
   const watch = await connection.client.watch(CONFIG_MAPS, { namespace: 'default' });
@@ -149,10 +149,10 @@ test('a running watch ends, and the next one goes to the new server', async (t) 
   assert.equal(after.open.size, 1);
 });
 
-test('a request that may have been carried out is not repeated at the new server', async (t) => {
+test('does not retry a request at the new server if the old one may have processed it', async (t) => {
   const [before, after] = [await guardedServer(t, 'before'), await guardedServer(t, 'after')];
   const { kubeconfig, connection } = connected(t, before.config, {
-    around: (handler) => async (request) => {
+    wrapTransport: (handler) => async (request) => {
       const answer = await handler(request);
       if (request.method !== 'POST') return answer;
       throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
@@ -166,10 +166,10 @@ test('a request that may have been carried out is not repeated at the new server
   );
   assert.equal(before.seen.length, 1);
   assert.equal(after.seen.length, 0);
-  assert.equal(connection.server, after.config.server, 'the next request goes there');
+  assert.equal(connection.server, after.config.server, 'the next request uses the new server');
 });
 
-test('while the kubeconfig cannot be read the previous one serves, and one line says so', async (t) => {
+test('uses the previous kubeconfig while it cannot be read, and logs this once', async (t) => {
   const server = await guardedServer(t, 'good');
   const { clock, lines, found } = connected(t, server.config, {
     reload: async () => {
@@ -186,7 +186,7 @@ test('while the kubeconfig cannot be read the previous one serves, and one line 
   assert.equal(await found(), 'good');
 });
 
-/** A kubeconfig file for a server. */
+/** Writes a kubeconfig for a server. */
 async function fileFor(t: TestContext, config: ClusterConfig) {
   const folder = await mkdtemp(join(tmpdir(), 'reload-'));
   t.after(() => rm(folder, { recursive: true }));
@@ -204,7 +204,7 @@ async function fileFor(t: TestContext, config: ClusterConfig) {
   return { write, load: () => loadClusterConfig({ kubeconfig, environment: {} }) };
 }
 
-test('the configuration that loadClusterConfig returned is read again, in the same context', async (t) => {
+test('reads the configuration of loadClusterConfig again, in the same context', async (t) => {
   const [before, after] = [await guardedServer(t, 'before'), await guardedServer(t, 'after')];
   const file = await fileFor(t, before.config);
   const connection = connectCluster(await file.load());
@@ -221,7 +221,7 @@ test('the configuration that loadClusterConfig returned is read again, in the sa
   assert.equal((await connection.client.get(CONFIG_MAPS, AT)).metadata.name, 'after');
 });
 
-test('a changed copy of a configuration keeps what it was given', async (t) => {
+test('does not reload a changed copy of a configuration', async (t) => {
   const server = await guardedServer(t, 'admin');
   const file = await fileFor(t, server.config);
   const config = {

@@ -5,7 +5,7 @@ import { Throttle } from '../../../src/client/request-executor.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 
-/** When each of several callers that come at once may send, in milliseconds. */
+/** Returns when each of several concurrent callers may send, in milliseconds. */
 async function sent(throttle: Throttle, clock: FakeClock, callers: number): Promise<number[]> {
   const startMs = clock.monotonic();
   const times: number[] = [];
@@ -17,13 +17,13 @@ async function sent(throttle: Throttle, clock: FakeClock, callers: number): Prom
   return times;
 }
 
-test('a burst is sent at once, then one request per interval, in order', async () => {
+test('sends a burst at once, then one request per interval, in order', async () => {
   const clock = new FakeClock();
   const throttle = new Throttle({ qps: 2, burst: 3, clock });
   assert.deepEqual(await sent(throttle, clock, 6), [0, 0, 0, 500, 1000, 1500]);
 });
 
-test('a rest fills the bucket to its burst and no further', async () => {
+test('refills the bucket up to the burst', async () => {
   const clock = new FakeClock();
   const throttle = new Throttle({ qps: 2, burst: 3, clock });
   await sent(throttle, clock, 3);
@@ -31,7 +31,7 @@ test('a rest fills the bucket to its burst and no further', async () => {
   assert.deepEqual(await sent(throttle, clock, 5), [0, 0, 0, 500, 1000]);
 });
 
-test('the wait is returned, and an abort ends it', async () => {
+test('returns the waiting time, and an abort ends the wait', async () => {
   const clock = new FakeClock();
   const throttle = new Throttle({ qps: 1, burst: 1, clock });
   assert.equal(await throttle.wait(), 0);
@@ -45,7 +45,7 @@ test('the wait is returned, and an abort ends it', async () => {
   assert.equal(await waiting, 1000);
 });
 
-test('rates that let nothing through are rejected', () => {
+test('rejects rates that permit no request', () => {
   const clock = new FakeClock();
   for (const [qps, burst] of [
     [0, 1],
@@ -59,7 +59,7 @@ test('rates that let nothing through are rejected', () => {
   assert.ok(new Throttle({ qps: 0.1, burst: 1, clock }));
 });
 
-test('a repeated request waits for its turn like a new one', async () => {
+test('applies the rate limit to retries', async () => {
   const clock = new FakeClock();
   const times: number[] = [];
   const handler: HttpHandler = async () => {

@@ -33,7 +33,7 @@ async function* bytes(
   for await (const part of parts) yield typeof part === 'string' ? Buffer.from(part) : part;
 }
 
-/** What arrived before the end, and how it ended. */
+/** The events before the end, and the error at the end. */
 async function drain(stream: AsyncIterable<Event>): Promise<{ events: Event[]; error?: unknown }> {
   const events: Event[] = [];
   try {
@@ -54,7 +54,7 @@ async function failure(body: readonly (Uint8Array | string)[]): Promise<ApiError
   return error;
 }
 
-test('events come out as they went in, however the bytes were cut', async () => {
+test('decodes events for any division into chunks', async () => {
   const texts = fc.string({ unit: 'grapheme', maxLength: 20 });
   await fc.assert(
     fc.asyncProperty(
@@ -86,7 +86,7 @@ test('events come out as they went in, however the bytes were cut', async () => 
 });
 
 // upstream: 30m
-test('a bookmark tells its version, and whether it ends the initial events', async () => {
+test('decodes the version of a bookmark, and whether it ends the initial events', async () => {
   const bookmark = (annotations?: unknown) =>
     line('BOOKMARK', { kind: 'ConfigMap', metadata: { resourceVersion: '12', annotations } });
   const key = 'k8s.io/initial-events-end';
@@ -111,7 +111,7 @@ test('a bookmark tells its version, and whether it ends the initial events', asy
   assert.equal((await failure([line('BOOKMARK', { metadata: {} })])).kind, 'malformed');
 });
 
-test('an error event carries the error that a Status stands for', async () => {
+test('decodes an error event into the error of its Status', async () => {
   const { events } = await drain(
     open([
       line('ERROR', {
@@ -130,7 +130,7 @@ test('an error event carries the error that a Status stands for', async () => {
 });
 
 // upstream: 34m
-test('a line that is no event ends the stream with an error, after what came before it', async () => {
+test('throws an error for a line that is not an event, after the events before it', async () => {
   const wrong = [
     'canary\n',
     '{"type":"ADDED"}\n',
@@ -148,7 +148,7 @@ test('a line that is no event ends the stream with an error, after what came bef
   }
 });
 
-test('a stream cut in the middle of a line is an error; a whole last line is an event', async () => {
+test('throws an error if the stream ends within a line, and accepts a complete last line', async () => {
   const cut = await failure([line('ADDED', configMap('a')).slice(0, -10)]);
   assert.equal(cut.kind, 'unreachable');
   assert.match(cut.message, /ended in the middle of an event/);
@@ -156,7 +156,7 @@ test('a stream cut in the middle of a line is an error; a whole last line is an 
   assert.deepEqual(events, [{ type: 'added', object: configMap('a') }]);
 });
 
-test('a line has a longest length, kept before the line is whole', async () => {
+test('limits the length of a line before the line is complete', async () => {
   let given = 0;
   async function* endless(): AsyncGenerator<Uint8Array, void, undefined> {
     for (;;) {
@@ -170,7 +170,7 @@ test('a line has a longest length, kept before the line is whole', async () => {
   assert.equal(given, 65 * 1024);
 });
 
-test('a long line in small chunks is put together once, not chunk by chunk', async (t) => {
+test('concatenates a long line in small chunks once', async (t) => {
   const object = { ...configMap('big'), data: { key: 'x'.repeat(2 ** 20) } };
   const whole = Buffer.from(line('ADDED', object));
   const chunks: Uint8Array[] = [];
@@ -181,7 +181,7 @@ test('a long line in small chunks is put together once, not chunk by chunk', asy
   assert.equal(copied, whole.length - 1);
 });
 
-test('every chunk is a sign of life, also one without an event', async () => {
+test('updates lastByteMs with every chunk, also with one that completes no event', async () => {
   const clock = new FakeClock();
   const text = line('ADDED', configMap('a'));
   async function* slow(): AsyncGenerator<Uint8Array, void, undefined> {
@@ -199,7 +199,7 @@ test('every chunk is a sign of life, also one without an event', async () => {
   assert.deepEqual(seen, [0, 100, 200]);
 });
 
-test('an abort ends the stream quietly, a broken connection does not', async () => {
+test('ends without error on abort, and throws if the connection breaks', async () => {
   const abort = new AbortController();
   async function* breaking(): AsyncGenerator<Uint8Array, void, undefined> {
     yield Buffer.from(line('ADDED', configMap('a')));
@@ -213,7 +213,7 @@ test('an abort ends the stream quietly, a broken connection does not', async () 
   assert.equal(quiet.error, undefined);
 });
 
-test('leaving the iteration closes the body', async () => {
+test('closes the body when the iteration is left', async () => {
   let closed = false;
   async function* body(): AsyncGenerator<Uint8Array, void, undefined> {
     try {
@@ -228,7 +228,7 @@ test('leaving the iteration closes the body', async () => {
   assert.equal(closed, true);
 });
 
-test('objects lose their managed fields, and metadata-only ones get the kind they are of', async () => {
+test('removes managed fields and sets the kind of metadata-only objects', async () => {
   const object = configMap('a');
   const withFields = { ...object, metadata: { ...object.metadata, managedFields: [{}] } };
   const { events } = await drain(open([line('ADDED', withFields)]));
@@ -240,7 +240,7 @@ test('objects lose their managed fields, and metadata-only ones get the kind the
   ]);
 });
 
-test('events that arrive together come together, and those before a fault come before it', async () => {
+test('yields events that arrive together as a batch, also those before an error', async () => {
   const [a, b, c] = ['a', 'b', 'c'].map((name) => line('ADDED', configMap(name)));
   const stream = open([`${a}${b}${c?.slice(0, 9)}`, c?.slice(9) ?? '', `${a}oops\n${b}`]);
   const batches: string[][] = [];

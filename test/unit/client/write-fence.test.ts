@@ -25,10 +25,10 @@ function server(answers: readonly number[] = []) {
   return { sent, handler };
 }
 
-test('reads pass a fence that is down, no write does', async () => {
+test('passes reads, and rejects all writes until a guard is set', async () => {
   const { sent, handler } = server();
-  // A fence without a guard is down.
-  const client = new HttpClient({ handler: new WriteFence().around(handler), server: 'test' });
+  // A fence without a guard rejects writes.
+  const client = new HttpClient({ handler: new WriteFence().wrap(handler), server: 'test' });
   const at = { namespace: 'default', name: 'settings' };
   await client.get(CONFIG_MAPS, at);
   const writes = [
@@ -49,13 +49,13 @@ test('reads pass a fence that is down, no write does', async () => {
   );
 });
 
-test('the fence is asked when a write is sent again, not when it was first asked for', async () => {
+test('checks a write when it is retried', async () => {
   const clock = new FakeClock();
   const { sent, handler } = server([503, 200]);
   let leads = true;
   const fence = new WriteFence();
   fence.guardedBy(() => leads);
-  const client = new HttpClient({ handler: fence.around(handler), server: 'test', clock });
+  const client = new HttpClient({ handler: fence.wrap(handler), server: 'test', clock });
   const outcome = assert.rejects(client.update(CONFIG_MAPS, configMap('settings')), isWriteFenced);
   await settle();
   leads = false;
@@ -64,7 +64,7 @@ test('the fence is asked when a write is sent again, not when it was first asked
   assert.equal(sent.length, 1);
 });
 
-test('a fence that goes down while a write waits for a connection stops it still', async () => {
+test('checks a write that waits for a connection when it is sent', async () => {
   const { sent, handler } = server();
   let leads = true;
   const fence = new WriteFence();
@@ -74,7 +74,7 @@ test('a fence that goes down while a write waits for a connection stops it still
     request.beforeSend?.();
     return handler(request);
   };
-  const client = new HttpClient({ handler: fence.around(slow), server: 'test' });
+  const client = new HttpClient({ handler: fence.wrap(slow), server: 'test' });
   await assert.rejects(client.create(CONFIG_MAPS, configMap('settings')), isWriteFenced);
   assert.equal(sent.length, 0);
 });

@@ -19,7 +19,7 @@ function world(context: TestContext) {
   const server = new ApiServer({ clock });
   const clientBehind = (fence?: WriteFence) =>
     new HttpClient({
-      handler: fence ? fence.around(server.handler) : server.handler,
+      handler: fence ? fence.wrap(server.handler) : server.handler,
       server: 'https://test',
       clock,
     });

@@ -73,7 +73,7 @@ describe('crd-controller apply', () => {
       assert.equal(await run(text.join('\n---\n'), '--field-manager=other'), 1);
       assert.deepEqual(printed, ['configmap/a created', 'configmap/b created']);
       assert.deepEqual(warned, [
-        'Error: a.yaml: document 1, line 1: configmap/a: a field was set by others, to something else: .data.a by "crd-controller-apply". Omit the fields, or set --force-conflicts to take them over',
+        'Error: a.yaml: document 1, line 1: configmap/a: a field was set to another value by other managers: .data.a by "crd-controller-apply". Omit the fields, or set --force-conflicts to take them over',
         'Error: a.yaml: document 2, line 3: Pods/x\uFFFD[2J: the server has no kind Pods in v1: did you mean v1 Pod?',
         'Error: 2 of 3 objects were rejected',
       ]);

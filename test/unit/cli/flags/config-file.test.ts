@@ -160,10 +160,10 @@ const refused: readonly (readonly [text: string, message: string])[] = [
     `${HEAD}featureGates: { A: 1 }`,
     ':3: featureGates: must be an object whose values are true or false',
   ],
-  [`${HEAD}v: 1\nv: 2`, ':4:1: not YAML: the same key stands here a second time'],
+  [`${HEAD}v: 1\nv: 2`, ':4:1: invalid YAML: this key occurs twice in the mapping'],
   [
     `${HEAD}v: [`,
-    ':3:5: not YAML: Flow sequence in block collection must be sufficiently indented and end with a ]',
+    ':3:5: invalid YAML: Flow sequence in block collection must be sufficiently indented and end with a ]',
   ],
   [`${HEAD}v: &a [*a]`, ':3: v: must be a whole number'],
 ];

@@ -25,7 +25,7 @@ let server: ApiServer;
 let client: Client;
 let requests: string[];
 
-describe('applying manifests', () => {
+describe('applyManifests', () => {
   beforeEach(() => {
     clock = new FakeClock();
     server = new ApiServer({ clock });
@@ -33,7 +33,7 @@ describe('applying manifests', () => {
     client = behind((handler) => handler);
   });
 
-  /** A client whose requests are written down, and go through `around`. */
+  /** A client that records its requests and sends them through `around`. */
   function behind(around: (handler: HttpHandler) => HttpHandler): Client {
     const handler = around(server.handler);
     return new HttpClient({
@@ -59,7 +59,7 @@ describe('applying manifests', () => {
     return Array.fromAsync(applyManifests(from, read(...documents), { clock, ...options }));
   }
 
-  /** `count/a created`, or why not. */
+  /** `count/a created`, or the reason of the failure. */
   function told(results: readonly ApplyResult[]): string[] {
     return results.map((result) => {
       const { kind, metadata } = result.manifest.object;
@@ -75,8 +75,8 @@ describe('applying manifests', () => {
   const namespace = (name: string) =>
     `{apiVersion: v1, kind: Namespace, metadata: {name: ${name}}}`;
 
-  describe('a batch', () => {
-    test('is told of by what has changed', async () => {
+  describe('for a batch', () => {
+    test('reports the change of each object', async () => {
       assert.deepEqual(told(await apply([configMap()])), ['ConfigMap/a created']);
       assert.deepEqual(told(await apply([configMap()])), ['ConfigMap/a unchanged']);
       assert.deepEqual(told(await apply([configMap('{a: c}')])), ['ConfigMap/a configured']);
@@ -87,7 +87,7 @@ describe('applying manifests', () => {
       );
     });
 
-    test('goes in the order in which it can succeed: namespaces, definitions, the rest as written', async () => {
+    test('applies namespaces, then definitions, then the other objects in their order', async () => {
       const documents = [
         count(undefined, '{name: c, namespace: prod}'),
         configMap(undefined, '{name: b, namespace: prod}'),
@@ -105,14 +105,14 @@ describe('applying manifests', () => {
       assert.equal((await client.get(COUNTS, { namespace: 'prod', name: 'c' })).spec.count, 1);
     });
 
-    test('goes on behind an object that is refused', async () => {
+    test('continues after an object that is refused', async () => {
       assert.deepEqual(
         told(await apply([configMap(undefined, '{name: A}'), configMap()])).at(1),
         'ConfigMap/a created',
       );
     });
 
-    test('stops where nobody answers, or nobody would', async () => {
+    test('stops if the server cannot be reached or rejects the credentials', async () => {
       server.faults.failNext({ method: 'PATCH' }, 401);
       await assert.rejects(apply([configMap()]), (error) => isApiError(error, 'unauthorized'));
       const lost = behind(() => () => Promise.reject(new Error('no network')));
@@ -124,7 +124,7 @@ describe('applying manifests', () => {
       await assert.rejects(apply([configMap()], { signal: controller.signal }), /^Error: stopped$/);
     });
 
-    test('asks what there is once, and again only for a kind that was not there', async () => {
+    test('requests discovery once, and again only for a kind that is missing', async () => {
       await apply([configMap(), configMap(undefined, '{name: b}')]);
       const discoveries = () => requests.filter((request) => /^GET \/apis?$/.test(request)).length;
       assert.equal(discoveries(), 2);
@@ -133,7 +133,7 @@ describe('applying manifests', () => {
       assert.equal(discoveries(), 4);
     });
 
-    test('finds a kind that came to be while it went on', async () => {
+    test('finds a kind that was added during the apply', async () => {
       const results = applyManifests(client, read(configMap(), count()), { clock });
       assert.equal((await results.next()).done, false);
       await client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
@@ -142,8 +142,8 @@ describe('applying manifests', () => {
     });
   });
 
-  describe('a dry run', () => {
-    test('tells what would change and stores nothing', async () => {
+  describe('in a dry run', () => {
+    test('reports the changes and stores nothing', async () => {
       await apply([configMap()]);
       const dryRun = true;
       const documents = (data: string) => [configMap(data), configMap(data, '{name: b}')];
@@ -159,7 +159,7 @@ describe('applying manifests', () => {
       assert.deepEqual(await client.list(CONFIG_MAPS), before);
     });
 
-    test('says which objects it cannot check, as what they need is only in the batch', async () => {
+    test('refuses objects whose namespace or definition is only in the batch', async () => {
       const documents = [
         DEFINITION,
         namespace('prod'),
@@ -167,14 +167,14 @@ describe('applying manifests', () => {
         configMap('{}', '{name: a, namespace: prod}'),
       ];
       assert.deepEqual(told(await apply(documents, { dryRun: true })).slice(2), [
-        'Count/c the server has no kind Count in demo.mark8s.io/v1: its definition is in this batch, and a dry run stores none',
-        'ConfigMap/a namespaces "prod" not found: it is in this batch, and a dry run stores nothing',
+        'Count/c the server has no kind Count in demo.mark8s.io/v1: its definition is in this batch, and a dry run does not create it',
+        'ConfigMap/a namespaces "prod" not found: the namespace is in this batch, and a dry run does not create it',
       ]);
     });
   });
 
-  describe('a definition', () => {
-    /** Answers for the CRD, until `ms` have passed, as a server does that has not established it. */
+  describe('for a definition', () => {
+    /** Returns the CRD as not established until `ms` have passed. */
     const establishedAfter = (ms: number) =>
       behind((handler) => async (request) => {
         const response = await handler(request);
@@ -186,7 +186,7 @@ describe('applying manifests', () => {
         });
       });
 
-    test('is waited for until it is established, and then its objects are applied', async () => {
+    test('waits until it is established before it applies its objects', async () => {
       const applying = apply([DEFINITION, count()], {}, establishedAfter(5000));
       await clock.advance(4900);
       assert.ok(!requests.some((request) => request.includes('/counts/')));
@@ -194,7 +194,7 @@ describe('applying manifests', () => {
       assert.deepEqual(told(await applying).at(1), 'Count/c created');
     });
 
-    test('is waited for until the server tells of its kinds', async () => {
+    test('waits until discovery contains its kinds', async () => {
       const late = behind((handler) => async (request) => {
         const response = await handler(request);
         if (request.path !== '/apis' || clock.monotonic() >= 5000) return response;
@@ -209,7 +209,7 @@ describe('applying manifests', () => {
       assert.deepEqual(told(await applying).at(1), 'Count/c created');
     });
 
-    test('that takes too long is given up once, and others go on', async () => {
+    test('stops waiting once after the timeout and continues with other objects', async () => {
       const options = { servedTimeoutMs: 3000 };
       const applying = apply(
         [DEFINITION, count(), count(), configMap()],
@@ -217,7 +217,8 @@ describe('applying manifests', () => {
         establishedAfter(10_000),
       );
       await clock.advance(4100);
-      const why = 'counts.demo.mark8s.io is not served after 3s: it is not Established';
+      const why =
+        'counts.demo.mark8s.io is not served after 3s: its condition Established is not True';
       assert.deepEqual(told(await applying).slice(1), [
         `Count/c ${why}`,
         `Count/c ${why}`,
@@ -225,7 +226,7 @@ describe('applying manifests', () => {
       ]);
     });
 
-    test('whose names are taken is not waited for', async () => {
+    test('does not wait if its names are not accepted', async () => {
       const crd = countCrd();
       const group = {
         ...crd.spec,
@@ -236,11 +237,11 @@ describe('applying manifests', () => {
       const [, refused] = told(await apply([DEFINITION, count()]));
       assert.match(
         refused ?? '',
-        /^Count\/c counts\.demo\.mark8s\.io: its names are not accepted: .*already in use/,
+        /^Count\/c the names of counts\.demo\.mark8s\.io are not accepted: .*already in use/,
       );
     });
 
-    test('that one replica does not serve yet is asked for again', async () => {
+    test('retries while an API server does not serve it yet', async () => {
       let bare = 2;
       const slow = behind((handler) => async (request) => {
         if (!request.path.includes('/counts/') || bare-- <= 0) return handler(request);
@@ -252,15 +253,15 @@ describe('applying manifests', () => {
     });
   });
 
-  describe('an object', () => {
-    test('without a namespace goes to the one that was asked for; one of another may be refused', async () => {
+  describe('for an object', () => {
+    test('uses the default namespace, and refuses another namespace if enforced', async () => {
       await apply([namespace('prod')]);
       const there = configMap(undefined, '{name: b, namespace: default}');
       const options = { namespace: 'prod', enforceNamespace: true };
       assert.deepEqual(told(await apply([configMap(), there, namespace('dev')], options)), [
         'Namespace/dev created',
         'ConfigMap/a created',
-        'ConfigMap/b it belongs into namespace default, not into prod',
+        'ConfigMap/b its namespace is default, expected prod',
       ]);
       assert.deepEqual(told(await apply([there], { namespace: 'prod' })), ['ConfigMap/b created']);
       const { items } = await client.list(CONFIG_MAPS);
@@ -270,7 +271,7 @@ describe('applying manifests', () => {
       );
     });
 
-    test('of a kind that is not there: what may have been meant is told', async () => {
+    test('suggests similar kinds if the kind does not exist', async () => {
       await apply([DEFINITION]);
       const of = (apiVersion: string, kind: string) =>
         `{apiVersion: ${apiVersion}, kind: ${kind}, metadata: {name: a}}`;
@@ -303,14 +304,14 @@ describe('applying manifests', () => {
       ]);
     });
 
-    test('with a field that its kind does not have is refused, and the field named', async () => {
+    test('refuses a field that the kind does not have, and names the field', async () => {
       const [refused] = told(
         await apply([DEFINITION, count('{name: a, count: 1, cuont: 2}')]),
       ).slice(1);
       assert.match(refused ?? '', /^Count\/c .*\.spec\.cuont: field not declared in schema/);
     });
 
-    test('that others have changed is a conflict, which names them, and force takes over', async () => {
+    test('reports a conflict with the field managers, and force takes over the fields', async () => {
       await apply([configMap('{a: b, b: c}')]);
       const theirs = [configMap('{a: c, b: d}')];
       const [conflict] = await apply(theirs, { fieldManager: 'other' });
@@ -321,13 +322,13 @@ describe('applying manifests', () => {
       ]);
       assert.equal(
         conflict.refusal.message,
-        '2 fields were set by others, to something else: .data.a, .data.b by "crd-controller-apply"',
+        '2 fields were set to another value by other managers: .data.a, .data.b by "crd-controller-apply"',
       );
       const forced = await apply(theirs, { fieldManager: 'other', force: true });
       assert.deepEqual(told(forced), ['ConfigMap/a configured']);
     });
 
-    test('that may be written and not read is applied; what has changed, nobody knows', async () => {
+    test('reports an unknown change if the object can be written but not read', async () => {
       const access = new Access(
         ({ verb, resource }) => verb !== 'get' || resource !== 'configmaps',
       );
@@ -335,7 +336,7 @@ describe('applying manifests', () => {
       assert.deepEqual(told(results), ['ConfigMap/a unknown']);
     });
 
-    test('of a kind that cannot be patched is refused without being sent', async () => {
+    test('refuses a kind that does not support patch without sending it', async () => {
       const readOnly = behind((handler) => async (request) => {
         const response = await handler(request);
         if (request.path !== '/api') return response;
@@ -349,12 +350,12 @@ describe('applying manifests', () => {
       });
       const results = await apply([configMap()], {}, readOnly);
       assert.deepEqual(told(results), [
-        'ConfigMap/a configmaps cannot be applied: the server offers get, list of it',
+        'ConfigMap/a configmaps cannot be applied: the server supports only get, list',
       ]);
     });
   });
 
-  test('no message about a Secret has one of its values', async () => {
+  test('no message about a Secret contains one of its values', async () => {
     const secret = (content: string) =>
       `{apiVersion: v1, kind: Secret, metadata: {name: s}, ${content}}`;
     const documents = [
@@ -378,17 +379,17 @@ describe('applying manifests', () => {
         assert.ok(result.kind === 'refused' && result.refusal.reason === 'server');
         const { message, error } = result.refusal;
         assert.doesNotMatch(JSON.stringify([message, error, error.message]), /hunter2|4242/);
-        assert.match(message, /the server refused the Secret \(\d+ \w+\)/);
+        assert.match(message, /the server rejected the Secret \(\d+ \w+\)/);
       }
     }
-    // Other objects are not secret: what the server said is shown.
+    // Other objects are not secret, so the message of the server is shown.
     const [shown] = await apply([configMap('{a: hunter2}')], {}, quoting);
     assert.ok(shown?.kind === 'refused');
     assert.match(shown.refusal.message, /Invalid value: .*hunter2/);
     const [first] = told(await apply(documents.slice(0, 1), {}, quoting));
     assert.match(
       first ?? '',
-      /data\[password\]: FieldValueInvalid, unknown field "data\.a"\. Its own words/,
+      /data\[password\]: FieldValueInvalid, unknown field "data\.a"\. Its message is omitted/,
     );
   });
 
@@ -402,7 +403,7 @@ describe('applying manifests', () => {
     };
   }
 
-  /** What discovery answers, as far as it is changed here. */
+  /** Overrides of the discovery response. */
   interface GroupList {
     items: {
       readonly metadata: { readonly name?: string };
@@ -410,7 +411,7 @@ describe('applying manifests', () => {
     }[];
   }
 
-  /** The answer, with another body. */
+  /** Returns the response with another body. */
   async function changed(
     response: Awaited<ReturnType<HttpHandler>>,
     change: (body: GroupList & CustomResourceDefinition) => void,

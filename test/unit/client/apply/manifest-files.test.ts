@@ -34,7 +34,7 @@ async function complaints(
   return [];
 }
 
-describe('files and folders', () => {
+describe('readManifests for files and folders', () => {
   const FILES = {
     'b.yaml': 'b',
     'a.yml': 'a',
@@ -47,11 +47,11 @@ describe('files and folders', () => {
     '.git/f.yaml': 'x',
   };
 
-  test('a folder gives its manifests by name, and with recursive those of its folders', async (t) => {
+  test('reads the manifests of a folder by name, and with recursive those of its subfolders', async (t) => {
     const folder = folderOf(t, FILES);
     symlinkSync(folder, join(folder, 'in', 'again'));
     symlinkSync(join(folder, 'b.yaml'), join(folder, 'in', 'link.yaml'));
-    const passedOver: string[] = [];
+    const skipped: string[] = [];
     const read = async (options: ReadManifestsOptions) =>
       (await readManifests([folder], options)).map(({ source, text }) => [
         source.slice(folder.length + 1),
@@ -62,8 +62,8 @@ describe('files and folders', () => {
       ['b.yaml', 'b'],
       ['c.json', '{"kind": "C"}'],
     ];
-    assert.deepEqual(await read({ onSkipped: (path) => passedOver.push(path) }), own);
-    assert.deepEqual(passedOver, [join(folder, 'package.json')]);
+    assert.deepEqual(await read({ onSkipped: (path) => skipped.push(path) }), own);
+    assert.deepEqual(skipped, [join(folder, 'package.json')]);
     assert.deepEqual(await read({ recursive: true }), [
       ...own,
       ['in/d.yaml', 'd'],
@@ -71,7 +71,7 @@ describe('files and folders', () => {
     ]);
   });
 
-  test('a file that is named is read whatever it is called, and - is standard input', async (t) => {
+  test('reads a named file with any extension, and standard input for -', async (t) => {
     const folder = folderOf(t, FILES);
     const path = join(folder, 'package.json');
     const stdin = Readable.from([Buffer.from('ab'), Buffer.from('c')]);
@@ -81,7 +81,7 @@ describe('files and folders', () => {
     ]);
   });
 
-  test('everything that cannot be read is named, at once', async (t) => {
+  test('reports every location that cannot be read', async (t) => {
     const folder = folderOf(t, {
       'long.yaml': 'x'.repeat(101),
       'latin1.yaml': '',
@@ -98,15 +98,15 @@ describe('files and folders', () => {
         'standard input (-) can be read only once',
         `${at('none')}: there is no such file or folder`,
         `${at('long.yaml')}: it is longer than 100 bytes`,
-        `${at('latin1.yaml')}: it is not a text in UTF-8`,
-        `${at('empty')}: there is no .yaml, .yml or .json file in this folder; with --recursive those in it are looked into`,
+        `${at('latin1.yaml')}: it is not UTF-8 text`,
+        `${at('empty')}: there is no .yaml, .yml or .json file in this folder; use --recursive to read its subfolders`,
       ],
     );
   });
 });
 
-describe('a URL', () => {
-  test('is downloaded, through redirects, with its credentials sent to its own host alone', async (t) => {
+describe('readManifests for a URL', () => {
+  test('follows redirects and sends credentials to the host of the URL only', async (t) => {
     const seen: (readonly [string, string | undefined])[] = [];
     const other = await serve(t, ({ url, headers }, response) => {
       seen.push([`other ${String(url)}`, headers.authorization]);
@@ -126,7 +126,7 @@ describe('a URL', () => {
     ]);
   });
 
-  test('that cannot be had says why, without user, password and query', async (t) => {
+  test('reports failures without user, password and query', async (t) => {
     const { url } = await serve(t, ({ url: path = '' }, response) => {
       if (path.startsWith('/round')) response.writeHead(301, { location: path }).end();
       else if (path.startsWith('/file')) response.writeHead(301, { location: 'file:///x' }).end();
@@ -142,21 +142,21 @@ describe('a URL', () => {
       { maxBytes: 100 },
     );
     assert.deepEqual(found, [
-      `${url}/none: the answer is HTTP status 404`,
-      `${url}/round: it leads from one address to another, more than 5 times`,
-      `${url}/file: it leads to an address that is neither http nor https`,
-      `${url}/page: the answer is a web page; is there an address of the file itself?`,
+      `${url}/none: the server responded with HTTP status 404`,
+      `${url}/round: it redirects more than 5 times`,
+      `${url}/file: it redirects to an address that is neither http nor https`,
+      `${url}/page: the response is a web page; use the address of the file itself`,
       `${url}/long: it is longer than 100 bytes`,
     ]);
   });
 
-  test('whose certificate nobody vouches for is not believed', async (t) => {
+  test('rejects a certificate of an unknown CA', async (t) => {
     const { url } = await serveTls(t, (_, response) => response.end('kind: A'));
     const [complaint = ''] = await complaints([`${url}/a`]);
     assert.match(complaint, /^https:.*\/a: .*certificate/i);
   });
 
-  test('that falls silent is given up after a minute', async (t) => {
+  test('fails after one minute without a response', async (t) => {
     const clock = new FakeClock();
     const { url, server } = await serve(t, (_, response) => response.write('kind'));
     const asked = new Promise((resolve) => server.once('request', resolve));

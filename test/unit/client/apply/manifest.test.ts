@@ -16,15 +16,15 @@ function complaints(text: string): string[] {
   }
 }
 
-/** A ConfigMap with these lines of its own. */
+/** A ConfigMap with additional lines. */
 function manifest(lines: string): string {
   return `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n${lines}`;
 }
 
 const value = (text: string): unknown => read(manifest(`value: ${text}`))[0]?.object['value'];
 
-describe('a text', () => {
-  test('has any number of documents, and those without content count and are no object', () => {
+describe('parseManifests', () => {
+  test('reads any number of documents; empty ones are counted and skipped', () => {
     const found = read(
       `# nothing\n---\n${manifest('')}---\n---\n\n${manifest('data: {a: b}')}\n...\n`,
     );
@@ -44,7 +44,7 @@ describe('a text', () => {
     assert.deepEqual(read(''), []);
   });
 
-  test('may be JSON, indented by tabs, or one object after another', () => {
+  test('reads JSON with tabs, and several consecutive JSON objects', () => {
     const one = JSON.stringify(
       { apiVersion: 'v1', kind: 'A', metadata: { name: 'a{"\\' } },
       null,
@@ -61,7 +61,7 @@ describe('a text', () => {
     );
   });
 
-  test('may have lists, and lists of lists; each item knows its line', () => {
+  test('reads lists and nested lists; each item has its line', () => {
     const found = read(
       [
         'apiVersion: v1',
@@ -83,7 +83,7 @@ describe('a text', () => {
     );
   });
 
-  test('has no list where a kind that is none has items', () => {
+  test('does not treat an object with items as a list unless its kind ends with List', () => {
     const found = read('apiVersion: v1\nkind: Basket\nmetadata: {name: a}\nitems: [{kind: Apple}]');
     assert.deepEqual(
       found.map(({ object }) => object.kind),
@@ -91,7 +91,7 @@ describe('a text', () => {
     );
   });
 
-  test('is read as Kubernetes reads YAML, save that keys are always texts', () => {
+  test('reads YAML as Kubernetes does, except that keys are always strings', () => {
     for (const [text, expected] of [
       ['0644', 420],
       ['yes', true],
@@ -118,7 +118,7 @@ describe('a text', () => {
     assert.match(sent, /"max":9223372036854775807,"min":-12/);
   });
 
-  test('may use anchors, aliases and merge keys', () => {
+  test('supports anchors, aliases and merge keys', () => {
     assert.deepEqual(value('{a: &x {b: 1, c: 2}, d: {<<: *x, c: 3}, e: *x}'), {
       a: { b: 1, c: 2 },
       d: { b: 1, c: 3 },
@@ -127,33 +127,49 @@ describe('a text', () => {
   });
 });
 
-describe('what is wrong with a text is said with document, line and field:', () => {
+describe('parseManifests reports document, line and field of', () => {
   for (const [what, text, expected] of [
-    ['a tab', 'a:\n\tb: 1', /^a\.yaml: document 1, line 2, column 1: not YAML: a tab indents/],
+    [
+      'a tab',
+      'a:\n\tb: 1',
+      /^a\.yaml: document 1, line 2, column 1: invalid YAML: this line is indented with a tab/,
+    ],
     [
       'a key twice',
       `${manifest('')}---\na: 1\na: 2`,
-      /document 2, line 6, column 1: .* second time$/,
+      /document 2, line 6, column 1: .* this key occurs twice/,
     ],
-    ['a quote', 'a: "b', /line 1, column 6: not YAML: Missing closing/],
+    ['a quote', 'a: "b', /line 1, column 6: invalid YAML: Missing closing/],
     ['an unknown alias', 'a: *b', /an alias \(\*\) has no anchor/],
-    ['an unknown tag', 'a: !b c', /a tag \(!\) is not known/],
-    ['no object', 'a', /line 1: expected an object with apiVersion and kind, found another text$/],
-    ['no apiVersion', 'kind: A', /apiVersion: expected a text, as in apps\/v1, and there is none$/],
-    ['no kind', 'apiVersion: v1\nkind: 1', /kind: expected a text.* found a number; quote it$/],
-    ['no metadata', 'apiVersion: v1\nkind: A', /metadata: A needs a mapping with a name/],
-    ['no name', 'apiVersion: v1\nkind: A\nmetadata: {}', /metadata\.name: A needs the name of one/],
+    ['an unknown tag', 'a: !b c', /a tag \(!\) is unknown/],
+    [
+      'no object',
+      'a',
+      /line 1: expected an object with apiVersion and kind, found another string$/,
+    ],
+    [
+      'no apiVersion',
+      'kind: A',
+      /apiVersion: expected a string, as in apps\/v1, but it is missing$/,
+    ],
+    ['no kind', 'apiVersion: v1\nkind: 1', /kind: expected a string.* found a number; quote it$/],
+    ['no metadata', 'apiVersion: v1\nkind: A', /metadata: expected a mapping with a name/],
+    [
+      'no name',
+      'apiVersion: v1\nkind: A\nmetadata: {}',
+      /metadata\.name: expected the name of one/,
+    ],
     [
       'a path for a name',
       manifest('').replace('a}', 'a/b}'),
-      /metadata\.name: .* found another text$/,
+      /metadata\.name: .* found another string$/,
     ],
     [
       'a generated name',
       manifest('').replace('name', 'generateName'),
-      /metadata\.name: .* generateName, which apply cannot use/,
+      /metadata\.name: .* generateName, which apply does not support/,
     ],
-    ['no number', manifest('a: {b: [.nan]}'), /a\.b\[0\]: JSON has no such number$/],
+    ['no number', manifest('a: {b: [.nan]}'), /a\.b\[0\]: the number does not exist in JSON$/],
     [
       'an item of a list',
       'apiVersion: v1\nkind: List\nitems:\n- {kind: A}',
@@ -167,11 +183,11 @@ describe('what is wrong with a text is said with document, line and field:', () 
     });
   }
 
-  test('all of it, and nothing that is right is used', () => {
+  test('all problems of a text, and returns no objects', () => {
     assert.equal(complaints(`${manifest('')}---\na: 1\n---\nkind: B\n---\nb: 1\n c: 2`).length, 3);
   });
 
-  test('without quoting a value, which may be a secret', () => {
+  test('a problem without quoting a value, which can be secret', () => {
     const broken = [
       'password: hunter2: x',
       'password: @hunter2',
@@ -195,23 +211,23 @@ describe('what is wrong with a text is said with document, line and field:', () 
   });
 });
 
-describe('a text that is meant to do harm', () => {
-  test('cannot grow by its aliases', () => {
+describe('parseManifests limits', () => {
+  test('the expansion of aliases', () => {
     const levels = Array.from(
       { length: 9 },
       (_, level) => `l${level + 1}: &l${level + 1} [${`*l${level}, `.repeat(9)}]`,
     );
     const [first] = complaints(manifest(`l0: &l0 [lol]\n${levels.join('\n')}`));
-    assert.match(first ?? '', /aliases \(\*\) stand for too much/);
+    assert.match(first ?? '', /aliases \(\*\) expand to more than/);
     const copies = `a: &a ${'x'.repeat(100_000)}\nb: [${'*a, '.repeat(90)}]`;
     assert.match(complaints(manifest(copies))[0] ?? '', /larger than the 3 MiB .* exceeded in b\[/);
   });
 
-  test('cannot nest deeper than 100 levels, nor contain itself', () => {
+  test('the nesting to 100 levels, also for aliases that contain themselves', () => {
     const nested = (levels: number) => manifest(`a: ${'['.repeat(levels)}${']'.repeat(levels)}`);
     assert.equal(read(nested(99)).length, 1);
     assert.match(complaints(nested(101))[0] ?? '', /nested deeper than 100 levels$/);
-    assert.match(complaints(nested(5000))[0] ?? '', /nested too deep$/);
+    assert.match(complaints(nested(5000))[0] ?? '', /nested too deeply$/);
     assert.match(complaints(manifest('a: &a [*a]'))[0] ?? '', /nested deeper than 100 levels$/);
   });
 });

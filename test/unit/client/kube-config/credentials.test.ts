@@ -45,7 +45,7 @@ function open(credentials: CredentialSource, options: CredentialsOptions = {}) {
   return credentialsOf(configOf(credentials), options);
 }
 
-test('tokens and passwords are headers that nothing can renew', async () => {
+test('returns tokens and passwords as headers that cannot be renewed', async () => {
   const token = open({ kind: 'token', token: 'abc' });
   assert.deepEqual(await token.headers(), { authorization: 'Bearer abc' });
   assert.equal(token.invalidate(await token.headers()), false);
@@ -56,7 +56,7 @@ test('tokens and passwords are headers that nothing can renew', async () => {
   assert.deepEqual(await open({ kind: 'none' }).headers(), {});
 });
 
-test('a token file is read again every minute, and trimmed', async (t) => {
+test('reads a token file again every minute and trims the token', async (t) => {
   const clock = new FakeClock();
   await clock.advance(3_600_000);
   const path = join(await directory(t), 'token');
@@ -70,7 +70,7 @@ test('a token file is read again every minute, and trimmed', async (t) => {
   assert.deepEqual(await credentials.headers(), { authorization: 'Bearer two' });
 });
 
-test('while a token file cannot be read, the last good token serves, and the log says so', async (t) => {
+test('uses the last token and logs an error while the token file cannot be read', async (t) => {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
   const path = join(await directory(t), 'token');
@@ -88,7 +88,7 @@ test('while a token file cannot be read, the last good token serves, and the log
   assert.deepEqual(await credentials.headers(), { authorization: 'Bearer two' });
 });
 
-test('a token file that never had a token is a clear error', async (t) => {
+test('reports a token file that never contained a token', async (t) => {
   const path = join(await directory(t), 'token');
   const credentials = open({ kind: 'tokenFile', path });
   const unauthorized = (error: unknown) =>
@@ -99,7 +99,7 @@ test('a token file that never had a token is a clear error', async (t) => {
   await assert.rejects(credentials.headers(), unauthorized);
 });
 
-test('a token refused by the server is read anew and the call made once more', async (t) => {
+test('reads the token file again and retries once if the server rejects the token', async (t) => {
   const path = join(await directory(t), 'token');
   await writeFile(path, 'stale');
   let calls = 0;
@@ -116,10 +116,10 @@ test('a token refused by the server is read anew and the call made once more', a
   assert.equal(calls, 2);
   await writeFile(path, 'fresh');
   await connection.client.get(CONFIG_MAPS, AT);
-  assert.equal(calls, 4, 'refused once with what was cached, then accepted');
+  assert.equal(calls, 4, 'rejected once with the cached token, then accepted');
 });
 
-test('a refusal of an old token leaves a newer one alone', async (t) => {
+test('keeps a newer token if the server rejects an old one', async (t) => {
   const path = join(await directory(t), 'token');
   await writeFile(path, 'one');
   const credentials = open({ kind: 'tokenFile', path }, { clock: new FakeClock() });
@@ -132,7 +132,7 @@ test('a refusal of an old token leaves a newer one alone', async (t) => {
   assert.deepEqual(await credentials.headers(), { authorization: 'Bearer two' });
 });
 
-/** A pair of files and their authority's, as text that may be replaced. */
+/** The PEM texts of a certificate, its key and their CA; tests can replace them. */
 async function identity(commonName: string) {
   const authority = await createCertificateAuthority({ commonName: 'ca' });
   const issued = await authority.issue({ commonName, usages: 'client' });
@@ -163,7 +163,7 @@ function pemCredentials(files: Record<PemFile, string | undefined>, options: Cre
   );
 }
 
-test('certificate files are read again after five minutes, and what changed is told', async () => {
+test('reads certificate files again after five minutes and logs which changed', async () => {
   const [first, second] = await Promise.all([identity('first'), identity('second')]);
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
@@ -187,11 +187,11 @@ test('certificate files are read again after five minutes, and what changed is t
   });
   assert.deepEqual(
     lines.map(({ message, fields }) => [message, fields['files']]),
-    [['TLS files have changed', ['tls.crt', 'tls.key']]],
+    [['TLS files changed', ['tls.crt', 'tls.key']]],
   );
 });
 
-test('while certificate files are not whole or do not fit each other, all stay as they are', async () => {
+test('keeps all certificates while a file is incomplete or does not match the others', async () => {
   const [first, second] = await Promise.all([identity('first'), identity('second')]);
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
@@ -203,22 +203,25 @@ test('while certificate files are not whole or do not fit each other, all stay a
     [{ 'tls.key': undefined, 'tls.crt': second['tls.crt'] }, /Cannot read tls\.key: ENOENT/],
     [
       { 'tls.crt': second['tls.crt'] },
-      /No certificate with its key in tls\.crt and tls\.key: they do not belong together/,
+      /No usable certificate and key in tls\.crt and tls\.key: the key does not match the certificate/,
     ],
-    [{ 'tls.crt': '' }, /No certificate with its key.*: there is none/],
-    [{ 'tls.key': '' }, /No certificate with its key/],
-    // Of an empty one TLS thinks that nobody in particular is to be trusted.
-    [{ 'ca.crt': '' }, /No certificate authority in ca\.crt: there is none\. Expected PEM/],
-    [{ 'ca.crt': ca.slice(0, -40) }, /ca\.crt: it is cut off/],
-    [{ 'ca.crt': `${ca}-----BEGIN CERTIFICATE-----\nMII` }, /ca\.crt: it is cut off/],
-    [{ 'ca.crt': ca.replace(/MII.{20}/, 'canary') }, /No certificate authority in ca\.crt/],
+    [{ 'tls.crt': '' }, /No usable certificate and key.*: the file contains no certificate/],
+    [{ 'tls.key': '' }, /No usable certificate and key/],
+    // With an empty CA, TLS would trust the CAs that Node trusts.
+    [
+      { 'ca.crt': '' },
+      /No usable certificate authority in ca\.crt: the file contains no certificate\. Expected PEM/,
+    ],
+    [{ 'ca.crt': ca.slice(0, -40) }, /ca\.crt: a certificate is incomplete/],
+    [{ 'ca.crt': `${ca}-----BEGIN CERTIFICATE-----\nMII` }, /ca\.crt: a certificate is incomplete/],
+    [{ 'ca.crt': ca.replace(/MII.{20}/, 'canary') }, /No usable certificate authority in ca\.crt/],
   ];
   await clock.advance(300_000);
   for (const [spoil, told] of spoilt) {
     Object.assign(files, first, spoil);
     assert.equal(await credentials.tls(), material);
     const { message, error } = lines.at(-1) ?? {};
-    assert.equal(message, 'Failed to read TLS files, using what was read before');
+    assert.equal(message, 'Failed to read TLS files, using the previous ones');
     assert.match(String(error), told);
     assert.doesNotMatch(String(error), /canary|PRIVATE/);
     await clock.advance(10_000);
@@ -235,7 +238,7 @@ test('while certificate files are not whole or do not fit each other, all stay a
   }
 });
 
-test('a server of a new authority is believed once the file has that authority, and no old one is', async (t) => {
+test('trusts the new CA of a server once the file contains it, and the old CA no more', async (t) => {
   const [before, after] = await Promise.all([
     serveTls(t, (_request, response) => sendJson(response, configMap('before'))),
     serveTls(t, (_request, response) => sendJson(response, configMap('after'))),
@@ -271,7 +274,7 @@ test('a server of a new authority is believed once the file has that authority, 
   lose();
   await assert.rejects(found(), untrusted);
   files['ca.crt'] = after.authority.certificatePem;
-  assert.equal(await found(), 'after', 'without a wait for the next reading');
+  assert.equal(await found(), 'after', 'without waiting for the next read');
   await connection.client.watch(CONFIG_MAPS, { namespace: 'default' });
   running = before;
   lose();
@@ -279,13 +282,13 @@ test('a server of a new authority is believed once the file has that authority, 
   await assert.rejects(connection.client.watch(CONFIG_MAPS, { namespace: 'default' }), untrusted);
 });
 
-test('a certificate file that is not there is a clear error', async () => {
+test('reports a certificate file that does not exist', async () => {
   const path = '/nowhere/tls.crt';
   const credentials = credentialsOf(configOf({ kind: 'none' }, { ca: { kind: 'file', path } }));
   await assert.rejects(credentials.tls(), /Cannot read \/nowhere\/tls\.crt: ENOENT/);
 });
 
-test('a client certificate from a configuration is presented to the server', async (t) => {
+test('presents the client certificate of the configuration', async (t) => {
   const { url, authority } = await serveTls(
     t,
     (request, response) =>
@@ -310,7 +313,7 @@ test('a client certificate from a configuration is presented to the server', asy
   assert.equal((await connection.client.get(CONFIG_MAPS, AT)).metadata.name, 'alice');
 });
 
-test('a client certificate that is replaced in its files is who the next connection is', async (t) => {
+test('presents a replaced client certificate on the next connection', async (t) => {
   const { url, authority } = await serveTls(
     t,
     (request, response) =>

@@ -24,7 +24,7 @@ import { configMap, sendJson, sendStatus, serve, serveTls } from '../server.ts';
 const AT = { namespace: 'default', name: 'settings' };
 const API_VERSION = 'client.authentication.k8s.io/v1';
 
-/** A plugin that notes each run, then does what `script` says. */
+/** A plugin that records each run, then runs `script`. */
 async function plugin(t: TestContext, script: string, more: Partial<ExecSource> = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'plugin-'));
   t.after(() => rm(folder, { recursive: true }));
@@ -66,7 +66,7 @@ function open(source: ExecSource, options: CredentialsOptions = {}, more?: Parti
   return credentialsOf(configOf(source, more), options);
 }
 
-test('a plugin that prints a token is run once for all who wait, and not again', async (t) => {
+test('runs the plugin once for concurrent callers and caches the token', async (t) => {
   const { source, runs } = await plugin(t, `print({ token: 'token ' + run })`);
   const credentials = open(source);
   const all = await Promise.all(Array.from({ length: 5 }, () => credentials.headers()));
@@ -78,7 +78,7 @@ test('a plugin that prints a token is run once for all who wait, and not again',
   assert.equal(await runs(), 1);
 });
 
-test('a credential is replaced half a minute before it expires', async (t) => {
+test('renews a credential 30 s before it expires', async (t) => {
   const clock = new FakeClock();
   const expiry = (seconds: number) => new Date(clock.now() + seconds * 1000).toISOString();
   const { source } = await plugin(
@@ -93,7 +93,7 @@ test('a credential is replaced half a minute before it expires', async (t) => {
   assert.equal((await credentials.headers())['authorization'], 'Bearer token 2');
 });
 
-test('a credential that lives for less than a minute is replaced at half its life', async (t) => {
+test('renews a credential with a lifetime below one minute at half its lifetime', async (t) => {
   const clock = new FakeClock();
   const expiry = new Date(clock.now() + 20_000).toISOString();
   const { source, runs } = await plugin(
@@ -110,7 +110,7 @@ test('a credential that lives for less than a minute is replaced at half its lif
   assert.equal(await runs(), 2);
 });
 
-test('a credential that cannot be replaced serves until it expires; complaints are not logged', async (t) => {
+test('uses a credential until it expires if it cannot be renewed, and does not log standard error', async (t) => {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
   const folder = await mkdtemp(join(tmpdir(), 'plugin-'));
@@ -122,7 +122,7 @@ test('a credential that cannot be replaced serves until it expires; complaints a
     kind: 'ExecCredential',
     status: { token: 'secret', expirationTimestamp },
   });
-  // A shell starts sooner than Node.
+  // A shell starts faster than Node.
   const script = `test -e "$1" && echo canary >&2; echo x >>"$1"; test "$(cat "$1")" = x && echo '${printed}'`;
   const credentials = open(
     {
@@ -148,12 +148,12 @@ test('a credential that cannot be replaced serves until it expires; complaints a
   await assert.rejects(credentials.headers(), /exit code 1/, 'it has expired');
   assert.equal(lines.length, 3);
   for (const { message, error } of lines) {
-    assert.equal(message, 'Failed to replace a credential that expires soon, using it until then');
+    assert.equal(message, 'Failed to renew a credential, using it until it expires');
     assert.doesNotMatch(inspect(error, { depth: 9 }), /canary|secret/);
   }
 });
 
-test('a refused token makes the plugin run once more, and the call is repeated', async (t) => {
+test('runs the plugin again and retries the call if the server rejects the token', async (t) => {
   const { source, runs } = await plugin(t, `print({ token: 'token-' + run })`);
   const { url } = await serve(t, (request, response) => {
     if (request.headers.authorization === 'Bearer token-2')
@@ -163,10 +163,10 @@ test('a refused token makes the plugin run once more, and the call is repeated',
   const connection = connectCluster(configOf(source, { server: url }));
   t.after(() => connection.close());
   await Promise.all(Array.from({ length: 4 }, () => connection.client.get(CONFIG_MAPS, AT)));
-  assert.equal(await runs(), 2, 'four refusals of one token are one renewal');
+  assert.equal(await runs(), 2, 'four rejections of one token cause one renewal');
 });
 
-test('a refusal of an old token leaves a newer one alone', async (t) => {
+test('keeps a newer token if the server rejects an old one', async (t) => {
   const { source } = await plugin(t, `print({ token: 'token-' + run })`);
   const credentials = open(source);
   const old = await credentials.headers();
@@ -176,7 +176,7 @@ test('a refusal of an old token leaves a newer one alone', async (t) => {
   assert.deepEqual(await credentials.headers(), { authorization: 'Bearer token-2' });
 });
 
-test('a plugin that prints a certificate is who the connection is', async (t) => {
+test('presents the client certificate of the plugin', async (t) => {
   const { url, authority } = await serveTls(
     t,
     (request, response) =>
@@ -199,7 +199,7 @@ test('a plugin that prints a certificate is who the connection is', async (t) =>
   assert.equal((await connection.client.get(CONFIG_MAPS, AT)).metadata.name, 'alice');
 });
 
-test('a plugin gets its environment and what it may know of the cluster, and no input', async (t) => {
+test('passes environment and cluster information to the plugin, but no input', async (t) => {
   const script = `
     const { spec } = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
     const input = readFileSync(0, 'utf8');
@@ -234,7 +234,7 @@ test('a plugin gets its environment and what it may know of the cluster, and no 
   ]);
 });
 
-test('what goes wrong with a plugin is said, and nothing of what it printed', async (t) => {
+test('reports the failure of a plugin without quoting its output', async (t) => {
   const statuses: unknown[] = [];
   const metrics = {
     ...noRestClientMetrics,
@@ -242,18 +242,24 @@ test('what goes wrong with a plugin is said, and nothing of what it printed', as
       statuses.push([code, status]),
   };
   const cases: [script: string, message: RegExp][] = [
-    [`console.log('canary'); process.exitCode = 3`, /failed: exit code 3\. Its standard error/],
+    [`console.log('canary'); process.exitCode = 3`, /failed: exit code 3\. See its standard error/],
     [`process.kill(process.pid, 'SIGTERM')`, /failed: ended by SIGTERM/],
     [`console.log('canary')`, /printed no JSON \(7 bytes\)/],
-    [`print({ token: 'canary' }, 'Other')`, /printed something else.*Expected an ExecCredential/],
+    [
+      `print({ token: 'canary' }, 'Other')`,
+      /printed another kind of object.*Expected an ExecCredential/,
+    ],
     [
       `print({ token: 'canary' }, 'ExecCredential', 'client.authentication.k8s.io/v1beta1')`,
       /another version/,
     ],
-    [`print({ clientKeyData: 'canary' })`, /printed half a key pair/],
+    [`print({ clientKeyData: 'canary' })`, /printed only half of a key pair/],
     [`print({})`, /printed no credentials/],
-    [`print({ token: 'canary', expirationTimestamp: 'soon' })`, /an expiry that is no time/],
-    [`process.stdout.write('canary'.repeat(300_000))`, /could not be run: more than 1048576 bytes/],
+    [`print({ token: 'canary', expirationTimestamp: 'soon' })`, /an invalid expirationTimestamp/],
+    [
+      `process.stdout.write('canary'.repeat(300_000))`,
+      /could not be run: it printed more than 1048576 bytes/,
+    ],
   ];
   for (const [script, message] of cases) {
     const { source } = await plugin(t, script);
@@ -271,7 +277,7 @@ test('what goes wrong with a plugin is said, and nothing of what it printed', as
   ]);
 });
 
-test('a plugin that is not installed is named, with its hint', async () => {
+test('reports a plugin that is not installed with its install hint', async () => {
   const source: ExecSource = {
     command: 'no-such-plugin',
     args: [],
@@ -288,12 +294,12 @@ test('a plugin that is not installed is named, with its hint', async () => {
   await assert.rejects(open(unhinted).headers(), /was not found\. Install it, or check the PATH/);
 });
 
-test('a plugin that does not end is killed after a minute', async (t) => {
+test('kills a plugin that does not end within one minute', async (t) => {
   const clock = new FakeClock();
   const { source, ids } = await plugin(t, `setInterval(() => {}, 1000)`);
   const outcome = assert.rejects(
     open(source, { clock }).headers(),
-    /not done within 60 s\. Does it wait/,
+    /timed out: not done within 60 s\. It cannot read input/,
   );
   while (clock.untilNext !== 60_000) await settle(1);
   while ((await ids()).length === 0) await settle(1);
@@ -303,7 +309,7 @@ test('a plugin that does not end is killed after a minute', async (t) => {
   while (isAlive(id)) await settle(1);
 });
 
-test('a failed plugin is run again by the next call', async (t) => {
+test('runs a failed plugin again on the next call', async (t) => {
   const { source } = await plugin(t, `run === 1 ? process.exit(1) : print({ token: 'abc' })`);
   const credentials = open(source);
   await assert.rejects(credentials.headers(), /exit code 1/);

@@ -8,7 +8,7 @@ import type { ClusterConfigOptions } from '../../../../src/client/kube-config/ku
 import { loadClusterConfig } from '../../../../src/client/kube-config/kube-config.ts';
 import { KubeConfigError } from '../../../../src/client/kube-config/kube-config-file.ts';
 
-/** A home, files in it, and a loader that sees nothing else of this machine. */
+/** A home folder with files, and a loader that ignores the rest of this machine. */
 async function machine(t: TestContext) {
   const home = await mkdtemp(join(tmpdir(), 'home-'));
   t.after(() => rm(home, { recursive: true }));
@@ -24,7 +24,7 @@ async function machine(t: TestContext) {
   return { home, write, load, serviceAccountDirectory };
 }
 
-/** A kubeconfig with one context, cluster and user of one name. */
+/** A kubeconfig with one context, cluster and user of the same name. */
 function kubeconfig(name: string, user = 'token: abc', cluster = `server: https://${name}:6443`) {
   return `apiVersion: v1
 kind: Config
@@ -51,7 +51,7 @@ async function refusal(loading: Promise<unknown>): Promise<string> {
   return error.message;
 }
 
-test('the flag comes first, then KUBECONFIG, then the service account, then the home', async (t) => {
+test('prefers the flag, then KUBECONFIG, then the service account, then the home folder', async (t) => {
   const { home, write, load, serviceAccountDirectory } = await machine(t);
   const flag = await write('flag', kubeconfig('flag'));
   const variable = await write('variable', kubeconfig('variable'));
@@ -80,7 +80,7 @@ test('the flag comes first, then KUBECONFIG, then the service account, then the 
   assert.match(await refusal(load()), /^No cluster is configured: .*--kubeconfig/);
 });
 
-test('several files of KUBECONFIG are merged, the first to name something wins', async (t) => {
+test('merges several files of KUBECONFIG; the first definition of a name is used', async (t) => {
   const { home, write, load } = await machine(t);
   const first = await write(
     'first',
@@ -107,7 +107,7 @@ test('several files of KUBECONFIG are merged, the first to name something wins',
   assert.match(await refusal(load({ environment: missing })), /KUBECONFIG is set to .*missing/);
 });
 
-test('every kind of user is understood', async (t) => {
+test('reads every kind of user', async (t) => {
   const { home, write, load } = await machine(t);
   const pem = (text: string) => Buffer.from(`-----BEGIN ${text}-----`).toString('base64');
   const credentialsOf = async (user: string) => {
@@ -135,7 +135,7 @@ test('every kind of user is understood', async (t) => {
   );
 });
 
-test('an exec user inherits the environment, and its paths start from the file', async (t) => {
+test('resolves paths of an exec user against the kubeconfig, and passes the environment', async (t) => {
   const { home, write, load } = await machine(t);
   const user = `exec: {
     apiVersion: client.authentication.k8s.io/v1beta1, command: ./bin/plugin, args: [get, "1"],
@@ -163,7 +163,7 @@ test('an exec user inherits the environment, and its paths start from the file',
   assert.equal(bare.credentials.command, 'plugin');
 });
 
-test('whom to act as comes from the file, and the flags override it', async (t) => {
+test('reads impersonation from the file, and flags override it', async (t) => {
   const { write, load } = await machine(t);
   const user = `token: abc, as: alice, as-uid: u1, as-groups: [devs], as-user-extra: {scope: [a, b]}`;
   const file = await write('config', kubeconfig('x', user));
@@ -181,7 +181,7 @@ test('whom to act as comes from the file, and the flags override it', async (t) 
   assert.match(await refusal(load({ kubeconfig: file, asGroups: ['ops'] })), /Add --as\./);
 });
 
-test('--master replaces the address, and needs nothing else', async (t) => {
+test('uses the address of --master without any other configuration', async (t) => {
   const { write, load } = await machine(t);
   const file = await write('config', kubeconfig('x'));
   const replaced = await load({ kubeconfig: file, master: 'https://other:1/path/' });
@@ -194,20 +194,20 @@ test('--master replaces the address, and needs nothing else', async (t) => {
     await load({ master: local });
 });
 
-test('an address that would leak or lead nowhere is refused', async (t) => {
+test('rejects an address that is invalid or would expose credentials', async (t) => {
   const { write, load } = await machine(t);
   assert.match(await refusal(load({ master: 'http://10.0.0.1' })), /unencrypted\. Use https/);
   const plain = await write('plain', kubeconfig('x', '', 'server: "http://x:80"'));
   assert.match(await refusal(load({ kubeconfig: plain })), /plain: http:\/\/x would send/);
   for (const wrong of ['ftp://x', 'https://', 'https://x?y=1']) {
-    assert.match(await refusal(load({ master: wrong })), /is no server address/);
+    assert.match(await refusal(load({ master: wrong })), /is not a server address/);
   }
   const withUser = await refusal(load({ master: 'https://me:canary@x' }));
   assert.match(withUser, /must not contain a user/);
   assert.doesNotMatch(withUser, /canary/);
 });
 
-test('what is missing or wrong in a kubeconfig is said in one line, with file and next step', async (t) => {
+test('reports a missing or wrong entry in one line, with file and next step', async (t) => {
   const { home, write, load } = await machine(t);
   const wrong = async (text: string, options: ClusterConfigOptions = {}) => {
     const file = await write('config', text);
@@ -218,7 +218,7 @@ test('what is missing or wrong in a kubeconfig is said in one line, with file an
   };
   assert.match(
     await refusal(load({ kubeconfig: join(home, 'none') })),
-    /no file .*none.*--kubeconfig/,
+    /none does not exist.*--kubeconfig/,
   );
   assert.match(await refusal(load({ kubeconfig: home })), /Cannot read the kubeconfig .*EISDIR/);
   assert.match(
@@ -228,7 +228,7 @@ test('what is missing or wrong in a kubeconfig is said in one line, with file an
   assert.match(await wrong('a: &a [x]\nb: *nothing'), /malformed|aliases/);
   assert.match(await wrong('kind: Pod'), /is not a kubeconfig/);
   assert.match(await wrong('canary'), /is not a kubeconfig/);
-  assert.match(await wrong(''), /no context is chosen.*--context/);
+  assert.match(await wrong(''), /no current context is set.*--context/);
   assert.match(
     await wrong(kubeconfig('x'), { context: 'y' }),
     /there is no context "y" \(it has x\)/,
@@ -242,7 +242,7 @@ test('what is missing or wrong in a kubeconfig is said in one line, with file an
     ['auth-provider: {name: gcp}', /auth-provider "gcp" is no longer supported.*exec plugin/],
     ['client-certificate: a.crt', /client-certificate needs a client-key/],
     ['client-certificate-data: canary, client-key-data: canary', /not PEM in base64/],
-    ['token: [canary]', /user "x": token must be text/],
+    ['token: [canary]', /user "x": token must be a string/],
     [
       'exec: {command: x, apiVersion: client.authentication.k8s.io/v1alpha1}',
       /v1alpha1 is not supported/,
@@ -250,20 +250,20 @@ test('what is missing or wrong in a kubeconfig is said in one line, with file an
     ['exec: {apiVersion: client.authentication.k8s.io/v1}', /exec\.command is missing/],
     [
       'exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Always}',
-      /wants a terminal/,
+      /requires a terminal/,
     ],
   ];
   for (const [user, message] of cases) assert.match(await wrong(kubeconfig('x', user)), message);
 });
 
-test('a wrong entry that is not in use does no harm', async (t) => {
+test('ignores a wrong entry that is not used', async (t) => {
   const { write, load } = await machine(t);
   const text = `${kubeconfig('x')}- name: broken\n  user: {auth-provider: {name: gcp}}\n- canary\n`;
   const file = await write('config', text);
   assert.equal((await load({ kubeconfig: file })).server, 'https://x:6443');
 });
 
-test('names that look like numbers are names', async (t) => {
+test('reads names that look like numbers as strings', async (t) => {
   const { write, load } = await machine(t);
   const file = await write('config', kubeconfig('0815', 'token: 007', 'server: "https://x"'));
   const config = await load({ kubeconfig: file, context: '0815' });
@@ -271,14 +271,14 @@ test('names that look like numbers are names', async (t) => {
   assert.deepEqual(config.credentials, { kind: 'token', token: '007' });
 });
 
-test('verification cannot be switched off by the environment', async (t) => {
+test('refuses to run if the environment disables certificate verification', async (t) => {
   const { write, load } = await machine(t);
   const file = await write('config', kubeconfig('x'));
   const environment = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
   assert.match(await refusal(load({ kubeconfig: file, environment })), /Unset it/);
 });
 
-test('a file others can read, and certificates nobody checks, raise a warning', async (t) => {
+test('warns about files that others can read, and about disabled verification', async (t) => {
   const { write, load } = await machine(t);
   const warnings: string[] = [];
   const onWarning = (warning: string) => warnings.push(warning);
@@ -294,7 +294,7 @@ test('a file others can read, and certificates nobody checks, raise a warning', 
   assert.match(String(warnings[1]), /is group- and world-readable.*chmod 600/);
 });
 
-test('a proxy comes from the file, or from the environment with its exceptions', async (t) => {
+test('reads the proxy from the file, or from the environment with its exceptions', async (t) => {
   const { write, load } = await machine(t);
   const file = await write('config', kubeconfig('x.example.com'));
   const proxyOf = async (environment: Record<string, string>, master?: string) =>

@@ -18,8 +18,8 @@ const SERVERS = [
 ];
 
 /**
- * NO_PROXY, and for each server whether Go's golang.org/x/net/http/httpproxy v0.58.0 goes through the
- * proxy (p) or not (-), as it answered.
+ * NO_PROXY, and for each server whether golang.org/x/net/http/httpproxy v0.58.0 uses the proxy (p) or
+ * not (-).
  */
 const VECTORS: readonly (readonly [noProxy: string, answers: string])[] = [
   ['*', '------------'],
@@ -58,7 +58,7 @@ const VECTORS: readonly (readonly [noProxy: string, answers: string])[] = [
   ['nothing,*', '------------'],
 ];
 
-test('NO_PROXY means what it means to Go', () => {
+test('matches NO_PROXY as Go does', () => {
   for (const [NO_PROXY, answers] of VECTORS) {
     const environment = { HTTPS_PROXY: 'proxy:3128', NO_PROXY };
     const ours = SERVERS.map((server) => (proxyFor(new URL(server), environment) ? 'p' : '-'));
@@ -66,7 +66,7 @@ test('NO_PROXY means what it means to Go', () => {
   }
 });
 
-test('the scheme chooses the variable, upper case comes first, an empty one is none', () => {
+test('selects the variable by scheme; upper case has precedence, empty means none', () => {
   const secure = (environment: Record<string, string>) =>
     proxyFor(new URL('https://10.0.0.1'), environment);
   assert.equal(secure({}), undefined);

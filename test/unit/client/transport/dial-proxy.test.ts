@@ -14,11 +14,11 @@ import type { HttpRequest } from '../../../../src/util/http.ts';
 import { createCertificateAuthority } from '../../../../src/util/x509.ts';
 import { ForwardProxy } from '../../../support/forward-proxy.ts';
 import type { ForwardProxyOptions } from '../../../support/forward-proxy.ts';
-import { beginBody, serveHttp2 } from '../http2-server.ts';
+import { startBody, serveHttp2 } from '../http2-server.ts';
 import { serveTls } from '../server.ts';
 
 const REQUEST: HttpRequest = { method: 'GET', path: '/', headers: {} };
-/** A user and a password that need quoting, the second of them secret. */
+/** A user and a secret password with characters that must be encoded. */
 const USER = 'us%40er:can%3Aary';
 
 async function start(t: TestContext, options: ForwardProxyOptions = {}): Promise<ForwardProxy> {
@@ -47,7 +47,7 @@ async function failure(promise: Promise<unknown>): Promise<ApiError> {
 }
 
 for (const protocol of ['http', 'https', 'socks5'] as const) {
-  test(`requests and watches go through a proxy of ${protocol}:// that wants a password`, async (t) => {
+  test(`sends requests and pool through a ${protocol}:// proxy with a password`, async (t) => {
     const authority = await createCertificateAuthority({ commonName: 'corporate-ca' });
     const proxy = await start(t, { protocol, user: USER, authority });
     const plain = await serveTls(t, (_request, response) => response.end());
@@ -56,23 +56,23 @@ for (const protocol of ['http', 'https', 'socks5'] as const) {
     const ca = plain.authority.certificatePem;
     assert.equal(await statusOf(t, { server: plain.url, tls: tls(ca), ...through }), 200);
     if (protocol === 'socks5') {
-      // Names are always resolved by the proxy; curl writes it like this.
+      // The proxy always resolves names; socks5h is the notation of curl.
       const proxyUrl = proxy.url.replace('socks5:', 'socks5h:');
       assert.equal(await statusOf(t, { server: plain.url, tls: tls(ca), proxyUrl }), 200);
       proxy.tunnels.pop();
     }
 
-    const modern = await serveHttp2(t, (stream) => beginBody(stream));
-    const lane = new WatchConnections({ server: modern.url, tls: tls(modern.ca), ...through });
-    t.after(() => lane.close());
-    assert.equal((await lane.send(REQUEST))?.status, 200);
+    const modern = await serveHttp2(t, (stream) => startBody(stream));
+    const pool = new WatchConnections({ server: modern.url, tls: tls(modern.ca), ...through });
+    t.after(() => pool.close());
+    assert.equal((await pool.send(REQUEST))?.status, 200);
     assert.deepEqual(
       proxy.tunnels,
       [plain.url, modern.url].map((url) => new URL(url).host),
     );
   });
 
-  test(`a proxy of ${protocol}:// that refuses is told by name, without the password`, async (t) => {
+  test(`reports the name of a ${protocol}:// proxy that rejects the connection, without the password`, async (t) => {
     const authority = await createCertificateAuthority({ commonName: 'corporate-ca' });
     const proxy = await start(t, { protocol, user: USER, authority });
     const server = 'https://127.0.0.1:1';
@@ -82,7 +82,7 @@ for (const protocol of ['http', 'https', 'socks5'] as const) {
       const proxyUrl = `${protocol}://${user}${host}`;
       const refused = await failure(statusOf(t, { server, tls, proxyUrl }));
       const expected = new RegExp(
-        `Cannot reach the API server ${server}: the proxy ${host}: it (answered 407 to CONNECT|accepts no way|did not accept).*\\. Check HTTPS_PROXY and NO_PROXY, or proxy-url`,
+        `Cannot reach the API server ${server}: the proxy ${host}: it (responded with 407 to CONNECT|accepts none|did not accept).*\\. Check HTTPS_PROXY and NO_PROXY, or proxy-url`,
       );
       assert.match(refused.message, expected);
     }
@@ -91,7 +91,7 @@ for (const protocol of ['http', 'https', 'socks5'] as const) {
   });
 }
 
-test('names are left to the proxy to resolve', async (t) => {
+test('lets the proxy resolve names', async (t) => {
   const { port, authority } = await serveTls(t, (_request, response) => response.end());
   const ca = authority.certificatePem;
   for (const protocol of ['http', 'socks5'] as const) {
@@ -103,7 +103,7 @@ test('names are left to the proxy to resolve', async (t) => {
   }
 });
 
-test('an address of IPv6 reaches the proxy whole', async (t) => {
+test('passes an IPv6 address to the proxy', async (t) => {
   for (const protocol of ['http', 'socks5'] as const) {
     const proxy = await start(t, { protocol, resolve: () => '127.0.0.1' });
     const server = 'https://[fd00::1:0:2]:1';
@@ -113,7 +113,7 @@ test('an address of IPv6 reaches the proxy whole', async (t) => {
   }
 });
 
-test('a proxy that is not there, or is something else, is told from the server', async (t) => {
+test('distinguishes failures of the proxy from failures of the server', async (t) => {
   const server = 'https://127.0.0.1:1';
   const absent = await failure(statusOf(t, { server, proxyUrl: 'http://127.0.0.1:1' }));
   assert.match(
@@ -125,17 +125,17 @@ test('a proxy that is not there, or is something else, is told from the server',
   assert.match(other.message, /the proxy 127\.0\.0\.1:\d+: it (does not speak SOCKS5|hung up)/);
 });
 
-test('a certificate of the proxy that nobody vouches for is refused', async (t) => {
+test('rejects a proxy whose certificate is from an unknown CA', async (t) => {
   const authority = await createCertificateAuthority({ commonName: 'corporate-ca' });
   const { url: proxyUrl } = await start(t, { protocol: 'https', authority });
-  const stranger = await createCertificateAuthority({ commonName: 'cluster-ca' });
+  const untrusted = await createCertificateAuthority({ commonName: 'cluster-ca' });
   const server = 'https://127.0.0.1:1';
-  const tls = () => ({ ca: stranger.certificatePem });
+  const tls = () => ({ ca: untrusted.certificatePem });
   const refused = await failure(statusOf(t, { server, proxyUrl, tls }));
   assert.match(refused.message, /the proxy 127\.0\.0\.1:\d+: .*certificate/);
 });
 
-test('a proxy that does not answer is given up after half a minute, or with the request', async (t) => {
+test('fails if the proxy does not respond within 30 s, or when the request is aborted', async (t) => {
   const mute = createServer().listen(0, '127.0.0.1');
   await once(mute, 'listening');
   const sockets: Socket[] = [];
@@ -156,7 +156,7 @@ test('a proxy that does not answer is given up after half a minute, or with the 
     await once(mute, 'connection');
     while (clock.pending === 0 || clock.untilNext !== 30_000) await new Promise(setImmediate);
     await clock.advance(30_000);
-    assert.match((await silent).message, /the proxy 127\.0\.0\.1:\d+: nothing within 30000 ms/);
+    assert.match((await silent).message, /the proxy 127\.0\.0\.1:\d+: no response within 30000 ms/);
     assert.equal(clock.pending, 0);
   }
 });

@@ -4,7 +4,7 @@ import { PingTimeoutError } from '../../../../src/client/transport/connection-er
 import { HealthCheck } from '../../../../src/client/transport/health-check.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 
-/** Time passes while this machine sleeps; its timers then come late. */
+/** Time passes while this machine is suspended; timers fire late. */
 class SleepyClock extends FakeClock {
   sleptMs = 0;
 
@@ -23,8 +23,8 @@ function world(answers: 'at once' | 'late' | 'never' = 'at once') {
     {
       ping: () => {
         pings.push(clock.monotonic());
-        if (answers === 'at once') heartbeat.beat();
-        if (answers === 'late') clock.after(9999, () => heartbeat.beat());
+        if (answers === 'at once') heartbeat.received();
+        if (answers === 'late') clock.after(9999, () => heartbeat.received());
       },
       onDead: (error) => {
         assert.ok(error instanceof PingTimeoutError);
@@ -35,7 +35,7 @@ function world(answers: 'at once' | 'late' | 'never' = 'at once') {
   return { clock, pings, deaths, heartbeat };
 }
 
-test('a quiet peer that answers is asked every twenty seconds, and lives', async () => {
+test('pings an idle peer every 20 s and keeps the connection while it responds', async () => {
   const { clock, pings, deaths, heartbeat } = world();
   await clock.advance(65_000);
   assert.deepEqual(pings, [20_000, 40_000, 60_000]);
@@ -43,45 +43,47 @@ test('a quiet peer that answers is asked every twenty seconds, and lives', async
   assert.deepEqual(deaths, []);
 });
 
-test('a peer that does not answer is dead thirty seconds after its last sign of life, once', async () => {
+test('reports a dead peer once, 30 s after data was last received', async () => {
   const { clock, pings, deaths, heartbeat } = world('never');
   await clock.advance(7000);
-  heartbeat.beat();
+  heartbeat.received();
   await clock.advance(29_999);
   assert.deepEqual(pings, [27_000]);
   assert.deepEqual(deaths, []);
   await clock.advance(1);
-  assert.deepEqual(deaths, [[37_000, 'nothing for 30 s, and no answer to a ping in 10 s']]);
+  assert.deepEqual(deaths, [
+    [37_000, 'nothing received for 30 s, and no response to a ping within 10 s'],
+  ]);
   await clock.advance(100_000);
   assert.equal(deaths.length, 1);
   assert.equal(clock.pending, 0);
 });
 
-test('an answer in the last moment counts, and so does anything else that arrives', async () => {
+test('accepts a response at the last moment, and any other received data', async () => {
   const late = world('late');
   await late.clock.advance(31_000);
   assert.deepEqual(late.deaths, []);
   const { clock, pings, deaths, heartbeat } = world('never');
   await clock.advance(25_000);
-  heartbeat.beat();
+  heartbeat.received();
   await clock.advance(19_999);
-  assert.deepEqual(pings, [20_000], 'the peer has shown life without being asked again');
+  assert.deepEqual(pings, [20_000], 'no second ping after received data');
   await clock.advance(1);
   assert.deepEqual(pings, [20_000, 45_000]);
   await clock.advance(10_000);
   assert.equal(deaths[0]?.[0], 55_000);
 });
 
-test('a peer that talks is never asked', async () => {
+test('does not ping while data is received', async () => {
   const { clock, pings, heartbeat } = world('never');
   for (let second = 0; second < 100; second++) {
-    heartbeat.beat();
+    heartbeat.received();
     await clock.advance(1000);
   }
   assert.deepEqual(pings, []);
 });
 
-test('after a sleep of our own the peer is asked again before it is given up', async () => {
+test('pings again after this machine was suspended', async () => {
   const { clock, pings, deaths } = world('never');
   await clock.advance(20_000);
   clock.sleptMs = 3600_000;
@@ -92,7 +94,7 @@ test('after a sleep of our own the peer is asked again before it is given up', a
   assert.equal(deaths.length, 1);
 });
 
-test('stopped, it asks no more', async () => {
+test('sends no ping after stop', async () => {
   const { clock, pings, heartbeat } = world();
   heartbeat.stop();
   await clock.advance(100_000);

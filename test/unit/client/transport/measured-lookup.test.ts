@@ -7,7 +7,7 @@ import { noRestClientMetrics } from '../../../../src/metrics/rest-client-metrics
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { serve } from '../server.ts';
 
-/** Asks `server` for its version, with a resolver that takes its time. */
+/** Requests the version of `server`, with a slow resolver. */
 async function askedOnce(server: string, { proxyUrl }: { readonly proxyUrl?: string } = {}) {
   const clock = new FakeClock();
   await clock.advance(1000);
@@ -37,27 +37,27 @@ async function askedOnce(server: string, { proxyUrl }: { readonly proxyUrl?: str
       () => 'failed',
     );
   const first = await ask();
-  // Until the connection is free again.
+  // Wait until the connection is idle.
   await settle();
   const answers = [first, await ask()];
   await connection.close();
   return { answers, resolved };
 }
 
-test('how long a name took to resolve is told once for each connection', async (t) => {
+test('measures the name resolution once for each connection', async (t) => {
   const { port } = await serve(t, (_, response) => response.end('{}'));
   const { answers, resolved } = await askedOnce(`http://slow.test:${port}`);
   assert.deepEqual(answers, ['answered', 'answered']);
   assert.deepEqual(resolved, [{ host: 'slow.test', seconds: 0.25 }]);
 });
 
-test('a name that is not found took its time as well', async () => {
+test('measures the resolution of a name that is not found', async () => {
   const { answers, resolved } = await askedOnce('http://missing.test:1');
   assert.deepEqual(new Set(answers), new Set(['failed']));
   assert.deepEqual(resolved[0], { host: 'missing.test', seconds: 0.007 });
 });
 
-test('an address takes no time, and through a proxy it is the name of the proxy that does', async (t) => {
+test('measures no addresses, and with a proxy the name of the proxy', async (t) => {
   const { url, port } = await serve(t, (_, response) => response.end('{}'));
   assert.deepEqual((await askedOnce(url)).resolved, []);
   const proxyUrl = `http://proxy.test:${port}`;

@@ -43,7 +43,7 @@ async function failure(promise: Promise<unknown>): Promise<ApiError> {
   return error;
 }
 
-test('a request and its answer pass unchanged, under the path of the server', async (t) => {
+test('passes request and response unchanged, below the path of the server', async (t) => {
   const { url } = await serve(t, (request, response) => {
     void bodyOf(request).then((body) => {
       response.writeHead(201, {
@@ -75,7 +75,7 @@ test('a request and its answer pass unchanged, under the path of the server', as
   );
 });
 
-test('both sides prove who they are by certificates', async (t) => {
+test('verifies the certificates of both sides', async (t) => {
   const { url, authority } = await serveTls(
     t,
     (request, response) =>
@@ -94,13 +94,13 @@ test('both sides prove who they are by certificates', async (t) => {
   };
   assert.equal(await textOf(await get(transport)), 'alice');
 
-  const stranger = open(t, { server: url, tls: () => ({ ca: authority.certificatePem }) });
-  const error = await failure(get(stranger));
+  const untrusted = open(t, { server: url, tls: () => ({ ca: authority.certificatePem }) });
+  const error = await failure(get(untrusted));
   assert.equal(error.kind, 'unreachable');
-  assert.match(error.message, /did not accept this client's certificate|connection broke/);
+  assert.match(error.message, /rejected this client's certificate|connection broke/);
 });
 
-test('rotated TLS material takes effect with the next request, and old connections end', async (t) => {
+test('uses rotated certificates for the next request and closes old connections', async (t) => {
   const { url, server, authority } = await serveTls(
     t,
     (request, response) =>
@@ -126,7 +126,7 @@ test('rotated TLS material takes effect with the next request, and old connectio
   assert.equal(first.destroyed, true);
 });
 
-test('a server of an unknown authority is refused, in words that say what to do', async (t) => {
+test('rejects a server with an unknown CA and says what to do', async (t) => {
   const { url } = await serveTls(t, (_request, response) => response.end('secret'));
   const other = await createCertificateAuthority({ commonName: 'other-ca' });
   const transport = open(t, { server: url, tls: () => ({ ca: other.certificatePem }) });
@@ -143,7 +143,7 @@ test('a server of an unknown authority is refused, in words that say what to do'
   assert.ok(!isConnectionRefused(error));
 });
 
-test('the name in the certificate counts, unless another is expected', async (t) => {
+test('checks the name in the certificate, or another expected name', async (t) => {
   const { url, authority } = await serveTls(t, (_request, response) => response.end('ok'));
   const ca = authority.certificatePem;
   const wrong = open(t, { server: url, serverName: 'elsewhere', tls: () => ({ ca }) });
@@ -155,7 +155,7 @@ test('the name in the certificate counts, unless another is expected', async (t)
   assert.equal(await textOf(await get(blind)), 'ok');
 });
 
-test('refused, unresolved and not TLS are told apart', async (t) => {
+test('distinguishes refused connections, unresolved names and servers without TLS', async (t) => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   const { port } = taken.address() as AddressInfo;
@@ -167,14 +167,14 @@ test('refused, unresolved and not TLS are told apart', async (t) => {
 
   const plain = await serve(t, (_request, response) => response.end());
   const notTls = await failure(get(open(t, { server: plain.url.replace('http', 'https') })));
-  assert.match(notTls.message, /does not speak TLS/);
+  assert.match(notTls.message, /does not use TLS/);
 
-  const unresolved = await failure(get(open(t, { server: 'https://nobody.invalid' })));
+  const unresolved = await failure(get(open(t, { server: 'https://unknown.invalid' })));
   assert.match(unresolved.message, /host name cannot be resolved/);
   assert.ok(!isConnectionRefused(unresolved));
 });
 
-test('a TLS handshake that does not come to an end is given up', async (t) => {
+test('times out if the TLS handshake does not end', async (t) => {
   const sockets: Socket[] = [];
   const mute = createServer((socket) => sockets.push(socket));
   await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
@@ -189,12 +189,12 @@ test('a TLS handshake that does not come to an end is given up', async (t) => {
   await once(mute, 'connection');
   while (clock.untilNext !== 10_000) await new Promise((resolve) => setImmediate(resolve));
   await clock.advance(10_000);
-  assert.match((await outcome).message, /no connection within the time allowed/);
+  assert.match((await outcome).message, /no connection within the timeout/);
 });
 
-test('an abort ends a request that waits, and a body that is being read, with its reason', async (t) => {
+test('ends a waiting request and a body with the reason of the abort', async (t) => {
   const { url, server } = await serve(t, (request, response) => {
-    if (request.url === '/stream') response.write('begun');
+    if (request.url === '/stream') response.write('started');
   });
   const transport = open(t, { server: url });
   const reason = new Error('enough');
@@ -209,7 +209,7 @@ test('an abort ends a request that waits, and a body that is being read, with it
   const response = await get(transport, { path: '/stream', signal: reading.signal });
   await assert.rejects(async () => {
     for await (const chunk of response.body) {
-      assert.equal(Buffer.from(chunk).toString(), 'begun');
+      assert.equal(Buffer.from(chunk).toString(), 'started');
       reading.abort(reason);
     }
   }, reason);
@@ -217,8 +217,8 @@ test('an abort ends a request that waits, and a body that is being read, with it
   await assert.rejects(get(transport, { signal: AbortSignal.abort(reason) }), reason);
 });
 
-test('leaving a body closes its connection', async (t) => {
-  const { url, server } = await serve(t, (_request, response) => response.write('begun'));
+test('closes the connection when the iteration of a body is left', async (t) => {
+  const { url, server } = await serve(t, (_request, response) => response.write('started'));
   const transport = open(t, { server: url });
   const connection = once(server, 'connection');
   const response = await get(transport);
@@ -230,22 +230,22 @@ test('leaving a body closes its connection', async (t) => {
   await closed;
 });
 
-test('a connection that breaks in mid body is an error, read or not', async (t) => {
+test('reports a connection that breaks within a body, whether it is read or not', async (t) => {
   const { url } = await serve(t, (_request, response) => {
     response.writeHead(200, { 'content-length': '100' });
-    response.write('begun', () => response.destroy());
+    response.write('started', () => response.destroy());
   });
   const transport = open(t, { server: url });
   const error = await failure(get(transport).then(textOf));
   assert.equal(error.kind, 'unreachable');
-  assert.match(error.message, /connection broke before the answer was complete/);
+  assert.match(error.message, /connection broke before the response was complete/);
   await get(transport);
   await settle(50);
 });
 
-test('watches do not hold up requests', async (t) => {
+test('does not delay requests by watches', async (t) => {
   const { url } = await serve(t, (request, response) => {
-    if (request.url === '/watch') response.write('begun');
+    if (request.url === '/watch') response.write('started');
     else response.end('ok');
   });
   const transport = open(t, { server: url });
@@ -253,7 +253,7 @@ test('watches do not hold up requests', async (t) => {
   assert.equal(await textOf(await get(transport)), 'ok');
 });
 
-test('many calls under one signal leave no listener behind and raise no warning', async (t) => {
+test('leaves no listener after many calls with one signal', async (t) => {
   const { url } = await serve(t, (_request, response) => response.end('ok'));
   const transport = open(t, { server: url });
   const warnings: Error[] = [];
@@ -268,7 +268,7 @@ test('many calls under one signal leave no listener behind and raise no warning'
   assert.deepEqual(warnings, []);
 });
 
-test('a request is judged when there is a connection for it, not when it was made', async (t) => {
+test('calls beforeSend when a connection is available, not when the request is made', async (t) => {
   const received: string[] = [];
   const { url, server } = await serve(t, (request, response) => {
     received.push(String(request.url));

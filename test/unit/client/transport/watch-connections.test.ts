@@ -15,26 +15,26 @@ import { WatchConnections } from '../../../../src/client/transport/watch-connect
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { HttpRequest, HttpResponse } from '../../../../src/util/http.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
-import { beginBody, goAway, serveHttp2, swallowingProxy } from '../http2-server.ts';
+import { startBody, goAway, serveHttp2, swallowingProxy } from '../http2-server.ts';
 import type { Http2TestServer } from '../http2-server.ts';
 import { serve, serveTls } from '../server.ts';
 
-function laneTo(
+function connectTo(
   t: TestContext,
   { url, ca }: Pick<Http2TestServer, 'url' | 'ca'>,
   options: Partial<WatchConnectionsOptions> = {},
 ): WatchConnections {
   const material = { ca };
-  const lane = new WatchConnections({ server: url, tls: () => material, ...options });
-  t.after(() => lane.close());
-  return lane;
+  const pool = new WatchConnections({ server: url, tls: () => material, ...options });
+  t.after(() => pool.close());
+  return pool;
 }
 
 async function watch(
-  lane: WatchConnections,
+  pool: WatchConnections,
   request: Partial<HttpRequest> = {},
 ): Promise<HttpResponse & { readonly chunks: AsyncIterator<Uint8Array, unknown> }> {
-  const response = await lane.send({ method: 'GET', path: '/', headers: {}, ...request });
+  const response = await pool.send({ method: 'GET', path: '/', headers: {}, ...request });
   assert.ok(response, 'the server speaks HTTP/2');
   return { ...response, chunks: response.body[Symbol.asyncIterator]() };
 }
@@ -55,7 +55,7 @@ async function failure(promise: Promise<unknown>): Promise<ApiError> {
   return error;
 }
 
-/** In real time, for what the network brings. */
+/** Waits in real time for data from the network. */
 async function eventually(what: string, holds: () => boolean): Promise<void> {
   for (let turn = 0; turn < 3000 && !holds(); turn++) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -63,7 +63,7 @@ async function eventually(what: string, holds: () => boolean): Promise<void> {
   assert.ok(holds(), what);
 }
 
-/** Virtual time passes, and between two seconds all that the network brings. */
+/** Advances virtual time, and waits each second for data from the network. */
 async function pass(clock: FakeClock, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {
     await clock.advance(1000);
@@ -71,12 +71,12 @@ async function pass(clock: FakeClock, seconds: number): Promise<void> {
   }
 }
 
-test('requests pass unchanged, under the path of the server, on one connection', async (t) => {
+test('passes requests unchanged, below the path of the server, on one connection', async (t) => {
   const server = await serveHttp2(t, (stream, headers) => {
     stream.respond({ ':status': 410, 'x-many': ['a', 'b'], 'x-seen': JSON.stringify(headers) });
     stream.end('gone');
   });
-  const lane = laneTo(
+  const pool = connectTo(
     t,
     { ...server, url: `${server.url}/clusters/one/` },
     {
@@ -87,7 +87,7 @@ test('requests pass unchanged, under the path of the server, on one connection',
     },
   );
   const requests = [1, 2, 3].map((n) =>
-    watch(lane, { path: `/api?n=${n}`, headers: { 'x-own': 'yes', authorization: 'Bearer t' } }),
+    watch(pool, { path: `/api?n=${n}`, headers: { 'x-own': 'yes', authorization: 'Bearer t' } }),
   );
   for (const [index, response] of (await Promise.all(requests)).entries()) {
     assert.equal(response.status, 410);
@@ -104,58 +104,58 @@ test('requests pass unchanged, under the path of the server, on one connection',
   assert.equal(server.opened(), 1);
 });
 
-test('a connection swallowed by a balancer is noticed in thirty seconds, and the next one works', async (t) => {
-  const server = await serveHttp2(t, (stream) => beginBody(stream));
+test('detects a connection that a load balancer discards within 30 s, and opens another', async (t) => {
+  const server = await serveHttp2(t, (stream) => startBody(stream));
   const proxy = await swallowingProxy(t, server.port);
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
-  const lane = laneTo(t, { ...server, url: proxy.url }, { clock, log });
-  const watches = await Promise.all([watch(lane), watch(lane)]);
-  for (const { chunks } of watches) assert.equal(await text(chunks), 'begun');
+  const pool = connectTo(t, { ...server, url: proxy.url }, { clock, log });
+  const watches = await Promise.all([watch(pool), watch(pool)]);
+  for (const { chunks } of watches) assert.equal(await text(chunks), 'started');
   proxy.swallow();
   const ends = watches.map(({ chunks }) => failure(chunks.next()));
   await pass(clock, 29);
-  assert.equal(lane.connections, 1);
+  assert.equal(pool.connections, 1);
   await pass(clock, 1);
   for (const error of await Promise.all(ends)) {
     assert.ok(isDeadConnection(error), error.message);
     assert.ok(isConnectionReset(error), 'asking again is safe');
-    assert.match(error.message, /nothing for 30 s, and no answer to a ping in 10 s/);
+    assert.match(error.message, /nothing received for 30 s, and no response to a ping within 10 s/);
   }
-  assert.equal(lane.connections, 0);
+  assert.equal(pool.connections, 0);
   assert.deepEqual(
     lines.map(({ level, message }) => [level, message]),
-    [[2, 'A connection is dead; its watches go on over a new one']],
+    [[2, 'Connection is dead; re-establishing its watches']],
   );
-  const next = await watch(lane);
-  assert.equal(await text(next.chunks), 'begun');
+  const next = await watch(pool);
+  assert.equal(await text(next.chunks), 'started');
 });
 
-test('an answer that a dead connection owes is not awaited for longer either', async (t) => {
+test('times out a response on a dead connection', async (t) => {
   let asked = false;
   const server = await serveHttp2(t, () => {
     asked = true;
   });
   const proxy = await swallowingProxy(t, server.port);
   const clock = new FakeClock();
-  const lane = laneTo(t, { ...server, url: proxy.url }, { clock });
-  const pending = failure(watch(lane));
+  const pool = connectTo(t, { ...server, url: proxy.url }, { clock });
+  const pending = failure(watch(pool));
   await eventually('the request is there', () => asked);
   proxy.swallow();
   await pass(clock, 31);
   assert.ok(isDeadConnection(await pending));
 });
 
-test('a healthy watch may be quiet for as long as it likes: its connection answers', async (t) => {
+test('keeps an idle watch open while its connection responds to pings', async (t) => {
   const streams: ServerHttp2Stream[] = [];
   const server = await serveHttp2(t, (stream) => {
     streams.push(stream);
-    beginBody(stream);
+    startBody(stream);
   });
   const clock = new FakeClock();
-  const lane = laneTo(t, server, { clock });
-  const { chunks, activity } = await watch(lane);
-  assert.equal(await text(chunks), 'begun');
+  const pool = connectTo(t, server, { clock });
+  const { chunks, activity } = await watch(pool);
+  assert.equal(await text(chunks), 'started');
   const startMs = activity?.lastMs;
   assert.ok(startMs !== undefined);
   await pass(clock, 200);
@@ -168,54 +168,54 @@ test('a healthy watch may be quiet for as long as it likes: its connection answe
   assert.equal((await chunks.next()).done, true);
 });
 
-test('a connection without watches closes when it would have to ping', async (t) => {
-  const server = await serveHttp2(t, (stream) => beginBody(stream));
+test('closes a connection without watches instead of pinging', async (t) => {
+  const server = await serveHttp2(t, (stream) => startBody(stream));
   const clock = new FakeClock();
-  const lane = laneTo(t, server, { clock });
-  const { chunks } = await watch(lane);
+  const pool = connectTo(t, server, { clock });
+  const { chunks } = await watch(pool);
   await text(chunks);
   await chunks.return?.();
   await pass(clock, 21);
-  await eventually('it is closed', () => lane.connections === 0 && server.sessions.size === 0);
+  await eventually('it is closed', () => pool.connections === 0 && server.sessions.size === 0);
   assert.equal(server.pings(), 0);
   await pass(clock, 15);
   assert.equal(clock.pending, 0);
 });
 
-test('a server that allows few streams gets more connections, no more than needed', async (t) => {
-  const server = await serveHttp2(t, (stream) => beginBody(stream), { maxConcurrentStreams: 3 });
-  const lane = laneTo(t, server);
-  const watches = await Promise.all(Array.from({ length: 8 }, () => watch(lane)));
-  for (const { chunks } of watches) assert.equal(await text(chunks), 'begun');
+test('opens as many connections as the stream limit of the server requires', async (t) => {
+  const server = await serveHttp2(t, (stream) => startBody(stream), { maxConcurrentStreams: 3 });
+  const pool = connectTo(t, server);
+  const watches = await Promise.all(Array.from({ length: 8 }, () => watch(pool)));
+  for (const { chunks } of watches) assert.equal(await text(chunks), 'started');
   assert.equal(server.opened(), 3);
   await watches[0]!.chunks.return?.();
   await watches[1]!.chunks.return?.();
   await new Promise((resolve) => setImmediate(resolve));
-  const again = await Promise.all([watch(lane), watch(lane), watch(lane)]);
-  for (const { chunks } of again) assert.equal(await text(chunks), 'begun');
-  assert.equal(server.opened(), 3, 'places that became free are taken first');
+  const again = await Promise.all([watch(pool), watch(pool), watch(pool)]);
+  for (const { chunks } of again) assert.equal(await text(chunks), 'started');
+  assert.equal(server.opened(), 3, 'free streams are used first');
 });
 
-test('a server that allows no stream at all is unreachable, not asked for ever', async (t) => {
+test('reports a server that permits no stream as unreachable', async (t) => {
   const server = await serveHttp2(t, () => undefined, { maxConcurrentStreams: 0 });
-  const lane = laneTo(t, server);
-  assert.match((await failure(watch(lane))).message, /allows no stream/);
+  const pool = connectTo(t, server);
+  assert.match((await failure(watch(pool))).message, /permits no HTTP\/2 streams/);
   assert.equal(server.opened(), 1);
 });
 
-test("after a server's goodbye the old watches go on and new ones go elsewhere", async (t) => {
+test('continues old watches after a GOAWAY and opens new ones on another connection', async (t) => {
   const streams: ServerHttp2Stream[] = [];
   const server = await serveHttp2(t, (stream) => {
     streams.push(stream);
-    beginBody(stream);
+    startBody(stream);
   });
-  const lane = laneTo(t, server);
-  const old = await watch(lane);
+  const pool = connectTo(t, server);
+  const old = await watch(pool);
   await text(old.chunks);
   goAway([...server.sessions][0]!);
   streams[0]!.write('still here');
   assert.equal(await text(old.chunks), 'still here');
-  const next = await watch(lane);
+  const next = await watch(pool);
   await text(next.chunks);
   assert.equal(server.opened(), 2);
   assert.equal(server.sessions.size, 2);
@@ -225,51 +225,52 @@ test("after a server's goodbye the old watches go on and new ones go elsewhere",
   await eventually('the old one is closed', () => server.sessions.size === 1);
 });
 
-test('a reset, a broken connection and a crash of the server are errors, also unread', async (t) => {
+test('reports a reset, a broken connection and a crash of the server, also if the body is not read', async (t) => {
   const streams: ServerHttp2Stream[] = [];
   const server = await serveHttp2(t, (stream) => {
     streams.push(stream);
-    beginBody(stream);
+    startBody(stream);
   });
-  const lane = laneTo(t, server);
+  const pool = connectTo(t, server);
   for (const breakIt of [
     () => streams.at(-1)!.destroy(new Error('a reset with an error code')),
     () => streams.at(-1)!.session!.destroy(),
     () => streams.at(-1)!.session!.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM),
   ]) {
-    const read = await watch(lane);
+    const read = await watch(pool);
     await text(read.chunks);
     const pending = failure(read.chunks.next());
     breakIt();
     assert.ok(isConnectionReset(await pending));
-    const unread = await watch(lane);
+    const unread = await watch(pool);
     breakIt();
     await eventually('it is over', () => streams.at(-1)!.destroyed);
     const error = await failure(
       (async () => {
-        for await (const chunk of unread.body) assert.equal(Buffer.from(chunk).toString(), 'begun');
+        for await (const chunk of unread.body)
+          assert.equal(Buffer.from(chunk).toString(), 'started');
       })(),
     );
     assert.ok(isConnectionReset(error));
   }
 });
 
-test('an abort ends a request that waits, and a body that is being read, with its reason', async (t) => {
+test('ends a waiting request and a body with the reason of the abort', async (t) => {
   const streams: ServerHttp2Stream[] = [];
   const server = await serveHttp2(t, (stream, headers) => {
     streams.push(stream);
-    if (headers[':path'] === '/stream') beginBody(stream);
+    if (headers[':path'] === '/stream') startBody(stream);
   });
-  const lane = laneTo(t, server);
+  const pool = connectTo(t, server);
   const reason = new Error('enough');
   const waiting = new AbortController();
-  const pending = watch(lane, { signal: waiting.signal });
+  const pending = watch(pool, { signal: waiting.signal });
   await once(server.server, 'stream');
   waiting.abort(reason);
   await assert.rejects(pending, reason);
 
   const reading = new AbortController();
-  const { chunks } = await watch(lane, { path: '/stream', signal: reading.signal });
+  const { chunks } = await watch(pool, { path: '/stream', signal: reading.signal });
   await text(chunks);
   const next = chunks.next();
   reading.abort(reason);
@@ -280,10 +281,10 @@ test('an abort ends a request that waits, and a body that is being read, with it
     [constants.NGHTTP2_CANCEL, constants.NGHTTP2_CANCEL],
   );
   assert.equal(server.opened(), 1, 'the connection stays');
-  await assert.rejects(watch(lane, { signal: AbortSignal.abort(reason) }), reason);
+  await assert.rejects(watch(pool, { signal: AbortSignal.abort(reason) }), reason);
 });
 
-test('a reader that does not keep up holds the server back', async (t) => {
+test('applies backpressure to the server if the reader is slow', async (t) => {
   let sent = 0;
   let stuck = false;
   const server = await serveHttp2(t, (stream) => {
@@ -299,8 +300,8 @@ test('a reader that does not keep up holds the server back', async (t) => {
     stream.on('drain', more);
     more();
   });
-  const lane = laneTo(t, server);
-  const { chunks } = await watch(lane);
+  const pool = connectTo(t, server);
+  const { chunks } = await watch(pool);
   let before = -1;
   for (let round = 0; round < 100 && before !== sent; round++) {
     before = sent;
@@ -312,24 +313,24 @@ test('a reader that does not keep up holds the server back', async (t) => {
     const { value } = await chunks.next();
     received += (value as Uint8Array).length;
   }
-  assert.ok(sent > 10 * 1024 * 1024, 'and reading lets it go on');
+  assert.ok(sent > 10 * 1024 * 1024, 'reading resumes the stream');
 });
 
-test('rotated TLS material makes new connections; the old ones end with their watches', async (t) => {
-  const server = await serveHttp2(t, (stream) => beginBody(stream));
+test('opens new connections for rotated certificates; old ones close with their watches', async (t) => {
+  const server = await serveHttp2(t, (stream) => startBody(stream));
   let material = { ca: server.ca };
-  const lane = laneTo(t, server, { tls: () => material });
-  const old = await watch(lane);
+  const pool = connectTo(t, server, { tls: () => material });
+  const old = await watch(pool);
   await text(old.chunks);
   material = { ca: server.ca };
-  const next = await watch(lane);
+  const next = await watch(pool);
   await text(next.chunks);
   assert.equal(server.sessions.size, 2);
   await old.chunks.return?.();
   await eventually('the old one is closed', () => server.sessions.size === 1);
 });
 
-test('where HTTP/2 is not spoken, watches take the ordinary way, and it is told once', async (t) => {
+test('sends watches over HTTP/1.1 if the server does not support HTTP/2, and logs this once', async (t) => {
   const tls = await serveTls(t, (request, response) => {
     response.end(`HTTP/${request.httpVersion} ${request.url}`);
   });
@@ -351,8 +352,8 @@ test('where HTTP/2 is not spoken, watches take the ordinary way, and it is told 
   tls.server.on('connection', () => connections++);
   const { log, lines } = recordingLogger();
   const clock = new FakeClock();
-  const lane = laneTo(t, { url: tls.url, ca }, { log, clock });
-  const ask = () => lane.send({ method: 'GET', path: '/', headers: {} });
+  const pool = connectTo(t, { url: tls.url, ca }, { log, clock });
+  const ask = () => pool.send({ method: 'GET', path: '/', headers: {} });
   assert.equal(await ask(), undefined);
   assert.equal(await ask(), undefined);
   await eventually('one connection finds out', () => connections === 1);
@@ -361,29 +362,29 @@ test('where HTTP/2 is not spoken, watches take the ordinary way, and it is told 
   await eventually('after a while it is asked again', () => connections === 2);
   assert.deepEqual(
     lines.map(({ level, message }) => [level, message]),
-    [[2, 'The server does not speak HTTP/2: a dead watch is noticed by its silence']],
+    [[2, 'The server does not support HTTP/2; stalled watches are detected by their silence']],
   );
   assert.equal(clock.pending, 0);
 
   const plain = await serve(t, (_request, response) => response.end('ok'));
-  const none = laneTo(t, { url: plain.url, ca });
+  const none = connectTo(t, { url: plain.url, ca });
   assert.equal(await none.send({ method: 'GET', path: '/', headers: {} }), undefined);
 });
 
-test('close ends everything: streams, connections being opened, timers', async (t) => {
-  const server = await serveHttp2(t, (stream) => beginBody(stream));
+test('closes streams, pending connections and timers', async (t) => {
+  const server = await serveHttp2(t, (stream) => startBody(stream));
   const clock = new FakeClock();
-  const lane = laneTo(t, server, { clock });
-  const { chunks } = await watch(lane);
+  const pool = connectTo(t, server, { clock });
+  const { chunks } = await watch(pool);
   await text(chunks);
   const pending = failure(chunks.next());
-  lane.close();
+  pool.close();
   assert.match((await pending).message, /the client was closed/);
-  await eventually('nothing is open', () => server.sessions.size === 0 && lane.connections === 0);
+  await eventually('nothing is open', () => server.sessions.size === 0 && pool.connections === 0);
   assert.equal(clock.pending, 0);
-  await failure(watch(lane));
+  await failure(watch(pool));
 
-  const dialling = laneTo(t, server, { clock });
+  const dialling = connectTo(t, server, { clock });
   const opening = failure(watch(dialling));
   await new Promise((resolve) => setImmediate(resolve));
   dialling.close();
@@ -391,15 +392,15 @@ test('close ends everything: streams, connections being opened, timers', async (
   assert.equal(clock.pending, 0);
 });
 
-test('a thousand watches leave nothing behind', async (t) => {
-  const server = await serveHttp2(t, (stream) => beginBody(stream));
+test('leaves no listeners after a thousand watches', async (t) => {
+  const server = await serveHttp2(t, (stream) => startBody(stream));
   const clock = new FakeClock();
-  const lane = laneTo(t, server, { clock });
+  const pool = connectTo(t, server, { clock });
   const owner = new AbortController();
   for (let round = 0; round < 20; round++) {
     await Promise.all(
       Array.from({ length: 50 }, async () => {
-        const { chunks } = await watch(lane, { signal: owner.signal });
+        const { chunks } = await watch(pool, { signal: owner.signal });
         await text(chunks);
         await chunks.return?.();
       }),
