@@ -1,35 +1,27 @@
-import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { namespaceOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
-import type { Resource } from '../api/resource.ts';
+import type { InformerView, SharedInformer } from '../cache/shared-informer.ts';
 import type { Clock } from '../util/clock.ts';
 import type { EndedCall } from './observed-client.ts';
 
-/** As much of an informer as it takes to know what its cache shows. */
-export interface Cache {
-  readonly resource: Resource;
-  readonly lister: { get(key: ObjectKey): DeepReadonly<KubernetesObject> | undefined };
-  /** The part that shows the objects of `namespace`, if one does. */
-  within(namespace: string | undefined): CachePart | undefined;
+/** Informer of a written resource. */
+export interface WrittenInformer extends Pick<SharedInformer, 'resource'> {
+  readonly lister: WrittenCache['lister'];
+  within(namespace: string | undefined): WrittenCache | undefined;
 }
 
-/** What one list and watch keep: it is at one resourceVersion as a whole. */
-export interface CachePart {
-  /** `Clock.monotonic()` when the last quorum read began that it was replaced by. */
-  readonly quorumReadMs: number;
-  /** Replaces it by a quorum read, soon. */
-  relist(): void;
-  hasReached(resourceVersion: string): boolean;
-  readonly lister: Cache['lister'];
-}
+/** Cache of one list and watch, which is at one resourceVersion as a whole. */
+type WrittenCache = Pick<InformerView, 'quorumReadMs' | 'hasReached' | 'relist'> & {
+  readonly lister: Pick<InformerView['lister'], 'get'>;
+};
 
 /** A stalled watch is re-established sooner; after so long, in milliseconds, a write is not just late. */
 const OVERDUE_MS = 5 * 60_000;
 
 /** A write that its cache has not shown yet. */
 type Write = {
-  readonly cache: CachePart;
+  readonly cache: WrittenCache;
   /** `Clock.monotonic()` when the answer came. */
   readonly answeredMs: number;
 } & (
@@ -48,18 +40,18 @@ type Write = {
  * the write, or it is lost. If no such read comes by itself, it is asked for.
  */
 export class PendingWrites {
-  readonly #caches = new Map<string, Cache>();
+  readonly #caches = new Map<string, WrittenInformer>();
   readonly #pending = new Map<ObjectKey, Write[]>();
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** When a cache was last asked for a quorum read. */
-  readonly #relistedMs = new Map<CachePart, number>();
+  readonly #relistedMs = new Map<WrittenCache, number>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
   }
 
   /** Tracks writes to the resource that `cache` mirrors. */
-  track(cache: Cache): void {
+  track(cache: WrittenInformer): void {
     this.#caches.set(groupResourceOf(cache.resource), cache);
   }
 
@@ -88,7 +80,7 @@ export class PendingWrites {
     }
   }
 
-  #relistIfOverdue(cache: CachePart, answeredMs: number): void {
+  #relistIfOverdue(cache: WrittenCache, answeredMs: number): void {
     const nowMs = this.#clock.monotonic();
     const sinceMs = Math.max(answeredMs, this.#relistedMs.get(cache) ?? answeredMs);
     if (nowMs - sinceMs < OVERDUE_MS) return;

@@ -16,7 +16,7 @@ import { reportEnd, reportHotLoop } from './hot-loop/hot-loop-report.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
 import type { EndedCall } from './observed-client.ts';
 import { PendingWrites } from './read-your-writes.ts';
-import type { Cache } from './read-your-writes.ts';
+import type { WrittenInformer } from './read-your-writes.ts';
 
 /**
  * Pace at which a key looks again whether its caches have caught up, with its own writes or with
@@ -46,7 +46,7 @@ export class RunGate {
   readonly #writes: PendingWrites;
   readonly #waits: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
   readonly #loops: HotLoopDetector;
-  #subjects: Cache | undefined;
+  #subjects: WrittenInformer | undefined;
 
   constructor(deps: RunGateDeps) {
     this.#deps = deps;
@@ -62,7 +62,7 @@ export class RunGate {
    *
    * @param areSubjects keys name its objects: they are told of hot loops
    */
-  track(cache: Cache, areSubjects: boolean): void {
+  track(cache: WrittenInformer, areSubjects: boolean): void {
     this.#writes.track(cache);
     if (areSubjects) this.#subjects = cache;
   }

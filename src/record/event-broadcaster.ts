@@ -7,6 +7,7 @@ import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { LogFields, Logger } from '../util/logger.ts';
+import { RateLimitedLog } from '../util/rate-limited-log.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { settledBeforeAbort, untilAborted } from '../util/abort.ts';
@@ -19,7 +20,6 @@ import type { EventRecorder, RecordResult } from './event-recorder.ts';
 import { classifyFailure, EventWriter } from './event-writer.ts';
 import { objectIdentity } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
-import { ThrottledLog } from './throttled-log.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 
@@ -101,7 +101,7 @@ export class EventBroadcaster implements Runnable {
   readonly name = 'events';
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #limitedLog: ThrottledLog;
+  readonly #errors: RateLimitedLog;
   readonly #host: string | undefined;
   readonly #concurrency: number;
   readonly #flushTimeoutMs: number;
@@ -132,7 +132,7 @@ export class EventBroadcaster implements Runnable {
     requirePositive('concurrency', concurrency);
     this.#clock = clock;
     this.#log = log;
-    this.#limitedLog = new ThrottledLog(clock, log, LOG_PERIOD_MS);
+    this.#errors = new RateLimitedLog(clock, { windowMs: LOG_PERIOD_MS });
     this.#host = host;
     this.#concurrency = concurrency;
     this.#flushTimeoutMs = flushTimeoutMs;
@@ -218,8 +218,7 @@ export class EventBroadcaster implements Runnable {
     if (failure === 'retry' && !this.#isStopping && attempts < MAX_ATTEMPTS) {
       const delayMs = this.#retryDelay(attempts, error);
       this.#buffer.retry(pending, delayMs);
-      this.#limitedLog.error(error, 'Could not write event; retrying', {
-        ...describe(event),
+      this.#logError(error, 'Could not write event; retrying', event, {
         attempt: attempts,
         retryAfter: formatDuration(delayMs),
         waiting: this.#buffer.size,
@@ -251,7 +250,14 @@ export class EventBroadcaster implements Runnable {
 
   #drop(reason: EventDropReason, event: RecordedEvent, message: string, error?: unknown): void {
     this.#metrics.dropped(reason);
-    this.#limitedLog.error(error, message, describe(event));
+    this.#logError(error, message, event);
+  }
+
+  #logError(error: unknown, message: string, event: RecordedEvent, more: LogFields = {}): void {
+    const fields = { ...describe(event), ...more };
+    this.#errors.report(message, '', ({ times }) =>
+      this.#log.error(error, message, times > 1 ? { ...fields, times } : fields),
+    );
   }
 
   async #stop(end: AbortSignal): Promise<void> {
@@ -261,6 +267,7 @@ export class EventBroadcaster implements Runnable {
     const waiting = this.#buffer.size;
     await this.flush(this.#flushTimeoutMs);
     const lost = this.#lostAtStop + this.#buffer.close();
+    this.#errors.flush();
     this.#flushDeadline.abort(new Error('The flush timeout of events has expired'));
     if (lost > 0) {
       this.#metrics.dropped('shutdown', lost);

@@ -1,5 +1,4 @@
 import type { Lease } from '../api/builtin.ts';
-import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
 import type { InformerView } from '../cache/shared-informer.ts';
 import { failureReason } from '../client/transport/connection-error.ts';
@@ -19,7 +18,7 @@ const DEPS: OptionNames<StatusPageDeps> = {
 
 /** Informer as shown on `/debug/status`. */
 export type ShownInformer = Pick<InformerView, 'name' | 'hasSynced' | 'progress'> & {
-  readonly lister: { readonly size: number };
+  readonly lister: Pick<InformerView['lister'], 'size'>;
 };
 
 export interface StatusPageDeps {
@@ -147,13 +146,9 @@ export class ObservedLeases {
 }
 
 /** Cached resource as shown on `/debug/cache`. */
-export interface CachedResource {
-  readonly name: string;
-  readonly lister: {
-    readonly size: number;
-    list(query?: { readonly namespace?: string }): readonly DeepReadonly<KubernetesObject>[];
-  };
-}
+export type CachedResource = Pick<InformerView, 'name'> & {
+  readonly lister: Pick<InformerView['lister'], 'size' | 'list'>;
+};
 
 /** Maximum number of objects in one response. */
 const MAX_OBJECTS = 1000;

@@ -1,20 +1,18 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { RateLimitedLog } from '../../util/rate-limited-log.ts';
 import type { LogRecord } from './klog-text.ts';
 import type { LogValue } from './log-value.ts';
 
-/** How many identical lines are shown within how long, in milliseconds. */
-const MOST_IDENTICAL = 10;
+/** Number of identical lines in a window that are written. */
+const MAX_IDENTICAL = 10;
 const WINDOW_MS = 60_000;
 
-/** Lines told apart; with more in one window, the oldest begins anew. */
-const MOST_REMEMBERED = 1000;
+/** Highest verbosity of limited info lines. */
+const MAX_LIMITED_VERBOSITY = 2;
 
-/** Info lines above this verbosity are for who looks closely, and wants each of them. */
-const HIGHEST_LIMITED = 2;
-
-/** Fields that differ from one attempt to the next while nothing else does. */
+/** Fields that differ between attempts. */
 const VARYING: ReadonlySet<string> = new Set([
   'attempt',
   'failures',
@@ -26,33 +24,20 @@ const VARYING: ReadonlySet<string> = new Set([
 
 const DURATION = /^-?(?:\d+h)?(?:\d+m)?(?:[\d.]{1,20}(?:s|ms|µs))?$/;
 
-/** What is remembered of a line that was shown within the last minute. */
-interface Sort {
-  readonly endMs: number;
-  shown: number;
-  suppressed: number;
-  latest: LogRecord | undefined;
-}
-
 /**
- * Keeps one failure that repeats from filling the log: of identical lines, the first ten within a
- * minute are shown, and at its end one more, the latest of those held back, with `suppressed` for how
- * many there were and `latest` for how long ago the latest was.
+ * Limits identical lines: the first ten in a minute are written. At its end one more is written, the
+ * latest of the suppressed ones, with their number as `suppressed` and the age of the latest as `latest`.
  *
- * Lines are identical if they agree in severity, message, error and every field, other than counts of
- * attempts, durations and the id of a run. So a line about another object is another line, and so is
- * one that tells of another state: neither is ever held back for this one's sake. Info lines of
- * verbosity 3 and above always pass.
+ * Lines are identical if they have the same severity, message, error and fields, except counts of
+ * attempts, durations and the reconcileID. So a line about another object or another state is never
+ * suppressed by this one. Info lines of verbosity 3 and above are always written.
  */
 export class RepeatedLines {
   readonly #write: (record: LogRecord) => void;
   readonly #now: () => number;
-  readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
-  /** In the order in which their windows end. */
-  readonly #sorts = new Map<string, Sort>();
-  #timer: { readonly dueMs: number; cancel(): void } | undefined;
+  readonly #lines: RateLimitedLog;
 
-  /** `now` is the time that lines carry; `clock` measures, and need not keep the process alive. */
+  /** `now` is the time of the lines; `clock` measures windows, and need not keep the process running. */
   constructor(
     write: (record: LogRecord) => void,
     now: () => number,
@@ -60,83 +45,40 @@ export class RepeatedLines {
   ) {
     this.#write = write;
     this.#now = now;
-    this.#clock = clock;
+    this.#lines = new RateLimitedLog(clock, { windowMs: WINDOW_MS, burst: MAX_IDENTICAL });
   }
 
-  /** Writes `record`, or holds it back. */
+  /** Writes or suppresses `record`. */
   take(record: LogRecord): void {
-    if (record.severity === 'info' && record.verbosity > HIGHEST_LIMITED) {
+    if (record.severity === 'info' && record.verbosity > MAX_LIMITED_VERBOSITY) {
       this.#write(record);
       return;
     }
-    const nowMs = this.#clock.monotonic();
-    this.#forgetEnded(nowMs);
-    const sort = this.#sortOf(identityOf(record), nowMs);
-    if (sort.shown < MOST_IDENTICAL) {
-      sort.shown++;
-      this.#write(record);
-      return;
-    }
-    sort.suppressed++;
-    sort.latest = record;
-    this.#wakeAt(sort.endMs);
+    const identity = identityOf(record);
+    let isSuppressed = false;
+    this.#lines.report(identity, '', ({ times }) => {
+      if (isSuppressed) this.#writeLatest(identity, record, times);
+      else this.#write(record);
+    });
+    isSuppressed = true;
   }
 
-  /** Tells now of all that is held back: there may be no later. */
+  /** Writes the lines about suppressed ones now. */
   flush(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    for (const identity of this.#sorts.keys()) this.#forget(identity);
+    this.#lines.flush();
   }
 
-  #sortOf(identity: string, nowMs: number): Sort {
-    const known = this.#sorts.get(identity);
-    if (known) return known;
-    const [oldest] = this.#sorts.keys();
-    if (oldest !== undefined && this.#sorts.size >= MOST_REMEMBERED) this.#forget(oldest);
-    const sort = { endMs: nowMs + WINDOW_MS, shown: 0, suppressed: 0, latest: undefined };
-    this.#sorts.set(identity, sort);
-    return sort;
-  }
-
-  #forgetEnded(nowMs: number): void {
-    for (const [identity, sort] of this.#sorts) {
-      if (sort.endMs > nowMs) return;
-      this.#forget(identity);
-    }
-  }
-
-  #forget(identity: string): void {
-    const sort = this.#sorts.get(identity);
-    this.#sorts.delete(identity);
-    if (!sort?.latest) return;
+  #writeLatest(identity: string, record: LogRecord, suppressed: number): void {
+    // The next identical line starts a new window.
+    this.#lines.end(identity);
     const timeMs = this.#now();
-    const fields = new Map(sort.latest.fields)
-      .set('suppressed', sort.suppressed)
-      .set('latest', `${formatDuration(Math.max(0, Math.round(timeMs - sort.latest.timeMs)))} ago`);
-    this.#write({ ...sort.latest, fields, timeMs });
-  }
-
-  /** There is one timer, for the first window to end of those that hold something back. */
-  #wakeAt(dueMs: number): void {
-    if (this.#timer && this.#timer.dueMs <= dueMs) return;
-    this.#timer?.cancel();
-    const cancel = this.#clock.after(dueMs - this.#clock.monotonic(), () => this.#wake());
-    this.#timer = { dueMs, cancel };
-  }
-
-  #wake(): void {
-    this.#timer = undefined;
-    this.#forgetEnded(this.#clock.monotonic());
-    for (const { suppressed, endMs } of this.#sorts.values()) {
-      if (suppressed === 0) continue;
-      this.#wakeAt(endMs);
-      return;
-    }
+    const age = formatDuration(Math.max(0, Math.round(timeMs - record.timeMs)));
+    const fields = new Map(record.fields).set('suppressed', suppressed).set('latest', `${age} ago`);
+    this.#write({ ...record, fields, timeMs });
   }
 }
 
-/** Equal for identical lines; short, as a thousand of them are kept. */
+/** Returns an id that is equal for identical lines; short, because a thousand of them are kept. */
 function identityOf({ severity, message, fields }: LogRecord): string {
   let identity = `${severity}\0${message}`;
   for (const [name, value] of fields) {

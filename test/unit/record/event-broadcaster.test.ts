@@ -142,13 +142,13 @@ test('what does not fit is dropped, counted, and logged once a minute; what is t
   const { clock, server, recorder, errors, lines, dropped, start, stop } = newBroadcaster({
     capacity: 2,
   });
-  for (const name of ['a', 'b', 'c', 'd', 'a']) recorder.normal(count(name), 'Synced', 'yes');
+  for (const name of ['a', 'b', 'c', 'd', 'f', 'a']) recorder.normal(count(name), 'Synced', 'yes');
   await clock.advance(60_000);
   recorder.normal(count('e'), 'Synced', 'yes');
-  assert.deepEqual(await dropped(), { buffer_full: 3 });
+  assert.deepEqual(await dropped(), { buffer_full: 4 });
   const message = 'Dropped event: too many are waiting to be written';
   assert.deepEqual(errors(), [message, message]);
-  assert.equal(lines.findLast((line) => line.message === message)?.fields['alsoTimes'], 1);
+  assert.equal(lines.findLast((line) => line.message === message)?.fields['times'], 2);
   start();
   await settle();
   assert.deepEqual(server.stored, ['a Synced yes x2', 'b Synced yes x1']);
@@ -181,8 +181,8 @@ test('an event is tried 12 times, 10 s apart but for the first time, and then dr
   const expected = [0, ...Array.from({ length: 11 }, (_, i) => 5000 + i * 10_000)];
   assert.deepEqual(times, expected);
   assert.deepEqual(await dropped(), { retries_exhausted: 1 });
-  assert.equal(errors().filter((message) => message.startsWith('Could not write')).length, 2);
-  assert.equal(errors().at(-1), 'Dropped event: every attempt failed');
+  assert.equal(errors().filter((message) => message.startsWith('Could not write')).length, 3);
+  assert.ok(errors().includes('Dropped event: every attempt failed'));
   await stop();
 });
 
