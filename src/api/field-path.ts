@@ -1,13 +1,13 @@
 import { equalJson } from './equal.ts';
 
-/** Where a field is: names of members and positions in lists, from the object down. */
+/** Path of a field: names of members and indexes of list elements. */
 export type FieldPath = readonly (string | number)[];
 
-/** Below this depth differences are not told apart. */
-const DEEPEST = 16;
+/** Maximum depth of a path. Values below it are compared as a whole. */
+const MAX_DEPTH = 16;
 
 /** Members of `metadata` that every write changes. */
-const BOOKKEEPING: ReadonlySet<string> = new Set([
+const IGNORED_METADATA: ReadonlySet<string> = new Set([
   'resourceVersion',
   'generation',
   'managedFields',
@@ -15,8 +15,8 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The fields in which two states of an object differ, at most `limit` of them, the server's own
- * bookkeeping left out. Each is as small as can be: a value, or a list that became longer or shorter.
+ * Returns the paths of at most `limit` fields that differ, without the metadata that every write
+ * changes. A path leads to a single value, or to a list whose length changed.
  */
 export function changedPaths(before: unknown, after: unknown, limit: number): FieldPath[] {
   const found: FieldPath[] = [];
@@ -24,7 +24,7 @@ export function changedPaths(before: unknown, after: unknown, limit: number): Fi
   return found;
 }
 
-/** @param path where both are: one stack for the whole walk, since most of what it passes is equal */
+/** @param path shared by the whole walk, because most visited values are equal */
 function collect(
   before: unknown,
   after: unknown,
@@ -32,7 +32,7 @@ function collect(
   found: FieldPath[],
   limit: number,
 ): void {
-  if (!isContainer(before) || !isContainer(after) || path.length >= DEEPEST) {
+  if (!isContainer(before) || !isContainer(after) || path.length >= MAX_DEPTH) {
     if (!equalJson(before, after)) found.push([...path]);
   } else if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
     for (let index = 0; index < after.length; index++) {
@@ -60,41 +60,41 @@ function descend(
   limit: number,
 ): void {
   if (before === after || found.length >= limit) return;
-  if (path.length === 1 && path[0] === 'metadata' && BOOKKEEPING.has(String(step))) return;
+  if (path.length === 1 && path[0] === 'metadata' && IGNORED_METADATA.has(String(step))) return;
   path.push(step);
   collect(before, after, path, found, limit);
   path.pop();
 }
 
-/** The value at `path`, undefined where there is none. */
+/** Returns the value at `path`, or undefined. */
 export function valueAt(object: unknown, path: FieldPath): unknown {
   let value = object;
   for (const step of path) value = member(value, step);
   return value;
 }
 
-/** True if `path` is `ancestor`, or a part of it. */
+/** Returns whether `path` is `ancestor` or below it. */
 export function isWithin(path: FieldPath, ancestor: FieldPath): boolean {
   return ancestor.length <= path.length && ancestor.every((step, at) => path[at] === step);
 }
 
-/** Names are the object's author's: so much of one is shown, and so much of a path. */
-const LONGEST_NAME = 80;
-const LONGEST_PATH = 240;
+/** Maximum lengths of a name and of a path in messages, because users choose the names. */
+const MAX_NAME_LENGTH = 80;
+const MAX_PATH_LENGTH = 240;
 
-/** As kubectl's JSONPath has it: `.metadata.labels["example.com/team"]`, `.spec.ports[0].port`. */
+/** Formats a path like kubectl's JSONPath: `.metadata.labels["example.com/team"]`, `.spec.ports[0].port`. */
 export function formatPath(path: FieldPath): string {
   let text = '';
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`;
     else if (/^[A-Za-z_][\w-]{0,79}$/.test(step)) text += `.${step}`;
-    else text += `[${JSON.stringify(cut(step, LONGEST_NAME))}]`;
+    else text += `[${JSON.stringify(truncate(step, MAX_NAME_LENGTH))}]`;
   }
-  return cut(text, LONGEST_PATH) || '.';
+  return truncate(text, MAX_PATH_LENGTH) || '.';
 }
 
-function cut(text: string, longest: number): string {
-  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+function truncate(text: string, maxLength: number): string {
+  return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
 }
 
 function member(value: unknown, step: string | number): unknown {

@@ -28,7 +28,7 @@ import type {
 } from './controller-options.ts';
 import { allKeys, enqueue, mapToOwner } from './enqueue.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
-import { CATCH_UP_PACE, RunGate } from './run-gate.ts';
+import { CATCH_UP_BACKOFF, RunGate } from './run-gate.ts';
 import { KeyOwnership } from './key-ownership.ts';
 import { predicates } from './predicate.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
@@ -88,8 +88,8 @@ export class Controller implements Runnable {
   readonly #queueLog: Logger;
   readonly #keyName: string;
   readonly #gate: RunGate;
-  readonly #runs: SyncLog;
-  readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
+  readonly #syncLog: SyncLog;
+  readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_BACKOFF);
   readonly #registrations: HandlerRegistration[] = [];
   readonly #sources: Source[] = [];
   readonly #ownership: KeyOwnership | undefined;
@@ -112,7 +112,7 @@ export class Controller implements Runnable {
     this.#handler = sync;
     this.#queueLog = this.#deps.log.v(3);
     this.#keyName = lowerFirst(kind);
-    this.#runs = new SyncLog({
+    this.#syncLog = new SyncLog({
       controller: name,
       clock,
       log: this.#deps.log,
@@ -144,7 +144,7 @@ export class Controller implements Runnable {
         maxRetries,
         isSlow: isCausedByInvalid,
         onSyncEnd: (report, runLog) => {
-          this.#runs.finished(report, runLog);
+          this.#syncLog.finish(report, runLog);
           this.#observer?.ended(report);
         },
         metrics: reconcile,
@@ -211,9 +211,9 @@ export class Controller implements Runnable {
     this.#informers.add(informer);
     const handler = enqueue(resource, this.#sink, map, {
       predicates: [predicate],
-      detailed: () => this.#runs.isDetailed,
+      detailed: () => this.#syncLog.isDetailed,
       isChild: (key, object) => this.#ownerOf?.(object) === key,
-      onChange: (key, before, after) => this.#gate.saw(key, resource, before, after),
+      onChange: (key, before, after) => this.#gate.observe(key, resource, before, after),
     });
     this.#registrations.push(
       informer.addHandler(handler, {
@@ -270,7 +270,7 @@ export class Controller implements Runnable {
       await runAll([(signal) => this.#pool.run(signal), ...sources], signal);
     } finally {
       this.#gate.close();
-      this.#runs.close();
+      this.#syncLog.close();
     }
     log.info('Stopped controller');
   }
@@ -305,15 +305,15 @@ export class Controller implements Runnable {
 
   async #run(key: ObjectKey, context: KeyHandlerContext): Promise<Outcome> {
     const { signal, log, causes } = context;
-    const held = await this.#gate.hold(key, signal);
-    if (held) {
-      this.#runs.held(key, held.reason ?? 'held back');
-      return held;
+    const postponed = await this.#gate.check(key, signal);
+    if (postponed) {
+      this.#syncLog.postponed(key, postponed.reason ?? 'postponed');
+      return postponed;
     }
-    const recorder = this.#runs.begin(key, context);
+    const recorder = this.#syncLog.start(key, context);
     const client = observedClient(this.#deps.client, this.#deps.clock, (call) => {
       this.#gate.called(key, call);
-      recorder?.called(call);
+      recorder?.recordCall(call);
       this.#observer?.called(key, call);
     });
     try {

@@ -2,12 +2,12 @@ import type { ObjectKey } from '../api/object-key.ts';
 import { Deferred } from '../util/deferred.ts';
 
 /**
- * Which keys this process acts on: those of the shards that are open. One that is being closed keeps
- * its runs in flight, and gets no more.
+ * Keys that this process syncs: the keys of its open shards. While a shard is being closed, running
+ * syncs continue and new ones are rejected.
  */
 export class KeyOwnership {
   readonly #shardOf: (key: ObjectKey) => number;
-  /** Open and closing ones. */
+  /** Open shards, and shards that are being closed. */
   readonly #shards = new Map<number, OpenShard>();
 
   constructor(shardOf: (key: ObjectKey) => number) {
@@ -18,34 +18,34 @@ export class KeyOwnership {
     return this.#shards.get(this.#shardOf(key))?.isClosing === false;
   }
 
-  /** Begins a run of `key`, and returns what ends it; undefined if the key is not to run here. */
+  /** Starts a sync of `key`. Returns a function that ends it, or undefined if the key is not owned. */
   enter(key: ObjectKey): (() => void) | undefined {
     const shard = this.#shards.get(this.#shardOf(key));
     if (!shard || shard.isClosing) return undefined;
-    shard.runs++;
+    shard.syncs++;
     return () => {
-      shard.runs--;
-      if (shard.isClosing && shard.runs === 0) shard.idle.resolve();
+      shard.syncs--;
+      if (shard.isClosing && shard.syncs === 0) shard.idle.resolve();
     };
   }
 
   open(shard: number): void {
-    this.#shards.set(shard, { runs: 0, idle: new Deferred(), isClosing: false });
+    this.#shards.set(shard, { syncs: 0, idle: new Deferred(), isClosing: false });
   }
 
-  /** Resolves when no key of `shard` runs any more. */
+  /** Closes a shard. Resolves when none of its keys is being synced. */
   async close(shard: number): Promise<void> {
     const closing = this.#shards.get(shard);
     if (!closing) return;
     closing.isClosing = true;
-    if (closing.runs > 0) await closing.idle.promise;
+    if (closing.syncs > 0) await closing.idle.promise;
     this.#shards.delete(shard);
   }
 }
 
 interface OpenShard {
-  /** In flight. */
-  runs: number;
+  /** Number of running syncs. */
+  syncs: number;
   readonly idle: Deferred;
   isClosing: boolean;
 }

@@ -5,29 +5,29 @@ import type { Resource } from '../api/resource.ts';
 import type { Client, DeleteOptions, WriteOptions } from '../client/client.ts';
 import type { Clock } from '../util/clock.ts';
 
-/** What a caller asked of a client. */
+/** API call. */
 interface Call {
   readonly verb: 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'raw';
-  /** Absent for `raw`. */
+  /** Undefined for `raw`. */
   readonly resource?: Resource;
-  /** The object, as far as the caller knew its name; a namespace; the path of `raw`. */
+  /** Key of the object, `NAMESPACE/PREFIX*` for a generated name, a namespace, or the path of `raw`. */
   readonly at: string;
   readonly options?: DeleteOptions & WriteOptions & { readonly subresource?: string };
 }
 
-/** A call of a client that has ended. */
+/** Finished API call. */
 export interface EndedCall extends Call {
   readonly ms: number;
-  /** What a create, an update or a patch stored. */
+  /** Stored object, for create, update and patch. */
   readonly answer?: KubernetesObject;
-  /** It was rejected, with `error`. */
+  /** Whether the call was rejected with `error`. */
   readonly failed: boolean;
   readonly error?: unknown;
 }
 
 /**
- * `client`, with `observer` told of every call that has ended, before its caller is. The options of
- * a call say so if it was a dry run, whoever made it one.
+ * Wraps `client` and passes every finished call to `observer`, before the caller gets the result. If
+ * the client or the call is a dry run, the options of the observed call contain `dryRun`.
  */
 export function observedClient(
   client: Client,
@@ -36,13 +36,13 @@ export function observedClient(
 ): Client {
   const observed = async <R>(
     call: Call,
-    calling: Promise<R>,
-    seen: (result: R) => Pick<EndedCall, 'answer'> = () => ({}),
+    pending: Promise<R>,
+    details: (result: R) => Pick<EndedCall, 'answer'> = () => ({}),
   ): Promise<R> => {
     const startMs = clock.monotonic();
     try {
-      const result = await calling;
-      observer({ ...call, ...seen(result), ms: clock.monotonic() - startMs, failed: false });
+      const result = await pending;
+      observer({ ...call, ...details(result), ms: clock.monotonic() - startMs, failed: false });
       return result;
     } catch (error) {
       observer({ ...call, ms: clock.monotonic() - startMs, failed: true, error });
@@ -50,9 +50,9 @@ export function observedClient(
     }
   };
   const { isDryRun = false } = client;
-  const write = <T extends KubernetesObject>(call: Call, calling: Promise<T>): Promise<T> =>
-    observed(dry(call), calling, (answer) => ({ answer }));
-  const dry = (call: Call): Call =>
+  const write = <T extends KubernetesObject>(call: Call, pending: Promise<T>): Promise<T> =>
+    observed(withDryRun(call), pending, (answer) => ({ answer }));
+  const withDryRun = (call: Call): Call =>
     isDryRun ? { ...call, options: { ...call.options, dryRun: true } } : call;
   return {
     isDryRun,
@@ -89,7 +89,7 @@ export function observedClient(
       ),
     delete: (resource, at, options = {}) =>
       observed(
-        dry({ verb: 'delete', resource, at: keyAt(at), options }),
+        withDryRun({ verb: 'delete', resource, at: keyAt(at), options }),
         client.delete(resource, at, options),
       ),
   };

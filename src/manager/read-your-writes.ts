@@ -16,13 +16,13 @@ type WrittenCache = Pick<InformerView, 'quorumReadMs' | 'hasReached' | 'relist'>
   readonly lister: Pick<InformerView['lister'], 'get'>;
 };
 
-/** A stalled watch is re-established sooner; after so long, in milliseconds, a write is not just late. */
-const OVERDUE_MS = 5 * 60_000;
+/** Time after which a cache that does not show a write is relisted. A stalled watch is detected earlier. */
+const RELIST_AFTER_MS = 5 * 60_000;
 
-/** A write that its cache has not shown yet. */
+/** Write that its cache does not show yet. */
 type Write = {
   readonly cache: WrittenCache;
-  /** `Clock.monotonic()` when the answer came. */
+  /** Monotonic time of the response. */
   readonly answeredMs: number;
 } & (
   | { readonly kind: 'stored'; readonly resourceVersion: string }
@@ -30,65 +30,66 @@ type Write = {
 );
 
 /**
- * Read-your-writes: remembers, for each key, the writes of its last run until the caches have
- * caught up with them. A run that began earlier would act on a state from before its own writes:
- * create a child twice, delete one too many, or report a status that is already wrong.
+ * Read-your-writes: remembers the writes of each key's last sync until the caches show them. An earlier
+ * sync would act on the state before its own writes. It could create an object twice, delete one too
+ * many, or report an outdated status.
  *
- * Only what a cache shows is tracked: what is read live, as in namespaces that have no cache, needs
- * no such care. The technique is KEP-5647's. A write that a server lost with its history, as one that
- * was restored from a backup has, is not waited for: a quorum read that began after the answer shows
- * the write, or it is lost. If no such read comes by itself, it is asked for.
+ * Only writes to cached resources and namespaces are tracked. The technique is that of KEP-5647.
+ *
+ * A write that the server lost, for example because it was restored from a backup, does not block the
+ * key: a quorum read that started after the response either shows the write or proves that it is lost.
+ * If a write is not visible after five minutes, the cache is relisted with a quorum read.
  */
 export class PendingWrites {
   readonly #caches = new Map<string, WrittenInformer>();
   readonly #pending = new Map<ObjectKey, Write[]>();
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** When a cache was last asked for a quorum read. */
+  /** Monotonic time of the last relist that was requested. */
   readonly #relistedMs = new Map<WrittenCache, number>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
   }
 
-  /** Tracks writes to the resource that `cache` mirrors. */
+  /** Tracks writes to the resource of `cache`. */
   track(cache: WrittenInformer): void {
     this.#caches.set(groupResourceOf(cache.resource), cache);
   }
 
-  /** True once every write entered for `key` can be read from its cache. */
-  visible(key: ObjectKey): boolean {
+  /** Returns whether the caches show all writes of `key`. */
+  areVisible(key: ObjectKey): boolean {
     const left = this.#pending.get(key)?.filter((write) => !isVisible(write)) ?? [];
     if (left.length > 0) this.#pending.set(key, left);
     else this.#pending.delete(key);
-    for (const { cache, answeredMs } of left) this.#relistIfOverdue(cache, answeredMs);
+    for (const { cache, answeredMs } of left) this.#relistIfLate(cache, answeredMs);
     return left.length === 0;
   }
 
-  /** Enters a call under `key` if it was a write that succeeded, and no dry run: nobody will see those. */
-  enter(key: ObjectKey, { verb, resource, at, options, answer, failed }: EndedCall): void {
+  /** Records a call of `key` if it was a successful write, except dry runs. */
+  record(key: ObjectKey, { verb, resource, at, options, answer, failed }: EndedCall): void {
     const caches = resource && this.#caches.get(groupResourceOf(resource));
-    const child = at as ObjectKey;
-    const cache = caches?.within(answer ? answer.metadata.namespace : namespaceOf(child));
+    const objectKey = at as ObjectKey;
+    const cache = caches?.within(answer ? answer.metadata.namespace : namespaceOf(objectKey));
     if (!cache || failed || options?.dryRun) return;
     const answeredMs = this.#clock.monotonic();
     if (answer) {
       const { resourceVersion } = answer.metadata;
-      this.#enter(key, { kind: 'stored', cache, answeredMs, resourceVersion });
+      this.#add(key, { kind: 'stored', cache, answeredMs, resourceVersion });
     } else if (verb === 'delete') {
-      const uid = options?.uid ?? cache.lister.get(child)?.metadata.uid;
-      if (uid) this.#enter(key, { kind: 'deleted', cache, answeredMs, at: child, uid });
+      const uid = options?.uid ?? cache.lister.get(objectKey)?.metadata.uid;
+      if (uid) this.#add(key, { kind: 'deleted', cache, answeredMs, at: objectKey, uid });
     }
   }
 
-  #relistIfOverdue(cache: WrittenCache, answeredMs: number): void {
+  #relistIfLate(cache: WrittenCache, answeredMs: number): void {
     const nowMs = this.#clock.monotonic();
     const sinceMs = Math.max(answeredMs, this.#relistedMs.get(cache) ?? answeredMs);
-    if (nowMs - sinceMs < OVERDUE_MS) return;
+    if (nowMs - sinceMs < RELIST_AFTER_MS) return;
     this.#relistedMs.set(cache, nowMs);
     cache.relist();
   }
 
-  #enter(key: ObjectKey, write: Write): void {
+  #add(key: ObjectKey, write: Write): void {
     const writes = this.#pending.get(key);
     if (writes) writes.push(write);
     else this.#pending.set(key, [write]);

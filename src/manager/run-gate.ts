@@ -12,108 +12,112 @@ import type { Postponed } from '../workqueue/outcome.ts';
 import { exponentialLimiter } from '../workqueue/rate-limiter.ts';
 import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import { HotLoopDetector } from './hot-loop/hot-loop.ts';
-import { reportEnd, reportHotLoop } from './hot-loop/hot-loop-report.ts';
+import { reportHotLoopEnd, reportHotLoop } from './hot-loop/hot-loop-report.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
 import type { EndedCall } from './observed-client.ts';
 import { PendingWrites } from './read-your-writes.ts';
 import type { WrittenInformer } from './read-your-writes.ts';
 
 /**
- * Pace at which a key looks again whether its caches have caught up, with its own writes or with
- * somebody else's. Events wake it earlier.
+ * Backoff of a key that waits for a cache to catch up. Events of the cache usually enqueue the key
+ * earlier.
  */
-export const CATCH_UP_PACE: BackoffPolicy = { initialMs: 50, maxMs: 5_000 };
+export const CATCH_UP_BACKOFF: BackoffPolicy = { initialMs: 50, maxMs: 5_000 };
 
 /** Dependencies of `RunGate`. */
 export interface RunGateDeps {
   readonly client: Pick<Client, 'raw'>;
   readonly clock: Clock;
-  /** Names the controller. */
+  /** Logger with the name of the controller. */
   readonly log: Logger;
-  /** What a key is called in log lines. */
+  /** Field name of a key in log lines. */
   readonly keyName: string;
   readonly metrics: PostponeMetrics;
-  /** @default only the log is told of hot loops */
+  /**
+   * Records Warning events for hot loops.
+   * @default hot loops are only logged
+   */
   readonly recorder?: EventRecorder | undefined;
 }
 
 /**
- * What keeps a key from running though it is its turn: a cache that lags behind what the key's last
- * run wrote, and a hot loop that it is in.
+ * Decides whether a key may be synced now. Postpones a key while a cache does not show the writes of
+ * the key's last sync, and while the key is in a hot loop.
  */
 export class RunGate {
   readonly #deps: RunGateDeps;
   readonly #writes: PendingWrites;
-  readonly #waits: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_PACE);
-  readonly #loops: HotLoopDetector;
+  readonly #backoff: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_BACKOFF);
+  readonly #hotLoops: HotLoopDetector;
   #subjects: WrittenInformer | undefined;
 
   constructor(deps: RunGateDeps) {
     this.#deps = deps;
     this.#writes = new PendingWrites(deps.clock);
-    this.#loops = new HotLoopDetector({
+    this.#hotLoops = new HotLoopDetector({
       clock: deps.clock,
-      onEnd: (loop, damped) => reportEnd(this.#logOf(loop.key), loop, damped),
+      onEnd: (loop, postponedSyncs) =>
+        reportHotLoopEnd(this.#logFor(loop.key), loop, postponedSyncs),
     });
   }
 
   /**
-   * Waits for what keys write to the resource that `cache` mirrors.
+   * Tracks the writes of keys to the resource of `cache`.
    *
-   * @param areSubjects keys name its objects: they are told of hot loops
+   * @param areSubjects whether the keys are names of its objects; hot loops are then reported on them
    */
   track(cache: WrittenInformer, areSubjects: boolean): void {
     this.#writes.track(cache);
     if (areSubjects) this.#subjects = cache;
   }
 
-  /** A change has been seen that concerns `key`; `enqueue` tells which. */
-  saw(
+  /** Records a change for which `enqueue` adds `key`. */
+  observe(
     key: ObjectKey,
     resource: Resource,
     before: DeepReadonly<KubernetesObject> | undefined,
     after: DeepReadonly<KubernetesObject> | undefined,
   ): void {
-    this.#loops.saw(key, resource, before, after, resource === this.#subjects?.resource);
+    this.#hotLoops.observe(key, resource, before, after, resource === this.#subjects?.resource);
   }
 
-  /** A call made by a run of `key` has ended. */
+  /** Records a finished API call of a sync of `key`. */
   called(key: ObjectKey, call: EndedCall): void {
-    this.#writes.enter(key, call);
-    this.#loops.wrote(key, call);
+    this.#writes.record(key, call);
+    this.#hotLoops.record(key, call);
   }
 
-  /** The hot loops that keys are in now. */
+  /** Current hot loops. */
   get hotLoops(): HotLoop[] {
-    return this.#loops.loops;
+    return this.#hotLoops.loops;
   }
 
-  /** How long `key` has to wait, and for what; undefined if it may run. */
-  async hold(key: ObjectKey, signal: AbortSignal): Promise<Postponed | undefined> {
+  /** Returns how long `key` must wait and why, or undefined if it may be synced. */
+  async check(key: ObjectKey, signal: AbortSignal): Promise<Postponed | undefined> {
     const { metrics } = this.#deps;
-    if (!this.#writes.visible(key)) {
-      // The write's own event will wake the key; this is the net under it.
+    if (!this.#writes.areVisible(key)) {
+      // The event of the write usually enqueues the key earlier; this is the fallback requeue.
       metrics.stale();
-      return postpone(this.#waits.when(key), 'a cache lags behind own writes');
+      return postpone(this.#backoff.when(key), 'waiting for a cache to show own writes');
     }
-    this.#waits.forget(key);
-    const verdict = this.#loops.beginRun(key);
-    if (verdict.kind === 'run') return undefined;
+    this.#backoff.forget(key);
+    const decision = this.#hotLoops.check(key);
+    if (decision.kind === 'sync') return undefined;
     metrics.damped();
-    if (verdict.kind === 'found') {
+    if (decision.kind === 'found') {
       metrics.hotLoop();
-      const deps = { ...this.#deps, log: this.#logOf(key) };
-      await reportHotLoop(deps, verdict.loop, this.#subjects?.lister.get(key), signal);
+      const deps = { ...this.#deps, log: this.#logFor(key) };
+      await reportHotLoop(deps, decision.loop, this.#subjects?.lister.get(key), signal);
     }
-    return postpone(verdict.ms, 'in a hot loop');
+    return postpone(decision.ms, 'in a hot loop');
   }
 
-  /** Gives up all timers. */
+  /** Cancels all timers. */
   close(): void {
-    this.#loops.close();
+    this.#hotLoops.close();
   }
 
-  #logOf(key: ObjectKey): Logger {
+  #logFor(key: ObjectKey): Logger {
     const { log, keyName } = this.#deps;
     return log.with({ [keyName]: key });
   }

@@ -2,16 +2,16 @@ import type { Logger } from '../util/logger.ts';
 import { exitProcess } from '../util/process-exit.ts';
 import type { ExitableProcess } from '../util/process-exit.ts';
 
-/** As much of `process` as it takes to be told to stop. */
+/** Source of termination signals, such as `process`. */
 export interface SignalSource extends ExitableProcess {
   on(signal: 'SIGINT' | 'SIGTERM', listener: (signal: 'SIGINT' | 'SIGTERM') => void): unknown;
   off(signal: 'SIGINT' | 'SIGTERM', listener: (signal: 'SIGINT' | 'SIGTERM') => void): unknown;
 }
 
 /**
- * One `AbortSignal` for SIGINT and SIGTERM. The first asks for a graceful stop; the second ends
- * the process at once with exit code 1, as every Kubernetes component does, also while a thread is
- * blocked by a system call. `dispose` gives the signals back.
+ * Returns an `AbortSignal` for SIGINT and SIGTERM. The first signal requests a graceful shutdown. The
+ * second signal exits the process immediately with code 1, as in Kubernetes components, even if a
+ * system call blocks a thread. `dispose` removes the listeners.
  */
 export function terminationSignal(
   source: SignalSource,
@@ -20,11 +20,11 @@ export function terminationSignal(
   const controller = new AbortController();
   const listener = (name: 'SIGINT' | 'SIGTERM') => {
     if (controller.signal.aborted) {
-      log.info('Stopping at once', { signal: name });
+      log.info('Exiting immediately', { signal: name });
       exitProcess(source, 1);
       return;
     }
-    log.info('Shutting down; a second signal ends the process at once', { signal: name });
+    log.info('Shutting down; a second signal exits immediately', { signal: name });
     controller.abort(new Error(`Received ${name}`));
   };
   source.on('SIGINT', listener);

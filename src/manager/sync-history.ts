@@ -16,95 +16,95 @@ const OPTIONS: OptionNames<SyncHistoryOptions> = {
   bytes: true,
 };
 
-/** One run of a key: why, what it did, what became of it. */
+/** One sync of a key with its causes, API calls and result. */
 export interface SyncRecord extends SyncRun {
   readonly controller: string;
   readonly key: ObjectKey;
-  /** RFC 3339, by the wall clock. */
+  /** RFC 3339. */
   readonly startedAt: string;
-  /** What held the key back before, though it was its turn. */
-  readonly held: readonly Postponement[];
-  /** In order of their ends, bounded. */
+  /** Postponements of the key before the sync. */
+  readonly postponed: readonly Postponement[];
+  /** The first finished API calls. */
   readonly calls: readonly CallRecord[];
-  /** How many calls found no place in `calls`. */
+  /** Number of calls that are not in `calls`. */
   readonly omittedCalls: number;
-  /** Absent while it runs. */
+  /** Absent while the sync is running. */
   readonly end?: SyncResultRecord;
 }
 
-/** A request of a sync. */
+/** API call of a sync. */
 export interface CallRecord {
   readonly verb: EndedCall['verb'];
-  /** `pods`, `counts.demo.mark8s.io/status`; empty for a path of its own. */
+  /** Such as `pods` or `counts.demo.mark8s.io/status`. Empty for calls of `raw`. */
   readonly resource: string;
-  /** Key of the object, or what else it was asked for. */
+  /** Key of the object, namespace, or path. */
   readonly at: string;
-  /** HTTP status of a failure; 0 if there was no answer, absent if it succeeded. */
+  /** HTTP status of a failed call, 0 without a response. Absent if the call succeeded. */
   readonly code?: number;
-  /** Kind of `ApiError` of a failure, or the name of another error. */
+  /** Kind of `ApiError`, or name of another error. Absent if the call succeeded. */
   readonly error?: string;
   readonly ms: number;
 }
 
 /** Result of a sync. */
 export interface SyncResultRecord extends Omit<SyncResult, 'error'> {
-  /** Message of the error it ended with. */
+  /** Error message. */
   readonly error?: string;
 }
 
-/** What is remembered of a key. */
+/** Remembered syncs of a key. */
 export interface KeyHistory {
   readonly controller: string;
   readonly key: ObjectKey;
-  /** Totals since the key was first remembered. */
-  readonly runs: number;
+  /** Number of syncs since the key was first remembered. */
+  readonly syncs: number;
   readonly failures: number;
+  /** Total duration of the syncs, in milliseconds. */
   readonly busyMs: number;
-  /** The last runs, latest last; the last of all may be under way. */
+  /** The last syncs, oldest first. The last one may be running. */
   readonly last: readonly SyncRecord[];
 }
 
 /** Options of `SyncHistory`. */
 export interface SyncHistoryOptions {
   /**
-   * Keys that are remembered, of all controllers together: those that ran last.
+   * Maximum number of remembered keys of all controllers. The most recently synced keys are kept.
    * @default 1000
    */
   readonly keys?: number | undefined;
   /**
-   * Runs of each that are remembered.
+   * Maximum number of remembered syncs per key.
    * @default 5
    */
   readonly syncsPerKey?: number | undefined;
   /**
-   * Bytes of memory for all of it, roughly, however much its runs do: beyond that, what ran longest
-   * ago is forgotten.
+   * Approximate maximum memory in bytes. Beyond it, the least recently synced keys are forgotten.
    * @default 16_000_000
    */
   readonly bytes?: number | undefined;
 }
 
-/** Calls of a run that are told apart; of a text, so many characters are kept. */
-const MOST_CALLS = 20;
-const LONGEST_TEXT = 300;
+/** Maximum number of recorded calls per sync, and maximum length of a text. */
+const MAX_CALLS = 20;
+const MAX_TEXT_LENGTH = 300;
 
 const FAILURES: ReadonlySet<ReconcileResult> = new Set(['error', 'terminalError', 'panic']);
 
-/** Takes down what one run does. */
+/** Records one sync. */
 export class SyncRecorder {
   readonly #calls: CallRecord[] = [];
   #record: SyncRecord;
   #bytes = 0;
 
   /**
-   * @param held what held the key back before
-   * @param nowMs by the wall clock
+   * @param postponed postponements of the key before the sync
+   * @param nowMs wall clock time
    */
   constructor(
     controller: string,
     key: ObjectKey,
     run: SyncRun,
-    held: readonly Postponement[],
+    postponed: readonly Postponement[],
     nowMs: number,
   ) {
     const { reconcileID, omittedCauses, attempt, delayedMs, queuedMs } = run;
@@ -112,13 +112,13 @@ export class SyncRecorder {
       controller,
       key,
       reconcileID,
-      causes: run.causes.map(brief),
+      causes: run.causes.map(truncateCause),
       omittedCauses,
       attempt,
       delayedMs,
       queuedMs,
       startedAt: new Date(nowMs).toISOString(),
-      held,
+      postponed,
       calls: this.#calls,
       omittedCalls: 0,
     };
@@ -128,35 +128,32 @@ export class SyncRecorder {
     return this.#record;
   }
 
-  /** What it takes, roughly, once it has ended. */
+  /** Approximate memory of the record in bytes. 0 before the end of the sync. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  called(call: EndedCall): void {
-    if (this.#calls.length < MOST_CALLS) this.#calls.push(callRecord(call));
+  recordCall(call: EndedCall): void {
+    if (this.#calls.length < MAX_CALLS) this.#calls.push(callRecord(call));
     else this.#record = { ...this.#record, omittedCalls: this.#record.omittedCalls + 1 };
   }
 
-  ended({ result, tookMs, requeueAfterMs, reason, error }: SyncResult): void {
-    const message = error === undefined ? {} : { error: cut(messageOf(error)) };
+  finish({ result, tookMs, requeueAfterMs, reason, error }: SyncResult): void {
+    const message = error === undefined ? {} : { error: truncate(messageOf(error)) };
     const end = { result, tookMs, requeueAfterMs, reason, ...message };
     this.#record = { ...this.#record, end };
     this.#bytes = bytesOf(this.#record);
   }
 }
 
-/**
- * The last runs of the keys that ran last: what answers "why did this key run?". It costs memory, so
- * there is one only where somebody may ask.
- */
+/** The last syncs of the most recently synced keys, for `/debug/why`. The memory is bounded. */
 export class SyncHistory {
   readonly #capacity: number;
   readonly #syncsPerKey: number;
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   #bytes = 0;
-  /** In the order in which they ran last. */
-  readonly #keys = new Map<string, Remembered>();
+  /** Ordered by the last sync, least recent first. */
+  readonly #keys = new Map<string, RememberedKey>();
 
   constructor(options: SyncHistoryOptions = {}) {
     checkOptions(options, OPTIONS, 'SyncHistory');
@@ -168,17 +165,17 @@ export class SyncHistory {
     }
     this.#capacity = keys;
     this.#syncsPerKey = syncsPerKey;
-    this.#mostBytes = bytes;
+    this.#maxBytes = bytes;
   }
 
-  /** A run has begun. */
-  began(recorder: SyncRecorder): void {
+  /** Adds a sync that has started. */
+  start(recorder: SyncRecorder): void {
     const { controller, key } = recorder.record;
     const id = idOf(controller, key);
     const known = this.#keys.get(id) ?? {
       controller,
       key,
-      runs: 0,
+      syncs: 0,
       failures: 0,
       busyMs: 0,
       last: [],
@@ -190,15 +187,15 @@ export class SyncHistory {
     if (this.#keys.size > this.#capacity) this.#forgetOldest();
   }
 
-  /** It has ended: `recorder` knows how. */
-  ended({ record: { controller, key, end }, bytes }: SyncRecorder): void {
+  /** Updates the totals after a sync has finished. */
+  finish({ record: { controller, key, end }, bytes }: SyncRecorder): void {
     const known = this.#keys.get(idOf(controller, key));
     if (!known || !end) return;
-    known.runs++;
+    known.syncs++;
     known.busyMs += end.tookMs;
     if (FAILURES.has(end.result)) known.failures++;
     this.#bytes += bytes;
-    while (this.#bytes > this.#mostBytes && this.#keys.size > 1) this.#forgetOldest();
+    while (this.#bytes > this.#maxBytes && this.#keys.size > 1) this.#forgetOldest();
   }
 
   #forgetOldest(): void {
@@ -210,31 +207,32 @@ export class SyncHistory {
   }
 
   /** Returns the last syncs of a key. */
+  /** Returns the history of a key, or undefined if the key is not remembered. */
   of(controller: string, key: string): KeyHistory | undefined {
     const known = this.#keys.get(idOf(controller, key));
     return known && historyOf(known);
   }
 
-  /** All that are remembered, the one that ran last in front. */
+  /** Returns all histories, most recently synced key first. */
   all(): KeyHistory[] {
     return Array.from(this.#keys.values(), historyOf).toReversed();
   }
 }
 
-interface Remembered {
+interface RememberedKey {
   readonly controller: string;
   readonly key: ObjectKey;
-  runs: number;
+  syncs: number;
   failures: number;
   busyMs: number;
   readonly last: SyncRecorder[];
 }
 
-function historyOf({ last, ...known }: Remembered): KeyHistory {
+function historyOf({ last, ...known }: RememberedKey): KeyHistory {
   return { ...known, last: last.map(({ record }) => record) };
 }
 
-/** No name of a controller has a space. */
+/** Unique, because controller names contain no spaces. */
 function idOf(controller: string, key: string): string {
   return `${controller} ${key}`;
 }
@@ -245,7 +243,7 @@ function callRecord({ verb, resource, at, options, ms, failed, error }: EndedCal
   const record = {
     verb,
     resource: subresource ? `${plural}/${subresource}` : plural,
-    at: cut(at),
+    at: truncate(at),
     ms,
   };
   if (!failed) return record;
@@ -253,7 +251,7 @@ function callRecord({ verb, resource, at, options, ms, failed, error }: EndedCal
   return { ...record, error: error instanceof Error ? error.name : 'unknown' };
 }
 
-/** One call, on a line: `patch counts.demo.mark8s.io/status default/web ok 3ms`. */
+/** Formats a call: `patch counts.demo.mark8s.io/status default/web ok 3ms`. */
 export function formatCall({ verb, resource, at, code, error, ms }: CallRecord): string {
   const result = error === undefined ? 'ok' : code ? `${code} ${error}` : error;
   return [verb, resource, at, result, `${Math.round(ms)}ms`]
@@ -261,12 +259,12 @@ export function formatCall({ verb, resource, at, code, error, ms }: CallRecord):
     .join(' ');
 }
 
-/** Roughly, of what has no text, in bytes. */
+/** Approximate memory of the parts without texts, in bytes. */
 const RUN_BYTES = 600;
 const CAUSE_BYTES = 60;
 const CALL_BYTES = 160;
 
-/** What it costs to remember a run, roughly. */
+/** Estimates the memory of a record. */
 function bytesOf({ causes, calls, end }: SyncRecord): number {
   let bytes = RUN_BYTES + (end?.error?.length ?? 0);
   for (const { text } of causes) bytes += CAUSE_BYTES + text.length;
@@ -274,10 +272,10 @@ function bytesOf({ causes, calls, end }: SyncRecord): number {
   return bytes;
 }
 
-function brief(cause: Cause): Cause {
-  return { ...cause, text: cut(cause.text) };
+function truncateCause(cause: Cause): Cause {
+  return { ...cause, text: truncate(cause.text) };
 }
 
-function cut(text: string): string {
-  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
+function truncate(text: string): string {
+  return text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text;
 }

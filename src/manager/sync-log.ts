@@ -1,11 +1,11 @@
 import type { ObjectKey } from '../api/object-key.ts';
 import type { Clock } from '../util/clock.ts';
+import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 import { logSync } from '../workqueue/sync-report.ts';
 import type { SyncRun, SyncReport } from '../workqueue/sync-report.ts';
 import { formatCall, SyncRecorder } from './sync-history.ts';
 import type { SyncHistory } from './sync-history.ts';
-import { formatDuration } from '../util/duration.ts';
 
 export interface SyncLogDeps {
   readonly controller: string;
@@ -15,128 +15,129 @@ export interface SyncLogDeps {
 }
 
 /**
- * Takes down what the runs of a controller do, for their log lines and for the history. Details cost,
- * so there are none unless somebody can see them: there is a history, or the log is at `-v=4`.
+ * Records the details of a controller's syncs for the log and for the sync history. Details cost time
+ * and memory, so they are recorded only with a history or at `-v=4`.
  */
 export class SyncLog {
   readonly #deps: SyncLogDeps;
   readonly #detailLog: Logger;
-  readonly #holds: Postponements;
-  /** Of the runs under way. */
+  readonly #postponements: Postponements;
+  /** Recorders of running syncs. */
   readonly #recorders = new Map<ObjectKey, SyncRecorder>();
 
   constructor(deps: SyncLogDeps) {
     this.#deps = deps;
     this.#detailLog = deps.log.v(4);
-    this.#holds = new Postponements(deps.clock);
+    this.#postponements = new Postponements(deps.clock);
   }
 
-  /** True if somebody can see details right now. */
+  /** Whether details are recorded. */
   get isDetailed(): boolean {
     return this.#deps.history !== undefined || this.#detailLog.enabled;
   }
 
-  /** It is the turn of `key`, and it may not run. */
-  held(key: ObjectKey, reason: string): void {
-    if (this.isDetailed) this.#holds.add(key, reason);
+  /** Records that `key` was due and was postponed. */
+  postponed(key: ObjectKey, reason: string): void {
+    if (this.isDetailed) this.#postponements.add(key, reason);
   }
 
-  /** A run of `key` begins, which until its end has the key for itself. */
-  begin(key: ObjectKey, run: SyncRun): SyncRecorder | undefined {
-    const held = this.#holds.take(key);
+  /** Starts recording a sync of `key`. */
+  start(key: ObjectKey, run: SyncRun): SyncRecorder | undefined {
+    const postponed = this.#postponements.take(key);
     if (!this.isDetailed) return undefined;
     const { controller, clock, history } = this.#deps;
-    const recorder = new SyncRecorder(controller, key, run, held, clock.now());
+    const recorder = new SyncRecorder(controller, key, run, postponed, clock.now());
     this.#recorders.set(key, recorder);
-    history?.began(recorder);
+    history?.start(recorder);
     return recorder;
   }
 
-  /** No key runs any more. */
+  /** Forgets postponed keys, when the controller has stopped. */
   close(): void {
-    this.#holds.clear();
+    this.#postponements.clear();
   }
 
-  /** A run has ended, or a key was put off before it began. */
-  finished(report: SyncReport<ObjectKey>, log: Logger): void {
+  /** Logs a sync that has finished, or that was postponed before it started. */
+  finish(report: SyncReport<ObjectKey>, log: Logger): void {
     const recorder = this.#recorders.get(report.key);
     if (!recorder) {
       logSync(report, log);
       return;
     }
     this.#recorders.delete(report.key);
-    recorder.ended(report);
-    this.#deps.history?.ended(recorder);
-    const { held, calls, omittedCalls } = recorder.record;
+    recorder.finish(report);
+    this.#deps.history?.finish(recorder);
+    const { postponed, calls, omittedCalls } = recorder.record;
     logSync(report, log, {
-      ...(held.length > 0 && { held: held.map(formatPostponement) }),
+      ...(postponed.length > 0 && { postponed: postponed.map(formatPostponement) }),
       calls: calls.map(formatCall),
       ...(omittedCalls > 0 && { omittedCalls }),
     });
   }
 }
 
-/** Why a key did not run though it was its turn. */
+/** Reason why a key was due and was not synced. */
 export interface Postponement {
-  /** `a cache lags behind own writes` */
+  /** Such as `waiting for a cache to show own writes`. */
   readonly reason: string;
-  /** How often in a row it was found so. */
+  /** Number of postponements for this reason. */
   readonly times: number;
-  /** For how long, in milliseconds. */
+  /** Total duration in milliseconds. */
   readonly ms: number;
 }
 
-/** What is known of a key that is held now. */
-interface Held {
-  readonly holds: Map<string, Postponement>;
-  /** The reason that held it last, and since when. */
+interface PostponedKey {
+  readonly byReason: Map<string, Postponement>;
+  /** Current reason, and its start. */
   reason: string;
   sinceMs: number;
 }
 
-/** How long the keys that do not run yet have been held, and why. Reasons are few: the program's own. */
+/** Remembers how long keys have been postponed and why. The number of distinct reasons is small. */
 export class Postponements {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #held = new Map<ObjectKey, Held>();
+  readonly #keys = new Map<ObjectKey, PostponedKey>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
   }
 
-  /** `key` may not run yet. */
+  /** Records that `key` is postponed. */
   add(key: ObjectKey, reason: string): void {
     const nowMs = this.#clock.monotonic();
-    const held = this.#held.get(key) ?? { holds: new Map(), reason, sinceMs: nowMs };
-    extend(held, nowMs);
-    const { times, ms } = held.holds.get(reason) ?? { times: 0, ms: 0 };
-    held.holds.set(reason, { reason, times: times + 1, ms });
-    held.reason = reason;
-    this.#held.set(key, held);
+    const known = this.#keys.get(key) ?? { byReason: new Map(), reason, sinceMs: nowMs };
+    addElapsedTime(known, nowMs);
+    const { times, ms } = known.byReason.get(reason) ?? { times: 0, ms: 0 };
+    known.byReason.set(reason, { reason, times: times + 1, ms });
+    known.reason = reason;
+    this.#keys.set(key, known);
   }
 
-  /** `key` runs: what held it until now. */
+  /** Returns and forgets the postponements of `key`, when its sync starts. */
   take(key: ObjectKey): readonly Postponement[] {
-    const held = this.#held.get(key);
-    if (!held) return [];
-    this.#held.delete(key);
-    extend(held, this.#clock.monotonic());
-    return [...held.holds.values()];
+    const known = this.#keys.get(key);
+    if (!known) return [];
+    this.#keys.delete(key);
+    addElapsedTime(known, this.#clock.monotonic());
+    return [...known.byReason.values()];
   }
 
   clear(): void {
-    this.#held.clear();
+    this.#keys.clear();
   }
 }
 
-/** The time that has passed counts for the reason that held the key. */
-function extend(held: Held, nowMs: number): void {
-  const hold = held.holds.get(held.reason);
-  if (hold) held.holds.set(held.reason, { ...hold, ms: hold.ms + nowMs - held.sinceMs });
-  held.sinceMs = nowMs;
+/** Adds the elapsed time to the current reason. */
+function addElapsedTime(known: PostponedKey, nowMs: number): void {
+  const current = known.byReason.get(known.reason);
+  if (current) {
+    known.byReason.set(known.reason, { ...current, ms: current.ms + nowMs - known.sinceMs });
+  }
+  known.sinceMs = nowMs;
 }
 
-/** `a cache lags behind own writes: 150ms`, and how often if it was so more than once. */
+/** Formats a postponement: `waiting for a cache to show own writes: 150ms (3 times)`. */
 export function formatPostponement({ reason, times, ms }: Postponement): string {
-  const took = formatDuration(Math.round(ms));
-  return times === 1 ? `${reason}: ${took}` : `${reason}: ${took} (${times} times)`;
+  const duration = formatDuration(Math.round(ms));
+  return times === 1 ? `${reason}: ${duration}` : `${reason}: ${duration} (${times} times)`;
 }

@@ -16,7 +16,7 @@ export type Outcome =
   | {
       readonly kind: 'postponed';
       readonly ms: number;
-      /** For people: `the cache lags behind own writes`. */
+      /** For people: `waiting for a cache to show own writes`. */
       readonly reason?: string | undefined;
     };
 

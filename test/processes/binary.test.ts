@@ -53,7 +53,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     assert.deepEqual(await endBy('SIGTERM', daemon), { code: 0, stdout: '' });
     assert.ok(messagesOf(daemon).includes('Listed all objects'), '-v=4 logs more than -v=2');
     assert.deepEqual(messagesOf(daemon).slice(-4), [
-      'Shutting down; a second signal ends the process at once',
+      'Shutting down; a second signal exits immediately',
       'Shutting down workers',
       'Stopped controller',
       'Flushed events',
@@ -61,9 +61,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     assert.doesNotMatch(daemon.stderr, /^E/m);
     await endBy('SIGINT', server);
     assert.equal(server.child.exitCode, 0, server.stderr);
-    assert.deepEqual(messagesOf(server), [
-      'Shutting down; a second signal ends the process at once',
-    ]);
+    assert.deepEqual(messagesOf(server), ['Shutting down; a second signal exits immediately']);
 
     const again = started(context, ['serve', `--write-kubeconfig=${kubeconfig}`]);
     await again.printed(/^export KUBECONFIG=\S+$/m);
@@ -88,7 +86,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
       'Starting crd-controller',
       'Starting controller',
       'Starting workers',
-      'Shutting down; a second signal ends the process at once',
+      'Shutting down; a second signal exits immediately',
       'Shutting down workers',
       'Stopped controller',
     ]);

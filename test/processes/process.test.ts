@@ -115,7 +115,7 @@ describe('The program', { concurrency: 3 }, () => {
       program.child.kill('SIGINT');
       const { code, stderr } = await program.ended();
       assert.equal(code, 1, stderr);
-      assert.match(stderr, /"Stopping at once" signal="SIGINT"/);
+      assert.match(stderr, /"Exiting immediately" signal="SIGINT"/);
     });
   });
 });

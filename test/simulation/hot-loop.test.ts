@@ -171,9 +171,9 @@ describe('A controller that writes the time into a status at every sync', () => 
   it('reports the hot loop once, in the log and in one event, and counts it', async () => {
     await world.clock.advance(120_000);
     const message =
-      'Each run changes .status.message (written by "clock-manager") and is woken by that change alone: 10 times within T. Runs are put off, by up to 5m0s, until this stops.';
+      'Each sync changes .status.message (field manager "clock-manager"), and only that change triggers the next sync: 10 times within T. Syncs are postponed by up to 5m0s until this stops.';
     assert.deepEqual(await world.warnings(), [`Warning HotLoop web x1 pod-controller ${message}`]);
-    assert.deepEqual(world.lines('Hot loop; the key is slowed down'), [
+    assert.deepEqual(world.lines('Hot loop detected; postponing the syncs of the key'), [
       {
         controller: 'clocks',
         pod: 'default/web',
@@ -198,7 +198,7 @@ describe('A controller that writes the time into a status at every sync', () => 
     await world.clock.advance(20_000);
     isFixed = true;
     await world.clock.advance(100_000);
-    assert.equal(world.lines('Hot loop is over').length, 1);
+    assert.equal(world.lines('Hot loop ended').length, 1);
     const before = controller.runsMs.length;
     await world.label({ by: 'user' }, 'kubectl');
     await world.clock.advance(1000);
@@ -210,9 +210,9 @@ describe('A controller that writes the time into a status at every sync', () => 
 
   it('records its own write as the cause, and the delay, in the run history', async () => {
     await world.clock.advance(30_000);
-    const { last, runs } = world.history.of('clocks', 'default/web') ?? assert.fail();
+    const { last, syncs } = world.history.of('clocks', 'default/web') ?? assert.fail();
     assert.equal(last.length, 5);
-    assert.ok(runs > 12);
+    assert.ok(syncs > 12);
     const { causes, calls, end } = last.at(-1) ?? assert.fail();
     assert.deepEqual(causes.map(formatCause), [
       'Pod default/web changed: .status.message',
@@ -239,7 +239,7 @@ describe('Two controllers that set different values of a label', () => {
       kind: 'disputed',
       times: 5,
     };
-    const warnedLines = world.lines('Hot loop; the key is slowed down');
+    const warnedLines = world.lines('Hot loop detected; postponing the syncs of the key');
     const both = ['red-manager', 'blue-manager'];
     assert.deepEqual(
       warnedLines.toSorted((a, b) =>
@@ -251,12 +251,12 @@ describe('Two controllers that set different values of a label', () => {
       ],
     );
     const messageOf = (us: string, them: string) =>
-      `Warning HotLoop web x1 pod-controller A dispute over .metadata.labels.team: this controller ("${us}-manager") writes it and "${them}-manager" changes it again, 5 times within T. Runs are put off, by up to 5m0s, until this stops.`;
+      `Warning HotLoop web x1 pod-controller Conflicting writes to .metadata.labels.team: this controller ("${us}-manager") writes it and "${them}-manager" changes it again, 5 times within T. Syncs are postponed by up to 5m0s until this stops.`;
     assert.deepEqual(await world.warnings(), [messageOf('blue', 'red'), messageOf('red', 'blue')]);
 
     await blue.stop();
     await world.clock.advance(600_000);
-    assert.equal(world.lines('Hot loop is over').length, 1);
+    assert.equal(world.lines('Hot loop ended').length, 1);
     const { metadata } = await world.client.get(PODS, AT);
     assert.equal(metadata.labels?.['team'], 'red');
     const before = red.runsMs.length;
@@ -284,7 +284,7 @@ describe('A client that resets a field to its default whenever it is changed', (
       }
     })();
     await world.clock.advance(30_000);
-    const [line] = world.lines('Hot loop; the key is slowed down');
+    const [line] = world.lines('Hot loop detected; postponing the syncs of the key');
     assert.deepEqual(line?.['managers'], ['tier-manager', 'policy-webhook']);
     assert.equal((await world.warnings()).length, 1);
     stop.abort();

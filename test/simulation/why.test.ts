@@ -31,7 +31,7 @@ async function pageOf(world: Simulation, path: string): Promise<unknown> {
 /** One sync in the form that the test compares. */
 interface RunSummary {
   readonly causes: readonly string[];
-  readonly held: readonly string[];
+  readonly postponed: readonly string[];
   readonly calls: readonly string[];
   readonly result: string | undefined;
 }
@@ -63,9 +63,9 @@ describe('The debug pages of a daemon', () => {
     };
     const [{ state, history } = assert.fail()] = controllers;
     assert.equal(state, 'idle');
-    return history.last.map(({ causes, held, calls, end }) => ({
+    return history.last.map(({ causes, postponed, calls, end }) => ({
       causes: causes.map(formatCause),
-      held: held.map(formatPostponement),
+      postponed: postponed.map(formatPostponement),
       calls: calls.map(formatCall),
       result: end?.result,
     }));

@@ -3,41 +3,41 @@ import { objectPath } from '../../api/resource.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Client } from '../client.ts';
 
-export interface Ownership {
+/** Object, and the field manager whose fields are upgraded. */
+export interface ManagedFieldsUpgrade {
   readonly resource: Resource;
   readonly object: DeepReadonly<KubernetesObject>;
   readonly fieldManager: string;
 }
 
 /**
- * Turns the fields that `fieldManager` owns by having created or updated the object into fields
- * that it owns by having applied them. Otherwise a field that a later apply leaves out would stay:
- * its other entry still claims it. Nothing is written if there is nothing to turn.
+ * Converts the entries of `fieldManager` in `managedFields` from operation Update to Apply. Without it,
+ * a later apply cannot remove a field, because the Update entry still owns the field. Writes nothing if
+ * there is no Update entry.
  *
- * The technique is that of client-go's upgrade from client-side to server-side apply. Rejects with
- * `conflict` if the object changed in between.
+ * Corresponds to client-go's `csaupgrade`. Rejects with `conflict` if the object changed meanwhile.
  */
 export async function upgradeManagedFields(
   {
     client,
     signal,
   }: { readonly client: Pick<Client, 'raw' | 'patch'>; readonly signal: AbortSignal },
-  { resource, object, fieldManager }: Ownership,
+  { resource, object, fieldManager }: ManagedFieldsUpgrade,
 ): Promise<void> {
   const { metadata } = object;
-  // Caches do not have managedFields, and clients leave them out of their answers.
+  // Caches and typed reads omit managedFields.
   const live = await client.raw({ path: objectPath(resource, metadata), signal });
   const { managedFields, resourceVersion, uid } = metadataOf(live);
-  const turned = managedFields && asApplied(managedFields, fieldManager);
-  // Another of this name is not ours to change; the write that follows will say what is wrong.
-  if (!turned || uid !== metadata.uid) return;
+  const upgraded = managedFields && withApplyOperation(managedFields, fieldManager);
+  // If the object was replaced, the write that follows reports the conflict.
+  if (!upgraded || uid !== metadata.uid) return;
   await client.patch(
     resource,
     metadata,
     {
       type: 'json',
       body: [
-        { op: 'replace', path: '/metadata/managedFields', value: turned },
+        { op: 'replace', path: '/metadata/managedFields', value: upgraded },
         { op: 'replace', path: '/metadata/resourceVersion', value: resourceVersion },
       ],
     },
@@ -45,16 +45,16 @@ export async function upgradeManagedFields(
   );
 }
 
-/** The entries with all of `manager`'s in its one of operation Apply; undefined if they are so. */
-export function asApplied(
+/** Merges the Update entries of `manager` into its Apply entry; undefined if there are none. */
+function withApplyOperation(
   entries: readonly ManagedFieldsEntry[],
   manager: string,
 ): ManagedFieldsEntry[] | undefined {
-  const isOurs = (entry: ManagedFieldsEntry) => entry.manager === manager && !entry.subresource;
-  const updated = entries.filter((entry) => isOurs(entry) && entry.operation === 'Update');
+  const isOwn = (entry: ManagedFieldsEntry) => entry.manager === manager && !entry.subresource;
+  const updated = entries.filter((entry) => isOwn(entry) && entry.operation === 'Update');
   const [first] = updated;
   if (!first) return undefined;
-  const applied = entries.find((entry) => isOurs(entry) && entry.operation === 'Apply');
+  const applied = entries.find((entry) => isOwn(entry) && entry.operation === 'Apply');
   const fieldsV1 = [...updated, ...(applied ? [applied] : [])]
     .map((entry) => entry.fieldsV1 ?? {})
     .reduce(union, {});
@@ -64,7 +64,7 @@ export function asApplied(
 
 type Fields = Record<string, unknown>;
 
-/** Sets of fields are trees; depth is that of the object's schema. */
+/** Merges two field sets. Recursion is bounded by the depth of the schema. */
 function union(left: Fields, right: Fields): Fields {
   const merged = new Map(Object.entries(left));
   for (const [name, value] of Object.entries(right)) {

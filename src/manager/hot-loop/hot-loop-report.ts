@@ -7,33 +7,33 @@ import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { LogFields, Logger } from '../../util/logger.ts';
 import { formatPath, valueAt } from '../../api/field-path.ts';
-import { DAMPING } from './hot-loop.ts';
+import { HOT_LOOP_BACKOFF } from './hot-loop.ts';
 import type { HotLoop } from './written-object.ts';
 import { equalJson } from '../../api/equal.ts';
 import { isRecord } from '../../util/values.ts';
 import type { FieldPath } from '../../api/field-path.ts';
 
-/** How long a report may wait for the object whose writers it is to name, in milliseconds. */
+/** Timeout for reading the object, in milliseconds. */
 const LOOKUP_TIMEOUT_MS = 5000;
 
-/** Of names that others have chosen, so much is shown. */
-const MOST_OWNERS = 5;
-const LONGEST_OWNER = 128;
+/** Limits on field manager names, because clients choose them. */
+const MAX_MANAGERS = 5;
+const MAX_MANAGER_LENGTH = 128;
 
 /** Dependencies of `HotLoopReport`. */
 export interface HotLoopReportDeps {
   readonly client: Pick<Client, 'raw'>;
   readonly clock: Clock;
-  /** Names the controller and the key. */
+  /** Logger with the controller and the key. */
   readonly log: Logger;
-  /** @default only the log is told */
+  /** @default only the log contains the report */
   readonly recorder?: EventRecorder | undefined;
 }
 
 /**
- * Tells of a loop that was found: one log line, and one Warning event on `subject`, both with the
- * fields that flap and the managers that wrote them. Caches know no managers, so the object is read
- * once, live; if that fails, they stay unnamed.
+ * Reports a new hot loop with a log line and a Warning event on `subject`. Both contain the changing
+ * fields and their field managers. Caches omit managedFields, so the object is read from the API
+ * server. If the read fails, the report has no managers.
  */
 export async function reportHotLoop(
   deps: HotLoopReportDeps,
@@ -41,22 +41,22 @@ export async function reportHotLoop(
   subject: EventSubject | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const { owners, unknown } = await lookUpOwners(deps, loop, signal);
+  const { owners, error } = await lookUpOwners(deps, loop, signal);
   const managers = loop.fieldManager === undefined ? owners : [loop.fieldManager, ...owners];
-  deps.log.error(undefined, 'Hot loop; the key is slowed down', {
+  deps.log.error(undefined, 'Hot loop detected; postponing the syncs of the key', {
     ...loopFields(loop),
     kind: loop.kind,
     managers: [...new Set(managers)],
-    ...(unknown !== undefined && { managersUnknown: unknown }),
+    ...(error !== undefined && { managersError: error }),
     times: loop.times,
     within: formatDuration(loop.withinMs),
   });
   if (subject) deps.recorder?.warning(subject, 'HotLoop', messageOf(loop, owners, subject));
 }
 
-/** Tells that a loop is over. */
-export function reportEnd(log: Logger, loop: HotLoop, dampedRuns: number): void {
-  log.info('Hot loop is over', { ...loopFields(loop), dampedRuns });
+/** Logs the end of a hot loop. */
+export function reportHotLoopEnd(log: Logger, loop: HotLoop, postponedSyncs: number): void {
+  log.info('Hot loop ended', { ...loopFields(loop), postponedSyncs });
 }
 
 function loopFields({ resource, namespace, name, paths }: HotLoop): LogFields {
@@ -68,17 +68,17 @@ async function lookUpOwners(
   { client, clock }: HotLoopReportDeps,
   { resource, namespace, name, paths }: HotLoop,
   signal: AbortSignal,
-): Promise<{ readonly owners: readonly string[]; readonly unknown?: unknown }> {
+): Promise<{ readonly owners: readonly string[]; readonly error?: unknown }> {
   const path = objectPath(resource, { namespace, name });
   try {
-    // A client's `get` may strip managedFields.
+    // The client's `get` omits managedFields.
     const object = await withinTimeout({ clock, timeoutMs: LOOKUP_TIMEOUT_MS, signal }, (limit) =>
       client.raw({ path, signal: limit }),
     );
     const owners = new Set(paths.flatMap((field) => ownersOf(object, field)));
-    return { owners: [...owners].slice(0, MOST_OWNERS).map(cut) };
+    return { owners: [...owners].slice(0, MAX_MANAGERS).map(truncate) };
   } catch (error) {
-    return { owners: [], unknown: error };
+    return { owners: [], error };
   }
 }
 
@@ -88,29 +88,30 @@ function messageOf(loop: HotLoop, owners: readonly string[], subject: EventSubje
   const whose = isSubject ? '' : ` of ${resource.kind} ${objectKey(namespace, name)}`;
   const fields = `${paths.map(formatPath).join(', ')}${whose}`;
   const often = `${times} times within ${formatDuration(withinMs)}`;
-  const slowed = `Runs are put off, by up to ${formatDuration(DAMPING.maxMs)}, until this stops.`;
+  const slowed = `Syncs are postponed by up to ${formatDuration(HOT_LOOP_BACKOFF.maxMs)} until this stops.`;
   if (kind === 'selfFed') {
     const writers = owners.length > 0 ? owners : fieldManager === undefined ? [] : [fieldManager];
-    const as = writers.length > 0 ? ` (written by ${quoted(writers)})` : '';
-    return `Each run changes ${fields}${as} and is woken by that change alone: ${often}. ${slowed}`;
+    const as = writers.length > 0 ? ` (field manager ${quoted(writers)})` : '';
+    return `Each sync changes ${fields}${as}, and only that change triggers the next sync: ${often}. ${slowed}`;
   }
-  const us = fieldManager === undefined ? 'this controller' : `this controller ("${fieldManager}")`;
+  const own =
+    fieldManager === undefined ? 'this controller' : `this controller ("${fieldManager}")`;
   const others = owners.filter((owner) => owner !== fieldManager);
-  const them = others.length > 0 ? quoted(others) : 'somebody else';
-  return `A dispute over ${fields}: ${us} writes it and ${them} changes it again, ${often}. ${slowed}`;
+  const them = others.length > 0 ? quoted(others) : 'another client';
+  return `Conflicting writes to ${fields}: ${own} writes it and ${them} changes it again, ${often}. ${slowed}`;
 }
 
 function quoted(names: readonly string[]): string {
   return names.map((name) => `"${name}"`).join(', ');
 }
 
-function cut(name: string): string {
-  return name.length > LONGEST_OWNER ? `${name.slice(0, LONGEST_OWNER)}…` : name;
+function truncate(name: string): string {
+  return name.length > MAX_MANAGER_LENGTH ? `${name.slice(0, MAX_MANAGER_LENGTH)}…` : name;
 }
 
 /**
- * The managers that, by an object's `metadata.managedFields`, have set the field at `path`, or what it
- * is a part of. Of a field that is gone nobody knows who removed it.
+ * Returns the field managers that own the field at `path` or a field that contains it, by
+ * `metadata.managedFields`. A removed field has no owners.
  */
 export function ownersOf(object: unknown, path: FieldPath): string[] {
   const entries = valueAt(object, ['metadata', 'managedFields']);
@@ -125,13 +126,13 @@ export function ownersOf(object: unknown, path: FieldPath): string[] {
   return [...owners];
 }
 
-/** Follows `path` down a set of fields (`f:` members, `k:` elements by key) and the object itself. */
+/** Follows `path` in a field set (`f:` members, `k:` elements by key) and in the object. */
 function owns(fieldsV1: unknown, object: unknown, path: FieldPath): boolean {
   let fields = fieldsV1;
   let value = object;
   for (const [depth, step] of path.entries()) {
     if (!isRecord(fields)) return false;
-    // Nothing is told apart below: it is set as a whole.
+    // A field without subfields is owned as a whole.
     if (depth > 0 && Object.keys(fields).every((name) => name === '.')) return true;
     value = valueAt(value, [step]);
     const name = typeof step === 'string' ? `f:${step}` : elementName(fields, value, step);
@@ -141,7 +142,7 @@ function owns(fieldsV1: unknown, object: unknown, path: FieldPath): boolean {
   return true;
 }
 
-/** The member of `fields` that stands for this element of a list. */
+/** Returns the entry of `fields` for a list element. */
 function elementName(
   fields: Record<string, unknown>,
   element: unknown,
@@ -150,17 +151,19 @@ function elementName(
   return Object.keys(fields).find((name) => {
     if (name === `i:${index}`) return true;
     if (!name.startsWith('k:') && !name.startsWith('v:')) return false;
-    const told = parsed(name.slice(2));
-    if (name.startsWith('v:')) return equalJson(told, element);
-    return isRecord(told) && Object.keys(told).every((key) => isSame(told, element, key));
+    const selector = parseJson(name.slice(2));
+    if (name.startsWith('v:')) return equalJson(selector, element);
+    return (
+      isRecord(selector) && Object.keys(selector).every((key) => isSame(selector, element, key))
+    );
   });
 }
 
-function isSame(told: unknown, element: unknown, key: string): boolean {
-  return equalJson(valueAt(told, [key]), valueAt(element, [key]));
+function isSame(selector: unknown, element: unknown, key: string): boolean {
+  return equalJson(valueAt(selector, [key]), valueAt(element, [key]));
 }
 
-function parsed(json: string): unknown {
+function parseJson(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {

@@ -3,96 +3,95 @@ import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Clock } from '../../util/clock.ts';
 import { changedPaths, isWithin } from '../../api/field-path.ts';
-import { findLoop, LONGEST_GAP_MS, WrittenObject } from './written-object.ts';
-import type { Change, HotLoop, WritingRun } from './written-object.ts';
+import { findLoop, MAX_INTERVAL_MS, WrittenObject } from './written-object.ts';
+import type { Change, HotLoop, WritingSync } from './written-object.ts';
 import type { EndedCall } from '../observed-client.ts';
 import { backoffMs } from '../../util/backoff.ts';
 import type { BackoffPolicy } from '../../util/backoff.ts';
 import type { FieldPath } from '../../api/field-path.ts';
 
-/** What is to be done with a key that is about to run. */
+/** Decision for a key that is due. */
 export type HotLoopDecision =
-  | { readonly kind: 'run' }
-  /** It is in a hot loop, and runs again in `ms` milliseconds. */
+  | { readonly kind: 'sync' }
+  /** The key is in a hot loop and must wait for `ms` milliseconds. */
   | { readonly kind: 'wait'; readonly ms: number }
-  /** As `wait`; the loop was not known before. */
+  /** Like `wait`, for a new hot loop. */
   | { readonly kind: 'found'; readonly ms: number; readonly loop: HotLoop };
 
 /** Dependencies of `HotLoop`. */
 export interface HotLoopDeps {
   readonly clock: Clock;
-  /** A loop is over: its fields have not flapped for a while, or its key is gone. */
-  readonly onEnd: (loop: HotLoop, dampedRuns: number) => void;
+  /** Called when a loop has ended: its fields no longer change, or its object was deleted. */
+  readonly onEnd: (loop: HotLoop, postponedSyncs: number) => void;
 }
 
 /** Options of `HotLoop`. */
 export interface HotLoopOptions {
   /**
-   * Keys that are remembered; only those that write are.
+   * Maximum number of remembered keys. Only keys that write are remembered.
    * @default 4096
    */
   readonly capacity?: number | undefined;
 }
 
-/** A key that has not written for so long is forgotten, in milliseconds. */
-const FORGET_AFTER_MS = 10 * LONGEST_GAP_MS;
+/** Time without writes after which a key is forgotten. */
+const FORGET_AFTER_MS = 10 * MAX_INTERVAL_MS;
 
-const MOST_OBJECTS = 8;
-const MOST_WAKES = 16;
+const MAX_OBJECTS = 8;
+const MAX_EVENTS = 16;
 
-const RUN: HotLoopDecision = Object.freeze({ kind: 'run' });
+const SYNC: HotLoopDecision = Object.freeze({ kind: 'sync' });
 
-interface Tracked {
-  /** What the key has written of late, latest last. */
+interface TrackedKey {
+  /** Objects that the key wrote recently, oldest write first. */
   readonly objects: WrittenObject[];
-  /** Changes to those since its last run began. */
-  wakes: (Change & { readonly object: WrittenObject })[];
-  /** Since then something else has woken it, too. */
-  wokenByOthers: boolean;
-  run: WritingRun;
+  /** Changes of these objects since the last sync started. */
+  events: (Change & { readonly object: WrittenObject })[];
+  /** Whether another event has enqueued the key since then. */
+  hasOtherEvents: boolean;
+  run: WritingSync;
   wroteMs: number;
-  loop?: { readonly found: HotLoop; readonly damping: HotLoopBackoff } | undefined;
+  loop?: { readonly found: HotLoop; readonly backoff: HotLoopBackoff } | undefined;
 }
 
 /**
- * Notices keys that keep waking themselves, and slows them down.
+ * Detects hot loops, which are keys that their own writes enqueue again and again, and postpones them.
  *
- * The evidence is in the events that wake a key. One is the key's own if it shows a version that a
- * write of the key was answered with. Two things make a **hot loop**:
+ * Detection uses the events that enqueue a key. An event is the key's own if its resourceVersion is the
+ * result of a write of the key. There are two kinds of hot loops:
  *
- * - *self-fed*: `SELF_FED_CHANGES` runs change the same field, each of them woken by nothing but the
- *   key's own writes. A sync that is level-triggered finds nothing to do then; one that writes a
- *   timestamp, or A after B after A, goes on for ever.
- * - *disputed*: `OVERWRITES` times others change a field after the key has written it, and the key
- *   writes it again. That is a fight over the field, or a default that somebody insists on.
+ * - *self-fed*: `SELF_FED_LIMIT` syncs change the same field, and only own events enqueued them. A
+ *   level-triggered sync has nothing to do in this case. A sync that writes a timestamp, or alternates
+ *   between two values, never settles.
+ * - *disputed*: another client changes a field `OVERWRITE_LIMIT` times after the key wrote it, and the
+ *   key writes it again. Two controllers manage the same field, or a webhook sets a default.
  *
- * Pauses longer than `LONGEST_GAP_MS` begin the count anew. These are no evidence, at any pace:
+ * Intervals longer than `MAX_INTERVAL_MS` reset the counts. The following is not counted:
  *
- * - runs that anything else woke, or during which anything else happened: children that come and
- *   go, a rollout, another kind, a user. If such a run writes, it even takes evidence back;
- * - runs that create or delete something, which is progress;
- * - runs by plan (`requeueAfter`) or after an error: nothing woke them. If the own event of such a
- *   run's write wakes the key again, and that run writes, and so on, that is another matter;
- * - writes that fail, conflicts among them, and those that change nothing: no event follows;
+ * - syncs that another event enqueued, or during which another event arrived. If such a sync writes,
+ *   the counts decrease;
+ * - syncs that create or delete an object, because they make progress;
+ * - syncs after `requeueAfter` or an error. Syncs that are enqueued by the events of their writes are
+ *   counted;
+ * - failed writes, and writes that change nothing, because no event follows;
  * - resyncs.
  *
- * A sync that takes `SELF_FED_CHANGES` steps on nothing but its own events, writes the same field
- * each time, and neither creates nor deletes anything, cannot be told from a loop. It is slowed
- * down, not stopped. Loops of writes through another client than the one a sync is given are not seen.
+ * A sync that needs `SELF_FED_LIMIT` steps, writes the same field in each, and creates and deletes
+ * nothing looks like a loop. It is slowed down, not stopped. Writes through another client than the one
+ * in the sync context are not observed.
  *
- * In a loop the key's runs are put off by growing delays (`DAMPING`). A new spec (another
- * `metadata.generation`, or a deletion) that is not itself what flaps lifts them.
+ * The syncs of a key in a loop are postponed by increasing delays (`HOT_LOOP_BACKOFF`). A deletion or a
+ * new `metadata.generation` that changes other fields lifts the delay.
  *
- * An event costs one look into a map unless its key writes; then, unless the object is one that the
- * key writes, a comparison of names. Objects are compared field by field only where there is
- * suspicion.
+ * An event of a key that does not write costs one map lookup. Objects are compared field by field only
+ * if a loop is likely.
  */
 export class HotLoopDetector {
   readonly #clock: Clock;
   readonly #onEnd: HotLoopDeps['onEnd'];
   readonly #capacity: number;
-  /** In the order of their last writes. */
-  readonly #keys = new Map<ObjectKey, Tracked>();
+  /** Ordered by the last write, oldest first. */
+  readonly #keys = new Map<ObjectKey, TrackedKey>();
 
   constructor(deps: HotLoopDeps, { capacity = 4096 }: HotLoopOptions = {}) {
     if (!Number.isSafeInteger(capacity) || capacity < 1) {
@@ -103,24 +102,24 @@ export class HotLoopDetector {
     this.#capacity = capacity;
   }
 
-  /** Number of keys that are remembered. */
+  /** Number of remembered keys. */
   get size(): number {
     return this.#keys.size;
   }
 
-  /** The loops that there are now. */
+  /** Current hot loops. */
   get loops(): HotLoop[] {
     return Array.from(this.#keys.values()).flatMap(({ loop }) => loop?.found ?? []);
   }
 
   /**
-   * An event that concerns `key` has been seen, in the order of events. A resync is none.
+   * Records an event that enqueues `key`. Events are recorded in order; resyncs are not recorded.
    *
-   * @param before absent if the object was not there
-   * @param after absent if it is no longer there
-   * @param isSubject it is the object that the key names
+   * @param before undefined if the object was created
+   * @param after undefined if the object was deleted
+   * @param isSubject whether the key is the name of the object
    */
-  saw(
+  observe(
     key: ObjectKey,
     resource: Resource,
     before: DeepReadonly<KubernetesObject> | undefined,
@@ -130,125 +129,125 @@ export class HotLoopDetector {
     const tracked = this.#keys.get(key);
     if (!tracked) return;
     if (!before || !after || before.metadata.uid !== after.metadata.uid) {
-      tracked.wokenByOthers = true;
-      // A successor of its name has a history of its own.
+      tracked.hasOtherEvents = true;
+      // A new object with the same name starts without history.
       if (isSubject) this.#drop(key, tracked);
       return;
     }
     const { namespace, name } = after.metadata;
-    const object = tracked.objects.find((known) => known.is(resource, namespace, name));
-    if (!object || tracked.wakes.length >= MOST_WAKES) tracked.wokenByOthers = true;
-    else tracked.wakes.push({ object, before, after });
-    if (isSubject && tracked.loop && isNewSpec(tracked.loop.damping, object, { before, after })) {
-      tracked.loop.damping.lift();
+    const object = tracked.objects.find((known) => known.matches(resource, namespace, name));
+    if (!object || tracked.events.length >= MAX_EVENTS) tracked.hasOtherEvents = true;
+    else tracked.events.push({ object, before, after });
+    if (isSubject && tracked.loop && isNewSpec(tracked.loop.backoff, object, { before, after })) {
+      tracked.loop.backoff.lift();
     }
   }
 
-  /** A call made for `key` has ended. */
-  wrote(key: ObjectKey, { resource, answer, verb, options, failed }: EndedCall): void {
+  /** Records a finished API call of a sync of `key`. */
+  record(key: ObjectKey, { resource, answer, verb, options, failed }: EndedCall): void {
     if (failed || !resource || options?.dryRun) return;
     if (verb === 'create' || verb === 'delete') {
       const tracked = this.#keys.get(key);
       if (tracked) tracked.run.progressed = true;
     } else if (answer) {
       const { namespace, name, resourceVersion } = answer.metadata;
-      const tracked = this.#touched(key);
+      const tracked = this.#touch(key);
       const { objects, run } = tracked;
-      const at = objects.findIndex((known) => known.is(resource, namespace, name));
+      const at = objects.findIndex((known) => known.matches(resource, namespace, name));
       const [object = new WrittenObject(resource, namespace, name)] =
         at < 0 ? [] : objects.splice(at, 1);
       objects.push(object);
-      if (objects.length > MOST_OBJECTS) objects.shift();
-      object.wrote(resourceVersion, run, options?.fieldManager);
+      if (objects.length > MAX_OBJECTS) objects.shift();
+      object.recordWrite(resourceVersion, run, options?.fieldManager);
     }
   }
 
-  /** `key` is about to run. Its caches must show its own writes. */
-  beginRun(key: ObjectKey): HotLoopDecision {
+  /** Decides whether `key` may be synced. The caches must show its own writes. */
+  check(key: ObjectKey): HotLoopDecision {
     const tracked = this.#keys.get(key);
-    if (!tracked) return RUN;
-    const hasFlapped = this.#weigh(tracked);
+    if (!tracked) return SYNC;
+    const hasChanged = this.#evaluate(tracked);
     if (!tracked.loop) {
       const found = findLoop(key, tracked.objects);
-      if (!found) return RUN;
-      const damping = new HotLoopBackoff(this.#clock, found.paths, () => this.#end(tracked));
-      tracked.loop = { found, damping };
-      damping.damped++;
-      return { kind: 'found', ms: damping.waitMs, loop: found };
+      if (!found) return SYNC;
+      const backoff = new HotLoopBackoff(this.#clock, found.paths, () => this.#end(tracked));
+      tracked.loop = { found, backoff };
+      backoff.postponements++;
+      return { kind: 'found', ms: backoff.waitMs, loop: found };
     }
-    const { damping } = tracked.loop;
-    if (hasFlapped) damping.flapped();
-    const ms = damping.waitMs;
+    const { backoff } = tracked.loop;
+    if (hasChanged) backoff.increase();
+    const ms = backoff.waitMs;
     if (ms === 0) {
-      damping.began();
-      return RUN;
+      backoff.start();
+      return SYNC;
     }
-    damping.damped++;
+    backoff.postponements++;
     return { kind: 'wait', ms };
   }
 
-  /** Gives up all timers. */
+  /** Cancels all timers. */
   close(): void {
-    for (const { loop } of this.#keys.values()) loop?.damping.end();
+    for (const { loop } of this.#keys.values()) loop?.backoff.stop();
     this.#keys.clear();
   }
 
   /**
-   * Sorts what has woken the key into its own changes and others'.
+   * Evaluates the events since the last sync.
    *
-   * @returns true if the fields of its loop have flapped
+   * @returns whether the key changed fields of its loop
    */
-  #weigh(tracked: Tracked): boolean {
+  #evaluate(tracked: TrackedKey): boolean {
     const now = this.#clock.monotonic();
-    const { wakes, loop } = tracked;
-    const judged = wakes.map(({ object, ...change }) => ({
+    const { events, loop } = tracked;
+    const changes = events.map(({ object, ...change }) => ({
       object,
       change,
       run: object.writerOf(change.after.metadata.resourceVersion),
     }));
-    const foreign = judged.filter(({ run }) => !run);
-    for (const { object } of foreign) object.share();
-    const byOthers = tracked.wokenByOthers || foreign.length > 0;
-    // Caches change before their events are told: the last run may have acted on what comes now.
-    if (byOthers) tracked.run.alone = false;
-    let hasFlapped = false;
-    for (const { object, change, run } of judged) {
+    const others = changes.filter(({ run }) => !run);
+    for (const { object } of others) object.markShared();
+    const isTriggeredByOthers = tracked.hasOtherEvents || others.length > 0;
+    // Caches change before their handlers are called, so the last sync may have used these changes.
+    if (isTriggeredByOthers) tracked.run.selfTriggered = false;
+    let hasChanged = false;
+    for (const { object, change, run } of changes) {
       if (run) {
         const paths = object.ownChange(change, run, now, loop !== undefined);
-        hasFlapped ||= loop !== undefined && paths.some((path) => loop.damping.concerns(path));
+        hasChanged ||= loop !== undefined && paths.some((path) => loop.backoff.concerns(path));
       } else {
-        object.foreignChange(change, now);
+        object.otherChange(change, now);
       }
     }
-    tracked.wakes = [];
-    tracked.wokenByOthers = false;
-    tracked.run = { alone: judged.length > 0 && !byOthers, progressed: false };
-    return hasFlapped;
+    tracked.events = [];
+    tracked.hasOtherEvents = false;
+    tracked.run = { selfTriggered: changes.length > 0 && !isTriggeredByOthers, progressed: false };
+    return hasChanged;
   }
 
-  #end(tracked: Tracked): void {
+  #end(tracked: TrackedKey): void {
     const { loop, objects } = tracked;
     if (!loop) return;
-    loop.damping.end();
+    loop.backoff.stop();
     tracked.loop = undefined;
     for (const object of objects) object.reset();
-    this.#onEnd(loop.found, loop.damping.damped);
+    this.#onEnd(loop.found, loop.backoff.postponements);
   }
 
-  #drop(key: ObjectKey, tracked: Tracked): void {
+  #drop(key: ObjectKey, tracked: TrackedKey): void {
     this.#keys.delete(key);
     this.#end(tracked);
   }
 
-  /** The entry of a key that writes, now the latest; those that are too old or too many go. */
-  #touched(key: ObjectKey): Tracked {
+  /** Returns the entry of a key that writes, and removes old entries. */
+  #touch(key: ObjectKey): TrackedKey {
     const wroteMs = this.#clock.monotonic();
     const known = this.#keys.get(key);
-    const tracked: Tracked = known ?? {
+    const tracked: TrackedKey = known ?? {
       objects: [],
-      wakes: [],
-      wokenByOthers: false,
-      run: { alone: false, progressed: false },
+      events: [],
+      hasOtherEvents: false,
+      run: { selfTriggered: false, progressed: false },
       wroteMs,
     };
     tracked.wroteMs = wroteMs;
@@ -263,9 +262,9 @@ export class HotLoopDetector {
   }
 }
 
-/** True if others have asked for something new, beside what flaps. */
+/** Returns whether another client deleted the object or changed fields outside the loop. */
 function isNewSpec(
-  damping: HotLoopBackoff,
+  backoff: HotLoopBackoff,
   object: WrittenObject | undefined,
   { before, after }: Change,
 ): boolean {
@@ -275,71 +274,71 @@ function isNewSpec(
     before.metadata.deletionTimestamp === undefined;
   if (isDeletion) return true;
   if (before.metadata.generation === after.metadata.generation) return false;
-  return changedPaths(before, after, MOST_WAKES).some((path) => !damping.concerns(path));
+  return changedPaths(before, after, MAX_EVENTS).some((path) => !backoff.concerns(path));
 }
 
-/** 1 s doubling to 5 min. */
-export const DAMPING: BackoffPolicy = { initialMs: 1000, maxMs: 300_000 };
+/** Backoff of a key in a hot loop: 1 s to 5 min. */
+export const HOT_LOOP_BACKOFF: BackoffPolicy = { initialMs: 1000, maxMs: 300_000 };
 
-/** So long at least nothing must flap for a loop to be over, in milliseconds. */
-export const SHORTEST_CALM_MS = 60_000;
+/** Minimum time without changes after which a loop has ended. */
+export const MIN_QUIET_MS = 60_000;
 
 /**
- * Slows a key down while its fields flap: a run may follow the one before only after a delay, which
- * grows each time they flap again. When they have not for a while, and for twice the delay, it is
- * over.
+ * Backoff of a key in a hot loop. The delay increases with each change of the fields. The loop has
+ * ended when the fields did not change for `MIN_QUIET_MS` and for twice the delay.
  */
 export class HotLoopBackoff {
   readonly #clock: Clock;
   readonly #paths: readonly FieldPath[];
-  readonly #onCalm: () => void;
-  #rung = 0;
+  readonly #onEnd: () => void;
+  #attempt = 0;
   #delayMs = 0;
   #dueMs = 0;
-  /** The next run may come at once, whatever flaps until then. */
+  /** The next sync is not delayed. */
   #isLifted = false;
   #cancel: () => void = () => undefined;
-  /** Runs that were put off so far. */
-  damped = 0;
+  /** Number of postponed syncs. */
+  postponements = 0;
 
-  constructor(clock: Clock, paths: readonly FieldPath[], onCalm: () => void) {
+  constructor(clock: Clock, paths: readonly FieldPath[], onEnd: () => void) {
     this.#clock = clock;
     this.#paths = paths;
-    this.#onCalm = onCalm;
-    this.flapped();
+    this.#onEnd = onEnd;
+    this.increase();
   }
 
-  /** True if `path` is one of those that flap, or touches one. */
+  /** Returns whether `path` is a field of the loop, or contains or is contained in one. */
   concerns(path: FieldPath): boolean {
-    return this.#paths.some((flapping) => isWithin(path, flapping) || isWithin(flapping, path));
+    return this.#paths.some((changing) => isWithin(path, changing) || isWithin(changing, path));
   }
 
-  /** Milliseconds until the key may run; 0: now. */
+  /** Milliseconds until the key may be synced. */
   get waitMs(): number {
     return this.#isLifted ? 0 : Math.max(0, this.#dueMs - this.#clock.monotonic());
   }
 
-  /** They have flapped once more: the next run comes later. */
-  flapped(): void {
-    this.#delayMs = backoffMs(DAMPING, this.#rung++);
+  /** Increases the delay after a change of the fields. */
+  increase(): void {
+    this.#delayMs = backoffMs(HOT_LOOP_BACKOFF, this.#attempt++);
     this.#dueMs = this.#clock.monotonic() + this.#delayMs;
     this.#cancel();
-    this.#cancel = this.#clock.after(Math.max(SHORTEST_CALM_MS, 2 * this.#delayMs), this.#onCalm);
+    this.#cancel = this.#clock.after(Math.max(MIN_QUIET_MS, 2 * this.#delayMs), this.#onEnd);
   }
 
-  /** Something else is to be done: the next run may come at once, and the delays begin anew. */
+  /** Allows the next sync immediately and resets the delay. */
   lift(): void {
     this.#isLifted = true;
-    this.#rung = 0;
+    this.#attempt = 0;
   }
 
-  /** The key runs. */
-  began(): void {
-    if (this.#isLifted) this.#rung = 0;
+  /** Records the start of a sync. */
+  start(): void {
+    if (this.#isLifted) this.#attempt = 0;
     this.#isLifted = false;
   }
 
-  end(): void {
+  /** Cancels the timer. */
+  stop(): void {
     this.#cancel();
   }
 }

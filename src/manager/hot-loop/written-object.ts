@@ -5,51 +5,51 @@ import { changedPaths, valueAt } from '../../api/field-path.ts';
 import type { FieldPath } from '../../api/field-path.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 
-/** What is known of the run that made a write. */
-export interface WritingRun {
-  /** Nothing woke it, and nothing happened meanwhile, but what the key itself had written. */
-  alone: boolean;
-  /** It created or deleted something: it makes progress, whatever else it writes. */
+/** Sync that made a write. */
+export interface WritingSync {
+  /** Only the key's own writes enqueued it, and no other event arrived during the sync. */
+  selfTriggered: boolean;
+  /** It created or deleted an object, so it made progress. */
   progressed: boolean;
 }
 
-/** One change of an object, as its cache showed it. */
+/** Change of an object in its cache. */
 export interface Change {
   readonly before: DeepReadonly<KubernetesObject>;
   readonly after: DeepReadonly<KubernetesObject>;
 }
 
-/** A field that a key writes, and how it fares. */
+/** Field that a key writes. */
 export interface WrittenField {
   readonly path: FieldPath;
-  /** Runs that changed it though only the key's own writes had woken them. */
+  /** Number of self-triggered syncs that changed the field. */
   selfFed: number;
-  /** Times that others changed it after the key had. */
+  /** Number of times that another client changed the field after the key. */
   overwritten: number;
-  /** The last run that counted. */
-  lastRun: WritingRun | undefined;
-  lastBy: 'us' | 'others';
-  /** When the counts began, and when they last grew, on the monotonic clock. */
+  /** Last sync that was counted. */
+  lastSync: WritingSync | undefined;
+  lastBy: 'key' | 'others';
+  /** Monotonic times of the first and the last change that was counted. */
   sinceMs: number;
   lastMs: number;
 }
 
-/** What happens more rarely than this, in milliseconds, costs nobody anything: it is not hot. */
-export const LONGEST_GAP_MS = 60_000;
+/** Maximum interval between changes of a hot loop, in milliseconds. */
+export const MAX_INTERVAL_MS = 60_000;
 
-/** Bounds on what is kept of an object: its author decides how much it has. */
-const MOST_VERSIONS = 4;
-const MOST_FIELDS = 16;
-const MOST_CHANGED = 8;
+/** Limits per object. */
+const MAX_VERSIONS = 4;
+const MAX_FIELDS = 16;
+const MAX_CHANGED_FIELDS = 8;
 
-/** An object that a key writes: which of its versions are the key's own, and which fields flap. */
+/** Object that a key writes, with the versions that the key wrote and the fields that change. */
 export class WrittenObject {
   readonly resource: Resource;
   readonly namespace: string | undefined;
   readonly name: string;
   readonly #fields: WrittenField[] = [];
-  /** The key's own, latest last. */
-  readonly #versions: { readonly version: string; readonly run: WritingRun }[] = [];
+  /** Versions that the key wrote, oldest first. */
+  readonly #versions: { readonly version: string; readonly run: WritingSync }[] = [];
   #fieldManager: string | undefined;
   #isShared = false;
 
@@ -59,7 +59,7 @@ export class WrittenObject {
     this.name = name;
   }
 
-  /** Who the key writes it as, if its writes say so. */
+  /** Field manager of the writes, if they specify one. */
   get fieldManager(): string | undefined {
     return this.#fieldManager;
   }
@@ -68,51 +68,56 @@ export class WrittenObject {
     return this.#fields;
   }
 
-  is(resource: Resource, namespace: string | undefined, name: string): boolean {
+  matches(resource: Resource, namespace: string | undefined, name: string): boolean {
     if (this.name !== name || this.namespace !== namespace) return false;
     const { group, plural } = this.resource;
     return group === resource.group && plural === resource.plural;
   }
 
-  /** A write of the key was answered with this version. */
-  wrote(version: string, run: WritingRun, fieldManager: string | undefined): void {
+  /** Records a version that the key wrote. */
+  recordWrite(version: string, run: WritingSync, fieldManager: string | undefined): void {
     this.#fieldManager = fieldManager ?? this.#fieldManager;
     this.#versions.push({ version, run });
-    if (this.#versions.length > MOST_VERSIONS) this.#versions.shift();
+    if (this.#versions.length > MAX_VERSIONS) this.#versions.shift();
   }
 
-  /** The run that wrote this version; undefined if others did. */
-  writerOf(version: string): WritingRun | undefined {
+  /** Returns the sync that wrote a version, or undefined if another client wrote it. */
+  writerOf(version: string): WritingSync | undefined {
     return this.#versions.find((write) => write.version === version)?.run;
   }
 
   /**
-   * The key's own write has changed the object.
+   * Records a change by the key's own write.
    *
-   * @param always look even where there is no suspicion
-   * @returns the fields that it changed
+   * @param always compares the fields even if a loop is unlikely
+   * @returns the paths of the changed fields, if they were compared
    */
-  ownChange({ before, after }: Change, run: WritingRun, now: number, always: boolean): FieldPath[] {
-    const selfFed = run.alone && !run.progressed;
-    if (!selfFed) this.#relent();
+  ownChange(
+    { before, after }: Change,
+    run: WritingSync,
+    now: number,
+    always: boolean,
+  ): FieldPath[] {
+    const selfFed = run.selfTriggered && !run.progressed;
+    if (!selfFed) this.#reduceSelfFed();
     if (!selfFed && !this.#isShared && !always) return [];
-    const paths = changedPaths(before, after, MOST_CHANGED);
+    const paths = changedPaths(before, after, MAX_CHANGED_FIELDS);
     for (const path of paths) {
       const field = this.#fieldAt(path, now);
-      if (selfFed && field.lastRun !== run) this.#count(field, 'selfFed', now);
-      field.lastRun = run;
-      field.lastBy = 'us';
+      if (selfFed && field.lastSync !== run) this.#count(field, 'selfFed', now);
+      field.lastSync = run;
+      field.lastBy = 'key';
     }
     return paths;
   }
 
-  /** Others change the object, too: what the key changes is of interest from now on. */
-  share(): void {
+  /** Records that other clients change the object, so that fields are compared from now on. */
+  markShared(): void {
     this.#isShared = true;
   }
 
-  /** Others have changed the object: did they change what the key had written? */
-  foreignChange({ before, after }: Change, now: number): void {
+  /** Records a change by another client, if it overwrites fields of the key. */
+  otherChange({ before, after }: Change, now: number): void {
     for (const field of this.#fields) {
       const { path, lastBy } = field;
       if (lastBy === 'others' || equalJson(valueAt(before, path), valueAt(after, path))) continue;
@@ -121,18 +126,18 @@ export class WrittenObject {
     }
   }
 
-  /** Begins anew, once a loop is over. */
+  /** Resets the counts after the end of a loop. */
   reset(): void {
     this.#fields.length = 0;
   }
 
-  /** There was a reason to write: that speaks against a key that feeds itself. */
-  #relent(): void {
+  /** Reduces the counts after a sync that another event triggered. */
+  #reduceSelfFed(): void {
     for (const field of this.#fields) field.selfFed = Math.max(0, field.selfFed - 1);
   }
 
   #count(field: WrittenField, what: 'selfFed' | 'overwritten', now: number): void {
-    if (now - field.lastMs > LONGEST_GAP_MS) {
+    if (now - field.lastMs > MAX_INTERVAL_MS) {
       field.selfFed = 0;
       field.overwritten = 0;
       field.sinceMs = now;
@@ -148,13 +153,13 @@ export class WrittenObject {
       path,
       selfFed: 0,
       overwritten: 0,
-      lastRun: undefined,
-      lastBy: 'us',
+      lastSync: undefined,
+      lastBy: 'key',
       sinceMs: now,
       lastMs: now,
     };
     this.#fields.push(field);
-    if (this.#fields.length > MOST_FIELDS) this.#fields.shift();
+    if (this.#fields.length > MAX_FIELDS) this.#fields.shift();
     return field;
   }
 }
@@ -163,43 +168,43 @@ function isSamePath(a: FieldPath, b: FieldPath): boolean {
   return a.length === b.length && a.every((step, at) => step === b[at]);
 }
 
-/** A key that keeps waking itself. */
+/** Key that its own writes enqueue again and again. */
 export interface HotLoop {
   readonly key: ObjectKey;
-  /** `selfFed`: by its own writes alone. `disputed`: by writes that others overwrite. */
+  /** `selfFed`: its own writes enqueue it. `disputed`: another client overwrites its writes. */
   readonly kind: 'selfFed' | 'disputed';
-  /** Of the object whose fields flap: the key's own or another, as a child. */
+  /** Object whose fields change: the object of the key, or another such as an owned object. */
   readonly resource: Resource;
   readonly namespace: string | undefined;
   readonly name: string;
-  /** The fields that flap, a few of them. */
+  /** Some of the changing fields. */
   readonly paths: readonly FieldPath[];
-  /** How often they had flapped when it was found, in how many milliseconds. */
+  /** Number of changes at the time of detection, within `withinMs` milliseconds. */
   readonly times: number;
   readonly withinMs: number;
-  /** Who the key writes as, if its writes say so. */
+  /** Field manager of the key, if its writes specify one. */
   readonly fieldManager: string | undefined;
 }
 
-/** Changes of a field, by as many runs that only own writes had woken, that make a hot loop. */
-export const SELF_FED_CHANGES = 10;
+/** Number of self-triggered syncs with a change of the same field that make a hot loop. */
+export const SELF_FED_LIMIT = 10;
 
-/** Times that others change a field after the key has that make a hot loop. */
-export const OVERWRITES = 5;
+/** Number of times another client overwrites a field that makes a hot loop. */
+export const OVERWRITE_LIMIT = 5;
 
-const MOST_PATHS = 3;
+const MAX_PATHS = 3;
 
-/** The loop that `key` is in, by what is known of the objects that it writes. */
+/** Returns the hot loop of `key`, or undefined. */
 export function findLoop(key: ObjectKey, objects: readonly WrittenObject[]): HotLoop | undefined {
   for (const { fields, resource, namespace, name, fieldManager } of objects) {
-    const about = { key, resource, namespace, name, fieldManager };
-    const selfFed = fields.filter((field) => field.selfFed >= SELF_FED_CHANGES);
-    if (selfFed.length > 0) return { ...about, ...summary('selfFed', selfFed) };
-    // While it is as the others want it, it can be found out who they are.
+    const base = { key, resource, namespace, name, fieldManager };
+    const selfFed = fields.filter((field) => field.selfFed >= SELF_FED_LIMIT);
+    if (selfFed.length > 0) return { ...base, ...summary('selfFed', selfFed) };
+    // While the field has the value of the other client, managedFields names that client.
     const disputed = fields.filter(
-      ({ overwritten, lastBy }) => overwritten >= OVERWRITES && lastBy === 'others',
+      ({ overwritten, lastBy }) => overwritten >= OVERWRITE_LIMIT && lastBy === 'others',
     );
-    if (disputed.length > 0) return { ...about, ...summary('disputed', disputed) };
+    if (disputed.length > 0) return { ...base, ...summary('disputed', disputed) };
   }
   return undefined;
 }
@@ -211,7 +216,7 @@ function summary(
   const count = (field: WrittenField) => (kind === 'selfFed' ? field.selfFed : field.overwritten);
   return {
     kind,
-    paths: fields.slice(0, MOST_PATHS).map(({ path }) => path),
+    paths: fields.slice(0, MAX_PATHS).map(({ path }) => path),
     times: Math.max(...fields.map(count)),
     withinMs: Math.max(...fields.map(({ lastMs, sinceMs }) => lastMs - sinceMs)),
   };

@@ -175,13 +175,13 @@ describe('a controller', () => {
     await clock.advance(1000);
     assert.deepEqual(seen[1], [
       'retry after an error: quota exceeded',
-      'postponed: a cache lags behind own writes (3 times)',
+      'postponed: waiting for a cache to show own writes (3 times)',
       'Pod default/web changed: .metadata.labels',
     ]);
     const last = log.lines.findLast(({ message }) => message === 'Finished syncing')?.fields ?? {};
     assert.deepEqual(
       [last['attempt'], last['delayed'], last['held']],
-      [2, '45ms', ['a cache lags behind own writes: 195ms (3 times)']],
+      [2, '45ms', ['waiting for a cache to show own writes: 195ms (3 times)']],
     );
     const metric = await registry.getSingleMetric('crd_controller_stale_requeues_total')?.get();
     assert.deepEqual(

@@ -42,7 +42,7 @@ describe('the ledger of own writes', () => {
 
   /** `client`, whose calls are entered under the key. */
   const entering = (client: Client) =>
-    observedClient(client, clock, (call) => writes.enter(key, call));
+    observedClient(client, clock, (call) => writes.record(key, call));
 
   beforeEach(() => {
     cache = new CacheOf();
@@ -62,47 +62,47 @@ describe('the ledger of own writes', () => {
   });
 
   it('lets a key run that has written nothing', () => {
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
   });
 
   it('does not hold a key for what a dry run has written, which no cache will ever show', async () => {
     await client.create(PODS, pod, { dryRun: true });
     await client.delete(PODS, pod.metadata, { uid: pod.metadata.uid, dryRun: true });
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
     const dry: Partial<Client> = { isDryRun: true, create: () => Promise.resolve(pod as never) };
     await entering(dry as Client).create(PODS, pod);
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
   });
 
   it('holds a key until the cache has reached the last of its writes', async () => {
     await client.create(PODS, pod);
     await client.patch(PODS, pod.metadata, { type: 'merge', body: {} });
     cache.reached = 10;
-    assert.equal(writes.visible(key), false);
+    assert.equal(writes.areVisible(key), false);
     cache.reached = 12;
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
   });
 
   it('holds only the key that wrote', async () => {
     await client.update(PODS, pod);
-    assert.equal(writes.visible(key), false);
-    assert.equal(writes.visible(objectKey('default', 'other')), true);
+    assert.equal(writes.areVisible(key), false);
+    assert.equal(writes.areVisible(objectKey('default', 'other')), true);
   });
 
   it('forgets a write once it was visible, whatever the cache does later', async () => {
     await client.create(PODS, pod);
     cache.reached = 10;
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
     cache.reached = 0;
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
   });
 
   it('holds a key until an object that it deleted is gone from the cache', async () => {
     cache.objects.set(child, pod);
     await client.delete(PODS, pod.metadata, { uid: pod.metadata.uid });
-    assert.equal(writes.visible(key), false);
+    assert.equal(writes.areVisible(key), false);
     cache.objects.delete(child);
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
   });
 
   it('takes an object that is going away, or a successor of its name, for deleted', async () => {
@@ -110,11 +110,11 @@ describe('the ledger of own writes', () => {
     await client.delete(PODS, pod.metadata);
     const { metadata } = pod;
     cache.objects.set(child, { ...pod, metadata: { ...metadata, deletionTimestamp: 'now' } });
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
     cache.objects.set(child, pod);
     await client.delete(PODS, pod.metadata);
     cache.objects.set(child, { ...pod, metadata: { ...metadata, uid: 'successor' } });
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
   });
 
   it('does not wait for writes that the server has lost: a later quorum read does not show them', async () => {
@@ -122,10 +122,10 @@ describe('the ledger of own writes', () => {
     await client.create(PODS, pod);
     await client.delete(PODS, pod.metadata, { uid: pod.metadata.uid });
     cache.reached = 9;
-    assert.equal(writes.visible(key), false);
+    assert.equal(writes.areVisible(key), false);
     await clock.advance(1);
     cache.quorumReadMs = clock.monotonic();
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
   });
 
   it('asks for a quorum read if a write is not visible after five minutes, and not again for as long', async () => {
@@ -138,29 +138,29 @@ describe('the ledger of own writes', () => {
       [1, 2],
     ] as const) {
       await clock.advance(ms);
-      assert.equal(writes.visible(key), false);
+      assert.equal(writes.areVisible(key), false);
       assert.equal(cache.relists, relists);
     }
     cache.quorumReadMs = clock.monotonic();
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
   });
 
   it('waits for a write that was answered while a quorum read was under way', async () => {
     cache.quorumReadMs = clock.monotonic();
     await clock.advance(1);
     await client.create(PODS, pod);
-    assert.equal(writes.visible(key), false);
+    assert.equal(writes.areVisible(key), false);
   });
 
   it('does not wait for resources that have no cache, nor for reads', async () => {
     await client.create(COUNTS, aCount());
     await client.get(PODS, pod.metadata);
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
   });
 
   it('enters nothing for a write that failed', async () => {
     const failing = { create: () => Promise.reject(new Error('refused')) } as unknown as Client;
     await assert.rejects(entering(failing).create(PODS, pod), /refused/);
-    assert.equal(writes.visible(key), true);
+    assert.equal(writes.areVisible(key), true);
   });
 });

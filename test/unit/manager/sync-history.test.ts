@@ -16,14 +16,14 @@ const RUN: SyncRun = {
   delayedMs: 0,
   queuedMs: 3,
 };
-const HELD = [{ reason: 'a cache lags behind own writes', times: 2, ms: 100 }];
+const POSTPONED = [{ reason: 'waiting for a cache to show own writes', times: 2, ms: 100 }];
 
 describe('the record of a run', () => {
-  const recorder = () => new SyncRecorder('count', KEY, RUN, HELD, Date.UTC(2026, 0, 1));
+  const recorder = () => new SyncRecorder('count', KEY, RUN, POSTPONED, Date.UTC(2026, 0, 1));
 
   it('says why it ran, what it called and what became of it', () => {
     const run = recorder();
-    run.called({
+    run.recordCall({
       verb: 'patch',
       resource: COUNTS,
       at: KEY,
@@ -32,16 +32,22 @@ describe('the record of a run', () => {
       failed: false,
     });
     const error = new ApiError({ kind: 'conflict', message: 'modified', code: 409 });
-    run.called({ verb: 'create', resource: PODS, at: KEY, ms: 5, failed: true, error });
-    run.called({ verb: 'raw', at: '/version', ms: 1, failed: true, error: new TypeError('no') });
+    run.recordCall({ verb: 'create', resource: PODS, at: KEY, ms: 5, failed: true, error });
+    run.recordCall({
+      verb: 'raw',
+      at: '/version',
+      ms: 1,
+      failed: true,
+      error: new TypeError('no'),
+    });
     assert.equal(run.record.end, undefined);
-    run.ended({ result: 'error', tookMs: 9, requeueAfterMs: 5, error });
+    run.finish({ result: 'error', tookMs: 9, requeueAfterMs: 5, error });
     const { calls, ...record } = run.record;
     assert.deepEqual(record, {
       ...RUN,
       controller: 'count',
       key: KEY,
-      held: HELD,
+      postponed: POSTPONED,
       startedAt: '2026-01-01T00:00:00.000Z',
       omittedCalls: 0,
       end: { result: 'error', tookMs: 9, requeueAfterMs: 5, reason: undefined, error: 'modified' },
@@ -56,15 +62,15 @@ describe('the record of a run', () => {
   it('is bounded, whatever a sync does', () => {
     const run = recorder();
     for (let at = 0; at < 50; at++) {
-      run.called({ verb: 'raw', at: 'x'.repeat(10_000), ms: 1, failed: false });
+      run.recordCall({ verb: 'raw', at: 'x'.repeat(10_000), ms: 1, failed: false });
     }
-    run.ended({ result: 'error', tookMs: 1, error: new Error('y'.repeat(10_000)) });
+    run.finish({ result: 'error', tookMs: 1, error: new Error('y'.repeat(10_000)) });
     assert.deepEqual([run.record.calls.length, run.record.omittedCalls], [20, 30]);
     assert.ok(JSON.stringify(run.record).length < 20 * 400);
   });
 });
 
-describe('the history of runs', () => {
+describe('the history of syncs', () => {
   let history: SyncHistory;
 
   beforeEach(() => {
@@ -79,13 +85,13 @@ describe('the history of runs', () => {
       [],
       0,
     );
-    history.began(recorder);
+    history.start(recorder);
     if (!end) return;
-    recorder.ended(end);
-    history.ended(recorder);
+    recorder.finish(end);
+    history.finish(recorder);
   }
 
-  it('has the last runs of a key, the one under way included, and totals of all', () => {
+  it('has the last syncs of a key, the one under way included, and totals of all', () => {
     run('count', 'a', { result: 'done', tookMs: 10 }, '1');
     run('count', 'a', { result: 'terminalError', tookMs: 5, error: new Error('no') }, '2');
     run('count', 'a', undefined, '3');
@@ -93,7 +99,7 @@ describe('the history of runs', () => {
     assert.deepEqual(totals, {
       controller: 'count',
       key: 'ns/a',
-      runs: 2,
+      syncs: 2,
       failures: 1,
       busyMs: 15,
     });
@@ -117,7 +123,7 @@ describe('the history of runs', () => {
       ['count ns/c', 'count ns/a', 'count ns/b'],
     );
     assert.equal(history.of('foo', 'ns/a'), undefined);
-    assert.equal(history.of('count', 'ns/a')?.runs, 2);
+    assert.equal(history.of('count', 'ns/a')?.syncs, 2);
   });
 
   it('forgets what ran longest ago when all together takes too much', () => {

@@ -62,15 +62,15 @@ describe('the pages for people who ask why', () => {
       queuedMs: 1,
     };
     const recorder = new SyncRecorder('count', key(name), begun, [], clock.now());
-    history.began(recorder);
+    history.start(recorder);
     return recorder;
   }
 
   /** A run of `key` that failed. */
   function run(name: string, tookMs: number): void {
     const recorder = begin(name);
-    recorder.ended({ result: 'error', tookMs, error: new Error('password is hunter2') });
-    history.ended(recorder);
+    recorder.finish({ result: 'error', tookMs, error: new Error('password is hunter2') });
+    history.finish(recorder);
   }
 
   it('show the queues, hot loops, and who takes the most time', async () => {
@@ -128,9 +128,9 @@ describe('the pages for people who ask why', () => {
         },
       ],
       busiest: [
-        { controller: 'count', key: 'default/slow', runs: 1, failures: 1, busyMs: 5000 },
-        { controller: 'count', key: 'default/quick', runs: 1, failures: 1, busyMs: 1 },
-        { controller: 'count', key: 'default/running', runs: 0, failures: 0, busyMs: 0 },
+        { controller: 'count', key: 'default/slow', syncs: 1, failures: 1, busyMs: 5000 },
+        { controller: 'count', key: 'default/quick', syncs: 1, failures: 1, busyMs: 1 },
+        { controller: 'count', key: 'default/running', syncs: 0, failures: 0, busyMs: 0 },
       ],
       slowest: [
         { ...ran, key: 'default/slow', tookMs: 5000 },
@@ -196,11 +196,11 @@ function historyOf(runs: Record<string, readonly (readonly [atMs: number, tookMs
         queuedMs: 0,
       };
       const recorder = new SyncRecorder('count', objectKey('ns', name), run, [], atMs);
-      history.began(recorder);
+      history.start(recorder);
       if (tookMs === undefined) continue;
       const end: SyncResult = { result: 'done', tookMs };
-      recorder.ended(end);
-      history.ended(recorder);
+      recorder.finish(end);
+      history.finish(recorder);
     }
   }
   return history.all();

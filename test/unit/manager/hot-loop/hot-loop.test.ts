@@ -65,11 +65,11 @@ describe('the detector of hot loops', () => {
   }
 
   const called = (call: Partial<EndedCall>) =>
-    loops.wrote(KEY, { verb: 'patch', at: KEY, ms: 1, failed: false, resource: COUNTS, ...call });
+    loops.record(KEY, { verb: 'patch', at: KEY, ms: 1, failed: false, resource: COUNTS, ...call });
 
   /** An event of `before` becoming `after`. */
   const event = (before: Thing, after: Thing, resource: Resource = COUNTS) =>
-    loops.saw(KEY, resource, before, after, resource === COUNTS);
+    loops.observe(KEY, resource, before, after, resource === COUNTS);
 
   /** The key writes its own object, and hears of it. */
   function write(change: Partial<Pick<Thing, 'spec' | 'status'>>, labels = {}): void {
@@ -94,11 +94,11 @@ describe('the detector of hot loops', () => {
     turns: number,
     write: (turn: number) => void,
     gapMs = 20,
-  ): Promise<Exclude<HotLoopDecision, { kind: 'run' }>[]> {
+  ): Promise<Exclude<HotLoopDecision, { kind: 'sync' }>[]> {
     const held = [];
     for (let at = 0; at < turns; at++) {
-      const verdict = loops.beginRun(KEY);
-      if (verdict.kind === 'run') write(at);
+      const verdict = loops.check(KEY);
+      if (verdict.kind === 'sync') write(at);
       else held.push(verdict);
       await clock.advance(gapMs);
     }
@@ -109,7 +109,7 @@ describe('the detector of hot loops', () => {
 
   it('finds a key that writes a timestamp, wakes itself, and writes it again', async () => {
     assert.deepEqual(await turn(11, timestamp), []);
-    const verdict = loops.beginRun(KEY);
+    const verdict = loops.check(KEY);
     assert.ok(verdict.kind === 'found');
     const { kind, paths, name, times, withinMs, fieldManager } = verdict.loop;
     assert.deepEqual(
@@ -154,7 +154,7 @@ describe('the detector of hot loops', () => {
     };
     assert.deepEqual(await turn(12, reversed), []);
     foreignWrite({}, { team: 'blue' });
-    assert.equal(loops.beginRun(KEY).kind, 'found');
+    assert.equal(loops.check(KEY).kind, 'found');
   });
 
   it('finds a fight over the spec, and over an object that the key does not name', async () => {
@@ -283,7 +283,7 @@ describe('the detector of hot loops', () => {
       write({ status: { phase: `b${at}` } });
     };
     assert.deepEqual(await turn(11, twice), []);
-    assert.equal(loops.beginRun(KEY).kind, 'found');
+    assert.equal(loops.check(KEY).kind, 'found');
   });
 
   it('finds a loop even if something else happens now and then', async () => {
@@ -297,16 +297,16 @@ describe('the detector of hot loops', () => {
   describe('in a loop', () => {
     beforeEach(async () => {
       await turn(11, timestamp, 0);
-      assert.equal(loops.beginRun(KEY).kind, 'found');
+      assert.equal(loops.check(KEY).kind, 'found');
     });
 
     /** Waits as long as it must, runs and writes; how long that was, in milliseconds. */
     async function waited(): Promise<number> {
-      const verdict = loops.beginRun(KEY);
+      const verdict = loops.check(KEY);
       assert.ok(verdict.kind === 'wait');
-      assert.equal(loops.beginRun(KEY).kind, 'wait', 'asking changes nothing');
+      assert.equal(loops.check(KEY).kind, 'wait', 'asking changes nothing');
       await clock.advance(verdict.ms);
-      assert.equal(loops.beginRun(KEY).kind, 'run');
+      assert.equal(loops.check(KEY).kind, 'sync');
       timestamp(0);
       return verdict.ms;
     }
@@ -322,14 +322,14 @@ describe('the detector of hot loops', () => {
       await waited();
       foreignWrite({ status: { note: 'theirs' } }, { label: 'theirs' });
       distraction();
-      assert.deepEqual(loops.beginRun(KEY), { kind: 'wait', ms: 2000 });
+      assert.deepEqual(loops.check(KEY), { kind: 'wait', ms: 2000 });
     });
 
     it('a new spec is looked at at once, and the delays begin anew', async () => {
       await waited();
       await waited();
       foreignWrite({ spec: { size: 2 } });
-      assert.equal(loops.beginRun(KEY).kind, 'run');
+      assert.equal(loops.check(KEY).kind, 'sync');
       timestamp(0);
       assert.equal(await waited(), 1000);
       assert.deepEqual(ended, []);
@@ -340,30 +340,30 @@ describe('the detector of hot loops', () => {
       thing = next(thing, {});
       thing.metadata.deletionTimestamp = 'now';
       event(before, thing);
-      assert.equal(loops.beginRun(KEY).kind, 'run');
+      assert.equal(loops.check(KEY).kind, 'sync');
     });
 
     it('it is over when nothing has flapped for a minute', async () => {
       await waited();
-      loops.beginRun(KEY);
+      loops.check(KEY);
       await clock.advance(59_999);
       assert.deepEqual(ended, []);
       await clock.advance(1);
       assert.deepEqual(ended, ['.status.seenAt 4']);
       assert.deepEqual(loops.loops, []);
-      assert.equal(loops.beginRun(KEY).kind, 'run');
+      assert.equal(loops.check(KEY).kind, 'sync');
       assert.deepEqual(await turn(9, timestamp), [], 'the evidence is gone');
     });
 
     it('it is over for good: what was found then is no evidence any more', async () => {
       await clock.advance(60_000);
       assert.equal(ended.length, 1);
-      assert.equal(loops.beginRun(KEY).kind, 'run');
+      assert.equal(loops.check(KEY).kind, 'sync');
     });
 
     it('it is over when nothing has flapped for twice the delay, if that is longer', async () => {
       for (let at = 0; at < 9; at++) await waited();
-      loops.beginRun(KEY);
+      loops.check(KEY);
       await clock.advance(599_999);
       assert.deepEqual(ended, []);
       await clock.advance(1);
@@ -371,15 +371,15 @@ describe('the detector of hot loops', () => {
     });
 
     it('it is over when the object is gone; its successor begins anew', () => {
-      loops.saw(KEY, COUNTS, thing, undefined, true);
+      loops.observe(KEY, COUNTS, thing, undefined, true);
       assert.equal(ended.length, 1);
       assert.equal(loops.size, 0);
-      assert.equal(loops.beginRun(KEY).kind, 'run');
+      assert.equal(loops.check(KEY).kind, 'sync');
       assert.equal(clock.pending, 0);
     });
 
     it('other keys run', () => {
-      assert.equal(loops.beginRun(objectKey('default', 'other')).kind, 'run');
+      assert.equal(loops.check(objectKey('default', 'other')).kind, 'sync');
     });
 
     it('nothing is left of it when all is stopped', () => {
@@ -396,16 +396,16 @@ describe('the detector of hot loops', () => {
     const held = await turn(6, fight);
     assert.equal(held[0]?.kind, 'found');
     await clock.advance(980);
-    assert.equal(loops.beginRun(KEY).kind, 'run');
+    assert.equal(loops.check(KEY).kind, 'sync');
     fight(7);
-    assert.deepEqual(loops.beginRun(KEY), { kind: 'wait', ms: 2000 });
+    assert.deepEqual(loops.check(KEY), { kind: 'wait', ms: 2000 });
   });
 
   it('remembers keys that write, the last ones only, and for a while', async () => {
     loops = new HotLoopDetector({ clock, onEnd: () => undefined }, { capacity: 3 });
     const keyOfNumber = (at: number) => objectKey('default', `k${at}`);
     const writes = (at: number) =>
-      loops.wrote(keyOfNumber(at), {
+      loops.record(keyOfNumber(at), {
         verb: 'update',
         at: '',
         ms: 1,
@@ -413,7 +413,7 @@ describe('the detector of hot loops', () => {
         resource: COUNTS,
         answer: thing,
       });
-    loops.beginRun(KEY);
+    loops.check(KEY);
     event(thing, next(thing, {}));
     called({ verb: 'create', answer: thing });
     called({ verb: 'get' });
