@@ -31,22 +31,22 @@ const KUBELET_OPTIONS: OptionNames<ClusterKubeletOptions> = {
 /** Options of `Cluster`. */
 export interface ClusterOptions {
   /**
-   * Delete what has lost its owners.
+   * Runs the garbage collector.
    * @default true
    */
   readonly garbageCollection?: boolean;
   /**
-   * Empty namespaces that are being deleted.
+   * Deletes the content of namespaces that are being deleted.
    * @default true
    */
   readonly namespaceDeletion?: boolean;
   /**
-   * Roll Deployments out, and keep the Pods of ReplicaSets.
+   * Runs the Deployment and ReplicaSet controllers.
    * @default true
    */
   readonly workloads?: boolean;
   /**
-   * Bind Pods to one node and pretend to run them there. `false` leaves Pods alone.
+   * Runs one simulated node with a scheduler and a kubelet. `false` disables them.
    * @default {}
    */
   readonly kubelet?: false | ClusterKubeletOptions;
@@ -59,9 +59,9 @@ export interface ClusterKubeletOptions extends Omit<FakeKubeletOptions, 'nodeNam
 }
 
 /**
- * The controllers that a cluster has and a bare API server lacks. They reach it through a `Client`
- * like anyone else, so they complete the embedded server as well as a kube-apiserver without a
- * controller manager.
+ * Cluster controllers: garbage collector, namespace deletion, Deployments, ReplicaSets, scheduler and a
+ * simulated kubelet. They use a `Client`, so they work with the embedded API server and with a
+ * kube-apiserver that has no controller manager.
  */
 export class Cluster implements Runnable {
   readonly name = 'cluster';
@@ -74,30 +74,31 @@ export class Cluster implements Runnable {
     if (kubelet) checkOptions(kubelet, KUBELET_OPTIONS, 'Cluster: kubelet');
     const log = deps.log.named('cluster');
     const informers = new InformerSet(deps.client, { clock: deps.clock, log });
-    const own: ClusterDeps = { ...deps, log, informers };
-    this.#manager = new Manager(own).add('caches', informers);
+    const clusterDeps: ClusterDeps = { ...deps, log, informers };
+    this.#manager = new Manager(clusterDeps).add('caches', informers);
     if (options.garbageCollection ?? true) {
-      const { monitors, controller } = garbageCollection(own);
+      const { monitors, controller } = garbageCollection(clusterDeps);
       this.#manager.add('caches', monitors).add('controllers', controller);
     }
-    if (options.namespaceDeletion ?? true) this.#manager.add('controllers', namespaceDeletion(own));
+    if (options.namespaceDeletion ?? true)
+      this.#manager.add('controllers', namespaceDeletion(clusterDeps));
     if (options.workloads ?? true) {
-      this.#manager.add('controllers', deployments(own), replicaSets(own));
+      this.#manager.add('controllers', deployments(clusterDeps), replicaSets(clusterDeps));
     }
     if (kubelet) {
       const { nodeName = 'node-1' } = kubelet;
-      const { controller, api } = fakeKubelet(own, { ...kubelet, nodeName });
+      const { controller, api } = fakeKubelet(clusterDeps, { ...kubelet, nodeName });
       this.#kubelets.set(nodeName, api);
       this.#manager.add(
         'controllers',
-        fakeNode(own, nodeName),
-        fakeScheduler(own, nodeName),
+        fakeNode(clusterDeps, nodeName),
+        fakeScheduler(clusterDeps, nodeName),
         controller,
       );
     }
   }
 
-  /** The HTTP API of a node's kubelet, for an API server that forwards to it: logs of its Pods. */
+  /** Returns the HTTP API of a node's kubelet, to which an API server forwards requests for logs. */
   kubelet(nodeName: string): HttpHandler | undefined {
     return this.#kubelets.get(nodeName);
   }

@@ -1,21 +1,21 @@
 import type { Deployment, ReplicaSet } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
 import type { DeepReadonly } from '../api/object.ts';
-import { counts } from './replica-set.ts';
+import { nonZero } from './replica-set.ts';
 import { amountOf } from './rolling-update.ts';
 
 type Status = NonNullable<Deployment['status']>;
 type Condition = NonNullable<Status['conditions']>[number];
 type ConditionDraft = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
-/** What a Deployment's status is computed from. */
+/** State of a rollout. */
 export interface RolloutState {
   readonly owned: readonly DeepReadonly<ReplicaSet>[];
   readonly current: DeepReadonly<ReplicaSet> | undefined;
   readonly collisions: number;
 }
 
-/** The status that `kubectl rollout status` and `kubectl wait --for=condition=Available` read. */
+/** Computes the status, which `kubectl rollout status` and `kubectl wait` read. */
 export function deploymentStatus(
   deployment: DeepReadonly<Deployment>,
   { owned, current, collisions }: RolloutState,
@@ -27,14 +27,14 @@ export function deploymentStatus(
     owned.reduce((sum, set) => sum + (of(set) ?? 0), 0);
   const replicas = total(({ status }) => status?.replicas);
   const availableReplicas = total(({ status }) => status?.availableReplicas);
-  const asked = total((set) => set.spec?.replicas ?? 1);
+  const desired = total((set) => set.spec?.replicas ?? 1);
   const updatedReplicas = current?.status?.replicas ?? 0;
   const numbers = {
     replicas,
     updatedReplicas,
     readyReplicas: total(({ status }) => status?.readyReplicas),
     availableReplicas,
-    unavailableReplicas: Math.max(0, asked - availableReplicas),
+    unavailableReplicas: Math.max(0, desired - availableReplicas),
     collisionCount: collisions,
   };
   const { maxUnavailable } = spec?.strategy?.rollingUpdate ?? {};
@@ -52,12 +52,12 @@ export function deploymentStatus(
   const conditions = drafts.map((draft) => dated(draft, previous?.conditions, isProgress, nowMs));
   return {
     observedGeneration: metadata.generation ?? 0,
-    ...counts(numbers),
+    ...nonZero(numbers),
     conditions,
   };
 }
 
-/** When the rollout will have stood still for too long, in milliseconds from now. */
+/** Returns the time until the progress deadline, in milliseconds, or undefined if there is none. */
 export function progressDeadlineMs(
   deployment: DeepReadonly<Deployment>,
   status: Status,
@@ -107,14 +107,14 @@ function progressing(
   const before = status?.conditions?.find(({ type }) => type === 'Progressing');
   const deadlineMs = (spec?.progressDeadlineSeconds ?? 600) * 1000;
   const isRolling = before?.reason === 'ReplicaSetUpdated' || before?.status === 'False';
-  const standsFor = nowMs - Date.parse(before?.lastUpdateTime ?? '');
-  if (!isProgress && isRolling && (before.status === 'False' || standsFor >= deadlineMs)) {
+  const idleMs = nowMs - Date.parse(before?.lastUpdateTime ?? '');
+  if (!isProgress && isRolling && (before.status === 'False' || idleMs >= deadlineMs)) {
     return condition('False', 'ProgressDeadlineExceeded', `${set} has timed out progressing.`);
   }
   return condition('True', 'ReplicaSetUpdated', `${set} is progressing.`);
 }
 
-/** Times move when the status flips (transition), and when there is progress or news (update). */
+/** Sets the transition time if the status changed, and the update time on progress or another change. */
 function dated(
   draft: ConditionDraft,
   previous: DeepReadonly<Condition[]> | undefined,
@@ -124,10 +124,10 @@ function dated(
   const before = previous?.find(({ type }) => type === draft.type);
   const now = timestamp(nowMs);
   const isSame = before?.status === draft.status && before.reason === draft.reason;
-  const isNews = !isSame || (draft.type === 'Progressing' && isProgress);
+  const isUpdated = !isSame || (draft.type === 'Progressing' && isProgress);
   return {
     ...draft,
-    lastUpdateTime: isNews ? now : (before?.lastUpdateTime ?? now),
+    lastUpdateTime: isUpdated ? now : (before?.lastUpdateTime ?? now),
     lastTransitionTime: before?.status === draft.status ? (before.lastTransitionTime ?? now) : now,
   };
 }

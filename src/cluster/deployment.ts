@@ -20,9 +20,10 @@ import { isRecord } from '../util/values.ts';
 const MANAGER = 'deployment-controller';
 
 /**
- * Rolls Deployments out: a ReplicaSet for each template, the current one growing while the old ones
- * shrink, within `maxSurge` and `maxUnavailable`. One step a run; the sets' own changes bring the
- * next. Old sets are kept for `kubectl rollout undo`, as many as `revisionHistoryLimit` says.
+ * Deployment controller. Creates a ReplicaSet for each Pod template, and scales the new ReplicaSet up
+ * and the old ones down within `maxSurge` and `maxUnavailable`. Each sync makes one step; the changes
+ * of the ReplicaSets trigger the next. Keeps `revisionHistoryLimit` old ReplicaSets for
+ * `kubectl rollout undo`.
  */
 export function deployments(deps: ClusterDeps): Controller {
   const cache = deps.informers.for(DEPLOYMENTS);
@@ -31,8 +32,8 @@ export function deployments(deps: ClusterDeps): Controller {
   sets.addIndexers(ownerIndexers);
   const hasPods = (set: DeepReadonly<ReplicaSet>) =>
     pods.lister.byIndex(OWNER_INDEX, set.metadata.uid).some((pod) => !isFinished(pod));
-  // Who recreates waits for the last of its Pods, which the sets no longer count.
-  const ofRecreated = (pod: DeepReadonly<Pod>): ObjectKey | undefined => {
+  // The strategy Recreate waits for terminating Pods, which the ReplicaSets no longer count.
+  const toRecreating = (pod: DeepReadonly<Pod>): ObjectKey | undefined => {
     const setKey = mapToOwner(REPLICA_SETS)(pod);
     const set = typeof setKey === 'string' ? sets.lister.get(setKey) : undefined;
     const key = set && mapToOwner(DEPLOYMENTS)(set);
@@ -51,8 +52,8 @@ export function deployments(deps: ClusterDeps): Controller {
       const rollout = new Rollout(deployment, owned, hasPods, context);
       if (deployment.metadata.deletionTimestamp === undefined) {
         await rollout.run();
-        // Its event brings the next run, which writes the status.
-        if (await rollout.tellRevision()) return done();
+        // The event of this write triggers the next sync, which updates the status.
+        if (await rollout.updateRevision()) return done();
       }
       const nowMs = deps.clock.now();
       const status = deploymentStatus(deployment, rollout, nowMs);
@@ -63,17 +64,17 @@ export function deployments(deps: ClusterDeps): Controller {
   })
     .for(cache)
     .owns(sets, DEPLOYMENTS)
-    .watches(pods, ofRecreated);
+    .watches(pods, toRecreating);
 }
 
-/** One run for one Deployment. */
+/** One sync of one Deployment. */
 class Rollout {
   readonly #deployment: DeepReadonly<Deployment>;
   readonly #hasPods: (set: DeepReadonly<ReplicaSet>) => boolean;
   readonly #context: SyncContext;
-  /** Oldest revision first. */
+  /** Owned ReplicaSets, oldest revision first. */
   readonly owned: readonly DeepReadonly<ReplicaSet>[];
-  /** The set of the template that is wanted; undefined until it exists. */
+  /** ReplicaSet of the current template; undefined until it exists. */
   current: DeepReadonly<ReplicaSet> | undefined;
   collisions: number;
 
@@ -104,24 +105,24 @@ class Rollout {
     } else {
       await this.#roll(old);
     }
-    await this.#tidyUp(old);
+    await this.#deleteOldSets(old);
   }
 
   /**
-   * Notes on the Deployment which revision it runs, as `kubectl rollout` expects it there.
+   * Updates the revision annotation of the Deployment, which `kubectl rollout` reads.
    *
-   * @returns whether it was something new
+   * @returns whether the annotation changed
    */
-  async tellRevision(): Promise<boolean> {
+  async updateRevision(): Promise<boolean> {
     const { client, signal } = this.#context;
     const { name, namespace, uid, annotations } = this.#deployment.metadata;
     const revision = this.current?.metadata.annotations?.[REVISION];
     if (revision === undefined || revision === annotations?.[REVISION]) return false;
-    // One that is run again is about to get the next number.
+    // A ReplicaSet that is used again gets the next revision first.
     if (this.current !== this.owned.at(-1)) return false;
     const body = { metadata: { uid, annotations: { [REVISION]: revision } } };
-    // By way of the status, as kube-controller-manager does: an annotation that is written to the
-    // Deployment itself makes it a new generation.
+    // Like kube-controller-manager, write to the status subresource: a write to the Deployment itself
+    // increases its generation.
     const options = { fieldManager: MANAGER, signal, subresource: 'status' };
     await client.patch(DEPLOYMENTS, { name, namespace }, { type: 'merge', body }, options);
     return true;
@@ -141,7 +142,7 @@ class Rollout {
     await Promise.all(old.map((set, index) => this.#scale(set, step.old[index] ?? 0)));
   }
 
-  /** While paused nothing is rolled out, but the latest set follows the number of replicas. */
+  /** Scales the latest ReplicaSet of a paused Deployment. */
   async #scaleLatest(): Promise<void> {
     const latest = this.current ?? this.owned.at(-1);
     if (latest) await this.#scale(latest, this.#deployment.spec?.replicas ?? 1);
@@ -161,7 +162,7 @@ class Rollout {
     } catch (error) {
       if (!isApiError(error, 'alreadyExists')) throw error;
       const existing = await client.get(REPLICA_SETS, draft.metadata, { signal });
-      // Ours, and not in the cache yet: its event comes. Or another template of the same hash.
+      // If it is owned, its event is still to come. Otherwise another template has the same hash.
       if (!isControlledBy(existing, this.#deployment)) this.collisions++;
     }
   }
@@ -177,8 +178,8 @@ class Rollout {
     await client.patch(REPLICA_SETS, { name, namespace }, { type: 'merge', body }, options);
   }
 
-  /** Deletes the oldest of the sets that have long had no Pods. */
-  async #tidyUp(old: readonly DeepReadonly<ReplicaSet>[]): Promise<void> {
+  /** Deletes the oldest ReplicaSets without Pods beyond the revision history limit. */
+  async #deleteOldSets(old: readonly DeepReadonly<ReplicaSet>[]): Promise<void> {
     const { client, signal } = this.#context;
     const limit = this.#deployment.spec?.revisionHistoryLimit ?? 10;
     const idle = old.filter(
@@ -213,7 +214,7 @@ function buildSet(
   const { name, namespace = '', annotations = {} } = deployment.metadata;
   const spec = structuredClone(deployment.spec) as NonNullable<Deployment['spec']>;
   const hash = templateHash(spec.template, collisions);
-  const { [LAST_APPLIED]: _, ...passedOn } = annotations;
+  const { [LAST_APPLIED]: _, ...inherited } = annotations;
   const labels = { ...spec.template.metadata?.labels, [HASH_LABEL]: hash };
   return {
     apiVersion: 'apps/v1',
@@ -222,7 +223,7 @@ function buildSet(
       name: `${name}-${hash}`,
       namespace,
       labels,
-      annotations: { ...passedOn, [REVISION]: `${revision}` },
+      annotations: { ...inherited, [REVISION]: `${revision}` },
       ownerReferences: [controllerReference(deployment)],
     },
     spec: {
@@ -237,37 +238,37 @@ function buildSet(
   };
 }
 
-/** kubectl's own note about the Deployment; it says nothing about the set. */
+/** Annotation of kubectl, which is not copied to ReplicaSets. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** Annotation that numbers a Deployment's rollouts; `kubectl rollout history` reads it. */
+/** Annotation with the revision of a rollout; `kubectl rollout history` reads it. */
 export const REVISION = 'deployment.kubernetes.io/revision';
 
-/** 0 if the set has none. */
+/** Returns the revision of a ReplicaSet, or 0. */
 export function revisionOf(set: DeepReadonly<ReplicaSet>): number {
   return Number.parseInt(set.metadata.annotations?.[REVISION] ?? '', 10) || 0;
 }
 
-/** Oldest first. */
+/** Compares ReplicaSets by revision, oldest first. */
 export function byRevision(a: DeepReadonly<ReplicaSet>, b: DeepReadonly<ReplicaSet>): number {
   return revisionOf(a) - revisionOf(b);
 }
 
-/** The label that tells apart the Pods of one Deployment's ReplicaSets. */
+/** Label that distinguishes the Pods of a Deployment's ReplicaSets. */
 export const HASH_LABEL = 'pod-template-hash';
 
 type Template = NonNullable<DeepReadonly<Deployment>['spec']>['template'];
 
-/** The same template always has the same hash; collisions are told apart by `collisionCount`. */
+/** Returns the hash of a template. `collisionCount` changes the hash after a collision. */
 export function templateHash(template: Template, collisionCount: number): string {
   const text = `${canonical(template)}${collisionCount || ''}`;
   const digest = createHash('sha256').update(text).digest();
-  // Without vowels and what looks like them, so that no word comes of it.
+  // Without vowels and similar digits, so that the hash contains no words.
   const letters = 'bcdfghjklmnpqrstvwxz2456789';
   return Array.from(digest.subarray(0, 10), (byte) => letters[byte % letters.length]).join('');
 }
 
-/** True if the set makes Pods of this template. */
+/** Returns whether the ReplicaSet has this template. */
 export function isOfTemplate(set: DeepReadonly<ReplicaSet>, template: Template): boolean {
   const own = set.spec?.template;
   const { [HASH_LABEL]: _, ...labels } = own?.metadata?.labels ?? {};
@@ -281,7 +282,7 @@ function withLabels(template: Template): object {
   };
 }
 
-/** JSON with the members of each object in one order. */
+/** Returns JSON with sorted members. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
     isRecord(member)

@@ -1,11 +1,11 @@
 import type { Pod } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 
-/** What a container does; nothing is executed. */
+/** Simulated program of a container. */
 export type Program =
-  /** Until the Pod is deleted. */
+  /** Runs until the Pod is deleted. */
   | { readonly kind: 'server' }
-  /** For `runsMs` milliseconds, and then it ends. */
+  /** Exits after `runsMs` milliseconds. */
   | {
       readonly kind: 'job';
       readonly runsMs: number;
@@ -13,9 +13,9 @@ export type Program =
       readonly log: string;
     };
 
-/** Annotations of a Pod that say what its containers do, whatever their commands. */
+/** Annotation of a Pod with the exit code of its containers, regardless of their commands. */
 export const EXIT_CODE = 'kubelet.crd-controller/exit-code';
-/** Seconds, as in `2.5`. */
+/** Annotation with the run time of the containers in seconds, such as `2.5`. */
 export const DURATION = 'kubelet.crd-controller/duration';
 
 type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
@@ -23,8 +23,8 @@ type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
 const SERVER: Program = { kind: 'server' };
 
 /**
- * What a container's command would do: `echo`, `true`, `false`, `sleep N` and `sh -c 'exit N'` are
- * understood, anything else (also a command that the image has) serves until it is stopped.
+ * Returns the simulated program of a container. Supports the commands `echo`, `true`, `false`, `sleep N`
+ * and `sh -c 'exit N'`. Other containers, also those without a command, run until the Pod is deleted.
  */
 export function programOf(container: Container, annotations: Annotations = {}): Program {
   const words = [...(container.command ?? []), ...(container.args ?? [])];
@@ -85,16 +85,16 @@ function numberIn(annotations: Annotations, name: string): number | undefined {
 
 export type RestartPolicy = 'Always' | 'OnFailure' | 'Never';
 
-/** Where a container is in its life. Times are milliseconds since its Pod started. */
-export type ContainerLife =
+/** State of a container. Times are milliseconds since the start of its Pod. */
+export type ContainerState =
   | {
       readonly kind: 'running';
       readonly sinceMs: number;
       readonly restarts: number;
-      /** The run before this one; absent in the first. */
+      /** Previous run; absent in the first run. */
       readonly last?: Ended;
     }
-  /** It ended, and begins anew at `untilMs`. */
+  /** The container has exited and restarts at `untilMs`. */
   | {
       readonly kind: 'backingOff';
       readonly ended: Ended;
@@ -103,24 +103,25 @@ export type ContainerLife =
     }
   | { readonly kind: 'ended'; readonly ended: Ended; readonly restarts: number };
 
+/** Completed run of a container. */
 export interface Ended {
   readonly exitCode: number;
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** Pauses before a restart: 10 s, doubling up to 5 min, as kubelets make them. */
-const FIRST_PAUSE_MS = 10_000;
-const LONGEST_PAUSE_MS = 5 * 60_000;
+/** Restart backoff, as in kubelets: 10 s to 5 min. */
+const INITIAL_BACKOFF_MS = 10_000;
+const MAX_BACKOFF_MS = 5 * 60_000;
 
-/** Where a container is `elapsedMs` after its Pod started, and when that changes, if it does. */
-export function lifeAt(
+/** Returns the state of a container `elapsedMs` after the start of its Pod, and when the state changes. */
+export function containerStateAt(
   program: Program,
   restartPolicy: RestartPolicy,
   elapsedMs: number,
-): { readonly life: ContainerLife; readonly changesAtMs: number | undefined } {
+): { readonly state: ContainerState; readonly changesAtMs: number | undefined } {
   if (program.kind === 'server') {
-    return { life: { kind: 'running', sinceMs: 0, restarts: 0 }, changesAtMs: undefined };
+    return { state: { kind: 'running', sinceMs: 0, restarts: 0 }, changesAtMs: undefined };
   }
   const { runsMs, exitCode } = program;
   const restart = restartPolicy === 'Always' || (restartPolicy === 'OnFailure' && exitCode !== 0);
@@ -129,62 +130,62 @@ export function lifeAt(
   for (let restarts = 0; ; restarts++) {
     const toMs = fromMs + runsMs;
     if (elapsedMs < toMs) {
-      const life = { kind: 'running', sinceMs: fromMs, restarts, ...(last && { last }) } as const;
-      return { life, changesAtMs: toMs };
+      const state = { kind: 'running', sinceMs: fromMs, restarts, ...(last && { last }) } as const;
+      return { state, changesAtMs: toMs };
     }
     const ended = { exitCode, fromMs, toMs };
-    if (!restart) return { life: { kind: 'ended', ended, restarts }, changesAtMs: undefined };
-    const untilMs = toMs + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** restarts);
+    if (!restart) return { state: { kind: 'ended', ended, restarts }, changesAtMs: undefined };
+    const untilMs = toMs + Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** restarts);
     if (elapsedMs < untilMs) {
-      return { life: { kind: 'backingOff', ended, untilMs, restarts }, changesAtMs: untilMs };
+      return { state: { kind: 'backingOff', ended, untilMs, restarts }, changesAtMs: untilMs };
     }
     fromMs = untilMs;
     last = ended;
   }
 }
 
-/** Which part of a log is wanted. */
+/** Options of a log request. */
 export interface LogOptions {
-  /** Of the run before the last restart. */
+  /** Returns the log of the previous run. */
   readonly previous: boolean;
-  /** Whether each line begins with its time. */
+  /** Prefixes each line with its time. */
   readonly timestamps: boolean;
-  /** Nothing from before, in milliseconds since the epoch. */
+  /** Omits older lines; milliseconds since the epoch. */
   readonly sinceMs: number | undefined;
-  /** How many of the last lines. */
+  /** Number of lines from the end. */
   readonly tailLines: number | undefined;
   readonly limitBytes: number | undefined;
 }
 
-/** The run of a container whose log is asked for: when it began, in milliseconds since its Pod did. */
+/** Returns the run of a container whose log is requested, with its start in milliseconds since the Pod start. */
 export function loggedRun(
-  life: ContainerLife,
+  state: ContainerState,
   previous: boolean,
 ): { readonly fromMs: number } | undefined {
-  switch (life.kind) {
+  switch (state.kind) {
     case 'running':
-      return previous ? life.last : { fromMs: life.sinceMs };
+      return previous ? state.last : { fromMs: state.sinceMs };
     case 'backingOff':
-      return life.ended;
+      return state.ended;
     case 'ended':
-      return previous ? undefined : life.ended;
+      return previous ? undefined : state.ended;
   }
 }
 
 /**
- * What a run of the program has printed. A program prints all it has to say as it begins.
+ * Returns the log of a program. Programs write their output at the start.
  *
- * @param printedMs when that was, in milliseconds since the epoch
+ * @param startedMs start of the run, in milliseconds since the epoch
  */
-export function printed(program: Program, printedMs: number, options: LogOptions): Uint8Array {
+export function logOutput(program: Program, startedMs: number, options: LogOptions): Uint8Array {
   const { timestamps, sinceMs, tailLines, limitBytes } = options;
-  if (program.kind === 'server' || (sinceMs !== undefined && printedMs < sinceMs)) {
+  if (program.kind === 'server' || (sinceMs !== undefined && startedMs < sinceMs)) {
     return new Uint8Array();
   }
   const lines = program.log.split(/(?<=\n)/).filter((line) => line !== '');
   const last = lines.slice(lines.length - Math.min(lines.length, tailLines ?? Infinity));
-  // Nine digits, as kubelets write them.
-  const time = timestamps ? `${new Date(printedMs).toISOString().replace('Z', '000000Z')} ` : '';
+  // Kubelets write nine fractional digits.
+  const time = timestamps ? `${new Date(startedMs).toISOString().replace('Z', '000000Z')} ` : '';
   const text = last.map((line) => time + line).join('');
   return new TextEncoder().encode(text).subarray(0, limitBytes);
 }

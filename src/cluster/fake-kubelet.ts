@@ -13,7 +13,7 @@ import { untilAborted } from '../util/abort.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
-import { lifeAt, loggedRun, printed, programOf } from './fake-container.ts';
+import { containerStateAt, loggedRun, logOutput, programOf } from './fake-container.ts';
 import { podStatus, restartPolicyOf } from './pod-status.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 import type { LogOptions } from './fake-container.ts';
@@ -22,25 +22,25 @@ import type { LogOptions } from './fake-container.ts';
 export interface FakeKubeletOptions {
   readonly nodeName: string;
   /**
-   * From seeing a Pod until its containers run, in milliseconds.
+   * Time from the first observation of a Pod until its containers run, in milliseconds.
    * @default 0
    */
   readonly startupMs?: number | undefined;
   /**
-   * From seeing a Pod's deletion until it is gone, in milliseconds; its own grace period if that is
-   * less. kubectl waits for the deletion of a name: it can miss a Pod that is replaced within moments,
-   * and then waits for ever. Real kubelets are never that quick.
+   * Maximum time from the deletion of a Pod until it is removed, in milliseconds. A shorter grace
+   * period of the Pod applies. The default is not 0, because `kubectl delete` waits by name and can
+   * miss a Pod that is replaced immediately.
    * @default 1000
    */
   readonly terminationMs?: number | undefined;
 }
 
 /**
- * Plays the kubelet of one node: Pods bound to it run, get an address and become ready; containers
- * whose command it understands end as that would, and print what it would; deleted Pods go away
- * after their grace. It executes nothing.
+ * Simulated kubelet of one node. Pods bound to the node get an address, run and become ready. Containers
+ * with a supported command exit and log like that command. Deleted Pods are removed after their grace
+ * period. Nothing is executed.
  *
- * `api` is where an API server asks for logs.
+ * An API server forwards requests for logs to `api`.
  */
 export function fakeKubelet(
   deps: ClusterDeps,
@@ -64,30 +64,30 @@ export function fakeKubelet(
     const pod = pods.lister.get(key);
     return pod?.spec?.nodeName === options.nodeName
       ? kubelet.readLog(key, pod, request)
-      : refused(404, `pod ${goQuote(request.pod)} does not exist\n`);
+      : logError(404, `pod ${goQuote(request.pod)} does not exist\n`);
   };
   return { controller, api: kubeletApi(readLog, () => deps.clock.now()) };
 }
 
-function refused(status: 400 | 404, message: string): LogAnswer {
-  return { kind: 'refused', status, message };
+function logError(status: 400 | 404, message: string): LogResponse {
+  return { kind: 'error', status, message };
 }
 
-/** What a Pod is in, since when. */
+/** Stage of a Pod, with its start. */
 interface Stage {
   readonly name: 'starting' | 'running' | 'terminating';
   /** `Clock.monotonic()`. */
   readonly sinceMs: number;
 }
 
-/** What the kubelet itself knows of a Pod. */
-interface Known {
+/** State of a Pod in the kubelet. */
+interface KnownPod {
   readonly uid: string;
-  /** Timestamps of objects have whole seconds; this is when the kubelet saw it. */
+  /** Measured here, because timestamps of objects have a resolution of one second. */
   stage: Stage | undefined;
-  /** The answer to the write that tells it may be lost. */
+  /** Kept here, because the response to the status update can be lost. */
   address: string | undefined;
-  /** Aborted when the Pod is gone, for those who follow its log. */
+  /** Aborted when the Pod is removed, which ends followed logs. */
   readonly gone: AbortController;
 }
 
@@ -95,7 +95,7 @@ class FakeKubelet {
   readonly #clock: Clock;
   readonly #startupMs: number;
   readonly #terminationMs: number;
-  readonly #known = new Map<ObjectKey, Known>();
+  readonly #known = new Map<ObjectKey, KnownPod>();
   #addresses = 0;
 
   constructor(clock: Clock, { startupMs = 0, terminationMs = 1000 }: FakeKubeletOptions) {
@@ -105,7 +105,7 @@ class FakeKubelet {
   }
 
   async sync(key: ObjectKey, pod: DeepReadonly<Pod>, context: SyncContext): Promise<Outcome> {
-    const known = this.#know(key, pod);
+    const known = this.#stateOf(key, pod);
     if (pod.metadata.deletionTimestamp !== undefined) {
       const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? 0) * 1000;
       const waitMs = this.#left(known, 'terminating', Math.min(this.#terminationMs, graceMs));
@@ -118,71 +118,71 @@ class FakeKubelet {
       const waitMs = this.#left(known, 'starting', this.#startupMs);
       if (waitMs > 0) return requeueAfter(waitMs);
     }
-    return this.#run(known, pod, context);
+    return this.#updateStatus(known, pod, context);
   }
 
-  /** The Pod is gone, or another node's. */
+  /** Forgets a Pod that was removed or belongs to another node. */
   forget(key: ObjectKey): void {
     this.#known.get(key)?.gone.abort();
     this.#known.delete(key);
   }
 
-  readLog(key: ObjectKey, pod: DeepReadonly<Pod>, request: LogRequest): LogAnswer {
+  readLog(key: ObjectKey, pod: DeepReadonly<Pod>, request: LogRequest): LogResponse {
     const { options, follow, signal } = request;
-    const which = `container ${goQuote(request.container)} in pod ${goQuote(request.pod)}`;
+    const description = `container ${goQuote(request.container)} in pod ${goQuote(request.pod)}`;
     const container = pod.spec?.containers.find(({ name }) => name === request.container);
-    if (!container) return refused(400, `${which} is not available`);
-    const known = this.#know(key, pod);
+    if (!container) return logError(400, `${description} is not available`);
+    const known = this.#stateOf(key, pod);
     const elapsedMs = this.#elapsed(known, pod);
     if (elapsedMs === undefined) {
-      return refused(400, `${which} is waiting to start: ContainerCreating`);
+      return logError(400, `${description} is waiting to start: ContainerCreating`);
     }
     const program = programOf(container, pod.metadata.annotations);
-    const { life, changesAtMs } = lifeAt(program, restartPolicyOf(pod), elapsedMs);
-    const run = loggedRun(life, options.previous);
-    if (!run) return refused(400, `previous terminated ${which} not found`);
-    const printedMs = this.#clock.now() - elapsedMs + run.fromMs;
-    const goesOn = follow && !options.previous && life.kind === 'running';
+    const { state, changesAtMs } = containerStateAt(program, restartPolicyOf(pod), elapsedMs);
+    const run = loggedRun(state, options.previous);
+    if (!run) return logError(400, `previous terminated ${description} not found`);
+    const startedMs = this.#clock.now() - elapsedMs + run.fromMs;
+    const isFollowed = follow && !options.previous && state.kind === 'running';
     return {
       kind: 'log',
-      body: logBody(printed(program, printedMs, options), async () => {
-        if (goesOn) await this.#untilOver(known, (changesAtMs ?? Infinity) - elapsedMs, signal);
+      body: logBody(logOutput(program, startedMs, options), async () => {
+        if (isFollowed) await this.#untilOver(known, (changesAtMs ?? Infinity) - elapsedMs, signal);
         signal?.throwIfAborted();
       }),
     };
   }
 
-  /** Of this Pod, not of one of its name that was there before. */
-  #know(key: ObjectKey, { metadata: { uid } }: DeepReadonly<Pod>): Known {
+  /** Returns the state of this Pod, not of an earlier Pod with the same name. */
+  #stateOf(key: ObjectKey, { metadata: { uid } }: DeepReadonly<Pod>): KnownPod {
     const known = this.#known.get(key);
     if (known?.uid === uid) return known;
     this.forget(key);
-    const unknown = { uid, stage: undefined, address: undefined, gone: new AbortController() };
-    this.#known.set(key, unknown);
-    return unknown;
+    const added = { uid, stage: undefined, address: undefined, gone: new AbortController() };
+    this.#known.set(key, added);
+    return added;
   }
 
-  /** How long the Pod has run, in milliseconds; undefined if it was not started. */
-  #elapsed({ stage }: Known, { status }: DeepReadonly<Pod>): number | undefined {
+  /** Returns how long the Pod has run, in milliseconds, or undefined if it was not started. */
+  #elapsed({ stage }: KnownPod, { status }: DeepReadonly<Pod>): number | undefined {
     if (stage?.name === 'running') return this.#clock.monotonic() - stage.sinceMs;
-    // Not by this kubelet, or it is going away: the Pod's own word, to the second.
+    // Another process started the Pod, or it is terminating: use its start time.
     const startedMs = Date.parse(status?.startTime ?? '');
     return Number.isNaN(startedMs) ? undefined : Math.max(0, this.#clock.now() - startedMs);
   }
 
   /** Resolves after `ms`, when the Pod is gone, or when `signal` aborts. */
-  async #untilOver({ gone }: Known, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  async #untilOver({ gone }: KnownPod, ms: number, signal: AbortSignal | undefined): Promise<void> {
     const over = signal ? AbortSignal.any([signal, gone.signal]) : gone.signal;
     await (ms === Infinity ? untilAborted(over) : this.#clock.sleep(ms, over));
   }
 
-  /** How much of `totalMs` the Pod still has to wait in this stage. */
-  #left(known: Known, name: Stage['name'], totalMs: number): number {
+  /** Returns the remaining part of `totalMs` in this stage. */
+  #left(known: KnownPod, name: Stage['name'], totalMs: number): number {
     return this.#since(known, name, this.#clock.monotonic()) + totalMs - this.#clock.monotonic();
   }
 
-  /** When the Pod entered the stage: `sinceMs` if it was not known to be in it. */
-  #since(known: Known, name: Stage['name'], sinceMs: number): number {
+  /** Returns when the Pod entered the stage; enters it at `sinceMs` if it is in another stage. */
+  #since(known: KnownPod, name: Stage['name'], sinceMs: number): number {
     if (known.stage?.name !== name) known.stage = { name, sinceMs };
     return known.stage.sinceMs;
   }
@@ -196,9 +196,9 @@ class FakeKubelet {
     }
   }
 
-  /** Brings the Pod's status to what its containers are by now. */
-  async #run(
-    known: Known,
+  /** Updates the status of the Pod from the states of its containers. */
+  async #updateStatus(
+    known: KnownPod,
     pod: DeepReadonly<Pod>,
     { client, signal }: SyncContext,
   ): Promise<Outcome> {
@@ -212,7 +212,7 @@ class FakeKubelet {
       elapsedMs,
       address: pod.status?.podIP ?? (known.address ??= this.#nextAddress()),
     });
-    if (pod.status?.phase !== status.phase || !isTold(pod, status)) {
+    if (pod.status?.phase !== status.phase || !hasContainerStates(pod, status)) {
       try {
         await client.patch(
           PODS,
@@ -227,7 +227,7 @@ class FakeKubelet {
     return nextMs === undefined ? done() : requeueAfter(nextMs);
   }
 
-  /** Addresses of 10.244.0.0/16 in turn. */
+  /** Returns the next address of 10.244.0.0/16. */
   #nextAddress(): string {
     const host = (this.#addresses++ % 65_000) + 2;
     return `10.244.${host >> 8}.${host & 255}`;
@@ -242,11 +242,14 @@ async function* logBody(
   await end();
 }
 
-/** True if the Pod says of its containers what `status` says. */
-function isTold(pod: DeepReadonly<Pod>, { containerStatuses = [] }: PodStatus): boolean {
-  const told = pod.status?.containerStatuses ?? [];
+/** Returns whether the Pod has the container states of `status`. */
+function hasContainerStates(
+  pod: DeepReadonly<Pod>,
+  { containerStatuses = [] }: PodStatus,
+): boolean {
+  const current = pod.status?.containerStatuses ?? [];
   return containerStatuses.every(({ name, restartCount, state = {} }) => {
-    const before = told.find((container) => container.name === name);
+    const before = current.find((container) => container.name === name);
     const [kind] = Object.keys(state);
     return (
       before?.restartCount === restartCount && kind !== undefined && kind in (before.state ?? {})
@@ -256,41 +259,41 @@ function isTold(pod: DeepReadonly<Pod>, { containerStatuses = [] }: PodStatus): 
 
 type PodStatus = NonNullable<Pod['status']>;
 
-/** The log of one container. */
+/** Request for the log of a container. */
 export interface LogRequest {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
   readonly options: LogOptions;
-  /** Go on until the container ends. */
+  /** Whether the response continues until the container exits. */
   readonly follow: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
-/** What a kubelet says to such a request; a refusal is in its words. */
-export type LogAnswer =
+/** Response to a log request. Error messages are those of kubelets. */
+export type LogResponse =
   | { readonly kind: 'log'; readonly body: AsyncIterable<Uint8Array> }
-  | { readonly kind: 'refused'; readonly status: 400 | 404; readonly message: string };
+  | { readonly kind: 'error'; readonly status: 400 | 404; readonly message: string };
 
 /**
- * The HTTP API of a kubelet, which API servers forward to: `GET /containerLogs/NAMESPACE/POD/CONTAINER`.
+ * HTTP API of a kubelet, to which API servers forward: `GET /containerLogs/NAMESPACE/POD/CONTAINER`.
  *
  * @param now milliseconds since the epoch
  */
 export function kubeletApi(
-  readLog: (request: LogRequest) => LogAnswer,
+  readLog: (request: LogRequest) => LogResponse,
   now: () => number,
 ): HttpHandler {
   return async (request) => {
     const logRequest = logRequestOf(request, now());
     if (!logRequest) return response(404, once('404 page not found\n'));
-    const answer = readLog(logRequest);
-    if (answer.kind === 'refused') return response(answer.status, once(answer.message));
-    return response(200, answer.body);
+    const log = readLog(logRequest);
+    if (log.kind === 'error') return response(log.status, once(log.message));
+    return response(200, log.body);
   };
 }
 
-/** Undefined if it is about something else. */
+/** Returns undefined for other requests. */
 function logRequestOf({ method, path, signal }: HttpRequest, now: number): LogRequest | undefined {
   const { pathname, searchParams } = new URL(path, 'https://kubelet');
   const [, root, namespace, pod, container, ...rest] = pathname.split('/');

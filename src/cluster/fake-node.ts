@@ -8,10 +8,10 @@ import { Controller } from '../manager/controller.ts';
 import { done } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
-/** Set by admission on a new node, until the node lifecycle controller finds it ready. */
+/** Taint that admission adds to a new node and that the node lifecycle controller removes. */
 const NOT_READY = 'node.kubernetes.io/not-ready';
 
-/** The node that Pods run on: registers itself, is ready at once, and comes back if it is deleted. */
+/** Simulated node. Registers itself as ready, and again if it is deleted. */
 export function fakeNode(deps: ClusterDeps, nodeName: string): Controller {
   const nodes = deps.informers.for(NODES, { fieldSelector: `metadata.name=${nodeName}` });
   const key = objectKey(undefined, nodeName);

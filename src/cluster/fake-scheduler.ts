@@ -5,7 +5,7 @@ import { Controller } from '../manager/controller.ts';
 import { done } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
-/** Binds every Pod that has no node to `nodeName`, through the API that schedulers use. */
+/** Binds every Pod without a node to `nodeName` through the binding subresource. */
 export function fakeScheduler(deps: ClusterDeps, nodeName: string): Controller {
   const pods = deps.informers.for(PODS);
   return new Controller(deps, {
@@ -26,7 +26,7 @@ export function fakeScheduler(deps: ClusterDeps, nodeName: string): Controller {
       try {
         await client.raw({ method: 'POST', path, body: binding, signal });
       } catch (error) {
-        // Deleted, replaced or bound in the meantime: its own event tells what there is to do.
+        // The Pod was deleted, replaced or bound; the event of that change enqueues it again.
         if (!isApiError(error, 'notFound', 'conflict')) throw error;
       }
       return done();

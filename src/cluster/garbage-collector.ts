@@ -18,13 +18,13 @@ import { ResourceMonitors } from './resource-monitors.ts';
 const FOREGROUND = 'foregroundDeletion';
 const ORPHAN = 'orphan';
 
-/** So many owners whose deletion was seen are remembered while their dependents are judged. */
-const REMEMBERED_OWNERS = 1000;
+/** Maximum number of remembered deleted owners. */
+const MAX_DELETED_OWNERS = 1000;
 
-/** How soon what belongs to an owner that no cache has is judged again, in milliseconds. */
-const UNHEARD_OWNER_MS = 5000;
+/** Interval at which an owner that no cache contains is read again, in milliseconds. */
+const UNCACHED_OWNER_MS = 5000;
 
-/** Finds the resource that an owner reference speaks of; undefined if the server has none. */
+/** Returns the resource of an owner reference, or undefined if the server does not serve it. */
 export type ResolveKind = (
   reference: Pick<OwnerReference, 'apiVersion' | 'kind'>,
 ) => Resource | undefined;
@@ -34,105 +34,106 @@ export interface GarbageCollectorDeps {
   readonly client: Client;
   readonly log: Logger;
   readonly resolve: ResolveKind;
-  /** Asks for a run of `collect` for this uid, soon. */
-  readonly wake: (uid: string) => void;
+  /** Enqueues a call of `collect` for this uid. */
+  readonly enqueue: (uid: string) => void;
 }
 
 /**
- * Deletes what nobody owns any more, with the rules of kube-controller-manager's collector: an
- * object goes once all its owners are gone (by uid), an owner deleted in the foreground waits for
- * the dependents that block it, an orphaning one lets go of them first.
+ * Deletes objects without owners, with the rules of kube-controller-manager's garbage collector: an
+ * object is deleted when all its owners are absent (by uid). An owner that is deleted in the foreground
+ * waits for the dependents that block it. An owner that orphans its dependents removes their owner
+ * references first.
  *
- * Nothing is deleted because a cache lacks its owner: unless the owner's deletion was seen, a live
- * read confirms that it is absent. Nothing is kept because of it either: of an owner that is there
- * and that no cache has, the deletion may never be heard, so it is asked for again. A deletion names
- * the uid it is meant for.
+ * An owner that is missing in the caches is not treated as deleted: unless its deletion event was
+ * observed, a live read confirms that it is absent. If the read finds the owner, it is repeated, because
+ * no event reports a later deletion. Deletions have the uid as a precondition.
  */
 export class GarbageCollector {
   readonly graph: OwnerGraph = new OwnerGraph();
   readonly #deps: GarbageCollectorDeps;
-  /** By uid, so that none comes back; their kinds may have gone with them. */
-  readonly #gone = new LruMap<string, true>(REMEMBERED_OWNERS);
+  /** Uids of owners whose deletion was observed. */
+  readonly #deletedOwners = new LruMap<string, true>(MAX_DELETED_OWNERS);
 
   constructor(deps: GarbageCollectorDeps) {
     this.#deps = deps;
   }
 
-  /** An object appeared or changed. */
+  /** Records an added or changed object. */
   observe(resource: Resource, object: DeepReadonly<KubernetesObject>): void {
     const before = this.graph.get(object.metadata.uid);
     const node = this.graph.set(resource, object);
-    if (node.owners.length > 0 || node.deleting) this.#deps.wake(node.uid);
-    if (node.deleting && !before?.deleting) this.#wakeAround(node);
+    if (node.owners.length > 0 || node.deleting) this.#deps.enqueue(node.uid);
+    if (node.deleting && !before?.deleting) this.#enqueueRelated(node);
   }
 
   /**
-   * An object is gone from its cache.
+   * Records that an object was removed from its cache.
    *
-   * @param isCertain its deletion was seen; otherwise its kind may not be served now
+   * @param isCertain whether the deletion was observed; otherwise the kind may not be served now
    */
   forget(object: DeepReadonly<KubernetesObject>, isCertain: boolean = true): void {
     const { uid } = object.metadata;
     const node = this.graph.get(uid);
     const dependents = this.graph.dependentsOf(uid);
-    if (dependents.length > 0 && isCertain) this.#gone.set(uid, true);
+    if (dependents.length > 0 && isCertain) this.#deletedOwners.set(uid, true);
     this.graph.delete(uid);
-    if (node) this.#wakeAround(node);
-    else this.#wakeAll(dependents);
+    if (node) this.#enqueueRelated(node);
+    else this.#enqueueAll(dependents);
   }
 
-  /** Does what is due for one object. */
+  /** Processes one object: helps to delete it, or deletes it if its owners are absent. */
   async collect(uid: string, signal: AbortSignal): Promise<Outcome> {
     const node = this.graph.get(uid);
     if (!node) return done();
     try {
       if (node.deleting) await this.#assistDeletion(node, signal);
-      else if (node.owners.length > 0) return await this.#judge(node, signal);
+      else if (node.owners.length > 0) return await this.#processOwners(node, signal);
     } catch (error) {
-      // Gone, or changed since the cache saw it: the event of that change comes back here.
+      // The object was deleted or changed; the event of that change enqueues it again.
       if (!isApiError(error, 'notFound', 'conflict')) throw error;
     }
     return done();
   }
 
-  /** The object is being deleted and may wait for us. */
+  /** Removes the finalizers of the garbage collector from an object that is being deleted. */
   async #assistDeletion(node: GraphNode, signal: AbortSignal): Promise<void> {
     const dependents = this.graph.dependentsOf(node.uid);
     if (node.finalizers.includes(ORPHAN)) {
-      for (const dependent of dependents) await this.#disown(dependent, [node.uid], signal);
+      for (const dependent of dependents) await this.#removeOwners(dependent, [node.uid], signal);
       await this.#removeFinalizer(node, ORPHAN, signal);
     } else if (node.finalizers.includes(FOREGROUND)) {
       const blocking = dependents.filter((dependent) => blocks(dependent, node.uid));
       if (blocking.length === 0) await this.#removeFinalizer(node, FOREGROUND, signal);
-      else this.#wakeAll(blocking.filter((dependent) => !dependent.deleting));
+      else this.#enqueueAll(blocking.filter((dependent) => !dependent.deleting));
     }
   }
 
-  /** The object has owners: does it still have reason to be? */
-  async #judge(node: GraphNode, signal: AbortSignal): Promise<Outcome> {
+  /** Deletes an object if all its owners are absent or waiting for their dependents. */
+  async #processOwners(node: GraphNode, signal: AbortSignal): Promise<Outcome> {
     const absent: string[] = [];
-    const leaving: string[] = [];
-    let isUnheard = false;
+    const waiting: string[] = [];
+    let isUncached = false;
     for (const reference of node.owners) {
       const owner = this.graph.get(reference.uid);
-      if (owner?.deleting && owner.finalizers.includes(FOREGROUND)) leaving.push(reference.uid);
+      if (owner?.deleting && owner.finalizers.includes(FOREGROUND)) waiting.push(reference.uid);
       else if (!owner) {
         if (await this.#isAbsent(node, reference, signal)) absent.push(reference.uid);
-        else isUnheard = true;
+        else isUncached = true;
       }
     }
-    if (absent.length + leaving.length < node.owners.length) {
-      if (absent.length > 0) await this.#disown(node, absent, signal);
-      return isUnheard ? requeueAfter(UNHEARD_OWNER_MS, 'an owner was not heard of') : done();
+    if (absent.length + waiting.length < node.owners.length) {
+      if (absent.length > 0) await this.#removeOwners(node, absent, signal);
+      return isUncached ? requeueAfter(UNCACHED_OWNER_MS, 'an owner is not in the caches') : done();
     }
-    const own = this.graph.dependentsOf(node.uid);
-    const foreground = leaving.length > 0 && own.some((dependent) => blocks(dependent, node.uid));
+    const ownDependents = this.graph.dependentsOf(node.uid);
+    const foreground =
+      waiting.length > 0 && ownDependents.some((dependent) => blocks(dependent, node.uid));
     await this.#deps.client.delete(node.resource, node, {
       uid: node.uid,
       propagationPolicy: foreground ? 'Foreground' : 'Background',
       signal,
     });
-    this.#deps.log.v(2).info('Deleted object without owner', {
+    this.#deps.log.v(2).info('Deleted object without owners', {
       resource: groupResourceOf(node.resource),
       object: objectKey(node.namespace, node.name),
       uid: node.uid,
@@ -140,15 +141,15 @@ export class GarbageCollector {
     return done();
   }
 
-  /** A live read: the cache may not have the owner yet, or not watch its kind. */
+  /** Reads the owner from the API server, because the cache may be behind or not contain its kind. */
   async #isAbsent(
     node: GraphNode,
     reference: DeepReadonly<OwnerReference>,
     signal: AbortSignal,
   ): Promise<boolean> {
-    if (this.#gone.get(reference.uid)) return true;
+    if (this.#deletedOwners.get(reference.uid)) return true;
     const resource = this.#deps.resolve(reference);
-    // A kind that the server does not know now may be known again; deleting could not be undone.
+    // The kind may be served again later, and a deletion cannot be undone.
     if (!resource) return false;
     const at = {
       name: reference.name,
@@ -159,13 +160,17 @@ export class GarbageCollector {
       return owner.metadata.uid !== reference.uid;
     } catch (error) {
       if (!isApiError(error, 'notFound')) throw error;
-      // A 404 that names no object is about its resource, which is not served now.
+      // A 404 without the name of an object means that the resource is not served.
       return error.details?.name !== undefined;
     }
   }
 
-  /** Removes references to `owners`; others may have been added since the cache saw the object. */
-  async #disown(node: GraphNode, owners: readonly string[], signal: AbortSignal): Promise<void> {
+  /** Removes the references to `owners`, and keeps those that other clients added meanwhile. */
+  async #removeOwners(
+    node: GraphNode,
+    owners: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
     const live = await this.#deps.client.get(node.resource, node, { signal });
     const { uid, resourceVersion } = live.metadata;
     if (uid !== node.uid) return;
@@ -193,14 +198,14 @@ export class GarbageCollector {
     );
   }
 
-  /** Those whose own case depends on this object. */
-  #wakeAround(node: GraphNode): void {
-    this.#wakeAll(this.graph.dependentsOf(node.uid));
-    for (const { uid } of node.owners) if (this.graph.get(uid)?.deleting) this.#deps.wake(uid);
+  /** Enqueues the dependents of an object, and its owners that are being deleted. */
+  #enqueueRelated(node: GraphNode): void {
+    this.#enqueueAll(this.graph.dependentsOf(node.uid));
+    for (const { uid } of node.owners) if (this.graph.get(uid)?.deleting) this.#deps.enqueue(uid);
   }
 
-  #wakeAll(nodes: readonly GraphNode[]): void {
-    for (const { uid } of nodes) this.#deps.wake(uid);
+  #enqueueAll(nodes: readonly GraphNode[]): void {
+    for (const { uid } of nodes) this.#deps.enqueue(uid);
   }
 }
 
@@ -210,7 +215,7 @@ function blocks(dependent: GraphNode, owner: string): boolean {
   );
 }
 
-/** An object as far as garbage collection is concerned. */
+/** Object in the owner graph. */
 export interface GraphNode {
   readonly uid: string;
   readonly resource: Resource;
@@ -221,13 +226,10 @@ export interface GraphNode {
   readonly deleting: boolean;
 }
 
-/**
- * Who owns whom, by uid, as the caches have it. An owner may be missing: its dependents are known
- * all the same.
- */
+/** Owner references between cached objects, by uid. The dependents of missing owners are known too. */
 export class OwnerGraph {
   readonly #nodes = new Map<string, GraphNode>();
-  /** Uid of an owner, there or not, to the uids of its dependents. */
+  /** Uids of dependents by the uid of their owner. */
   readonly #dependents = new Map<string, Set<string>>();
 
   get(uid: string): GraphNode | undefined {
@@ -278,10 +280,10 @@ export class OwnerGraph {
 
 const NAME = 'garbage-collector';
 
-/** Until every resource has been listed, an owner may merely not have been seen. */
+/** Interval of checks whether all resources are listed. Until then, owners may be missing. */
 const SYNC_POLL_MS = 20;
 
-/** The collector with what it needs: monitors that feed it, and workers that run it. */
+/** Returns the garbage collector: resource monitors that feed it, and workers that run it. */
 export function garbageCollection(deps: ClusterDeps): {
   readonly monitors: Runnable;
   readonly controller: Runnable;
@@ -292,12 +294,12 @@ export function garbageCollection(deps: ClusterDeps): {
     client,
     log,
     resolve: ({ apiVersion, kind }) => monitors.resolve(apiVersion, kind),
-    wake: (uid) => queue.add(uid),
+    enqueue: (uid) => queue.add(uid),
   });
   const monitors = new ResourceMonitors(deps, (resource) => ({
     onAdd: (object) => collector.observe(resource, object),
     onUpdate: (old, object) => {
-      // After a relist: another of the same name, whose predecessor's deletion was not seen.
+      // After a relist, the object can be a new one with the same name.
       if (old.metadata.uid !== object.metadata.uid) collector.forget(old);
       collector.observe(resource, object);
     },

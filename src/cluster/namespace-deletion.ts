@@ -9,13 +9,13 @@ import type { SyncContext } from '../manager/controller.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
-/** Between two looks at a namespace whose content goes away, in milliseconds. */
+/** Interval of checks whether the content of a namespace is deleted, in milliseconds. */
 const RECHECK_MS = 100;
 
-/** What the API server waits for before it lets a namespace go. */
+/** Finalizer that the API server waits for before it deletes a namespace. */
 const FINALIZER = 'kubernetes';
 
-/** Empties namespaces that are being deleted, and then lets go of them. */
+/** Deletes the content of namespaces that are being deleted, and then removes the finalizer. */
 export function namespaceDeletion(deps: ClusterDeps): Controller {
   const namespaces = deps.informers.for(NAMESPACES);
   return new Controller(deps, {
@@ -34,7 +34,7 @@ export function namespaceDeletion(deps: ClusterDeps): Controller {
   }).for(namespaces);
 }
 
-/** Deletes everything in the namespace; returns whether anything was still there. */
+/** Deletes all objects in the namespace. Returns whether it found any. */
 async function deleteContent(namespace: string, { client, signal }: SyncContext): Promise<boolean> {
   const { resources } = await discover(client, signal);
   const remains = await Promise.all(

@@ -1,13 +1,14 @@
 import type { Pod } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
 import type { DeepReadonly } from '../api/object.ts';
-import { lifeAt, programOf } from './fake-container.ts';
-import type { ContainerLife, Ended, RestartPolicy } from './fake-container.ts';
+import { containerStateAt, programOf } from './fake-container.ts';
+import type { ContainerState, Ended, RestartPolicy } from './fake-container.ts';
 
 type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
 type Status = NonNullable<Pod['status']>;
 type ContainerStatus = NonNullable<Status['containerStatuses']>[number];
 
+/** Running Pod. */
 export interface PodRun {
   /** Milliseconds since the epoch. */
   readonly startedMs: number;
@@ -16,27 +17,27 @@ export interface PodRun {
 }
 
 /**
- * The status of a Pod that has been started, and in how many milliseconds it will be another;
- * undefined if it stays as it is.
+ * Returns the status of a started Pod, and after how many milliseconds the status changes; undefined if
+ * it does not change.
  */
 export function podStatus(
   pod: DeepReadonly<Pod>,
   { startedMs, elapsedMs, address }: PodRun,
 ): { readonly status: Status; readonly nextMs: number | undefined } {
   const policy = restartPolicyOf(pod);
-  const lives = (pod.spec?.containers ?? []).map((container) => {
+  const containers = (pod.spec?.containers ?? []).map((container) => {
     const program = programOf(container, pod.metadata.annotations);
-    const { life, changesAtMs } = lifeAt(program, policy, elapsedMs);
-    return { container, life, changesAtMs };
+    const { state, changesAtMs } = containerStateAt(program, policy, elapsedMs);
+    return { container, state, changesAtMs };
   });
-  const nextChangeMs = lives.reduce(
+  const nextChangeMs = containers.reduce(
     (next, { changesAtMs = Infinity }) => Math.min(next, changesAtMs),
     Infinity,
   );
   const at = (ms: number) => timestamp(startedMs + ms);
-  const phase = phaseOf(lives.map(({ life }) => life));
-  const isServing = lives.every(({ life }) => life.kind === 'running');
-  const changedMs = lives.reduce((latest, { life }) => Math.max(latest, changedAt(life)), 0);
+  const phase = phaseOf(containers.map(({ state }) => state));
+  const isServing = containers.every(({ state }) => state.kind === 'running');
+  const changedMs = containers.reduce((latest, { state }) => Math.max(latest, changedAt(state)), 0);
   return {
     status: {
       phase,
@@ -46,8 +47,8 @@ export function podStatus(
       podIP: address,
       podIPs: [{ ip: address }],
       conditions: conditionsOf({ phase, isServing, startedAt: at(0), changedAt: at(changedMs) }),
-      containerStatuses: lives.map(({ container, life }) =>
-        containerStatus(pod.metadata.uid, container, life, at),
+      containerStatuses: containers.map(({ container, state }) =>
+        containerStatus(pod.metadata.uid, container, state, at),
       ),
     },
     nextMs: Number.isFinite(nextChangeMs) ? nextChangeMs - elapsedMs : undefined,
@@ -59,14 +60,14 @@ export function restartPolicyOf({ spec }: DeepReadonly<Pod>): RestartPolicy {
   return policy === 'Never' || policy === 'OnFailure' ? policy : 'Always';
 }
 
-function phaseOf(lives: readonly ContainerLife[]): string {
-  if (lives.some(({ kind }) => kind !== 'ended')) return 'Running';
-  const hasFailed = lives.some((life) => life.kind === 'ended' && life.ended.exitCode !== 0);
+function phaseOf(states: readonly ContainerState[]): string {
+  if (states.some(({ kind }) => kind !== 'ended')) return 'Running';
+  const hasFailed = states.some((state) => state.kind === 'ended' && state.ended.exitCode !== 0);
   return hasFailed ? 'Failed' : 'Succeeded';
 }
 
-function changedAt(life: ContainerLife): number {
-  return life.kind === 'running' ? life.sinceMs : life.ended.toMs;
+function changedAt(state: ContainerState): number {
+  return state.kind === 'running' ? state.sinceMs : state.ended.toMs;
 }
 
 function conditionsOf({
@@ -100,7 +101,7 @@ function conditionsOf({
 function containerStatus(
   podUid: string,
   { name, image = '' }: Container,
-  life: ContainerLife,
+  state: ContainerState,
   at: (ms: number) => string,
 ): ContainerStatus {
   return {
@@ -108,15 +109,15 @@ function containerStatus(
     image,
     imageID: '',
     containerID: `fake://${podUid}/${name}`,
-    ready: life.kind === 'running',
-    started: life.kind === 'running',
-    restartCount: life.restarts,
-    ...statesOf(life, at),
+    ready: state.kind === 'running',
+    started: state.kind === 'running',
+    restartCount: state.restarts,
+    ...statesOf(state, at),
   };
 }
 
 function statesOf(
-  life: ContainerLife,
+  state: ContainerState,
   at: (ms: number) => string,
 ): Pick<ContainerStatus, 'state' | 'lastState'> {
   const terminated = ({ exitCode, fromMs, toMs }: Ended) => ({
@@ -125,20 +126,20 @@ function statesOf(
     startedAt: at(fromMs),
     finishedAt: at(toMs),
   });
-  switch (life.kind) {
+  switch (state.kind) {
     case 'running':
       return {
-        state: { running: { startedAt: at(life.sinceMs) } },
-        ...(life.last && { lastState: { terminated: terminated(life.last) } }),
+        state: { running: { startedAt: at(state.sinceMs) } },
+        ...(state.last && { lastState: { terminated: terminated(state.last) } }),
       };
     case 'backingOff':
       return {
         state: {
           waiting: { reason: 'CrashLoopBackOff', message: 'back-off restarting failed container' },
         },
-        lastState: { terminated: terminated(life.ended) },
+        lastState: { terminated: terminated(state.ended) },
       };
     case 'ended':
-      return { state: { terminated: terminated(life.ended) } };
+      return { state: { terminated: terminated(state.ended) } };
   }
 }

@@ -13,12 +13,12 @@ import type { ClusterDeps } from './resource-monitors.ts';
 
 const MANAGER = 'replicaset-controller';
 
-/** Pods at once, of one set: as many as kube-controller-manager's burst. */
-const MOST_AT_ONCE = 500;
+/** Maximum number of Pods that one sync creates or deletes, as in kube-controller-manager. */
+const BURST_REPLICAS = 500;
 
 /**
- * Keeps `spec.replicas` Pods of one template for every ReplicaSet. It counts Pods that the set
- * controls; orphans are not adopted.
+ * ReplicaSet controller: maintains `spec.replicas` Pods. Counts only Pods that the ReplicaSet controls;
+ * orphans are not adopted.
  */
 export function replicaSets(deps: ClusterDeps): Controller {
   const sets = deps.informers.for(REPLICA_SETS);
@@ -57,12 +57,14 @@ async function scale(
   const missing = (set.spec?.replicas ?? 1) - active.length;
   if (missing > 0) {
     const draft = buildPod(set);
-    const creations = Array.from({ length: Math.min(missing, MOST_AT_ONCE) }, () =>
+    const creations = Array.from({ length: Math.min(missing, BURST_REPLICAS) }, () =>
       client.create(PODS, draft, { fieldManager: MANAGER, signal }),
     );
     await allOf(creations);
   } else if (missing < 0) {
-    const surplus = active.toSorted(leastWantedFirst).slice(0, Math.min(-missing, MOST_AT_ONCE));
+    const surplus = active
+      .toSorted(byDeletionPriority)
+      .slice(0, Math.min(-missing, BURST_REPLICAS));
     await allOf(
       surplus.map(async ({ metadata }) => {
         try {
@@ -103,7 +105,7 @@ function statusOf(
   return {
     replicas: active.length,
     observedGeneration: set.metadata.generation ?? 0,
-    ...counts({
+    ...nonZero({
       fullyLabeledReplicas: active.filter(isFullyLabeled).length,
       readyReplicas: active.filter(isReady).length,
       availableReplicas: available,
@@ -111,15 +113,15 @@ function statusOf(
   };
 }
 
-/** Waits for every call, and then fails with the first failure. */
+/** Waits for all calls, then rejects with the first failure. */
 async function allOf(calls: readonly Promise<unknown>[]): Promise<void> {
   const failed = (await Promise.allSettled(calls)).find(({ status }) => status === 'rejected');
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
 /**
- * How many Pods have been ready for `minReadySeconds`, and in how many milliseconds the next one
- * will have been; undefined if none is about to.
+ * Returns the number of Pods that have been ready for `minReadySeconds`, and the milliseconds until the
+ * next Pod becomes available.
  */
 export function availability(
   pods: readonly DeepReadonly<Pod>[],
@@ -130,15 +132,15 @@ export function availability(
     .map(readySince)
     .filter((sinceMs) => sinceMs !== undefined)
     .map((sinceMs) => (minReadySeconds === 0 ? 0 : sinceMs + minReadySeconds * 1000 - nowMs));
-  const coming = waitsMs.filter((ms) => ms > 0);
+  const pending = waitsMs.filter((ms) => ms > 0);
   return {
-    available: waitsMs.length - coming.length,
-    nextMs: coming.length > 0 ? coming.reduce((next, ms) => Math.min(next, ms)) : undefined,
+    available: waitsMs.length - pending.length,
+    nextMs: pending.length > 0 ? pending.reduce((next, ms) => Math.min(next, ms)) : undefined,
   };
 }
 
-/** Which Pod to do without: one without a node before one that is not ready, before the youngest. */
-export function leastWantedFirst(a: DeepReadonly<Pod>, b: DeepReadonly<Pod>): number {
+/** Compares Pods for deletion: first those without a node, not running, not ready, then the newest. */
+export function byDeletionPriority(a: DeepReadonly<Pod>, b: DeepReadonly<Pod>): number {
   const rank = (pod: DeepReadonly<Pod>) =>
     (pod.spec?.nodeName ? 4 : 0) +
     (pod.status?.phase === 'Running' ? 2 : 0) +
@@ -154,8 +156,8 @@ function byAge(a: DeepReadonly<Pod>, b: DeepReadonly<Pod>): number {
   return left.name < right.name ? -1 : 1;
 }
 
-/** The counts of a status without those that are zero: the server leaves them out. */
-export function counts<T extends string>(
+/** Removes counts that are 0, which the API server omits. */
+export function nonZero<T extends string>(
   all: Readonly<Record<T, number>>,
 ): Partial<Record<T, number>> {
   return Object.fromEntries(

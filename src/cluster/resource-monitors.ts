@@ -13,10 +13,10 @@ import { messageOf } from '../util/values.ts';
 import type { InformerSet } from '../cache/informer-set.ts';
 import type { ControllerDeps } from '../manager/controller.ts';
 
-/** Events come and go by themselves and own nothing. */
+/** Events expire and own nothing. */
 const IGNORED: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io']);
 
-/** Between two attempts to discover, in milliseconds. */
+/** Retry interval of discovery, in milliseconds. */
 const DISCOVERY_RETRY_MS = 1000;
 
 interface Monitor {
@@ -27,15 +27,15 @@ interface Monitor {
 }
 
 /**
- * A metadata-only informer for every resource that the server can list, watch and delete. Those of
- * built-in kinds are discovered at the start; those of CRDs come and go with them.
+ * Metadata-only informers for all resources that the server can list, watch and delete. Built-in
+ * resources are discovered at startup; informers for custom resources follow their CRDs.
  */
 export class ResourceMonitors implements Runnable {
   readonly name = 'resource-monitors';
   readonly #deps: ClusterDeps;
   readonly #handlerFor: (resource: Resource) => EventHandler<KubernetesObject>;
   readonly #monitors = new Map<string, Monitor>();
-  #onFault: (cause: unknown) => void = () => undefined;
+  #onFailure: (cause: unknown) => void = () => undefined;
 
   constructor(
     deps: ClusterDeps,
@@ -45,13 +45,13 @@ export class ResourceMonitors implements Runnable {
     this.#handlerFor = handlerFor;
   }
 
-  /** True if every monitored resource has been listed. */
+  /** Whether every monitored resource has been listed. */
   get hasSynced(): boolean {
     const monitors = [...this.#monitors.values()];
     return monitors.length > 0 && monitors.every(({ registration }) => registration.hasSynced);
   }
 
-  /** The resource of a kind, if it is monitored. */
+  /** Returns the resource of a kind, or undefined if it is not monitored. */
   resolve(apiVersion: string, kind: string): Resource | undefined {
     for (const { resource } of this.#monitors.values()) {
       if (resource.kind === kind && apiVersionOf(resource) === apiVersion) return resource;
@@ -60,25 +60,25 @@ export class ResourceMonitors implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const fault = new AbortController();
-    const life = AbortSignal.any([signal, fault.signal]);
-    this.#onFault = (cause) => fault.abort(cause);
+    const failure = new AbortController();
+    const runSignal = AbortSignal.any([signal, failure.signal]);
+    this.#onFailure = (cause) => failure.abort(cause);
     const crds = this.#deps.informers.for(CUSTOM_RESOURCE_DEFINITIONS);
     const registration = crds.addHandler({
       onAdd: (crd) => this.#follow(crd),
       onUpdate: (_, crd) => this.#follow(crd),
       onDelete: (crd) => this.#monitors.get(crd.metadata.name)?.stop.abort(),
     });
-    await this.#discover(life);
-    await untilAborted(life);
+    await this.#discover(runSignal);
+    await untilAborted(runSignal);
     registration.remove();
     const monitors = [...this.#monitors.values()];
     for (const { stop } of monitors) stop.abort();
     await Promise.all(monitors.map(({ ended }) => ended));
-    if (fault.signal.aborted) throw fault.signal.reason;
+    if (failure.signal.aborted) throw failure.signal.reason;
   }
 
-  /** Finds what there is from the start, however long the server takes to come up. */
+  /** Discovers the built-in resources. Retries until the server is available. */
   async #discover(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -91,7 +91,7 @@ export class ResourceMonitors implements Runnable {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        this.#deps.log.v(1).info('Could not discover the resources of the server', {
+        this.#deps.log.v(1).info('Unable to discover resources; retrying', {
           err: messageOf(error),
         });
         await this.#deps.clock.sleep(DISCOVERY_RETRY_MS, signal);
@@ -128,10 +128,10 @@ export class ResourceMonitors implements Runnable {
       try {
         await informer.run(stop.signal);
       } catch (cause) {
-        this.#onFault(cause);
+        this.#onFailure(cause);
       }
       this.#monitors.delete(id);
-      // Its CRD is gone, and everything of its kind with it.
+      // The CRD was deleted, and all objects of its kind with it.
       for (const object of informer.lister.list()) handler.onDelete?.(object, true);
     };
     registration.synced.catch(() => undefined);
@@ -139,7 +139,7 @@ export class ResourceMonitors implements Runnable {
   }
 }
 
-/** What the controllers of a cluster are built from. */
+/** Dependencies of cluster controllers. */
 export interface ClusterDeps extends ControllerDeps {
   readonly informers: InformerSet;
 }

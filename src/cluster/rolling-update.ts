@@ -1,28 +1,28 @@
-/** What a Deployment wants, in numbers. */
+/** Desired replicas and limits of a rolling update. */
 export interface RolloutPlan {
   readonly replicas: number;
   readonly maxSurge: number;
   readonly maxUnavailable: number;
 }
 
-/** A ReplicaSet of a Deployment, in numbers. */
+/** Replicas of a ReplicaSet. */
 export interface SetSize {
-  /** Asked for. */
+  /** Desired replicas. */
   readonly replicas: number;
   readonly available: number;
 }
 
-/** How many Pods each set is to have next. */
+/** Next replicas of each ReplicaSet. */
 export interface Step {
   readonly current: number;
-  /** In the order they were given. */
+  /** In the order of the input. */
   readonly old: readonly number[];
 }
 
 /**
- * `3` or `25%` of `replicas`.
+ * Resolves `3` or `25%` of `replicas`.
  *
- * @param round up for a surge, down for what may be unavailable
+ * @param round `up` for maxSurge, `down` for maxUnavailable
  */
 export function amountOf(
   value: string | number | undefined,
@@ -38,41 +38,41 @@ export function amountOf(
 }
 
 /**
- * The next step of a rolling update: never more than `replicas + maxSurge` Pods, never fewer than
- * `replicas - maxUnavailable` available ones as long as there are so many. What is not available
- * anyway goes first, the oldest set first.
+ * Computes the next step of a rolling update: at most `replicas + maxSurge` Pods, and at least
+ * `replicas - maxUnavailable` available Pods. Scales down unavailable Pods first, and older ReplicaSets
+ * before newer ones.
  */
 export function nextStep(
   { replicas, maxSurge, maxUnavailable }: RolloutPlan,
   current: SetSize,
   old: readonly SetSize[],
 ): Step {
-  // Neither more nor fewer would be no way at all.
+  // With both limits 0, no step would be possible.
   const unavailable = maxSurge === 0 && maxUnavailable === 0 ? 1 : maxUnavailable;
   const total = current.replicas + sum(old, (set) => set.replicas);
   if (current.replicas > replicas)
     return { current: replicas, old: old.map((set) => set.replicas) };
-  const room = Math.max(0, replicas + maxSurge - total);
-  const grown = Math.min(replicas, current.replicas + room);
+  const surge = Math.max(0, replicas + maxSurge - total);
+  const grown = Math.min(replicas, current.replicas + surge);
   if (grown > current.replicas) return { current: grown, old: old.map((set) => set.replicas) };
 
   const minAvailable = replicas - unavailable;
-  let sparing = Math.max(
+  let removable = Math.max(
     0,
     total - minAvailable - Math.max(0, current.replicas - current.available),
   );
   const healthy = old.map((set) => {
     const broken = Math.max(0, set.replicas - set.available);
-    const gone = Math.min(broken, sparing);
-    sparing -= gone;
-    return { ...set, replicas: set.replicas - gone };
+    const removed = Math.min(broken, removable);
+    removable -= removed;
+    return { ...set, replicas: set.replicas - removed };
   });
   let available = current.available + sum(healthy, (set) => Math.min(set.available, set.replicas));
   const smaller = healthy.map((set) => {
-    const gone = Math.min(set.replicas, sparing, Math.max(0, available - minAvailable));
-    sparing -= gone;
-    available -= gone;
-    return set.replicas - gone;
+    const removed = Math.min(set.replicas, removable, Math.max(0, available - minAvailable));
+    removable -= removed;
+    available -= removed;
+    return set.replicas - removed;
   });
   return { current: current.replicas, old: smaller };
 }

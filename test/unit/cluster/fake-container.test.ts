@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DURATION, EXIT_CODE, lifeAt, programOf } from '../../../src/cluster/fake-container.ts';
+import {
+  DURATION,
+  EXIT_CODE,
+  containerStateAt,
+  programOf,
+} from '../../../src/cluster/fake-container.ts';
 
 const run = (...command: string[]) => programOf({ name: 'app', command });
 const job = (part: object) => ({ kind: 'job', runsMs: 0, exitCode: 0, log: '', ...part });
@@ -32,19 +37,19 @@ test('annotations overrule the command', () => {
 });
 
 test('a container that may not begin anew ends once', () => {
-  const { life, changesAtMs } = lifeAt(run('sleep', '2'), 'Never', 1000);
-  assert.deepEqual([life.kind, changesAtMs], ['running', 2000]);
-  assert.deepEqual(lifeAt(run('sleep', '2'), 'Never', 2000), {
-    life: { kind: 'ended', ended: { exitCode: 0, fromMs: 0, toMs: 2000 }, restarts: 0 },
+  const { state, changesAtMs } = containerStateAt(run('sleep', '2'), 'Never', 1000);
+  assert.deepEqual([state.kind, changesAtMs], ['running', 2000]);
+  assert.deepEqual(containerStateAt(run('sleep', '2'), 'Never', 2000), {
+    state: { kind: 'ended', ended: { exitCode: 0, fromMs: 0, toMs: 2000 }, restarts: 0 },
     changesAtMs: undefined,
   });
-  assert.equal(lifeAt(run('true'), 'OnFailure', 0).life.kind, 'ended');
+  assert.equal(containerStateAt(run('true'), 'OnFailure', 0).state.kind, 'ended');
 });
 
 test('one that may begins anew after 10 s, 20 s and so on up to five minutes', () => {
   const at = (ms: number) => {
-    const { life, changesAtMs } = lifeAt(run('false'), 'OnFailure', ms);
-    return [life.kind, life.restarts, changesAtMs];
+    const { state, changesAtMs } = containerStateAt(run('false'), 'OnFailure', ms);
+    return [state.kind, state.restarts, changesAtMs];
   };
   assert.deepEqual(at(0), ['backingOff', 0, 10_000]);
   assert.deepEqual(at(10_000), ['backingOff', 1, 30_000]);
@@ -55,7 +60,7 @@ test('one that may begins anew after 10 s, 20 s and so on up to five minutes', (
 });
 
 test('one that runs anew knows how its last run ended', () => {
-  assert.deepEqual(lifeAt(run('sleep', '2'), 'Always', 13_000).life, {
+  assert.deepEqual(containerStateAt(run('sleep', '2'), 'Always', 13_000).state, {
     kind: 'running',
     sinceMs: 12_000,
     restarts: 1,
@@ -64,8 +69,8 @@ test('one that runs anew knows how its last run ended', () => {
 });
 
 test('one that serves is never over', () => {
-  assert.deepEqual(lifeAt(run('nginx'), 'Always', 1e9), {
-    life: { kind: 'running', sinceMs: 0, restarts: 0 },
+  assert.deepEqual(containerStateAt(run('nginx'), 'Always', 1e9), {
+    state: { kind: 'running', sinceMs: 0, restarts: 0 },
     changesAtMs: undefined,
   });
 });

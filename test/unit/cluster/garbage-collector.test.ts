@@ -28,7 +28,7 @@ async function setUp() {
     client,
     log,
     resolve: ({ kind }) => KINDS.find((resource) => resource.kind === kind && served.has(resource)),
-    wake: (uid) => void woken.push(uid),
+    enqueue: (uid) => void woken.push(uid),
   });
   const create = async (
     name: string,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../../src/api/builtin.ts';
 import { timestamp } from '../../../src/api/conditions.ts';
-import { availability, leastWantedFirst } from '../../../src/cluster/replica-set.ts';
+import { availability, byDeletionPriority } from '../../../src/cluster/replica-set.ts';
 import { aCount, aPodOf } from '../../support/objects.ts';
 
 const owner = aCount();
@@ -58,7 +58,7 @@ describe('Of Pods that are too many', () => {
     ];
     const expected = ['unbound', 'pending', 'unready', 'young', 'old'];
     const order = (all: Pod[]) =>
-      all.toSorted(leastWantedFirst).map(({ metadata }) => metadata.name);
+      all.toSorted(byDeletionPriority).map(({ metadata }) => metadata.name);
     assert.deepEqual(order(pods), expected);
     assert.deepEqual(order(pods.toReversed()), expected);
   });
@@ -66,7 +66,7 @@ describe('Of Pods that are too many', () => {
   it('the order of Pods of one age is fixed', () => {
     const pods = [make('a', {}), make('b', {})];
     const order = (all: Pod[]) =>
-      all.toSorted(leastWantedFirst).map(({ metadata }) => metadata.name);
+      all.toSorted(byDeletionPriority).map(({ metadata }) => metadata.name);
     assert.deepEqual(order(pods), order(pods.toReversed()));
   });
 });

@@ -180,7 +180,7 @@ describe('a controller', () => {
     ]);
     const last = log.lines.findLast(({ message }) => message === 'Finished syncing')?.fields ?? {};
     assert.deepEqual(
-      [last['attempt'], last['delayed'], last['held']],
+      [last['attempt'], last['delayed'], last['postponed']],
       [2, '45ms', ['waiting for a cache to show own writes: 195ms (3 times)']],
     );
     const metric = await registry.getSingleMetric('crd_controller_stale_requeues_total')?.get();
