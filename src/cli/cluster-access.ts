@@ -1,10 +1,10 @@
 import type { ClusterConfig } from '../client/kube-config/cluster-config.ts';
 import { loadClusterConfig } from '../client/kube-config/kube-config.ts';
 import { goQuote } from '../util/go-quote.ts';
-import type { World } from './command.ts';
+import type { CommandContext } from './command.ts';
 import { UsageError } from './exit-codes.ts';
 import type { OptionValues } from './flags/option.ts';
-import type { CLUSTER_OPTIONS } from './flags/options.ts';
+import type { CLUSTER_OPTIONS } from './flags/common-options.ts';
 import { isLoopback } from '../serving/bind-address.ts';
 
 /** Which cluster, and as whom. */
@@ -30,7 +30,7 @@ export function clusterAccess(values: OptionValues<typeof CLUSTER_OPTIONS>): Clu
 /** Reads where the cluster is, and what proves who we are. */
 export function loadCluster(
   { kubeconfig, context, master, impersonate }: ClusterAccess,
-  { environment, log }: Pick<World, 'environment' | 'log'>,
+  { environment, log }: Pick<CommandContext, 'environment' | 'log'>,
 ): Promise<ClusterConfig> {
   return loadClusterConfig({
     kubeconfig,

@@ -6,7 +6,7 @@ import type { Arguments } from './flags/arguments.ts';
 import { normaliseArguments } from './flags/arguments.ts';
 import type { Command, ReadyCommand } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { versionLine } from './commands/version.ts';
+import { manifest, versionLine } from './package.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { errorText, isProgrammerError } from './error-text.ts';
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from './exit-codes.ts';
@@ -17,8 +17,7 @@ import { cycleVerbosityOnSignal } from './logs/log-level.ts';
 import { logText } from './logs/log-value.ts';
 import type { LoggingOptions } from './logs/logging.ts';
 import { createLogging } from './logs/logging.ts';
-import { KLOG_FLAGS } from './flags/options.ts';
-import { manifest } from './package.ts';
+import { KLOG_FLAGS } from './flags/common-options.ts';
 import type { Terminal } from './terminal.ts';
 import { processTerminal } from './terminal.ts';
 
@@ -33,7 +32,7 @@ export async function commandLine(
   environment: Readonly<Record<string, string | undefined>>,
   terminal: Terminal = processTerminal(),
 ): Promise<number> {
-  const code = await answer(argv, environment, terminal);
+  const code = await runCommand(argv, environment, terminal);
   const { output, warn } = terminal;
   await output?.flush();
   if (!output?.failed.aborted) return code;
@@ -41,7 +40,7 @@ export async function commandLine(
   return code === EXIT_OK ? EXIT_FAILURE : code;
 }
 
-async function answer(
+async function runCommand(
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
   terminal: Terminal,
@@ -50,7 +49,7 @@ async function answer(
   let named: Command | undefined;
   try {
     requireCertificateChecks(environment);
-    named = commandIn(argv);
+    named = findCommand(argv);
     const { command, flags, operands, klogFlags } = readCommand(argv, named);
     if (flags.includes('--help=true')) {
       terminal.print(await helpText(command, terminal.columns));
@@ -64,7 +63,7 @@ async function answer(
     }
     return await run(ready, klogFlags, environment, terminal);
   } catch (error) {
-    terminal.warn(complaint(error, named, verbosity));
+    terminal.warn(errorMessage(error, named, verbosity));
     const isUsers = error instanceof UsageError || error instanceof KubeConfigError;
     return isUsers ? EXIT_USAGE : EXIT_FAILURE;
   }
@@ -111,7 +110,7 @@ function readCommand(argv: readonly string[], named: Command | undefined): Comma
 }
 
 /** Returns the named command, wherever its name is among the flags. */
-function commandIn(argv: readonly string[]): Command | undefined {
+function findCommand(argv: readonly string[]): Command | undefined {
   // Usually the first argument, which does not depend on flags: those may be invalid.
   const first = COMMANDS.find(({ name }) => name === argv[0]);
   if (first) return first;
@@ -138,7 +137,7 @@ async function run(
   command: ReadyCommand,
   klogFlags: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
-  { print, warn, colour, logging: environs, output }: Terminal,
+  { print, warn, colour, logging: loggingEnvironment, output }: Terminal,
 ): Promise<number> {
   const { common, changed } = command;
   const logging: LoggingOptions = {
@@ -149,7 +148,7 @@ async function run(
     addDirHeader: common['add-dir-header'],
     splitStream: common['log-json-split-stream'],
   };
-  const { log, level } = createLogging(logging, environs);
+  const { log, level } = createLogging(logging, loggingEnvironment);
   const watch = exitOnUnhandledErrors(log);
   const termination = terminationSignal(process, log);
   log.v(1).info('Flags', { ...changed });
@@ -158,8 +157,8 @@ async function run(
       flags: klogFlags,
     });
   }
-  const foreign = FLAGS_OF_FORMAT[logging.format === 'json' ? 'text' : 'json'];
-  const ignored = foreign.filter((flag) => flag in changed);
+  const otherFlags = FLAGS_OF_FORMAT[logging.format === 'json' ? 'text' : 'json'];
+  const ignored = otherFlags.filter((flag) => flag in changed);
   if (ignored.length > 0) {
     log.info('Ignored flags of another log format', { flags: ignored });
   }
@@ -194,7 +193,7 @@ function exitOnUnhandledErrors(log: Logger): { dispose(): void } {
 }
 
 /** One line that says what is wrong, and one that helps, or the stack of what should not be. */
-function complaint(error: unknown, named: Command | undefined, verbosity: number): string {
+function errorMessage(error: unknown, named: Command | undefined, verbosity: number): string {
   const lines = [`Error: ${logText(errorText(error))}`];
   if (error instanceof UsageError) {
     const words = ['crd-controller', ...(named ? [named.name] : []), '--help'];

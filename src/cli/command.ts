@@ -1,14 +1,13 @@
 import type { Logger } from '../util/logger.ts';
-import type { ParsedFlags } from './flags/flag-parser.ts';
+import type { FileSettings, ParsedFlags } from './flags/flag-parser.ts';
 import { configPath, parseFlags } from './flags/flag-parser.ts';
-import type { FileSettings } from './flags/flag-parser.ts';
 import type { LogLevel } from './logs/log-level.ts';
 import type { LoggingOptions } from './logs/logging.ts';
 import type { Completion, Options } from './flags/option.ts';
-import type { COMMON_OPTIONS } from './flags/options.ts';
+import type { COMMON_OPTIONS } from './flags/common-options.ts';
 
 /** What a command gets from the process it runs in. */
-export interface World {
+export interface CommandContext {
   readonly log: Logger;
   /** What `log` was made with, for who needs another that says less. */
   readonly logging: LoggingOptions;
@@ -46,7 +45,7 @@ export interface CommandDefinition<O extends Options> {
   /** Resolves to the exit code. */
   readonly run: (
     flags: ParsedFlags<O>,
-    world: World,
+    context: CommandContext,
     operands: readonly string[],
   ) => Promise<number>;
 }
@@ -55,7 +54,7 @@ export interface CommandDefinition<O extends Options> {
 export interface ReadyCommand {
   readonly common: ParsedFlags<typeof COMMON_OPTIONS>['values'];
   readonly changed: Readonly<Record<string, string>>;
-  run(world: World): Promise<number>;
+  run(context: CommandContext): Promise<number>;
 }
 
 /** A command of any kind of flags. */
@@ -85,7 +84,7 @@ export function command<O extends typeof COMMON_OPTIONS>(
       return {
         common: parsed.values,
         changed: parsed.changed,
-        run: (world) => run(parsed, world, operands),
+        run: (context) => run(parsed, context, operands),
       };
     },
   };

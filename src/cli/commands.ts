@@ -1,6 +1,6 @@
 import type { Command } from './command.ts';
 import { command } from './command.ts';
-import { versionLine } from './commands/version.ts';
+import { manifest, versionLine } from './package.ts';
 import { EXIT_OK } from './exit-codes.ts';
 import {
   APPLY_OPTIONS,
@@ -12,9 +12,8 @@ import {
   SERVE_OPTIONS,
   TOP_OPTIONS,
 } from './flags/command-options.ts';
-import { COMMON_OPTIONS } from './flags/options.ts';
+import { COMMON_OPTIONS } from './flags/common-options.ts';
 import { RUN_OPTIONS } from './flags/run-options.ts';
-import { manifest } from './package.ts';
 
 /**
  * The commands, in the order of the help text; the first is the one that runs without a name. What
@@ -34,13 +33,13 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
       ['--controllers=count --namespaces=dev', 'Run one controller, for one namespace'],
       ['--dry-run --once', 'Log what the controllers would write, and exit'],
     ],
-    run: async (flags, world) => {
+    run: async (flags, context) => {
       const { CONTROLLERS, DEFAULT_CONTROLLERS } = await import('../controllers/registry.ts');
       const { runConfig } = await import('./run-config.ts');
       const { runController } = await import('./commands/run.ts');
       return runController(
         runConfig(flags, { all: [...CONTROLLERS.keys()], onByDefault: DEFAULT_CONTROLLERS }),
-        world,
+        context,
       );
     },
   }),
@@ -55,9 +54,9 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
       ['demo --only=at,foo', 'Show two controllers'],
       ['demo --keep', 'Keep the server and the daemon running, for kubectl'],
     ],
-    run: async (flags, world) => {
+    run: async (flags, context) => {
       const { demo } = await import('./commands/demo.ts');
-      return demo(flags.values, world);
+      return demo(flags.values, context);
     },
   }),
   command({
@@ -69,9 +68,9 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     examples: [
       ['serve --port=6444 --write-kubeconfig=dev.kubeconfig', 'Serve a cluster for kubectl'],
     ],
-    run: async (flags, world) => {
+    run: async (flags, context) => {
       const { serve } = await import('./commands/serve.ts');
-      return serve(flags.values, world);
+      return serve(flags.values, context);
     },
   }),
   command({
@@ -84,9 +83,9 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
       ['apply -f crds -f examples/01-count', 'Apply CRDs and their objects'],
       ['apply -f - --dry-run=server < count.yaml', 'Validate on the server, and store nothing'],
     ],
-    run: async (flags, world) => {
+    run: async (flags, context) => {
       const { apply } = await import('./commands/apply.ts');
-      return apply(flags.values, world);
+      return apply(flags.values, context);
     },
   }),
   command({
@@ -102,9 +101,9 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
         'Check the permissions of the installed ServiceAccount',
       ],
     ],
-    run: async (flags, world) => {
+    run: async (flags, context) => {
       const { check } = await import('./commands/check.ts');
-      return check(flags, world);
+      return check(flags, context);
     },
   }),
   command({
@@ -117,9 +116,9 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
       ['top --address=127.0.0.1:6060', 'Show a daemon on this machine'],
       ['top --once | less', 'Print once'],
     ],
-    run: async (flags, world) => {
+    run: async (flags, context) => {
       const { top } = await import('./commands/top.ts');
-      return top(flags.values, world);
+      return top(flags.values, context);
     },
   }),
   command({
@@ -136,9 +135,9 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
       ],
       ['manifests --only=crds', 'Print what requires a cluster administrator to install'],
     ],
-    run: async (flags, world) => {
+    run: async (flags, context) => {
       const { manifests } = await import('./commands/manifests.ts');
-      return manifests(flags.values, world);
+      return manifests(flags.values, context);
     },
   }),
   command({
@@ -153,9 +152,9 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
       ['generate crds --out=src/generated', 'Generate types for all CRDs in a folder'],
       ['generate crds --check', 'Fail if the files are not up to date, as in CI'],
     ],
-    run: async (flags, world, operands) => {
+    run: async (flags, context, operands) => {
       const { generate } = await import('./commands/generate.ts');
-      return generate(operands, flags.values, world);
+      return generate(operands, flags.values, context);
     },
   }),
   command({
@@ -166,9 +165,9 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
     operands: 'KIND',
     options: INIT_OPTIONS,
     examples: [['init Website --group=acme.org --dir=website', 'Create a project in a new folder']],
-    run: async (flags, world, operands) => {
+    run: async (flags, context, operands) => {
       const { init } = await import('./commands/init.ts');
-      return init(operands, flags.values, world);
+      return init(operands, flags.values, context);
     },
   }),
   command({
@@ -185,9 +184,9 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
         'Enable completion in new bash shells',
       ],
     ],
-    run: async (_, world, operands) => {
+    run: async (_, context, operands) => {
       const { completion } = await import('./commands/completion.ts');
-      return completion(operands, COMMANDS, world);
+      return completion(operands, COMMANDS, context);
     },
   }),
   command({

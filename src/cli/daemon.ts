@@ -15,11 +15,10 @@ import type { Exposition } from '../metrics/registry.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
-import type { LeadershipDeps } from './leadership.ts';
+import type { LeadershipDeps, RunConfig } from './run-config.ts';
 import type { LogLevel } from './logs/log-level.ts';
 import { redactText } from './logs/redact.ts';
 import { manifest } from './package.ts';
-import type { RunConfig } from './run-config.ts';
 import { debugFlags, endpoints } from './serving/endpoints.ts';
 import type { EndpointRoutes, SecureServing } from './serving/endpoints.ts';
 import {

@@ -18,7 +18,7 @@ export interface EmbeddedClusterOptions {
    * Where `port` is 0, tried first.
    * @default none
    */
-  readonly formerPort?: number | undefined;
+  readonly previousPort?: number | undefined;
   /** @default a new one */
   readonly identity?: ServerIdentity | undefined;
 }
@@ -88,17 +88,17 @@ export async function startEmbeddedCluster(
 }
 
 async function listen(server: ApiServer, options: EmbeddedClusterOptions) {
-  const { host, port, formerPort = 0 } = options;
+  const { host, port, previousPort = 0 } = options;
   try {
-    return await server.listen({ host, port: port || formerPort });
+    return await server.listen({ host, port: port || previousPort });
   } catch (error) {
-    if (port !== 0 || formerPort === 0) throw explained(error, options);
+    if (port !== 0 || previousPort === 0) throw listenError(error, options);
     return listen(server, { host, port });
   }
 }
 
 /** In words that say it all, and what to do; what they do not cover stays as it is. */
-function explained(error: unknown, { host, port }: EmbeddedClusterOptions): unknown {
+function listenError(error: unknown, { host, port }: EmbeddedClusterOptions): unknown {
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE':
       return new UsageError(

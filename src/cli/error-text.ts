@@ -20,7 +20,7 @@ export function errorText(error: unknown, depth: number = 0): string {
 }
 
 /**
- * True for the errors that JavaScript raises when a program is wrong, as opposed to the world
+ * True for the errors that JavaScript raises when a program is wrong, as opposed to the context
  * around it: for these, people need the stack.
  */
 export function isProgrammerError(error: unknown): boolean {

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-import { nodeComplaint } from './node-version.ts';
+import { unsupportedNodeMessage } from './node-version.ts';
 
 // Everything else is imported once the version is known to be good: an old Node.js must get far
 // enough to say what it needs, instead of a syntax error from somewhere in a dependency.
-const complaint = nodeComplaint(process.versions.node, process.execPath);
+const complaint = unsupportedNodeMessage(process.versions.node, process.execPath);
 if (complaint) {
   process.stderr.write(`${complaint}\n`);
   process.exitCode = 1;

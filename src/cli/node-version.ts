@@ -7,7 +7,7 @@ const MINIMUM_MAJOR = 22;
 const MINIMUM_MINOR = 19;
 
 /** One line saying why this Node.js is too old, or undefined if it is not. */
-export function nodeComplaint(version: string, execPath: string): string | undefined {
+export function unsupportedNodeMessage(version: string, execPath: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major > MINIMUM_MAJOR || (major === MINIMUM_MAJOR && minor >= MINIMUM_MINOR)) {
     return undefined;

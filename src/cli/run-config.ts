@@ -1,6 +1,5 @@
 import type { ClusterAccess } from './cluster-access.ts';
 import { clusterAccess, namespaceName } from './cluster-access.ts';
-import { selectControllers } from './controller-selection.ts';
 import { UsageError } from './exit-codes.ts';
 import type { FeatureGates } from './flags/feature-gates.ts';
 import type { ParsedFlags } from './flags/flag-parser.ts';
@@ -10,6 +9,9 @@ import type { OptionValues } from './flags/option.ts';
 import type { RUN_OPTIONS } from './flags/run-options.ts';
 import type { ServingConfig } from './serving/serving-config.ts';
 import { profilerAddress, servingConfig } from './serving/serving-config.ts';
+import type { ClusterConfig } from '../client/kube-config/cluster-config.ts';
+import type { WriteFence } from '../client/write-fence.ts';
+import type { LeaseClient } from '../leaderelection/lease-lock.ts';
 
 /** What the daemon runs on: every flag checked, in the units of the program, and frozen. */
 export interface RunConfig {
@@ -177,4 +179,63 @@ function queriesPerSecond(qps: number): number | undefined {
     );
   }
   return qps < 0 ? undefined : qps;
+}
+
+/**
+ * The controllers that `--controllers` asks for: `*` is all that are on by default, `name` turns one
+ * on, `-name` takes one away, wherever it stands. Nothing but `-name`s means `*` without those.
+ *
+ * @returns names in the order of `known`
+ * @throws {UsageError} on a name that is not in `known`, and if none is left
+ */
+export function selectControllers(
+  selectors: readonly string[],
+  known: readonly string[],
+  onByDefault: readonly string[] = known,
+): readonly string[] {
+  const disabled = new Set(
+    selectors.filter((selector) => selector.startsWith('-')).map((selector) => selector.slice(1)),
+  );
+  const enabled = new Set(selectors.filter((selector) => !selector.startsWith('-')));
+  const unknown = [...enabled, ...disabled].find((name) => name !== '*' && !known.includes(name));
+  if (unknown !== undefined) {
+    throw new UsageError(
+      `unknown controller ${goQuote(unknown)} in --controllers: must be *, or one of ${known.join(', ')}, with or without a leading "-"`,
+    );
+  }
+  const all = enabled.has('*') || enabled.size === 0;
+  const selected = known.filter(
+    (name) => ((all && onByDefault.includes(name)) || enabled.has(name)) && !disabled.has(name),
+  );
+  if (selected.length === 0) throw new UsageError('--controllers selects no controller');
+  return selected;
+}
+
+/** What a daemon needs to be one of several. */
+export interface LeadershipDeps {
+  /** Of a connection of its own, not behind the fence. */
+  readonly client: LeaseClient;
+  /** What every write of the daemon's own client passes. */
+  readonly fence: WriteFence;
+  /** What the Lease calls this process: no other may ever be called so. */
+  readonly identity: string;
+  /** Where the Lease is. */
+  readonly namespace: string;
+}
+
+/** Half the time that a renewal may take, so that one request that hangs is not the end of it. */
+export function leaseTimeoutMs({ renewDeadlineMs }: LeaderElectionConfig): number {
+  return Math.max(1000, renewDeadlineMs / 2);
+}
+
+/** @throws {UsageError} if nobody has said where the Lease is to be */
+export function leaseNamespace(
+  { namespace }: LeaderElectionConfig,
+  cluster: Pick<ClusterConfig, 'namespace' | 'namespaceIsAssumed' | 'source'>,
+): string {
+  if (namespace !== undefined) return namespace;
+  if (!cluster.namespaceIsAssumed) return cluster.namespace;
+  throw new UsageError(
+    `--leader-elect requires a namespace for its Lease, and ${cluster.source} has none: set --leader-elect-resource-namespace`,
+  );
 }

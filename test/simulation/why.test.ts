@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { PODS } from '../../src/api/builtin.ts';
-import { look } from '../../src/cli/top/look.ts';
+import { fetchSnapshot } from '../../src/cli/top/snapshot.ts';
 import { render } from '../../src/cli/top/render.ts';
-import { Watched } from '../../src/cli/top/watched.ts';
+import { DaemonMonitor } from '../../src/cli/top/daemon-monitor.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
 import { formatPostponement } from '../../src/manager/sync-log.ts';
 import { formatCall } from '../../src/manager/sync-history.ts';
@@ -172,11 +172,11 @@ describe('The live view of a daemon', () => {
       await world.pass(60_000);
       const listening = world.lines.findLast(({ message }) => message === 'Listening');
       const address = String(listening?.fields['address']);
-      const watched = new Watched(address);
-      watched.saw(await look(address, () => 0, new AbortController().signal));
-      const lines = render(watched.view(0), { width: 160, height: Infinity }, false);
+      const monitor = new DaemonMonitor(address);
+      monitor.record(await fetchSnapshot(address, () => 0, new AbortController().signal));
+      const lines = render(monitor.view(0), { width: 160, height: Infinity }, false);
       const shown = lines.join('\n');
-      assert.match(lines[1] ?? '', /^leads for 1m as pod-1/);
+      assert.match(lines[1] ?? '', /^leader for 1m; identity pod-1/);
       assert.match(lines[2] ?? '', /^cpu \d+%, memory \d+MiB, heap \d+MiB, event loop lag p99 \d/);
       assert.match(shown, /^count +\d+ +\d+ +\d\/2 .* 0\.\d\d +0 +0 +0$/m);
       assert.match(shown, /^pods +watching +1m +2 +\d+s ago/m);

@@ -18,11 +18,11 @@ import { COUNTS } from '../../src/api/generated/count.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import type { Listening } from '../../src/apiserver/api-server.ts';
-import { ServerClock } from '../../src/cli/check/server-clock.ts';
+import { ServerClock } from '../../src/cli/check/server-check.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
 import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
 import { clockSkewCheck } from '../../src/serving/health-checks.ts';
-import { nodeComplaint } from '../../src/cli/node-version.ts';
+import { unsupportedNodeMessage } from '../../src/cli/node-version.ts';
 import { credentialsOf } from '../../src/client/kube-config/credentials.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Controller } from '../../src/manager/controller.ts';
@@ -151,7 +151,7 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
     const body = (async function* () {})();
     const ask = serverClock.around(async () => ({ status: 200, headers, body }));
     await ask({ method: 'GET', path: '/version', headers: {} });
-    return JSON.stringify(serverClock.row());
+    return JSON.stringify(serverClock.result());
   },
 
   'the wall clock has moved': async () => {
@@ -213,7 +213,8 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
       return items.map(({ type, reason, message }) => `${type} ${reason} ${message}`).join('\n');
     }),
 
-  'crd-controller needs Node.js 22.19': async () => String(nodeComplaint('20.11.0', 'node')),
+  'crd-controller needs Node.js 22.19': async () =>
+    String(unsupportedNodeMessage('20.11.0', 'node')),
 };
 
 let listening: Listening;

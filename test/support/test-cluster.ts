@@ -11,7 +11,7 @@ import type { ObjectName } from '../../src/api/object-key.ts';
 import type { Draft } from '../../src/api/object.ts';
 import { daemon } from '../../src/cli/daemon.ts';
 import type { DaemonConfig } from '../../src/cli/daemon.ts';
-import type { LeadershipDeps } from '../../src/cli/leadership.ts';
+import type { LeadershipDeps } from '../../src/cli/run-config.ts';
 import type { Client } from '../../src/client/client.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { recordingLogger } from './recording-logger.ts';

@@ -6,8 +6,8 @@ import type { Resource } from '../../api/resource.ts';
 import type { Client } from '../../client/client.ts';
 import { isRecord } from '../../util/values.ts';
 import { errorText } from '../error-text.ts';
-import { failed, ok } from './row.ts';
-import type { Row } from './row.ts';
+import { failed, ok } from './check-result.ts';
+import type { CheckResult } from './check-result.ts';
 
 /** What installs the definitions that fit this build. */
 const INSTALL =
@@ -21,7 +21,7 @@ export async function checkDefinition(
   client: Client,
   resource: Resource,
   signal: AbortSignal,
-): Promise<Row> {
+): Promise<CheckResult> {
   const name = groupResourceOf(resource);
   const check = `CRD ${name}`;
   try {
@@ -35,7 +35,7 @@ export async function checkDefinition(
   }
 }
 
-function judge(check: string, crd: CustomResourceDefinition, version: string): Row {
+function judge(check: string, crd: CustomResourceDefinition, version: string): CheckResult {
   const { conditions = [] } = crd.status ?? {};
   const refusal = conditions.find(
     ({ type, status }) => (type === 'Established' || type === 'NamesAccepted') && status !== 'True',
@@ -71,7 +71,7 @@ async function checkServed(
   { group, version, plural }: Resource,
   check: string,
   signal: AbortSignal,
-): Promise<Row> {
+): Promise<CheckResult> {
   try {
     const answer = await client.raw({ path: `/apis/${group}/${version}`, signal });
     const resources = isRecord(answer) ? answer['resources'] : undefined;

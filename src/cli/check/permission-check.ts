@@ -4,13 +4,14 @@ import type { Permission } from '../../api/permission.ts';
 import type { Client } from '../../client/client.ts';
 import { isRecord } from '../../util/values.ts';
 import { errorText } from '../error-text.ts';
-import type { Claim } from './rights.ts';
-import { failed, ok, skipped, warning } from './row.ts';
-import type { Row } from './row.ts';
+import { failed, ok, skipped, warning } from './check-result.ts';
+import type { CheckResult } from './check-result.ts';
+import { parseAllDocuments } from 'yaml';
+import type { ReadFile } from '../installation.ts';
 
 /**
  * Nobody sends a request for finalizers: a plugin of admission looks whether who creates a child that
- * blocks the deletion of its owner has the right to it. Whether the plugin is on, no server tells.
+ * blocks the deletion of its owner has the permission to it. Whether the plugin is on, no server tells.
  */
 const ASKED_BY_ADMISSION =
   'no owned object can be created if the admission plugin OwnerReferencesPermissionEnforcement is enabled, as in OpenShift';
@@ -19,41 +20,48 @@ const ASKED_BY_ADMISSION =
 const AT_ONCE = 10;
 
 /**
- * Whether the server allows all that `claim` needs, by asking it about each right. Nothing is tried
+ * Whether the server allows all that `required` needs, by asking it about each permission. Nothing is tried
  * out.
  *
  * @param user who we are to the server, if it tells
  */
 export async function checkPermissions(
   client: Client,
-  { part, rights }: Claim,
+  { part, permissions }: RequiredPermissions,
   user: string | undefined,
   signal: AbortSignal,
-): Promise<Row[]> {
+): Promise<CheckResult[]> {
   const check = `permissions of ${part}`;
   const missing: Permission[] = [];
   try {
-    for (let at = 0; at < rights.length; at += AT_ONCE) {
-      const some = rights.slice(at, at + AT_ONCE);
-      const allowed = await Promise.all(some.map((right) => isAllowed(client, right, signal)));
+    for (let at = 0; at < permissions.length; at += AT_ONCE) {
+      const some = permissions.slice(at, at + AT_ONCE);
+      const allowed = await Promise.all(
+        some.map((permission) => isAllowed(client, permission, signal)),
+      );
       missing.push(...some.filter((_, index) => !allowed[index]));
     }
   } catch (error) {
     signal.throwIfAborted();
-    return [notAnswered(check, error)];
+    return [reviewFailure(check, error)];
   }
-  if (missing.length === 0) return [ok(check, `${rights.length} of ${rights.length} granted`)];
-  return groupsOf(missing).map((group) => missingRow(check, group, user));
+  if (missing.length === 0)
+    return [ok(check, `${permissions.length} of ${permissions.length} granted`)];
+  return groupsOf(missing).map((group) => missingPermissions(check, group, user));
 }
 
-async function isAllowed(client: Client, right: Permission, signal: AbortSignal): Promise<boolean> {
+async function isAllowed(
+  client: Client,
+  permission: Permission,
+  signal: AbortSignal,
+): Promise<boolean> {
   const answer = await client.raw({
     method: 'POST',
     path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
     body: {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes: right },
+      spec: { resourceAttributes: permission },
     },
     signal,
   });
@@ -61,7 +69,7 @@ async function isAllowed(client: Client, right: Permission, signal: AbortSignal)
   return isRecord(status) && status['allowed'] === true;
 }
 
-function notAnswered(check: string, error: unknown): Row {
+function reviewFailure(check: string, error: unknown): CheckResult {
   if (isApiError(error, 'forbidden')) {
     return failed(
       check,
@@ -75,23 +83,23 @@ function notAnswered(check: string, error: unknown): Row {
 }
 
 /** Rights about the same, apart from their verbs. */
-function groupsOf(rights: readonly Permission[]): (readonly [Permission, ...Permission[]])[] {
+function groupsOf(permissions: readonly Permission[]): (readonly [Permission, ...Permission[]])[] {
   const groups = new Map<string, [Permission, ...Permission[]]>();
-  for (const right of rights) {
-    const { verb: _, ...rest } = right;
+  for (const permission of permissions) {
+    const { verb: _, ...rest } = permission;
     const id = JSON.stringify(rest);
     const group = groups.get(id);
-    if (group) group.push(right);
-    else groups.set(id, [right]);
+    if (group) group.push(permission);
+    else groups.set(id, [permission]);
   }
   return [...groups.values()];
 }
 
-function missingRow(
+function missingPermissions(
   check: string,
   group: readonly [Permission, ...Permission[]],
   user: string | undefined,
-): Row {
+): CheckResult {
   const [first] = group;
   const { group: apiGroup, resource, subresource, namespace, name } = first;
   const verbs = group.map(({ verb }) => verb);
@@ -108,4 +116,100 @@ function missingRow(
   return subresource === 'finalizers'
     ? warning(check, `${detail}: ${ASKED_BY_ADMISSION}`, ...next)
     : failed(check, detail, ...next);
+}
+
+/** A rule of a role, as the manifests have it. */
+export interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** A part of the program, and what it needs. */
+export interface RequiredPermissions {
+  /** `count`, `events` */
+  readonly part: string;
+  readonly permissions: readonly Permission[];
+}
+
+/** What is going to run. */
+export interface PermissionPlan {
+  readonly controllers: readonly { readonly name: string; readonly isOnByDefault: boolean }[];
+  /** Empty: all. */
+  readonly namespaces: readonly string[];
+  /** Something is served for which the cluster is asked who may read it. */
+  readonly hasProtectedEndpoints?: boolean;
+  /** Leases to hold, and where; absent: none. */
+  readonly leases?: { readonly namespace: string; readonly names: readonly string[] } | undefined;
+}
+
+/**
+ * Every permission that the plan takes, by the roles of hack/deploy: those that an installation grants, no
+ * more and no less.
+ *
+ * @param read finds files below hack/deploy
+ */
+export function requiredPermissions(read: ReadFile, plan: PermissionPlan): RequiredPermissions[] {
+  const { controllers, namespaces, leases, hasProtectedEndpoints = false } = plan;
+  const everywhere = namespaces.length > 0 ? namespaces : [undefined];
+  const own = controllers.map(({ name, isOnByDefault }): RequiredPermissions => {
+    const file = isOnByDefault ? `rbac/controllers/${name}.yaml` : `rbac/${name}/role.yaml`;
+    return { part: name, permissions: permissionsOf(rulesIn(read(file)), everywhere) };
+  });
+  const events = permissionsOf(
+    rulesIn(read('rbac/events/events.yaml')),
+    // Events about a Lease are where the Lease is.
+    [...new Set([...everywhere, ...(leases && namespaces.length > 0 ? [leases.namespace] : [])])],
+  );
+  const reviews = hasProtectedEndpoints ? rulesIn(read('rbac/metrics/auth-role.yaml')) : [];
+  const lease = rulesIn(read('rbac/identity/leader-election.yaml')).map((rule): Rule =>
+    rule.resourceNames ? named(rule, leases?.names ?? []) : rule,
+  );
+  return [
+    ...own,
+    { part: 'events', permissions: events },
+    { part: 'endpoints', permissions: permissionsOf(reviews, [undefined]) },
+    {
+      part: 'leader election',
+      permissions: leases ? permissionsOf(lease, [leases.namespace]) : [],
+    },
+  ].filter(({ permissions }) => permissions.length > 0);
+}
+
+/** The rule of the manifests, for objects of other names. */
+function named(rule: Rule, resourceNames: readonly string[]): Rule {
+  return { ...rule, resourceNames };
+}
+
+function rulesIn(text: string): Rule[] {
+  return parseAllDocuments(text).flatMap((document) => {
+    const { rules = [] } = document.toJS() as { readonly rules?: readonly Rule[] };
+    return rules;
+  });
+}
+
+function permissionsOf(
+  rules: readonly Rule[],
+  namespaces: readonly (string | undefined)[],
+): readonly Permission[] {
+  return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
+    namespaces.flatMap((namespace) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((path) => {
+          const [resource = '', subresource] = path.split('/');
+          return resourceNames.flatMap((name) =>
+            verbs.map((verb): Permission => ({
+              verb,
+              group,
+              resource,
+              ...(subresource !== undefined && { subresource }),
+              ...(namespace !== undefined && { namespace }),
+              ...(name !== undefined && { name }),
+            })),
+          );
+        }),
+      ),
+    ),
+  );
 }

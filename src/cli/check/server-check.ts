@@ -5,16 +5,18 @@ import { serverVersion } from '../../client/discovery.ts';
 import { isRecord } from '../../util/values.ts';
 import type { Clock } from '../../util/clock.ts';
 import { errorText } from '../error-text.ts';
-import { failed, ok, warning } from './row.ts';
-import type { Row } from './row.ts';
+import { failed, ok, skipped, warning } from './check-result.ts';
+import type { CheckResult } from './check-result.ts';
+import type { HttpHandler } from '../../util/http.ts';
+import { formatDuration } from '../../util/duration.ts';
 
 const REACH = 'API server';
 
 /** Whether the server answers, as whom it knows us, and which version it is. */
-export interface ServerFindings {
-  readonly rows: readonly Row[];
+export interface ServerCheck {
+  readonly results: readonly CheckResult[];
   /** Nothing else can be found out. */
-  readonly isOutOfReach: boolean;
+  readonly isUnreachable: boolean;
   /** Absent: the server does not say. */
   readonly user?: string;
 }
@@ -24,7 +26,7 @@ export async function checkServer(
   server: string,
   clock: Pick<Clock, 'monotonic'>,
   signal: AbortSignal,
-): Promise<ServerFindings> {
+): Promise<ServerCheck> {
   const startMs = clock.monotonic();
   try {
     const version = await serverVersion(client, signal);
@@ -32,17 +34,17 @@ export async function checkServer(
     const user = await whoAmI(client, signal);
     const as = user === undefined ? '' : `; user ${JSON.stringify(user)}`;
     return {
-      rows: [ok(REACH, `${server} responded in ${took}${as}`), versionRow(version)],
-      isOutOfReach: false,
+      results: [ok(REACH, `${server} responded in ${took}${as}`), checkVersion(version)],
+      isUnreachable: false,
       ...(user !== undefined && { user }),
     };
   } catch (error) {
     signal.throwIfAborted();
-    return { rows: [failed(REACH, errorText(error), ...nextOf(error))], isOutOfReach: true };
+    return { results: [failed(REACH, errorText(error), ...nextSteps(error))], isUnreachable: true };
   }
 }
 
-function versionRow(version: Awaited<ReturnType<typeof serverVersion>>): Row {
+function checkVersion(version: Awaited<ReturnType<typeof serverVersion>>): CheckResult {
   const check = 'version';
   const supported = `1.${OLDEST_MINOR} to 1.${NEWEST_MINOR}`;
   const { gitVersion } = version;
@@ -88,7 +90,75 @@ async function whoAmI(client: Client, signal: AbortSignal): Promise<string | und
   }
 }
 
-function nextOf(error: unknown): string[] {
+function nextSteps(error: unknown): string[] {
   if (!isApiError(error, 'unauthorized')) return [];
   return ['Renew the token or client certificate in the kubeconfig. Verify: kubectl auth whoami'];
+}
+
+/** By so much, in milliseconds, clocks may differ before something goes wrong that people notice. */
+const MOST_SKEW_MS = 5000;
+
+const CHECK = 'clock';
+
+/**
+ * What the clock of the API server shows, by the `Date` of its answers. A date has whole seconds, and
+ * was written at some moment between request and answer: each answer bounds the difference, and many
+ * bound it closely.
+ */
+export class ServerClock {
+  readonly #clock: Pick<Clock, 'now'>;
+  /** The difference, server's minus ours, is within these bounds, as far as is known. */
+  #leastMs = -Infinity;
+  #mostMs = Infinity;
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
+
+  /** Put around a transport, it sees every answer. */
+  readonly around =
+    (handler: HttpHandler): HttpHandler =>
+    async (request) => {
+      const sentMs = this.#clock.now();
+      const response = await handler(request);
+      this.#saw(response.headers['date'], sentMs, this.#clock.now());
+      return response;
+    };
+
+  #saw(date: string | undefined, sentMs: number, answeredMs: number): void {
+    const serverMs = Date.parse(date ?? '');
+    if (Number.isNaN(serverMs)) return;
+    const least = serverMs - answeredMs;
+    const most = serverMs + 1000 - sentMs;
+    const isNews = least > this.#mostMs || most < this.#leastMs;
+    // One of the clocks was set meanwhile, or another server answered: what came last counts.
+    this.#leastMs = isNews ? least : Math.max(least, this.#leastMs);
+    this.#mostMs = isNews ? most : Math.min(most, this.#mostMs);
+  }
+
+  /** What the server's clock shows now, as far as is known. */
+  now(): number {
+    return this.#clock.now() + (this.#differenceMs ?? 0);
+  }
+
+  /** The difference of which is known that there is that much; undefined if nothing is known. */
+  get #differenceMs(): number | undefined {
+    if (this.#mostMs === Infinity) return undefined;
+    if (this.#leastMs > 0) return this.#leastMs;
+    return Math.min(0, this.#mostMs);
+  }
+
+  result(): CheckResult {
+    const differenceMs = this.#differenceMs;
+    if (differenceMs === undefined) return skipped(CHECK, 'the server sends no Date header');
+    const seconds = Math.floor(Math.abs(differenceMs) / 1000);
+    if (seconds === 0) return ok(CHECK, "within 1s of the server's clock");
+    const text = `${formatDuration(1000 * seconds)} ${differenceMs < 0 ? 'ahead of' : 'behind'} the server's clock`;
+    if (Math.abs(differenceMs) <= MOST_SKEW_MS) return ok(CHECK, text);
+    return failed(
+      CHECK,
+      `${text}: Ats start at the wrong time, and credentials can be rejected as expired or not yet valid`,
+      'Synchronise the clocks of this machine and of the control plane with NTP. Verify: timedatectl',
+    );
+  }
 }

@@ -11,7 +11,7 @@ import {
 } from '../../client/apply/manifest.ts';
 import { readManifests } from '../../client/apply/manifest-files.ts';
 import { clusterAccess, loadCluster, namespaceName, userAgent } from '../cluster-access.ts';
-import type { World } from '../command.ts';
+import type { CommandContext } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-codes.ts';
 import { logText } from '../logs/log-value.ts';
 import type { OptionValues } from '../flags/option.ts';
@@ -28,7 +28,7 @@ const VALIDATION = { strict: 'Strict', warn: 'Warn', ignore: 'Ignore' } as const
  *
  * @throws {UsageError} on flags that cannot be
  */
-export async function apply(flags: Flags, world: World): Promise<number> {
+export async function apply(flags: Flags, context: CommandContext): Promise<number> {
   if (flags.filename.length === 0) {
     throw new UsageError('apply requires -f: a file, a folder, a URL, or - for standard input');
   }
@@ -37,18 +37,18 @@ export async function apply(flags: Flags, world: World): Promise<number> {
   }
   const namespace = flags.namespace && namespaceName(flags.namespace, '--namespace');
   const access = clusterAccess(flags);
-  const manifests = await manifestsOf(flags, world);
+  const manifests = await manifestsOf(flags, context);
   if (!manifests) return EXIT_USAGE;
-  const cluster = await loadCluster(access, world);
+  const cluster = await loadCluster(access, context);
   const connection = connectCluster(cluster, {
-    log: world.log.named('client'),
+    log: context.log.named('client'),
     userAgent: userAgent(manifest().version),
     keepManagedFields: true,
-    onWarning: (warning) => complain(world, 'Warning', warning),
+    onWarning: (warning) => complain(context, 'Warning', warning),
   });
   try {
     return await applyTo(connection.client, manifests, flags, {
-      ...world,
+      ...context,
       namespace: namespace || cluster.namespace,
     });
   } finally {
@@ -59,28 +59,28 @@ export async function apply(flags: Flags, world: World): Promise<number> {
 /** Undefined if they cannot be read; why is told. */
 async function manifestsOf(
   { filename, recursive }: Pick<Flags, 'filename' | 'recursive'>,
-  world: Pick<World, 'warn' | 'environment' | 'signal'>,
+  context: Pick<CommandContext, 'warn' | 'environment' | 'signal'>,
 ): Promise<Manifest[] | undefined> {
   try {
     const texts = await readManifests(filename, {
       recursive,
-      environment: world.environment,
-      signal: world.signal,
+      environment: context.environment,
+      signal: context.signal,
       onSkipped: (file) =>
-        complain(world, 'Note', `skipped ${file}: it has neither apiVersion nor kind`),
+        complain(context, 'Note', `skipped ${file}: it has neither apiVersion nor kind`),
     });
     const manifests = parseManifests(texts);
     if (manifests.length > 0) return manifests;
     throw new ManifestError([{ message: `${filename.join(', ')}: no objects to apply` }]);
   } catch (error) {
     if (!(error instanceof ManifestError)) throw error;
-    for (const problem of error.problems) complain(world, 'Error', describeProblem(problem));
+    for (const problem of error.problems) complain(context, 'Error', describeProblem(problem));
     return undefined;
   }
 }
 
 /** What is needed of the process and the cluster to apply what has been read. */
-export interface ApplyWorld extends Pick<World, 'print' | 'warn' | 'signal'> {
+export interface ApplyContext extends Pick<CommandContext, 'print' | 'warn' | 'signal'> {
   /** Where objects belong that do not say so. */
   readonly namespace: string;
 }
@@ -89,7 +89,7 @@ export async function applyTo(
   client: Client,
   manifests: readonly Manifest[],
   flags: Omit<Flags, 'filename' | 'recursive'>,
-  world: ApplyWorld,
+  context: ApplyContext,
 ): Promise<number> {
   const isDryRun = flags['dry-run'] === 'server';
   const results = applyManifests(client, manifests, {
@@ -97,34 +97,34 @@ export async function applyTo(
     force: flags['force-conflicts'],
     dryRun: isDryRun,
     fieldValidation: VALIDATION[flags.validate],
-    namespace: world.namespace,
+    namespace: context.namespace,
     enforceNamespace: flags.namespace !== '',
     servedTimeoutMs: flags.timeout,
-    signal: world.signal,
+    signal: context.signal,
   });
   const count = { applied: 0, refused: 0 };
   try {
     for await (const result of results) {
       count[result.kind]++;
-      tell(result, world, isDryRun);
+      tell(result, context, isDryRun);
     }
   } catch (error) {
     const left = manifests.length - count.applied - count.refused;
-    complain(world, 'Stopped', `${left} of ${manifests.length} objects were not applied`);
+    complain(context, 'Stopped', `${left} of ${manifests.length} objects were not applied`);
     throw error;
   }
   if (count.refused === 0) return EXIT_OK;
   const objects = manifests.length === 1 ? 'object was' : 'objects were';
-  complain(world, 'Error', `${count.refused} of ${manifests.length} ${objects} rejected`);
+  complain(context, 'Error', `${count.refused} of ${manifests.length} ${objects} rejected`);
   return EXIT_FAILURE;
 }
 
-function tell(result: ApplyResult, world: ApplyWorld, isDryRun: boolean): void {
+function tell(result: ApplyResult, context: ApplyContext, isDryRun: boolean): void {
   const { place, object } = result.manifest;
   switch (result.kind) {
     case 'applied': {
       const what = result.change === 'unknown' ? 'serverside-applied' : result.change;
-      world.print(`${nameOf(result)} ${what}${isDryRun ? ' (server dry run)' : ''}`);
+      context.print(`${nameOf(result)} ${what}${isDryRun ? ' (server dry run)' : ''}`);
       break;
     }
     case 'refused': {
@@ -134,7 +134,7 @@ function tell(result: ApplyResult, world: ApplyWorld, isDryRun: boolean): void {
           ? '. Omit the fields, or set --force-conflicts to take them over'
           : '';
       const subject = result.resource ? nameOf(result) : `${object.kind}/${object.metadata.name}`;
-      complain(world, 'Error', `${describePlace(place)}: ${subject}: ${refusal.message}${next}`);
+      complain(context, 'Error', `${describePlace(place)}: ${subject}: ${refusal.message}${next}`);
       break;
     }
   }
@@ -147,6 +147,6 @@ function nameOf({ resource, manifest: { object } }: ApplyResult): string {
 }
 
 /** What others wrote is shown without what could move a terminal's cursor. */
-function complain(world: Pick<World, 'warn'>, word: string, text: string): void {
-  world.warn(`${word}: ${logText(text).replaceAll(/[^\P{Cc}\n]/gu, '\uFFFD')}`);
+function complain(context: Pick<CommandContext, 'warn'>, word: string, text: string): void {
+  context.warn(`${word}: ${logText(text).replaceAll(/[^\P{Cc}\n]/gu, '\uFFFD')}`);
 }

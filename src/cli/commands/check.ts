@@ -4,18 +4,17 @@ import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/logger.ts';
 import type { PreflightPlan } from '../check/preflight.ts';
 import { preflight } from '../check/preflight.ts';
-import { allPassed, rowLines, rowsJson } from '../check/row.ts';
-import { ServerClock } from '../check/server-clock.ts';
+import { allPassed, formatResults, resultsJson } from '../check/check-result.ts';
+import { ServerClock } from '../check/server-check.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
-import type { World } from '../command.ts';
+import type { CommandContext } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
 import type { ParsedFlags } from '../flags/flag-parser.ts';
-import { leaseNamespace } from '../leadership.ts';
+import { leaseNamespace, runConfig } from '../run-config.ts';
 import { isNonLoopback } from '../../serving/bind-address.ts';
-import { readDeployed } from '../manifests/deployed.ts';
+import { readDeployed } from '../installation.ts';
 import type { CHECK_OPTIONS } from '../flags/command-options.ts';
 import { manifest } from '../package.ts';
-import { runConfig } from '../run-config.ts';
 import type { RunConfig } from '../run-config.ts';
 
 /** Whoever checks wants to know now: a server that takes longer is as good as none. */
@@ -29,20 +28,20 @@ const REQUEST_TIMEOUT_MS = 10_000;
  */
 export async function check(
   flags: ParsedFlags<typeof CHECK_OPTIONS>,
-  world: Pick<World, 'environment' | 'log' | 'print' | 'signal'>,
+  context: Pick<CommandContext, 'environment' | 'log' | 'print' | 'signal'>,
 ): Promise<number> {
   const config = runConfig(flags, {
     all: [...CONTROLLERS.keys()],
     onByDefault: DEFAULT_CONTROLLERS,
   });
   const clock = systemClock;
-  const cluster = await loadCluster(config.cluster, world);
+  const cluster = await loadCluster(config.cluster, context);
   const serverClock = new ServerClock(clock);
   const { timeoutMs = REQUEST_TIMEOUT_MS } = config.requests;
   const connection = connectCluster(cluster, {
     clock,
     // What is refused has a row, with what to do: the same in the log would be noise.
-    log: world.log.v(4).enabled ? world.log.named('client') : silentLogger,
+    log: context.log.v(4).enabled ? context.log.named('client') : silentLogger,
     userAgent: `${userAgent(manifest().version)}/check`,
     requestTimeoutMs: Math.min(timeoutMs, REQUEST_TIMEOUT_MS),
     wrapTransport: (handler) => serverClock.around(handler),
@@ -51,10 +50,10 @@ export async function check(
   try {
     const { client, server } = connection;
     const deps = { client, server, clock, serverClock, read: readDeployed };
-    const rows = await preflight(deps, planOf(config, leaseAt), world.signal);
-    const print = flags.values.output === 'json' ? [rowsJson(rows)] : rowLines(rows);
-    for (const line of print) world.print(line);
-    return allPassed(rows) ? EXIT_OK : EXIT_FAILURE;
+    const results = await preflight(deps, planOf(config, leaseAt), context.signal);
+    const print = flags.values.output === 'json' ? [resultsJson(results)] : formatResults(results);
+    for (const line of print) context.print(line);
+    return allPassed(results) ? EXIT_OK : EXIT_FAILURE;
   } finally {
     await connection.close();
   }
@@ -85,7 +84,7 @@ function planOf(
         isBuiltin: !resource.group.includes('.'),
       })),
     namespaces,
-    isGuarded:
+    hasProtectedEndpoints:
       (metricsBindAddress !== undefined && serving.isMetricsSecure) ||
       [debugBindAddress, profilerAddress].some(isNonLoopback),
     leases:

@@ -1,6 +1,6 @@
 import { CONTROLLERS } from '../../controllers/registry.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import type { Command, World } from '../command.ts';
+import type { Command, CommandContext } from '../command.ts';
 import { bashCompletion } from '../completion/bash.ts';
 import { fishCompletion } from '../completion/fish.ts';
 import { completionModel } from '../completion/model.ts';
@@ -23,7 +23,7 @@ const SHELLS: ReadonlyMap<string, (model: CompletionModel) => string> = new Map(
 export async function completion(
   [shell, ...rest]: readonly string[],
   commands: readonly [Command, ...Command[]],
-  { print }: Pick<World, 'print'>,
+  { print }: Pick<CommandContext, 'print'>,
 ): Promise<number> {
   const shells = [...SHELLS.keys()].join(', ');
   if (shell === undefined)

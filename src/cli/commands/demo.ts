@@ -5,15 +5,14 @@ import { systemClock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { runAll } from '../../util/runnable.ts';
 import { untilAborted } from '../../util/abort.ts';
-import type { World } from '../command.ts';
+import type { CommandContext } from '../command.ts';
 import { Kubectl } from '../demo/kubectl.ts';
-import { Narrator } from '../demo/narrator.ts';
-import type { Scene } from '../demo/scene.ts';
-import { selectScenes } from '../demo/scenes.ts';
-import { Stage } from '../demo/stage.ts';
-import { Story } from '../demo/story.ts';
+import { DemoPrinter } from '../demo/demo-printer.ts';
+import type { Scenario } from '../demo/scenario.ts';
+import { selectScenarios, ScenarioRunner } from '../demo/scenario-runner.ts';
+import { Observer } from '../demo/observer.ts';
 import { recordings } from '../demo/view.ts';
-import { watchedWith } from '../demo/watched.ts';
+import { observedKinds } from '../demo/observed-kinds.ts';
 import type { EmbeddedCluster } from '../embedded-cluster.ts';
 import { startEmbeddedCluster } from '../embedded-cluster.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
@@ -28,7 +27,7 @@ import { runConfig } from '../run-config.ts';
 import { runController } from './run.ts';
 import { exportLine } from './serve.ts';
 
-/** How long Pods take to come and to go: long enough to be watched, in milliseconds. */
+/** How long Pods take to come and to go: long enough to be observed, in milliseconds. */
 const KUBELET = { startupMs: 600, terminationMs: 400 };
 
 const NAMESPACE = 'default';
@@ -42,27 +41,27 @@ const NAMESPACE = 'default';
  */
 export async function demo(
   flags: OptionValues<typeof DEMO_OPTIONS>,
-  world: World,
+  context: CommandContext,
 ): Promise<number> {
-  const { logging, signal, print, colour } = world;
-  const scenes = selectScenes(flags.only);
-  const narrator = new Narrator({ print, colour, monotonic: () => systemClock.monotonic() });
-  const scenery = createLogger({ ...logging, verbosity: logging.verbosity - 2 });
-  const cluster = await startEmbeddedCluster({ host: '127.0.0.1', port: 0 }, scenery);
-  const curtain = new AbortController();
+  const { logging, signal, print, colour } = context;
+  const scenarios = selectScenarios(flags.only);
+  const printer = new DemoPrinter({ print, colour, monotonic: () => systemClock.monotonic() });
+  const clusterLog = createLogger({ ...logging, verbosity: logging.verbosity - 2 });
+  const cluster = await startEmbeddedCluster({ host: '127.0.0.1', port: 0 }, clusterLog);
+  const finished = new AbortController();
   try {
     const kubeconfig = await temporaryKubeconfig(cluster.kubeconfig);
     try {
-      const performance = { cluster, kubeconfig: kubeconfig.path, narrator, scenes, world };
+      const demoRun = { cluster, kubeconfig: kubeconfig.path, printer, scenarios, context };
       await runAll(
         [
           (stop) => cluster.runControllers(stop, { kubelet: KUBELET }),
           async (stop) => {
-            await perform({ ...performance, keep: flags.keep }, stop);
-            curtain.abort();
+            await runScenarios({ ...demoRun, keep: flags.keep }, stop);
+            finished.abort();
           },
         ],
-        AbortSignal.any([signal, curtain.signal]),
+        AbortSignal.any([signal, finished.signal]),
       );
     } finally {
       await kubeconfig.remove();
@@ -73,37 +72,41 @@ export async function demo(
   } finally {
     await cluster.close();
   }
-  return narrator.failed === 0 ? EXIT_OK : EXIT_FAILURE;
+  return printer.failed === 0 ? EXIT_OK : EXIT_FAILURE;
 }
 
-interface Performance {
+interface DemoRun {
   readonly cluster: EmbeddedCluster;
   /** Path of the kubeconfig. */
   readonly kubeconfig: string;
-  readonly narrator: Narrator;
-  readonly scenes: readonly Scene[];
+  readonly printer: DemoPrinter;
+  readonly scenarios: readonly Scenario[];
   readonly keep: boolean;
-  readonly world: World;
+  readonly context: CommandContext;
 }
 
-async function perform(performance: Performance, signal: AbortSignal): Promise<void> {
-  const { cluster, narrator, scenes } = performance;
+async function runScenarios(demoRun: DemoRun, signal: AbortSignal): Promise<void> {
+  const { cluster, printer, scenarios } = demoRun;
   const connection = cluster.connect('kubectl');
   const { client } = connection;
   const clock = systemClock;
-  const onChange = (text: string) => narrator.moment(text);
-  const watched = watchedWith(scenes.flatMap(({ kinds }) => kinds));
-  const stage = new Stage({ client, clock, onChange }, NAMESPACE, watched);
+  const onChange = (text: string) => printer.change(text);
+  const observed = observedKinds(scenarios.flatMap(({ kinds }) => kinds));
+  const observer = new Observer({ client, clock, onChange }, NAMESPACE, observed);
   const at = { root: packageRoot(), namespace: NAMESPACE };
-  const kubectl = new Kubectl({ client, clock, narrator, signal, ...at });
+  const kubectl = new Kubectl({ client, clock, printer, signal, ...at });
   const revision = () => cluster.revision;
-  const story = new Story({ client, clock, kubectl, narrator, stage, revision }, scenes);
+  const runner = new ScenarioRunner(
+    { client, clock, kubectl, printer, observer, revision },
+    scenarios,
+  );
   try {
-    narrator.note(`Kubernetes API server in this process, over HTTPS: ${cluster.url}`);
-    if (await story.install(signal)) await performWithDaemon(performance, story, stage, signal);
-    narrator.figures([
-      `${stage.podsSeen} Pods created`,
-      `${recordings(stage.view(EVENTS).values())} events`,
+    printer.note(`Kubernetes API server in this process, over HTTPS: ${cluster.url}`);
+    if (await runner.installKinds(signal))
+      await runScenariosWithDaemon(demoRun, runner, observer, signal);
+    printer.summary([
+      `${observer.podsSeen} Pods created`,
+      `${recordings(observer.view(EVENTS).values())} events`,
       `${cluster.requests} requests`,
     ]);
   } finally {
@@ -111,30 +114,30 @@ async function perform(performance: Performance, signal: AbortSignal): Promise<v
   }
 }
 
-async function performWithDaemon(
-  { narrator, scenes, keep, kubeconfig, world }: Performance,
-  story: Story,
-  stage: Stage,
+async function runScenariosWithDaemon(
+  { printer, scenarios, keep, kubeconfig, context }: DemoRun,
+  runner: ScenarioRunner,
+  observer: Observer,
   signal: AbortSignal,
 ): Promise<void> {
   const stop = new AbortController();
-  const { log, errors } = daemonLog(world, scenes);
+  const { log, errors } = daemonLog(context, scenarios);
   const args = [
     `--kubeconfig=${kubeconfig}`,
-    `--controllers=${scenes.map(({ name }) => name).join(',')}`,
+    `--controllers=${scenarios.map(({ name }) => name).join(',')}`,
   ];
   let stopMs = 0;
-  narrator.heading('Start the daemon, as in production');
-  narrator.command(`crd-controller ${args.join(' ')}`);
+  printer.heading('Start the daemon, as in production');
+  printer.command(`crd-controller ${args.join(' ')}`);
   await runAll(
     [
-      (ended) => stage.run(ended),
+      (ended) => observer.run(ended),
       (ended) => runDaemon(args, log, ended),
       async (ended) => {
-        const succeeded = await story.play(ended);
-        if (succeeded && keep && (await story.leave(ended))) {
-          world.print(`\n${exportLine(kubeconfig)}\n`);
-          narrator.note('Try kubectl get, scale, edit, describe and delete. Press Ctrl-C to stop.');
+        const succeeded = await runner.run(ended);
+        if (succeeded && keep && (await runner.applySamples(ended))) {
+          context.print(`\n${exportLine(kubeconfig)}\n`);
+          printer.note('Try kubectl get, scale, edit, describe and delete. Press Ctrl-C to stop.');
           await untilAborted(ended);
         }
         stopMs = systemClock.monotonic();
@@ -144,10 +147,10 @@ async function performWithDaemon(
     AbortSignal.any([signal, stop.signal]),
   );
   const tookMs = Math.round(systemClock.monotonic() - stopMs);
-  narrator.heading('Stop the daemon');
-  narrator.verdict(`The daemon stops within ${formatDuration(tookMs)}`);
+  printer.heading('Stop the daemon');
+  printer.check(`The daemon stops within ${formatDuration(tookMs)}`);
   const count = errors();
-  narrator.verdict(
+  printer.check(
     'The daemon logged no unexpected error',
     count === 0 ? undefined : `it logged ${count}; run the demo with -v=2 for details`,
   );
@@ -162,12 +165,12 @@ async function runDaemon(args: readonly string[], log: Logger, signal: AbortSign
 }
 
 /**
- * The daemon's log: errors alone, unless the user wants to see it. Counts the errors that no scene
+ * The daemon's log: errors alone, unless the user wants to see it. Counts the errors that no scenario
  * is about; those that one is about are not shown either.
  */
 function daemonLog(
-  { logging }: World,
-  scenes: readonly Scene[],
+  { logging }: CommandContext,
+  scenarios: readonly Scenario[],
 ): { readonly log: Logger; readonly errors: () => number } {
   let errors = 0;
   const out = standardError();
@@ -177,7 +180,7 @@ function daemonLog(
     {
       ...out,
       write: (line, severity, notice) => {
-        const isExpected = scenes.some(({ complaint }) => complaint?.test(line));
+        const isExpected = scenarios.some(({ expectedErrors }) => expectedErrors?.test(line));
         if (severity === 'error' && !isExpected) errors++;
         if (!isQuiet || !isExpected) out.write(line, severity, notice);
       },

@@ -6,11 +6,10 @@ import { isGenerated } from '../../codegen/generate-types.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { readTextFile } from '../../client/read-file.ts';
 import { hasErrorCode, messageOf } from '../../util/values.ts';
-import type { World } from '../command.ts';
-import { EXIT_FAILURE, EXIT_OK, UsageError } from '../exit-codes.ts';
+import type { CommandContext } from '../command.ts';
+import { EXIT_FAILURE, EXIT_OK, onPath, pathError, UsageError } from '../exit-codes.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { GENERATE_OPTIONS } from '../flags/command-options.ts';
-import { onPath, pathError } from '../flags/path-error.ts';
 
 /** Files of a folder that may have definitions. */
 const MANIFEST = /\.(?:ya?ml|json)$/;
@@ -24,7 +23,7 @@ const MANIFEST = /\.(?:ya?ml|json)$/;
 export async function generate(
   paths: readonly string[],
   { out, check }: OptionValues<typeof GENERATE_OPTIONS>,
-  { print }: Pick<World, 'print'>,
+  { print }: Pick<CommandContext, 'print'>,
 ): Promise<number> {
   if (paths.length === 0)
     throw new UsageError('generate requires the path of a CRD: a file or folder');

@@ -9,11 +9,10 @@ import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { asRecord } from '../../codegen/schema.ts';
 import { scaffold, TEMPLATE_PATHS } from '../../codegen/scaffold.ts';
 import type { ProjectFiles } from '../../codegen/scaffold.ts';
-import type { World } from '../command.ts';
-import { EXIT_OK, UsageError } from '../exit-codes.ts';
+import type { CommandContext } from '../command.ts';
+import { EXIT_OK, onPath, UsageError } from '../exit-codes.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { INIT_OPTIONS } from '../flags/command-options.ts';
-import { onPath } from '../flags/path-error.ts';
 import { manifest, packageRoot } from '../package.ts';
 
 const PACKAGE = 'package.json';
@@ -29,22 +28,23 @@ const TEMPLATE = new URL('examples/06-library/static-site/', packageRoot());
 export async function init(
   operands: readonly string[],
   { group, plural, dir }: OptionValues<typeof INIT_OPTIONS>,
-  { print }: Pick<World, 'print'>,
+  { print }: Pick<CommandContext, 'print'>,
 ): Promise<number> {
   const [kind, stray] = operands;
   if (kind === undefined) throw new UsageError('init requires a KIND, as in: init StaticSite');
   if (stray !== undefined)
     throw new UsageError(`init takes one KIND: unexpected argument ${goQuote(stray)}`);
-  const wish = { kind, group, plural: plural || undefined, dependency: await dependency() };
-  const files = new Map(project(await template(), wish));
+  const options = { kind, group, plural: plural || undefined, dependency: await dependency() };
+  const files = new Map(project(await template(), options));
   const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --dir=${dir}`, action);
-  const installed = await writing(() => installedIn(join(dir, PACKAGE)));
-  if (installed) files.set(PACKAGE, withDependencies(files.get(PACKAGE) ?? '', installed));
-  const own = [...files.keys()].filter((path) => path !== PACKAGE || !installed);
-  const obstacles = await writing(() => present(own.map((path) => join(dir, path))));
-  if (obstacles.length > 0) {
+  const dependenciesIn = await writing(() => installedIn(join(dir, PACKAGE)));
+  if (dependenciesIn)
+    files.set(PACKAGE, withDependencies(files.get(PACKAGE) ?? '', dependenciesIn));
+  const own = [...files.keys()].filter((path) => path !== PACKAGE || !dependenciesIn);
+  const existing = await writing(() => present(own.map((path) => join(dir, path))));
+  if (existing.length > 0) {
     throw new UsageError(
-      `Existing files are not overwritten: ${obstacles.join(', ')}. Choose an empty folder with --dir`,
+      `Existing files are not overwritten: ${existing.join(', ')}. Choose an empty folder with --dir`,
     );
   }
   for (const [path, text] of files) {
@@ -73,20 +73,23 @@ async function installedIn(path: string): Promise<Readonly<Record<string, unknow
   return isRecord(dependencies) ? dependencies : undefined;
 }
 
-function withDependencies(text: string, installed: Readonly<Record<string, unknown>>): string {
+function withDependencies(text: string, dependenciesIn: Readonly<Record<string, unknown>>): string {
   const manifest: { readonly dependencies: object } = JSON.parse(text);
-  const dependencies = { ...manifest.dependencies, ...installed };
+  const dependencies = { ...manifest.dependencies, ...dependenciesIn };
   return `${JSON.stringify({ ...manifest, dependencies }, null, 2)}\n`;
 }
 
-interface Wish {
+interface ProjectOptions {
   readonly kind: string;
   readonly group: string;
   readonly plural: string | undefined;
   readonly dependency: string;
 }
 
-function project(files: ProjectFiles, { kind, group, plural, dependency }: Wish): ProjectFiles {
+function project(
+  files: ProjectFiles,
+  { kind, group, plural, dependency }: ProjectOptions,
+): ProjectFiles {
   try {
     const names: KindNames = kindNames(kind, group, plural);
     return scaffold(files, names, dependency);
@@ -107,7 +110,7 @@ async function template(): Promise<ProjectFiles> {
 }
 
 /**
- * How the project finds this package: by its version, or, where it was installed from a packed file,
+ * How the project finds this package: by its version, or, where it was dependenciesIn from a packed file,
  * by that file, which no registry may know.
  */
 export async function dependency(root: URL = packageRoot()): Promise<string> {

@@ -1,12 +1,11 @@
 import { CONTROLLERS, DEFAULT_CONTROLLERS } from '../../controllers/registry.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { namespaceName } from '../cluster-access.ts';
-import type { World } from '../command.ts';
-import { selectControllers } from '../controller-selection.ts';
+import type { CommandContext } from '../command.ts';
+import { selectControllers } from '../run-config.ts';
 import { EXIT_OK, UsageError } from '../exit-codes.ts';
-import { readDeployed } from '../manifests/deployed.ts';
-import { installation } from '../manifests/installation.ts';
-import type { WantedController } from '../manifests/installation.ts';
+import { installation, readDeployed } from '../installation.ts';
+import type { InstalledController } from '../installation.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { MANIFESTS_OPTIONS } from '../flags/command-options.ts';
 
@@ -17,7 +16,7 @@ import type { MANIFESTS_OPTIONS } from '../flags/command-options.ts';
  */
 export async function manifests(
   flags: OptionValues<typeof MANIFESTS_OPTIONS>,
-  { print }: Pick<World, 'print'>,
+  { print }: Pick<CommandContext, 'print'>,
 ): Promise<number> {
   const namespaces = [
     ...new Set(flags.namespaces.map((name) => namespaceName(name, '--namespaces'))),
@@ -26,7 +25,7 @@ export async function manifests(
     namespace: flags.namespace ? namespaceName(flags.namespace, '--namespace') : undefined,
     image: flags.image ? imageName(flags.image) : undefined,
     namespaces,
-    controllers: wantedControllers(flags.controllers, namespaces.length > 0),
+    controllers: installedControllers(flags.controllers, namespaces.length > 0),
     only: flags.only,
   });
   print(text.trimEnd());
@@ -34,11 +33,11 @@ export async function manifests(
 }
 
 /** Undefined for what is on by default, of which the manifests need not speak. */
-function wantedControllers(
-  wishes: readonly string[],
+function installedControllers(
+  selectors: readonly string[],
   isNamespaced: boolean,
-): WantedController[] | undefined {
-  const names = selectControllers(wishes, [...CONTROLLERS.keys()], DEFAULT_CONTROLLERS);
+): InstalledController[] | undefined {
+  const names = selectControllers(selectors, [...CONTROLLERS.keys()], DEFAULT_CONTROLLERS);
   if (names.join() === DEFAULT_CONTROLLERS.join()) return undefined;
   return [...CONTROLLERS]
     .filter(([name]) => names.includes(name))

@@ -8,17 +8,17 @@ import { buildMetrics, createRegistry, expose, logMetrics } from '../../metrics/
 import { systemClock } from '../../util/clock.ts';
 import { Pass } from '../../manager/pass.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
-import type { World } from '../command.ts';
+import type { CommandContext } from '../command.ts';
 import { daemon } from '../daemon.ts';
 import { servingCertificate } from '../serving/endpoints.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
-import { leaseNamespace, leaseTimeoutMs } from '../leadership.ts';
+import { leaseNamespace, leaseTimeoutMs } from '../run-config.ts';
 import { droppedLogLines } from '../logs/logging.ts';
 import { manifest } from '../package.ts';
 import type { RunConfig } from '../run-config.ts';
 
 /**
- * The composition root: reads where the cluster is, and runs the daemon against it until the world's
+ * The composition root: reads where the cluster is, and runs the daemon against it until the context's
  * signal aborts, or the pass that was asked for is over. Resolves to the exit code.
  */
 export async function runController(
@@ -28,7 +28,8 @@ export async function runController(
     logLevel,
     signal,
     environment,
-  }: Pick<World, 'log' | 'signal' | 'environment'> & Partial<Pick<World, 'logLevel'>>,
+  }: Pick<CommandContext, 'log' | 'signal' | 'environment'> &
+    Partial<Pick<CommandContext, 'logLevel'>>,
 ): Promise<number> {
   const clock = systemClock;
   const registry = createRegistry({ processMetrics: true });

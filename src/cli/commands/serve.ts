@@ -1,4 +1,4 @@
-import type { World } from '../command.ts';
+import type { CommandContext } from '../command.ts';
 import { startEmbeddedCluster } from '../embedded-cluster.ts';
 import { EXIT_OK } from '../exit-codes.ts';
 import {
@@ -19,16 +19,16 @@ import { untilAborted } from '../../util/abort.ts';
  */
 export async function serve(
   flags: OptionValues<typeof SERVE_OPTIONS>,
-  { logging, signal, print }: World,
+  { logging, signal, print }: CommandContext,
 ): Promise<number> {
   const target = flags['write-kubeconfig'];
-  const former = target ? await readOwnKubeconfig(target) : undefined;
-  const identity = former?.identity ?? (await newIdentity());
+  const previous = target ? await readOwnKubeconfig(target) : undefined;
+  const identity = previous?.identity ?? (await newIdentity());
   // The scenery says less than the play: these controllers are not what people look at.
   const log = createLogger({ ...logging, verbosity: logging.verbosity - 2 });
   const { host, port } = flags;
-  const formerPort = Number(former?.server?.port) || undefined;
-  const cluster = await startEmbeddedCluster({ host, port, formerPort, identity }, log);
+  const previousPort = Number(previous?.server?.port) || undefined;
+  const cluster = await startEmbeddedCluster({ host, port, previousPort, identity }, log);
   try {
     const file = target
       ? {

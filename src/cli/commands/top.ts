@@ -3,14 +3,14 @@ import { systemClock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { messageOf } from '../../util/values.ts';
 import { isLoopback, parseBindAddress } from '../../serving/bind-address.ts';
-import type { World } from '../command.ts';
+import type { CommandContext } from '../command.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../exit-codes.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { TOP_OPTIONS } from '../flags/command-options.ts';
-import { look } from '../top/look.ts';
+import { fetchSnapshot } from '../top/snapshot.ts';
 import { render } from '../top/render.ts';
-import { meansQuit, Screen } from '../top/screen.ts';
-import { Watched } from '../top/watched.ts';
+import { isQuitKey, Screen } from '../top/screen.ts';
+import { DaemonMonitor } from '../top/daemon-monitor.ts';
 
 /** Of lines for no terminal. */
 const WIDTH = 160;
@@ -19,28 +19,28 @@ const WIDTH = 160;
  * Shows what a daemon does, again and again until somebody quits; once, where standard output is no
  * terminal.
  *
- * @returns 1 if there was no answer, and there is to be no second look
+ * @returns 1 if there was no answer, and there is to be no second fetchSnapshot
  * @throws {UsageError} on an address that cannot be
  */
 export async function top(
   flags: Pick<OptionValues<typeof TOP_OPTIONS>, 'address' | 'interval' | 'once'>,
-  world: Pick<World, 'print' | 'warn' | 'signal' | 'colour'>,
+  context: Pick<CommandContext, 'print' | 'warn' | 'signal' | 'colour'>,
 ): Promise<number> {
-  const address = onThisMachine(flags.address);
+  const address = loopbackAddress(flags.address);
   const clock = systemClock;
-  if (flags.once || !process.stdout.isTTY) return once(address, clock, world);
-  await watch(address, flags.interval, clock, world);
+  if (flags.once || !process.stdout.isTTY) return once(address, clock, context);
+  await watch(address, flags.interval, clock, context);
   return EXIT_OK;
 }
 
 async function once(
   address: string,
   clock: Clock,
-  { print, warn, signal, colour }: Pick<World, 'print' | 'warn' | 'signal' | 'colour'>,
+  { print, warn, signal, colour }: Pick<CommandContext, 'print' | 'warn' | 'signal' | 'colour'>,
 ): Promise<number> {
-  const watched = new Watched(address);
+  const monitor = new DaemonMonitor(address);
   try {
-    watched.saw(await look(address, () => clock.monotonic(), signal));
+    monitor.record(await fetchSnapshot(address, () => clock.monotonic(), signal));
   } catch (error) {
     warn(
       `Error: Cannot show ${address}: ${messageOf(error)}. Set --address to the daemon's --debug-bind-address.`,
@@ -48,7 +48,7 @@ async function once(
     return EXIT_FAILURE;
   }
   const size = { width: process.stdout.columns ?? WIDTH, height: Infinity };
-  for (const line of render(watched.view(clock.monotonic()), size, colour)) print(line);
+  for (const line of render(monitor.view(clock.monotonic()), size, colour)) print(line);
   return EXIT_OK;
 }
 
@@ -56,12 +56,12 @@ async function watch(
   address: string,
   intervalMs: number,
   clock: Clock,
-  { signal, colour }: Pick<World, 'signal' | 'colour'>,
+  { signal, colour }: Pick<CommandContext, 'signal' | 'colour'>,
 ): Promise<void> {
   const { stdin, stdout } = process;
   const quit = new AbortController();
   const end = AbortSignal.any([signal, quit.signal]);
-  const watched = new Watched(address);
+  const monitor = new DaemonMonitor(address);
   const screen = new Screen({
     get columns() {
       return stdout.columns;
@@ -74,13 +74,13 @@ async function watch(
   });
   const draw = () => {
     const { width, height } = screen.size;
-    const view = watched.view(clock.monotonic());
+    const view = monitor.view(clock.monotonic());
     const lines = render(view, { width, height: height - 1 }, colour);
     const blank = Array<string>(Math.max(0, height - 1 - lines.length)).fill('');
     screen.draw([...lines, ...blank, 'q: quit'.slice(0, width)].slice(0, height));
   };
   const onKey = (typed: Buffer) => {
-    if (meansQuit(typed.toString())) quit.abort();
+    if (isQuitKey(typed.toString())) quit.abort();
   };
   const restore = () => screen.close();
   // Also where the process ends in the middle.
@@ -91,10 +91,10 @@ async function watch(
   try {
     while (!end.aborted) {
       try {
-        watched.saw(await look(address, () => clock.monotonic(), end));
+        monitor.record(await fetchSnapshot(address, () => clock.monotonic(), end));
       } catch (error) {
         if (end.aborted) break;
-        watched.missed(messageOf(error), clock.monotonic());
+        monitor.recordFailure(messageOf(error), clock.monotonic());
       }
       draw();
       await clock.sleep(intervalMs, end);
@@ -108,7 +108,7 @@ async function watch(
 }
 
 /** What is shown are names of objects and messages: they do not travel in the clear. */
-function onThisMachine(address: string): string {
+function loopbackAddress(address: string): string {
   const refused = () =>
     new UsageError(
       `invalid value ${goQuote(address)} for --address: must be a loopback address HOST:PORT, as in 127.0.0.1:6060. For a Pod, use kubectl port-forward`,

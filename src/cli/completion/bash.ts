@@ -1,5 +1,5 @@
 import { spellings, valueFlags } from './model.ts';
-import type { CompletedCommand, CompletionModel, Offer } from './model.ts';
+import type { CompletedCommand, CompletionModel, Candidates } from './model.ts';
 
 /**
  * The script for bash, from 3.2 on. Bash breaks words at `=` and `:`, so that the script reads the
@@ -159,8 +159,8 @@ function operandCases(name: string, commands: readonly CompletedCommand[]): Case
     .filter(([, action]) => action !== '');
 }
 
-function actionOf(name: string, offer: Offer, typed: string): string {
-  switch (offer.kind) {
+function actionOf(name: string, candidatesOf: Candidates, typed: string): string {
+  switch (candidatesOf.kind) {
     case 'nothing':
       return '';
     case 'files':
@@ -168,7 +168,7 @@ function actionOf(name: string, offer: Offer, typed: string): string {
     case 'folders':
       return `${name}_files -d "${typed}"`;
     case 'words':
-      return `${name}_${offer.isList ? 'list' : 'words'} "${typed}" ${words(offer.words)}`;
+      return `${name}_${candidatesOf.isList ? 'list' : 'words'} "${typed}" ${words(candidatesOf.words)}`;
   }
 }
 

@@ -1,6 +1,6 @@
 import { flagNamed } from '../flags/flag-parser.ts';
 import { valueFlags } from './model.ts';
-import type { CompletedCommand, CompletedFlag, CompletionModel, Offer } from './model.ts';
+import type { CompletedCommand, CompletedFlag, CompletionModel, Candidates } from './model.ts';
 
 /** The script for fish, from 3.0 on. */
 export function fishCompletion(model: CompletionModel): string {
@@ -21,8 +21,8 @@ export function fishCompletion(model: CompletionModel): string {
     ),
   );
   const operands = commands.flatMap((command) =>
-    operandsOf(command).map((offer) =>
-      complete(program, [`-n ${single(`${name}_named ${command.name}`)}`, offer]),
+    operandsOf(command).map((candidatesOf) =>
+      complete(program, [`-n ${single(`${name}_named ${command.name}`)}`, candidatesOf]),
     ),
   );
   return `# fish completion for ${program}, printed by: ${program} completion fish
@@ -109,7 +109,7 @@ function operandsOf({ operands }: CompletedCommand): string[] {
   }
 }
 
-function wordsOf({ words, isList }: Extract<Offer, { kind: 'words' }>): string {
+function wordsOf({ words, isList }: Extract<Candidates, { kind: 'words' }>): string {
   const list = words.join(' ');
   return isList
     ? `-a ${single(`(__fish_complete_list , "printf '%s\\n' ${list}")`)}`

@@ -14,7 +14,7 @@ export interface CompletedCommand {
   readonly summary: string;
   readonly flags: readonly CompletedFlag[];
   /** What goes with the command besides flags. */
-  readonly operands: Offer;
+  readonly operands: Candidates;
 }
 
 export interface CompletedFlag {
@@ -23,11 +23,11 @@ export interface CompletedFlag {
   readonly summary: string;
   /** It means something without a value, and takes one after `=` only. */
   readonly isBoolean: boolean;
-  readonly value: Offer;
+  readonly value: Candidates;
 }
 
 /** What may stand somewhere. */
-export type Offer =
+export type Candidates =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'files' }
   | { readonly kind: 'folders' }
@@ -46,7 +46,7 @@ export function completionModel(
     flags: sortedOptions(command.options)
       .filter(([, { hidden }]) => !hidden)
       .map(([name, option]) => completedFlag(name, option, controllers)),
-    operands: offer(command.operandCompletion, false, controllers),
+    operands: candidatesOf(command.operandCompletion, false, controllers),
   });
   return { program, commands: [completed(first), ...others.map(completed)] };
 }
@@ -64,15 +64,15 @@ function completedFlag(
     isBoolean,
     value: isBoolean
       ? { kind: 'words', words: ['true', 'false'], isList: false }
-      : offer(option.completion, isList, controllers),
+      : candidatesOf(option.completion, isList, controllers),
   };
 }
 
-function offer(
+function candidatesOf(
   completion: Completion | undefined,
   isList: boolean,
   controllers: readonly string[],
-): Offer {
+): Candidates {
   switch (completion) {
     case undefined:
       return { kind: 'nothing' };

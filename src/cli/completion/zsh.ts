@@ -1,6 +1,6 @@
 import { flagNamed } from '../flags/flag-parser.ts';
 import { spellings, valueFlags } from './model.ts';
-import type { CompletedCommand, CompletedFlag, CompletionModel, Offer } from './model.ts';
+import type { CompletedCommand, CompletedFlag, CompletionModel, Candidates } from './model.ts';
 
 /** The script for zsh, to be loaded by `compinit` or sourced after it. */
 export function zshCompletion(model: CompletionModel): string {
@@ -74,12 +74,12 @@ function specOf(flag: CompletedFlag, spelling: string): string {
 }
 
 /** What follows, as \`_arguments\` wants it said. */
-function argument(name: string, offer: Offer): string {
-  return `:${name}:${action(offer)}`;
+function argument(name: string, candidatesOf: Candidates): string {
+  return `:${name}:${action(candidatesOf)}`;
 }
 
-function action(offer: Offer): string {
-  switch (offer.kind) {
+function action(candidatesOf: Candidates): string {
+  switch (candidatesOf.kind) {
     case 'nothing':
       return ' ';
     case 'files':
@@ -87,9 +87,9 @@ function action(offer: Offer): string {
     case 'folders':
       return '_files -/';
     case 'words':
-      return offer.isList
-        ? `_sequence compadd - ${offer.words.join(' ')}`
-        : `(${offer.words.join(' ')})`;
+      return candidatesOf.isList
+        ? `_sequence compadd - ${candidatesOf.words.join(' ')}`
+        : `(${candidatesOf.words.join(' ')})`;
   }
 }
 

@@ -12,14 +12,14 @@ import { readManifests } from '../../client/apply/manifest-files.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Table, TablePrinterOptions } from '../table-printer.ts';
 import { TABLE_TYPE, tableLines } from '../table-printer.ts';
-import type { Narrator } from './narrator.ts';
+import type { DemoPrinter } from './demo-printer.ts';
 
 /** Options of `Kubectl`. */
 export interface KubectlOptions {
   readonly client: Client & Pick<HttpClient, 'text'>;
   readonly clock: Clock;
   /** Told of each command, and then of what it prints. */
-  readonly narrator: Pick<Narrator, 'command' | 'output'>;
+  readonly printer: Pick<DemoPrinter, 'command' | 'output'>;
   /** The folder that `crds` and `examples` are in. */
   readonly root: URL;
   readonly namespace: string;
@@ -55,10 +55,10 @@ export class Kubectl {
   /** A file of the repository, changed by `sed` on its way to `kubectl apply -f -`. */
   async applyChanged(path: string, pattern: RegExp, replace: () => string): Promise<void> {
     const texts = await this.#read([path]);
-    // Not before the file is there: what is said may be about this moment.
+    // Not before the file is there: what is said may be about this change.
     const replacement = replace();
-    const { narrator } = this.#options;
-    narrator.command(`sed 's/${pattern.source}/${replacement}/' ${path} | kubectl apply -f -`);
+    const { printer } = this.#options;
+    printer.command(`sed 's/${pattern.source}/${replacement}/' ${path} | kubectl apply -f -`);
     await this.#apply(
       texts.map(({ source, text }) => ({ source, text: text.replace(pattern, replacement) })),
     );
@@ -210,11 +210,11 @@ export class Kubectl {
   }
 
   #type(command: string): void {
-    this.#options.narrator.command(`kubectl ${command}`);
+    this.#options.printer.command(`kubectl ${command}`);
   }
 
   #print(lines: readonly string[]): void {
-    this.#options.narrator.output(lines);
+    this.#options.printer.output(lines);
   }
 }
 

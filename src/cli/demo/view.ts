@@ -4,10 +4,10 @@ import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
 import { controllerOf } from '../../api/metadata.ts';
 import type { Resource } from '../../api/resource.ts';
 
-/** The objects of a kind by name, as they are at one moment. */
+/** The objects of a kind by name, as they are at one change. */
 export type View = <T extends KubernetesObject>(resource: Resource<T>) => ReadonlyMap<string, T>;
 
-/** What is missing for a claim to hold, for people; undefined if nothing is. */
+/** What is missing for a check to hold, for people; undefined if nothing is. */
 export type Missing = (view: View) => string | undefined;
 
 type Conditioned = DeepReadonly<{

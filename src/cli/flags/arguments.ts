@@ -1,6 +1,6 @@
 import { goQuote } from '../../util/go-quote.ts';
 import { UsageError } from '../exit-codes.ts';
-import { parseGoBoolean } from './go-boolean.ts';
+import { parseGoBoolean } from './go-values.ts';
 
 /** What the normaliser must know of a flag. */
 export interface FlagForm {

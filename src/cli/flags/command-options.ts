@@ -1,4 +1,3 @@
-import { PARTS } from '../manifests/parts.ts';
 import {
   booleanOption,
   choiceOption,
@@ -10,8 +9,13 @@ import {
   textOption,
 } from './option.ts';
 import type { Option, Options } from './option.ts';
-import { COMMON_OPTIONS, CLUSTER_OPTIONS } from './options.ts';
+import { COMMON_OPTIONS, CLUSTER_OPTIONS } from './common-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
+
+/** Parts of an installation, named after the folders of hack/deploy, in the order of their application. */
+export const MANIFEST_PARTS = ['namespace', 'crds', 'rbac', 'manager'] as const;
+
+export type ManifestPart = (typeof MANIFEST_PARTS)[number];
 
 /**
  * Flags of `check`: all that `run` takes, so that a command line can be checked as it is. Those that
@@ -197,9 +201,9 @@ export const MANIFESTS_OPTIONS = {
   }),
   only: choicesOption({
     group: 'Installation',
-    help: `Parts to print: ${PARTS.join(', ')}; empty means all`,
+    help: `Parts to print: ${MANIFEST_PARTS.join(', ')}; empty means all`,
     default: '',
-    choices: PARTS,
+    choices: MANIFEST_PARTS,
     flagOnly: true,
   }),
 } as const;

@@ -1,5 +1,5 @@
 import { didYouMean } from '../../util/did-you-mean.ts';
-import { parseGoBoolean } from './go-boolean.ts';
+import { parseGoBoolean } from './go-values.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { Option } from './option.ts';
 

@@ -1,8 +1,7 @@
 import { isIP } from 'node:net';
 import { parseLabelSelector } from '../../api/label-selector.ts';
 import { parseBindAddress } from '../../serving/bind-address.ts';
-import { parseGoBoolean } from './go-boolean.ts';
-import { parseGoDuration } from './go-duration.ts';
+import { parseGoBoolean, parseGoDuration } from './go-values.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { VModulePattern } from '../logs/vmodule.ts';
 import { parseVModule } from '../logs/vmodule.ts';
@@ -73,18 +72,18 @@ export type OptionValues<O extends Options> = {
 };
 
 /** What most flags have in common; the rest is in the functions below, one for each type. */
-interface About<D> extends Pick<
+interface OptionFields<D> extends Pick<
   Option<unknown>,
   'group' | 'help' | 'aliases' | 'environment' | 'flagOnly' | 'hidden' | 'completion'
 > {
   readonly default: D;
 }
 
-export function textOption(about: About<string>): Option<string> {
+export function textOption(about: OptionFields<string>): Option<string> {
   return { ...about, type: 'text', parse: (text) => text };
 }
 
-export function booleanOption(about: About<boolean>): Option<boolean> {
+export function booleanOption(about: OptionFields<boolean>): Option<boolean> {
   return {
     ...about,
     type: 'boolean',
@@ -98,7 +97,7 @@ export function booleanOption(about: About<boolean>): Option<boolean> {
 }
 
 /** `a,b`, or the flag several times. */
-export function listOption(about: About<string>): Option<readonly string[]> {
+export function listOption(about: OptionFields<string>): Option<readonly string[]> {
   return {
     ...about,
     type: 'list',
@@ -111,7 +110,7 @@ export function listOption(about: About<string>): Option<readonly string[]> {
 }
 
 export function choiceOption<const C extends string>(
-  about: About<C> & { readonly choices: readonly C[] },
+  about: OptionFields<C> & { readonly choices: readonly C[] },
 ): Option<C> {
   const { choices, ...rest } = about;
   return {
@@ -130,7 +129,7 @@ export function choiceOption<const C extends string>(
 
 /** Several of `choices`, each once, in their order. */
 export function choicesOption<const C extends string>(
-  about: About<''> & { readonly choices: readonly C[] },
+  about: OptionFields<''> & { readonly choices: readonly C[] },
 ): Option<readonly C[]> {
   const { choices, ...rest } = about;
   const list = listOption(rest);
@@ -152,7 +151,7 @@ export function choicesOption<const C extends string>(
 }
 
 export function integerOption(
-  about: About<number> & { readonly min: number; readonly max?: number },
+  about: OptionFields<number> & { readonly min: number; readonly max?: number },
 ): Option<number> {
   const { min, max = Number.MAX_SAFE_INTEGER, ...rest } = about;
   return {
@@ -174,7 +173,7 @@ export function integerOption(
 }
 
 /** Go's form of a duration; the value is in milliseconds, 0 or more. */
-export function durationOption(about: About<string>): Option<number> {
+export function durationOption(about: OptionFields<string>): Option<number> {
   return {
     ...about,
     type: 'text',
@@ -187,7 +186,7 @@ export function durationOption(about: About<string>): Option<number> {
 }
 
 /** `:8081`, `127.0.0.1:8081` or `[::1]:8081`; nothing for `0`, which is how a server is off. */
-export function bindAddressOption(about: About<string>): Option<string | undefined> {
+export function bindAddressOption(about: OptionFields<string>): Option<string | undefined> {
   return {
     ...about,
     type: 'text',
@@ -203,12 +202,12 @@ export function bindAddressOption(about: About<string>): Option<string | undefin
   };
 }
 
-export function vmoduleOption(about: About<string>): Option<readonly VModulePattern[]> {
+export function vmoduleOption(about: OptionFields<string>): Option<readonly VModulePattern[]> {
   return { ...about, type: 'text', parse: parseVModule };
 }
 
 /** An IP address, or a name that is none: what looks like an address must be one. */
-export function hostOption(about: About<string>): Option<string> {
+export function hostOption(about: OptionFields<string>): Option<string> {
   return {
     ...about,
     type: 'text',
@@ -223,7 +222,7 @@ export function hostOption(about: About<string>): Option<string> {
 }
 
 /** `app=web,tier!=db` */
-export function labelSelectorOption(about: About<string>): Option<string> {
+export function labelSelectorOption(about: OptionFields<string>): Option<string> {
   return {
     ...about,
     type: 'text',

@@ -10,7 +10,7 @@ import {
   textOption,
 } from './option.ts';
 import type { Option } from './option.ts';
-import { COMMON_OPTIONS, CLUSTER_OPTIONS } from './options.ts';
+import { COMMON_OPTIONS, CLUSTER_OPTIONS } from './common-options.ts';
 
 function concurrencyOption(kind: string): Option<number> {
   return integerOption({

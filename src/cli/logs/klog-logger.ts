@@ -114,7 +114,7 @@ export class KlogLogger implements Logger {
   }
 }
 
-/** Where a bug is, for errors that are bugs; a stack says nothing about the world outside. */
+/** Where a bug is, for errors that are bugs; a stack says nothing about the context outside. */
 function stackOf(error: unknown): string | undefined {
   return error instanceof Error && isProgrammerError(error) ? error.stack : undefined;
 }

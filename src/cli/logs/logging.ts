@@ -10,7 +10,6 @@ import { klogText, visibleJson } from './klog-text.ts';
 import type { LogLevel } from './log-level.ts';
 import { ChangeableLogLevel } from './log-level.ts';
 import type { LogValue } from './log-value.ts';
-import { preciseNow } from './precise-now.ts';
 import { RepeatedLines } from './repeated-lines.ts';
 import type { VModulePattern } from './vmodule.ts';
 
@@ -32,7 +31,7 @@ export interface LoggingOptions {
   readonly splitStream?: boolean;
 }
 
-/** Where lines go, and what else a line needs from the world. */
+/** Where lines go, and what else a line needs from the context. */
 export interface LoggingEnvironment {
   /**
    * Takes one line with its line break, and writes it before it returns if it can. It must not throw.
@@ -182,5 +181,21 @@ function jsonFormat(): (record: LogRecord) => string {
     }
     logger[severity](Object.fromEntries(line));
     return formatted;
+  };
+}
+
+/**
+ * Wall-clock time with microseconds. The high-resolution clock stands still while a machine
+ * sleeps and does not follow NTP, so it is set anew whenever it strays from the wall clock.
+ */
+export function preciseNow(
+  wall: () => number = Date.now,
+  monotonic: () => number = () => performance.now(),
+): () => number {
+  let origin = wall() - monotonic();
+  return () => {
+    const now = wall();
+    if (Math.abs(origin + monotonic() - now) > 2) origin = now - monotonic();
+    return origin + monotonic();
   };
 }

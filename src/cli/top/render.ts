@@ -4,7 +4,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { cutLine, grid, paint } from './grid.ts';
 import type { Cell, Column, Span, Style } from './grid.ts';
 import type { InformerStatus, ProcessStatus } from '../../serving/debug-pages.ts';
-import type { DaemonView, QueueView, View } from './watched.ts';
+import type { DaemonView, QueueView, View } from './daemon-monitor.ts';
 
 export interface Size {
   /** Columns. */
@@ -48,7 +48,7 @@ function headOf({ address, notice, daemon }: View): Span[][] {
     ],
   ];
   if (daemon) lines.push(leaderLine(daemon.status), processLine(daemon));
-  if (notice) lines.push([{ text: notice.text, style: notice.isTrouble ? 'alarm' : 'good' }]);
+  if (notice) lines.push([{ text: notice.text, style: notice.isError ? 'alarm' : 'good' }]);
   return lines;
 }
 

@@ -1,5 +1,5 @@
 /** The terminal, as much of it as is needed. */
-export interface Terminal {
+export interface ScreenTerminal {
   readonly columns: number;
   readonly rows: number;
   write(text: string): void;
@@ -20,10 +20,10 @@ const END = `${ESC}?2026l`;
  * left of the one before is erased behind it, so nothing is ever blank in between.
  */
 export class Screen {
-  readonly #terminal: Terminal;
+  readonly #terminal: ScreenTerminal;
   #isOpen = false;
 
-  constructor(terminal: Terminal) {
+  constructor(terminal: ScreenTerminal) {
     this.#terminal = terminal;
   }
 
@@ -59,6 +59,6 @@ export class Screen {
 const QUIT: ReadonlySet<string> = new Set(['q', 'Q', '\u0003', '\u0004']);
 
 /** True if what was typed means to leave. Escape begins what arrows and mice say. */
-export function meansQuit(typed: string): boolean {
+export function isQuitKey(typed: string): boolean {
   return !typed.startsWith('\u001b') && Array.from(typed).some((key) => QUIT.has(key));
 }

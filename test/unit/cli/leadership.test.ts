@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { leaseNamespace, leaseTimeoutMs } from '../../../src/cli/leadership.ts';
-import { runConfig } from '../../../src/cli/run-config.ts';
+import { leaseNamespace, leaseTimeoutMs, runConfig } from '../../../src/cli/run-config.ts';
 import { parseFlags } from '../../../src/cli/flags/flag-parser.ts';
 import { RUN_OPTIONS } from '../../../src/cli/flags/run-options.ts';
 

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nodeComplaint } from '../../../src/cli/node-version.ts';
+import { unsupportedNodeMessage } from '../../../src/cli/node-version.ts';
 
 test('an older Node.js is told what is needed, and which one it is', () => {
   assert.equal(
-    nodeComplaint('20.19.5', '/usr/bin/node'),
+    unsupportedNodeMessage('20.19.5', '/usr/bin/node'),
     'crd-controller needs Node.js 22.19 or newer; this is v20.19.5 (/usr/bin/node)',
   );
-  assert.ok(nodeComplaint('22.18.0', 'node'));
-  assert.ok(nodeComplaint('8.0.0', 'node'));
+  assert.ok(unsupportedNodeMessage('22.18.0', 'node'));
+  assert.ok(unsupportedNodeMessage('8.0.0', 'node'));
 });
 
 test('a Node.js that is new enough is left in peace', () => {
   for (const version of ['22.19.0', '22.20.1', '23.0.0', '24.21.0', '100.0.0-nightly']) {
-    assert.equal(nodeComplaint(version, 'node'), undefined, version);
+    assert.equal(unsupportedNodeMessage(version, 'node'), undefined, version);
   }
 });

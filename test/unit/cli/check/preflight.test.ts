@@ -6,10 +6,10 @@ import { COUNTS } from '../../../../src/api/generated/count.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { preflight } from '../../../../src/cli/check/preflight.ts';
 import type { PreflightPlan } from '../../../../src/cli/check/preflight.ts';
-import { allPassed } from '../../../../src/cli/check/row.ts';
-import type { Row } from '../../../../src/cli/check/row.ts';
-import { ServerClock } from '../../../../src/cli/check/server-clock.ts';
-import { readDeployed } from '../../../../src/cli/manifests/deployed.ts';
+import { allPassed } from '../../../../src/cli/check/check-result.ts';
+import type { CheckResult } from '../../../../src/cli/check/check-result.ts';
+import { ServerClock } from '../../../../src/cli/check/server-check.ts';
+import { readDeployed } from '../../../../src/cli/installation.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { HttpHandler, HttpResponse } from '../../../../src/util/http.ts';
@@ -67,7 +67,10 @@ describe('a look at all that the controllers need', () => {
       clock,
     });
 
-  async function look(plan: Partial<PreflightPlan> = {}, token = server.token): Promise<Row[]> {
+  async function look(
+    plan: Partial<PreflightPlan> = {},
+    token = server.token,
+  ): Promise<CheckResult[]> {
     const serverClock = new ServerClock(clock);
     const dated: HttpHandler = async (request) => {
       const response = await server.handler(request);
@@ -78,17 +81,18 @@ describe('a look at all that the controllers need', () => {
     return preflight(deps, { ...PLAN, ...plan }, new AbortController().signal);
   }
 
-  const told = (rows: readonly Row[]) => rows.map(({ check, result }) => `${check}: ${result}`);
-  const row = (rows: readonly Row[], check: string): Row =>
-    rows.find((each) => each.check === check) ?? assert.fail(told(rows).join('\n'));
+  const told = (results: readonly CheckResult[]) =>
+    results.map(({ check, result }) => `${check}: ${result}`);
+  const row = (results: readonly CheckResult[], check: string): CheckResult =>
+    results.find((each) => each.check === check) ?? assert.fail(told(results).join('\n'));
 
   const install = () => clientOf(server.token).create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
 
   it('finds all well for who has the roles of an installation, and changes nothing', async () => {
     await install();
     const before = server.requests.recent.length;
-    const rows = await look({ leases: LEASE }, 'installed');
-    assert.deepEqual(told(rows), [
+    const results = await look({ leases: LEASE }, 'installed');
+    assert.deepEqual(told(results), [
       'API server: ok',
       'version: ok',
       'clock: ok',
@@ -98,21 +102,21 @@ describe('a look at all that the controllers need', () => {
       'permissions of leader election: ok',
       'Lease sys/crd-controller: ok',
     ]);
-    assert.match(row(rows, 'API server').detail, /responded in 0ms; user "installed"$/);
-    assert.equal(row(rows, 'CRD counts.demo.mark8s.io').detail, 'serves v1');
+    assert.match(row(results, 'API server').detail, /responded in 0ms; user "installed"$/);
+    assert.equal(row(results, 'CRD counts.demo.mark8s.io').detail, 'serves v1');
     for (const { method, path } of server.requests.recent.slice(before)) {
       assert.ok(method === 'GET' || /\/selfsubject\w*reviews$/.test(path), `${method} ${path}`);
     }
   });
 
   it('tells who may read definitions what is the matter with one', async () => {
-    const next = () => row(rows, 'CRD counts.demo.mark8s.io').next?.join() ?? '';
-    const detail = () => row(rows, 'CRD counts.demo.mark8s.io').detail;
-    let rows = await look();
+    const next = () => row(results, 'CRD counts.demo.mark8s.io').next?.join() ?? '';
+    const detail = () => row(results, 'CRD counts.demo.mark8s.io').detail;
+    let results = await look();
     assert.equal(detail(), 'not installed');
     assert.match(next(), /crd-controller manifests --only=crds \| kubectl apply/);
     await install();
-    rows = await look();
+    results = await look();
     assert.equal(detail(), 'Established, serves v1');
     const admin = clientOf(server.token);
     const at = { name: 'counts.demo.mark8s.io' };
@@ -126,7 +130,7 @@ describe('a look at all that the controllers need', () => {
       type: 'merge',
       body: { spec: { versions } },
     });
-    rows = await look();
+    results = await look();
     assert.equal(detail(), 'serves v2, but this release requires v1');
   });
 
@@ -170,10 +174,10 @@ describe('a look at all that the controllers need', () => {
     );
   });
 
-  it('tells of each right that is missing the rule and the command that shows it', async () => {
+  it('tells of each permission that is missing the rule and the command that shows it', async () => {
     await install();
-    const rows = await look({ leases: LEASE, namespaces: ['a'] }, 'poor');
-    const missing = rows.filter(({ result }) => result === 'failed');
+    const results = await look({ leases: LEASE, namespaces: ['a'] }, 'poor');
+    const missing = results.filter(({ result }) => result === 'failed');
     assert.deepEqual(
       missing.map(({ check, detail, next }) => [check, detail].concat(next ?? [])),
       [
@@ -199,10 +203,10 @@ describe('a look at all that the controllers need', () => {
     );
   });
 
-  it('tells of every right that is missing, however many there are', async () => {
+  it('tells of every permission that is missing, however many there are', async () => {
     await install();
-    const rows = await look({ leases: LEASE }, 'powerless');
-    const missing = rows.filter(({ check }) => check.startsWith('permissions of '));
+    const results = await look({ leases: LEASE }, 'powerless');
+    const missing = results.filter(({ check }) => check.startsWith('permissions of '));
     assert.ok(missing.length > 6, told(missing).join());
     for (const { result } of missing) assert.notEqual(result, 'ok');
     const verbs = missing.flatMap(({ detail }) =>
@@ -212,21 +216,23 @@ describe('a look at all that the controllers need', () => {
   });
 
   it('asks for what controllers that are off by default need, and for no definition of what is built in', async () => {
-    const rows = await look({ controllers: [POD_COUNT] }, 'poor');
+    const results = await look({ controllers: [POD_COUNT] }, 'poor');
     assert.equal(
-      rows.some(({ check }) => check.startsWith('CRD')),
+      results.some(({ check }) => check.startsWith('CRD')),
       false,
     );
     assert.match(
-      row(rows, 'permissions of pod-count').next?.[0] ?? '',
+      row(results, 'permissions of pod-count').next?.[0] ?? '',
       /^Add this rule to a ClusterRole of the user: \{apiGroups: \[""\], resources: \["nodes"\]/,
     );
   });
 
   it('asks whether it may ask who may read what is guarded', async () => {
-    const rows = await look({ isGuarded: true }, 'installed');
+    const results = await look({ hasProtectedEndpoints: true }, 'installed');
     assert.deepEqual(
-      rows.filter(({ check }) => check === 'permissions of endpoints').map(({ detail }) => detail),
+      results
+        .filter(({ check }) => check === 'permissions of endpoints')
+        .map(({ detail }) => detail),
       [
         'cannot create tokenreviews of authentication.k8s.io in all namespaces',
         'cannot create subjectaccessreviews of authorization.k8s.io in all namespaces',
@@ -234,10 +240,10 @@ describe('a look at all that the controllers need', () => {
     );
   });
 
-  it('warns of a right that only a plugin of admission asks for', async () => {
+  it('warns of a permission that only a plugin of admission asks for', async () => {
     await install();
-    const rows = await look({}, 'plain');
-    const { result, detail, next } = row(rows, 'permissions of count');
+    const results = await look({}, 'plain');
+    const { result, detail, next } = row(results, 'permissions of count');
     assert.equal(result, 'warning');
     assert.match(
       detail,
@@ -247,12 +253,12 @@ describe('a look at all that the controllers need', () => {
       next?.[0] ?? '',
       /^Add this rule to a ClusterRole of the user: .*counts\/finalizers/,
     );
-    assert.ok(allPassed(rows), told(rows).join());
+    assert.ok(allPassed(results), told(results).join());
   });
 
   it('asks about the Leases of this installation, by their names', async () => {
-    const rows = await look({ leases: { namespace: 'sys', names: ['mine'] } }, 'installed');
-    const { detail, next } = row(rows, 'permissions of leader election');
+    const results = await look({ leases: { namespace: 'sys', names: ['mine'] } }, 'installed');
+    const { detail, next } = row(results, 'permissions of leader election');
     assert.equal(
       detail,
       'cannot get, watch, update leases of coordination.k8s.io named mine in namespace sys',
@@ -261,7 +267,7 @@ describe('a look at all that the controllers need', () => {
       next?.join() ?? '',
       /resourceNames: \["mine"\].*can-i get leases\.coordination\.k8s\.io\/mine/,
     );
-    assert.equal(row(rows, 'Lease sys/mine').result, 'skipped');
+    assert.equal(row(results, 'Lease sys/mine').result, 'skipped');
   });
 
   it('tells who holds the Lease, and whether it is renewed, by the clock of the server', async () => {
@@ -318,15 +324,15 @@ describe('a look at all that the controllers need', () => {
       request.path.includes('/selfsubject')
         ? jsonOf({ ...status, message: 'no', code: 403 }, 403)
         : handler(request);
-    const rows = await look();
-    assert.match(row(rows, 'API server').detail, /responded in 0ms$/);
-    assert.match(row(rows, 'permissions of count').next?.[0] ?? '', /^Set credentials/);
+    const results = await look();
+    assert.match(row(results, 'API server').detail, /responded in 0ms$/);
+    assert.match(row(results, 'permissions of count').next?.[0] ?? '', /^Set credentials/);
     const [nobody] = await look({}, '');
     assert.equal(nobody?.result, 'ok', 'its version is for everybody');
   });
 
   it('tells of versions that are not tested', async () => {
-    const version = async (minor: string): Promise<Row> => {
+    const version = async (minor: string): Promise<CheckResult> => {
       around = (handler) => async (request) =>
         request.path === '/version'
           ? jsonOf({ major: '1', minor, gitVersion: `v1.${minor}` })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { ServerClock } from '../../../../src/cli/check/server-clock.ts';
+import { ServerClock } from '../../../../src/cli/check/server-check.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { HttpRequest } from '../../../../src/util/http.ts';
 
@@ -28,7 +28,7 @@ describe("what is known of the server's clock", () => {
 
   it('is nothing as long as it does not tell', async () => {
     await ask(undefined);
-    assert.equal(serverClock.row().result, 'skipped');
+    assert.equal(serverClock.result().result, 'skipped');
     assert.equal(serverClock.now(), clock.now());
   });
 
@@ -38,7 +38,7 @@ describe("what is known of the server's clock", () => {
       await ask(300);
     }
     assert.deepEqual(
-      [serverClock.row().result, serverClock.row().detail],
+      [serverClock.result().result, serverClock.result().detail],
       ['ok', "within 1s of the server's clock"],
     );
   });
@@ -48,7 +48,7 @@ describe("what is known of the server's clock", () => {
       await clock.advance(137);
       await ask(60_000);
     }
-    const row = serverClock.row();
+    const row = serverClock.result();
     assert.equal(row.result, 'failed');
     assert.match(row.detail, /^59s behind the server's clock: Ats start at the wrong time/);
     assert.ok(Math.abs(serverClock.now() - clock.now() - 60_000) < 300);
@@ -56,11 +56,11 @@ describe("what is known of the server's clock", () => {
 
   it('may be a small one, which nobody notices, or one in the other direction', async () => {
     await ask(-4000);
-    assert.equal(serverClock.row().result, 'ok');
-    assert.match(serverClock.row().detail, /^[23]s ahead of the server's clock$/);
+    assert.equal(serverClock.result().result, 'ok');
+    assert.match(serverClock.result().detail, /^[23]s ahead of the server's clock$/);
     await ask(-3_600_000);
-    assert.match(serverClock.row().detail, /^59m5[89]s ahead of the server's clock: /);
-    assert.match(serverClock.row().next?.[0] ?? '', /timedatectl/);
+    assert.match(serverClock.result().detail, /^59m5[89]s ahead of the server's clock: /);
+    assert.match(serverClock.result().next?.[0] ?? '', /timedatectl/);
   });
 });
 

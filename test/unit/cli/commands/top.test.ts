@@ -43,7 +43,7 @@ test('an address must be on this machine', async () => {
   }
 });
 
-test('a daemon that is not there is told, and is a failure if there is no second look', async () => {
+test('a daemon that is not there is told, and is a failure if there is no second fetchSnapshot', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { versionLine } from '../../../../src/cli/commands/version.ts';
-import { manifest, packageRoot } from '../../../../src/cli/package.ts';
+import { manifest, packageRoot, versionLine } from '../../../../src/cli/package.ts';
 
 const LINUX = { versions: { node: '24.21.0' }, platform: 'linux', arch: 'x64' };
 

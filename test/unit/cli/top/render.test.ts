@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { render } from '../../../../src/cli/top/render.ts';
 import type { Size } from '../../../../src/cli/top/render.ts';
-import { Watched } from '../../../../src/cli/top/watched.ts';
-import { lookOf } from './looks.ts';
-import type { Told } from './looks.ts';
+import { DaemonMonitor } from '../../../../src/cli/top/daemon-monitor.ts';
+import { snapshotOf } from './snapshots.ts';
+import type { SnapshotOptions } from './snapshots.ts';
 
 const WIDE: Size = { width: 200, height: Infinity };
 
-function lines(told: Told = {}, size: Size = WIDE, colour = false): string[] {
-  const watched = new Watched('127.0.0.1:6060');
-  watched.saw(lookOf(told));
-  return render(watched.view(0), size, colour);
+function lines(told: SnapshotOptions = {}, size: Size = WIDE, colour = false): string[] {
+  const monitor = new DaemonMonitor('127.0.0.1:6060');
+  monitor.record(snapshotOf(told));
+  return render(monitor.view(0), size, colour);
 }
 
 const election = (holder: string) => ({
@@ -19,7 +19,7 @@ const election = (holder: string) => ({
   leases: [{ lease: 'sys/x', holder, acquireTime: '2026-09-01T00:00:30Z', seenMsAgo: 1 }],
 });
 
-const FULL: Told = {
+const FULL: SnapshotOptions = {
   status: {
     informers: [
       ...Array.from({ length: 6 }, (_, at) => ({

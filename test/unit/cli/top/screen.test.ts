@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { meansQuit, Screen } from '../../../../src/cli/top/screen.ts';
+import { isQuitKey, Screen } from '../../../../src/cli/top/screen.ts';
 
 function terminal() {
   const written: string[] = [];
@@ -52,7 +52,7 @@ test('lines stay clear of the last column, and follow the size of the terminal',
 
 test('q and Ctrl-C mean to leave, arrows do not', () => {
   assert.deepEqual(
-    ['q', 'xQ', '\u0003', '\u0004', 'x', '', '\u001b[A', '\u001bOq'].map(meansQuit),
+    ['q', 'xQ', '\u0003', '\u0004', 'x', '', '\u001b[A', '\u001bOq'].map(isQuitKey),
     [true, true, true, true, false, false, false, false],
   );
 });

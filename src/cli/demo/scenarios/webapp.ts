@@ -5,8 +5,7 @@ import type { WebApp } from '../../../api/generated/web-app.ts';
 import type { KubernetesObject } from '../../../api/object.ts';
 import { compareResourceVersions } from '../../../api/resource-version.ts';
 import { FINALIZER } from '../../../controllers/webapp/children.ts';
-import type { Act } from '../act.ts';
-import type { Scene } from '../scene.ts';
+import type { ScenarioContext, Scenario } from '../scenario.ts';
 import { holds, isReady, namesOf, ownedBy } from '../view.ts';
 import type { View } from '../view.ts';
 
@@ -16,32 +15,35 @@ const NAME = 'webapp-sample';
 const TASKS = ['DeploymentDone', 'ServiceDone', 'RolloutDone'];
 
 /** A pipeline of tasks: forward, further, and backward. */
-export const webAppScene: Scene = {
+export const webAppScenario: Scenario = {
   name: 'webapp',
   kinds: [WEB_APPS],
   sample: 'examples/02-webapp',
-  play: async (act) => {
-    const { kubectl } = act;
-    act.heading('Create a WebApp: Deployment, Service, rollout');
+  run: async (context) => {
+    const { kubectl } = context;
+    context.heading('Create a WebApp: Deployment, Service, rollout');
     await kubectl.apply('examples/02-webapp');
-    const view = await reached(act, 2);
+    const view = await checkEventually(context, 2);
     await kubectl.get(WEB_APPS);
     await kubectl.get(DEPLOYMENTS, PODS);
-    act.claim(`Each task has a condition that is true: ${TASKS.join(', ')}`, undone(view));
-    act.claim(
-      'A finalizer delays the deletion of the WebApp until its tasks are undone',
-      unkept(view),
+    context.check(
+      `Each task has a condition that is true: ${TASKS.join(', ')}`,
+      falseConditions(view),
+    );
+    context.check(
+      'A finalizer delays the deletion of the WebApp until its tasks are falseConditions',
+      missingFinalizer(view),
     );
 
-    act.heading('Scale up to 3');
+    context.heading('Scale up to 3');
     await kubectl.scale(WEB_APPS, NAME, 3);
-    await reached(act, 3);
+    await checkEventually(context, 3);
     await kubectl.get(WEB_APPS);
 
-    act.heading('Delete the WebApp');
-    const before = act.stage.gone.length;
+    context.heading('Delete the WebApp');
+    const before = context.observer.gone.length;
     await kubectl.delete(WEB_APPS, NAME);
-    await act.reached('The WebApp and its owned objects are deleted', (now) => {
+    await context.checkEventually('The WebApp and its owned objects are deleted', (now) => {
       const left = [
         ...now(WEB_APPS).values(),
         ...now(DEPLOYMENTS).values(),
@@ -51,15 +53,15 @@ export const webAppScene: Scene = {
       return left.length === 0 ? undefined : `these still exist: ${namesOf(left)}`;
     });
     await kubectl.get(WEB_APPS, DEPLOYMENTS, PODS);
-    act.claim(
+    context.check(
       'The Service is deleted first, then the Deployment, and the WebApp last',
-      wrongOrder(act.stage.gone.slice(before), ['Service', 'Deployment', 'WebApp']),
+      wrongOrder(context.observer.gone.slice(before), ['Service', 'Deployment', 'WebApp']),
     );
   },
 };
 
-function reached(act: Act, wanted: number): Promise<View> {
-  return act.reached(
+function checkEventually(context: ScenarioContext, wanted: number): Promise<View> {
+  return context.checkEventually(
     `${wanted} of ${wanted} replicas are available, behind a Service that the WebApp owns`,
     (view) => {
       const webapp = view(WEB_APPS).get(NAME);
@@ -87,13 +89,13 @@ function missingChildren(view: View, webapp: WebApp, wanted: number): string | u
   return ready.length === wanted ? undefined : `${ready.length} Pods are ready`;
 }
 
-function undone(view: View): string | undefined {
+function falseConditions(view: View): string | undefined {
   const webapp = view(WEB_APPS).get(NAME);
   const open = TASKS.filter((type) => !webapp || !holds(webapp, type));
   return open.length === 0 ? undefined : `not true: ${open.join(', ')}`;
 }
 
-function unkept(view: View): string | undefined {
+function missingFinalizer(view: View): string | undefined {
   const { finalizers = [] } = view(WEB_APPS).get(NAME)?.metadata ?? {};
   return finalizers.includes(FINALIZER) ? undefined : `it has ${JSON.stringify(finalizers)}`;
 }

@@ -3,8 +3,8 @@ import { formatDuration } from '../../util/duration.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Options of `Narrator`. */
-export interface NarratorOptions {
+/** Options of `DemoPrinter`. */
+export interface DemoPrinterOptions {
   readonly print: (text: string) => void;
   /** Whether the reader's terminal shows colours. */
   readonly colour: boolean;
@@ -12,8 +12,8 @@ export interface NarratorOptions {
   readonly monotonic: () => number;
 }
 
-/** Tells the story: headings, commands with their output, what happens meanwhile, and verdicts. */
-export class Narrator {
+/** Tells the runner: headings, commands with their output, what happens meanwhile, and verdicts. */
+export class DemoPrinter {
   readonly #print: (text: string) => void;
   readonly #colour: boolean;
   readonly #monotonic: () => number;
@@ -21,7 +21,7 @@ export class Narrator {
   #passed = 0;
   #failed = 0;
 
-  constructor(options: NarratorOptions) {
+  constructor(options: DemoPrinterOptions) {
     this.#print = options.print;
     this.#colour = options.colour;
     this.#monotonic = options.monotonic;
@@ -60,31 +60,31 @@ export class Narrator {
   }
 
   /** Something that happened just now, with the time since the beginning. */
-  moment(text: string): void {
+  change(text: string): void {
     const seconds = (this.elapsedMs / 1000).toFixed(3).padStart(7);
     this.#print(this.#styled('dim', `${seconds}s  ${text}`));
   }
 
-  /** A claim, and whether it is so. `reason` says why it is not. */
-  verdict(claim: string, reason?: string): boolean {
+  /** A check, and whether it is so. `reason` says why it is not. */
+  check(check: string, reason?: string): boolean {
     const holds = reason === undefined;
     if (holds) this.#passed++;
     else this.#failed++;
     this.#print(
       holds
-        ? `${this.#styled('green', '✓')} ${claim}`
-        : `${this.#styled(['bold', 'red'], '✗')} ${claim}: ${reason}`,
+        ? `${this.#styled('green', '✓')} ${check}`
+        : `${this.#styled(['bold', 'red'], '✗')} ${check}: ${reason}`,
     );
     return holds;
   }
 
   /** The last line. */
-  figures(figures: readonly string[]): void {
+  summary(summary: readonly string[]): void {
     const checks =
       this.#failed === 0
         ? this.#styled('green', `${this.#passed} checks passed`)
         : this.#styled('red', `${this.#failed} of ${this.#passed + this.#failed} checks failed`);
-    this.#print(`\n${[checks, ...figures, formatDuration(Math.round(this.elapsedMs))].join(', ')}`);
+    this.#print(`\n${[checks, ...summary, formatDuration(Math.round(this.elapsedMs))].join(', ')}`);
   }
 
   #styled(style: Style, text: string): string {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseGoDuration } from '../../../../src/cli/flags/go-duration.ts';
+import { parseGoDuration } from '../../../../src/cli/flags/go-values.ts';
 
 test('a duration is what Go makes of it, in milliseconds', () => {
   const durations: readonly [string, number][] = [

@@ -1,6 +1,6 @@
 import { DEPLOYMENTS, NODES, PODS } from '../../../api/builtin.ts';
 import { LABEL } from '../../../controllers/pod-count/sync.ts';
-import type { Scene } from '../scene.ts';
+import type { Scenario } from '../scenario.ts';
 import { eventsOf, holds, namesOf } from '../view.ts';
 
 const NODE = 'node-1';
@@ -8,26 +8,26 @@ const ROLE = 'node-role.kubernetes.io/control-plane';
 const REASON = 'SuccessCalculatePod';
 
 /** How many Pods there are, on a label of the control plane's nodes. */
-export const podCountScene: Scene = {
+export const podCountScenario: Scenario = {
   name: 'pod-count',
   kinds: [],
   sample: 'examples/05-pod-count',
-  play: async (act) => {
-    const { kubectl } = act;
-    act.heading('Count Pods');
+  run: async (context) => {
+    const { kubectl } = context;
+    context.heading('Count Pods');
     await kubectl.apply('examples/05-pod-count');
-    await act.reached('Each new Pod has one event with the count', (view) => {
+    await context.checkEventually('Each new Pod has one event with the count', (view) => {
       const deployment = view(DEPLOYMENTS).get('web');
       if (!deployment || !holds(deployment, 'Available')) return 'web is not available';
       const pods = [...view(PODS).values()];
-      const untold = pods.filter(
+      const withoutEvent = pods.filter(
         ({ metadata }) => eventsOf(view, REASON, metadata.uid).length !== 1,
       );
       if (pods.length !== 3) return `there are ${pods.length} Pods, not 3`;
-      return untold.length === 0 ? undefined : `not ${namesOf(untold)}`;
+      return withoutEvent.length === 0 ? undefined : `not ${namesOf(withoutEvent)}`;
     });
     await kubectl.label(NODES, NODE, { [ROLE]: '' });
-    await act.reached(
+    await context.checkEventually(
       'The control-plane node has a label and an event with the number of Pods',
       (view) => {
         const { size } = view(PODS);
@@ -42,10 +42,10 @@ export const podCountScene: Scene = {
     );
     await kubectl.getEvents(`reason=${REASON},involvedObject.kind=Node`);
 
-    act.heading('Clean up');
+    context.heading('Clean up');
     await kubectl.label(NODES, NODE, { [ROLE]: undefined, [LABEL]: undefined });
     await kubectl.delete(DEPLOYMENTS, 'web');
-    await act.reached('The Pods are deleted, and the node has no label', (view) => {
+    await context.checkEventually('The Pods are deleted, and the node has no label', (view) => {
       const { labels = {} } = view(NODES).get(NODE)?.metadata ?? {};
       if (Object.hasOwn(labels, LABEL)) return `the label is ${labels[LABEL]}`;
       return view(PODS).size === 0 ? undefined : `there are ${view(PODS).size}`;

@@ -2,63 +2,68 @@ import { PODS } from '../../../api/builtin.ts';
 import type { Pod } from '../../../api/builtin.ts';
 import { COUNTS } from '../../../api/generated/count.ts';
 import { COMPONENT } from '../../../controllers/count/pod.ts';
-import type { Act } from '../act.ts';
-import type { Scene } from '../scene.ts';
+import type { ScenarioContext, Scenario } from '../scenario.ts';
 import { eventsOf, isReady, namesOf, ownedBy, recordings } from '../view.ts';
 import type { View } from '../view.ts';
 
 const NAME = 'test-count';
 
 /** As many Pods as asked for: three, five, two, and one that is killed. */
-export const countScene: Scene = {
+export const countScenario: Scenario = {
   name: 'count',
   kinds: [COUNTS],
   sample: 'examples/01-count',
-  play: async (act) => {
-    const { kubectl } = act;
-    act.heading('Create a Count with 3 Pods');
+  run: async (context) => {
+    const { kubectl } = context;
+    context.heading('Create a Count with 3 Pods');
     await kubectl.apply('examples/01-count');
-    let view = await reached(act, 3);
+    let view = await checkEventually(context, 3);
     await kubectl.get(COUNTS, PODS);
     await kubectl.getEvents(`source=${COMPONENT}`);
-    act.claim('The Count is the controller owner of each Pod', strays(view));
-    act.claim('count-controller records the event Synced: Count synced successfully', unsaid(view));
-
-    act.heading('Scale up to 5');
-    let before = uidsOf(view);
-    await kubectl.scale(COUNTS, NAME, 5);
-    view = await reached(act, 5);
-    await kubectl.get(COUNTS, PODS);
-    act.claim('The first 3 Pods are unchanged', touched(before, view));
-
-    act.heading('Scale down to 2');
-    before = uidsOf(view, [0, 1]);
-    await kubectl.scale(COUNTS, NAME, 2);
-    view = await reached(act, 2);
-    await kubectl.get(COUNTS, PODS);
-    act.claim(
-      'The Pods with the highest ordinals are deleted; the first 2 are unchanged',
-      touched(before, view),
+    context.check('The Count is the controller owner of each Pod', podsNotOwned(view));
+    context.check(
+      'count-controller records the event Synced: Count synced successfully',
+      wrongEvent(view),
     );
 
-    act.heading('Delete a Pod');
+    context.heading('Scale up to 5');
+    let before = uidsOf(view);
+    await kubectl.scale(COUNTS, NAME, 5);
+    view = await checkEventually(context, 5);
+    await kubectl.get(COUNTS, PODS);
+    context.check('The first 3 Pods are unchanged', changedObjects(before, view));
+
+    context.heading('Scale down to 2');
+    before = uidsOf(view, [0, 1]);
+    await kubectl.scale(COUNTS, NAME, 2);
+    view = await checkEventually(context, 2);
+    await kubectl.get(COUNTS, PODS);
+    context.check(
+      'The Pods with the highest ordinals are deleted; the first 2 are unchanged',
+      changedObjects(before, view),
+    );
+
+    context.heading('Delete a Pod');
     before = uidsOf(view, [0]);
     const killed = view(PODS).get(podName(1))?.metadata.uid;
     await kubectl.delete(PODS, podName(1));
-    view = await reached(act, 2, killed);
+    view = await checkEventually(context, 2, killed);
     await kubectl.get(COUNTS, PODS);
-    act.claim(`A new Pod replaces ${podName(1)}`, sameUid(view, killed));
-    act.claim(`${podName(0)} is unchanged`, touched(before, view));
+    context.check(`A new Pod replaces ${podName(1)}`, sameUid(view, killed));
+    context.check(`${podName(0)} is unchanged`, changedObjects(before, view));
 
-    act.heading('Steady state');
-    await act.rest();
+    context.heading('Steady state');
+    await context.checkSteadyState();
 
-    act.heading('Delete the Count');
+    context.heading('Delete the Count');
     await kubectl.delete(COUNTS, NAME);
-    await act.reached('The Count is deleted, and the garbage collector deletes its Pods', (now) => {
-      const left = [...now(COUNTS).values(), ...now(PODS).values()];
-      return left.length === 0 ? undefined : `these still exist: ${namesOf(left)}`;
-    });
+    await context.checkEventually(
+      'The Count is deleted, and the garbage collector deletes its Pods',
+      (now) => {
+        const left = [...now(COUNTS).values(), ...now(PODS).values()];
+        return left.length === 0 ? undefined : `these still exist: ${namesOf(left)}`;
+      },
+    );
     await kubectl.get(COUNTS, PODS);
   },
 };
@@ -69,9 +74,13 @@ export const countScene: Scene = {
  *
  * @param unwanted uid of a Pod that must have gone
  */
-function reached(act: Act, wanted: number, unwanted?: string): Promise<View> {
-  const told = syncedIn(act.stage.view);
-  return act.reached(
+function checkEventually(
+  context: ScenarioContext,
+  wanted: number,
+  unwanted?: string,
+): Promise<View> {
+  const told = syncedIn(context.observer.view);
+  return context.checkEventually(
     `${wanted} Pods, ${podName(0)} to ${podName(wanted - 1)}, are ready; the Count is healthy`,
     (view) => {
       const pods = view(PODS);
@@ -106,14 +115,14 @@ function missingStatus(view: View, wanted: number): string | undefined {
     : `the status reports ${JSON.stringify({ healthy, replicas, readyReplicas })}`;
 }
 
-function strays(view: View): string | undefined {
+function podsNotOwned(view: View): string | undefined {
   const count = view(COUNTS).get(NAME);
   const owned = new Set(count ? ownedBy(view(PODS), count) : []);
   const others = [...view(PODS).values()].filter((pod) => !owned.has(pod));
   return others.length === 0 ? undefined : `not the owner of ${namesOf(others)}`;
 }
 
-function unsaid(view: View): string | undefined {
+function wrongEvent(view: View): string | undefined {
   const [event] = eventsOf(view, 'Synced');
   return event?.source?.component === COMPONENT && event.message === 'Count synced successfully'
     ? undefined
@@ -141,7 +150,7 @@ function uidsOf(view: View, ordinals?: readonly number[]): ReadonlyMap<string, s
 }
 
 /** Which of the Pods are not the same any more. */
-function touched(before: ReadonlyMap<string, string>, view: View): string | undefined {
+function changedObjects(before: ReadonlyMap<string, string>, view: View): string | undefined {
   const others = [...before].filter(([name, uid]) => view(PODS).get(name)?.metadata.uid !== uid);
   return others.length === 0 ? undefined : `changed: ${others.map(([name]) => name).join(', ')}`;
 }

@@ -1,6 +1,6 @@
 import { observedSince, quantile } from './exposition.ts';
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
-import type { Look, QueuesPage } from './look.ts';
+import type { DaemonSnapshot, QueuesPage } from './snapshot.ts';
 
 /** Over so long, in milliseconds, rates and quantiles are taken. */
 const WINDOW_MS = 60_000;
@@ -9,7 +9,7 @@ const WINDOW_MS = 60_000;
 export interface View {
   readonly address: string;
   /** Why there is no news, if there is none; or that there is again. */
-  readonly notice?: { readonly text: string; readonly isTrouble: boolean };
+  readonly notice?: { readonly text: string; readonly isError: boolean };
   /** Absent: it has never answered. */
   readonly daemon?: DaemonView;
 }
@@ -44,10 +44,10 @@ export interface QueueView {
 }
 
 /** What has been seen of one daemon, as long as somebody watches. */
-export class Watched {
+export class DaemonMonitor {
   readonly #address: string;
   /** Of the current process, oldest first. */
-  #looks: Look[] = [];
+  #snapshots: DaemonSnapshot[] = [];
   #lost: { readonly sinceMs: number; readonly reason: string } | undefined;
   #back: { readonly atMs: number; readonly text: string } | undefined;
 
@@ -55,53 +55,58 @@ export class Watched {
     this.#address = address;
   }
 
-  saw(look: Look): void {
-    const last = this.#looks.at(-1);
-    const isAnother = last !== undefined && look.status.upMs < last.status.upMs;
+  record(fetchSnapshot: DaemonSnapshot): void {
+    const last = this.#snapshots.at(-1);
+    const isAnother = last !== undefined && fetchSnapshot.status.upMs < last.status.upMs;
     if (this.#lost || isAnother) {
-      const gone = this.#lost ? ` after ${seconds(look.atMs - this.#lost.sinceMs)}` : '';
+      const gone = this.#lost ? ` after ${seconds(fetchSnapshot.atMs - this.#lost.sinceMs)}` : '';
       const text = isAnother ? `The daemon restarted${gone}` : `The daemon responds again${gone}`;
-      this.#back = last && { atMs: look.atMs, text };
+      this.#back = last && { atMs: fetchSnapshot.atMs, text };
     }
     this.#lost = undefined;
-    if (isAnother) this.#looks = [];
-    this.#looks.push(look);
-    while (this.#looks.length > 2 && look.atMs - (this.#looks[1]?.atMs ?? 0) >= WINDOW_MS) {
-      this.#looks.shift();
+    if (isAnother) this.#snapshots = [];
+    this.#snapshots.push(fetchSnapshot);
+    while (
+      this.#snapshots.length > 2 &&
+      fetchSnapshot.atMs - (this.#snapshots[1]?.atMs ?? 0) >= WINDOW_MS
+    ) {
+      this.#snapshots.shift();
     }
   }
 
   /** There was no answer. */
-  missed(reason: string, atMs: number): void {
+  recordFailure(reason: string, atMs: number): void {
     this.#lost = { sinceMs: this.#lost?.sinceMs ?? atMs, reason };
   }
 
   view(nowMs: number): View {
     const notice = this.#notice(nowMs);
-    const look = this.#looks.at(-1);
+    const fetchSnapshot = this.#snapshots.at(-1);
     return {
       address: this.#address,
       ...(notice && { notice }),
-      ...(look && { daemon: daemonView(look, this.#looks[0] ?? look) }),
+      ...(fetchSnapshot && {
+        daemon: daemonView(fetchSnapshot, this.#snapshots[0] ?? fetchSnapshot),
+      }),
     };
   }
 
   #notice(nowMs: number): View['notice'] {
     if (this.#lost) {
       const { sinceMs, reason } = this.#lost;
-      const old = this.#looks.length > 0 ? `; showing the last values` : '';
+      const old = this.#snapshots.length > 0 ? `; showing the last values` : '';
       const text = `No response for ${seconds(nowMs - sinceMs)}: ${reason}${old}`;
-      return { text, isTrouble: true };
+      return { text, isError: true };
     }
     const back = this.#back;
-    return back && nowMs - back.atMs < 10_000 ? { text: back.text, isTrouble: false } : undefined;
+    return back && nowMs - back.atMs < 10_000 ? { text: back.text, isError: false } : undefined;
   }
 }
 
-function daemonView(look: Look, first: Look): DaemonView {
-  const { status, queues, metrics } = look;
-  const isFirst = look === first;
-  const windowMs = isFirst ? status.upMs : look.atMs - first.atMs;
+function daemonView(fetchSnapshot: DaemonSnapshot, first: DaemonSnapshot): DaemonView {
+  const { status, queues, metrics } = fetchSnapshot;
+  const isFirst = fetchSnapshot === first;
+  const windowMs = isFirst ? status.upMs : fetchSnapshot.atMs - first.atMs;
   const perSecond = (name: string, labels: Readonly<Record<string, string>> = {}) => {
     const now = metrics.value(name, labels);
     if (now === undefined || windowMs <= 0) return undefined;

@@ -15,7 +15,7 @@ import { LABEL } from '../../controllers/pod-count/sync.ts';
 import { isReady } from './view.ts';
 
 /** A kind that the demo looks at. */
-export interface Watched<T extends KubernetesObject = KubernetesObject> {
+export interface ObservedKind<T extends KubernetesObject = KubernetesObject> {
   readonly resource: Resource<T>;
   /**
    * What people are to know of an object. A change that does not change it is not told, and where
@@ -25,41 +25,41 @@ export interface Watched<T extends KubernetesObject = KubernetesObject> {
 }
 
 /** Kinds that every server has. */
-const BUILTIN: readonly Watched[] = [
-  watched(PODS, podState),
-  watched(DEPLOYMENTS, deploymentState),
-  watched(SERVICES, serviceState),
-  watched(NODES, nodeState),
+const BUILTIN: readonly ObservedKind[] = [
+  observed(PODS, podState),
+  observed(DEPLOYMENTS, deploymentState),
+  observed(SERVICES, serviceState),
+  observed(NODES, nodeState),
   { resource: EVENTS, line: eventLine },
 ];
 
 /** Kinds that have to be installed. */
-const CUSTOM: readonly Watched[] = [
-  watched(COUNTS, countState),
-  watched(WEB_APPS, webAppState),
-  watched(ATS, atState),
-  watched(FOOS, fooState),
+const CUSTOM: readonly ObservedKind[] = [
+  observed(COUNTS, countState),
+  observed(WEB_APPS, webAppState),
+  observed(ATS, atState),
+  observed(FOOS, fooState),
 ];
 
 /** What is looked at where these kinds are installed. */
-export function watchedWith(installed: readonly Resource[]): readonly Watched[] {
+export function observedKinds(installed: readonly Resource[]): readonly ObservedKind[] {
   return [...BUILTIN, ...CUSTOM.filter(({ resource }) => installed.includes(resource))];
 }
 
 /** `pod/web-0  Running` */
-export function titled({ kind, metadata }: KubernetesObject, state: string): string {
+export function objectLine({ kind, metadata }: KubernetesObject, state: string): string {
   return `${kind.toLowerCase()}/${metadata.name}  ${state}`;
 }
 
-function watched<T extends KubernetesObject>(
+function observed<T extends KubernetesObject>(
   resource: Resource<T>,
   stateOf: (object: T) => string | undefined,
-): Watched<T> {
+): ObservedKind<T> {
   return {
     resource,
     line: (object) => {
       const state = stateOf(object);
-      return state === undefined ? undefined : titled(object, state);
+      return state === undefined ? undefined : objectLine(object, state);
     },
   };
 }
@@ -83,7 +83,7 @@ function nodeState({ metadata }: Node): string | undefined {
   return count === undefined ? undefined : `${LABEL}=${count}`;
 }
 
-/** What each new Pod is told by pod-count would drown the rest. */
+/** What each new Pod is told by pod-count would drown the checkSteadyState. */
 function eventLine({ type, reason, message, involvedObject }: Event): string | undefined {
   const { kind = '', name = '' } = involvedObject;
   if (reason === 'SuccessCalculatePod' && kind === PODS.kind) return undefined;

@@ -7,11 +7,11 @@ import type { Clock } from '../../util/clock.ts';
 import { runAll } from '../../util/runnable.ts';
 import type { Runnable } from '../../util/runnable.ts';
 import type { Missing, View } from './view.ts';
-import { titled } from './watched.ts';
-import type { Watched } from './watched.ts';
+import { objectLine } from './observed-kinds.ts';
+import type { ObservedKind } from './observed-kinds.ts';
 
-/** Dependencies of `Stage`. */
-export interface StageDeps {
+/** Dependencies of `Observer`. */
+export interface ObserverDeps {
   readonly client: Pick<Client, 'list' | 'watch'>;
   readonly clock: Clock;
   /** Told of each change in words. */
@@ -24,22 +24,22 @@ type Objects = ReadonlyMap<string, ReadonlyMap<string, KubernetesObject>>;
  * The objects of one namespace, and the nodes, as plain watches tell them: an observer that owes
  * nothing to the caches of the daemon it looks at.
  */
-export class Stage implements Runnable {
-  readonly name = 'stage';
-  readonly #deps: StageDeps;
+export class Observer implements Runnable {
+  readonly name = 'observer';
+  readonly #deps: ObserverDeps;
   readonly #namespace: string;
-  readonly #watched: readonly Watched[];
+  readonly #observed: readonly ObservedKind[];
   readonly #objects: ReadonlyMap<string, Map<string, KubernetesObject>>;
   readonly #waiters = new Set<() => void>();
   readonly #gone: KubernetesObject[] = [];
   readonly #lines: string[] = [];
   #podsSeen = 0;
 
-  constructor(deps: StageDeps, namespace: string, watched: readonly Watched[]) {
+  constructor(deps: ObserverDeps, namespace: string, observed: readonly ObservedKind[]) {
     this.#deps = deps;
     this.#namespace = namespace;
-    this.#watched = watched;
-    this.#objects = new Map(watched.map(({ resource }) => [groupResourceOf(resource), new Map()]));
+    this.#observed = observed;
+    this.#objects = new Map(observed.map(({ resource }) => [groupResourceOf(resource), new Map()]));
   }
 
   /** What the watches have told so far. */
@@ -67,14 +67,14 @@ export class Stage implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     await runAll(
-      this.#watched.map((watched) => (stop) => this.#follow(watched, stop)),
+      this.#observed.map((observed) => (stop) => this.#follow(observed, stop)),
       signal,
     );
   }
 
   /** Asks the server itself. */
   async snapshot(signal: AbortSignal): Promise<View> {
-    const lists = this.#watched.map(async ({ resource }) => {
+    const lists = this.#observed.map(async ({ resource }) => {
       const { items } = await this.#deps.client.list(resource, {
         ...this.#scopeOf(resource),
         signal,
@@ -117,9 +117,9 @@ export class Stage implements Runnable {
     }
   }
 
-  async #follow(watched: Watched, signal: AbortSignal): Promise<void> {
+  async #follow(observed: ObservedKind, signal: AbortSignal): Promise<void> {
     const { client } = this.#deps;
-    const { resource } = watched;
+    const { resource } = observed;
     const objects = this.#objects.get(groupResourceOf(resource));
     const stream = await client.watch(resource, { ...this.#scopeOf(resource), signal });
     for await (const event of stream) {
@@ -131,11 +131,11 @@ export class Stage implements Runnable {
       if (type === 'deleted') {
         objects.delete(name);
         this.#gone.push(object);
-        this.#tell(titled(object, 'deleted'));
+        this.#tell(objectLine(object, 'deleted'));
       } else {
         objects.set(name, object);
-        const text = watched.line(object);
-        if (text !== undefined && !(before && text === watched.line(before))) this.#tell(text);
+        const text = observed.line(object);
+        if (text !== undefined && !(before && text === observed.line(before))) this.#tell(text);
       }
       if (resource === PODS && type === 'added') this.#podsSeen++;
       for (const wake of this.#waiters) wake();

@@ -4,8 +4,8 @@ import { hasErrorCode, messageOf } from '../../util/values.ts';
 import { Exposition } from './exposition.ts';
 
 /** What a daemon said of itself at one moment. */
-export interface Look {
-  /** On the monotonic clock of who looks. */
+export interface DaemonSnapshot {
+  /** On the monotonic clock of who snapshots. */
   readonly atMs: number;
   readonly status: ProcessStatus;
   readonly queues: QueuesPage;
@@ -44,7 +44,11 @@ const TIMEOUT_MS = 5000;
  *
  * @throws {Error} saying why there was no answer, or none to use
  */
-export async function look(address: string, now: () => number, signal: AbortSignal): Promise<Look> {
+export async function fetchSnapshot(
+  address: string,
+  now: () => number,
+  signal: AbortSignal,
+): Promise<DaemonSnapshot> {
   const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const get = (path: string, { mayBeMissing = false } = {}) =>
     text(address, path, within, mayBeMissing);

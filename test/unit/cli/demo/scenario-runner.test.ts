@@ -5,12 +5,15 @@ import { COUNTS } from '../../../../src/api/generated/count.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { daemon } from '../../../../src/cli/daemon.ts';
 import { Kubectl } from '../../../../src/cli/demo/kubectl.ts';
-import { Narrator } from '../../../../src/cli/demo/narrator.ts';
-import type { Scene } from '../../../../src/cli/demo/scene.ts';
-import { SCENES, selectScenes } from '../../../../src/cli/demo/scenes.ts';
-import { Stage } from '../../../../src/cli/demo/stage.ts';
-import { Story } from '../../../../src/cli/demo/story.ts';
-import { watchedWith } from '../../../../src/cli/demo/watched.ts';
+import { DemoPrinter } from '../../../../src/cli/demo/demo-printer.ts';
+import type { Scenario } from '../../../../src/cli/demo/scenario.ts';
+import {
+  SCENARIOS,
+  selectScenarios,
+  ScenarioRunner,
+} from '../../../../src/cli/demo/scenario-runner.ts';
+import { Observer } from '../../../../src/cli/demo/observer.ts';
+import { observedKinds } from '../../../../src/cli/demo/observed-kinds.ts';
 import { packageRoot } from '../../../../src/cli/package.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { Cluster } from '../../../../src/cluster/cluster.ts';
@@ -20,37 +23,40 @@ import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../../src/util/logger.ts';
 import { DAEMON_CONFIG } from '../../../support/test-cluster.ts';
 
-/** A stage in this process, on which nobody plays. */
-function emptyStage(scenes: readonly Scene[] = SCENES) {
+/** A observer in this process, on which nobody plays. */
+function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
   const clock = new FakeClock();
   let cluster: Cluster | undefined;
   const server = new ApiServer({ clock, kubelets: (node) => cluster?.kubelet(node) });
   const client = new HttpClient({ handler: server.handler, server: 'in-process', clock });
   const stop = new AbortController();
   const lines: string[] = [];
-  const narrator = new Narrator({
+  const printer = new DemoPrinter({
     print: (text) => lines.push(text),
     colour: false,
     monotonic: () => clock.monotonic(),
   });
   const onChange = (text: string) => lines.push(text);
-  const watched = watchedWith(scenes.flatMap(({ kinds }) => kinds));
-  const stage = new Stage({ client, clock, onChange }, 'default', watched);
+  const observed = observedKinds(scenarios.flatMap(({ kinds }) => kinds));
+  const observer = new Observer({ client, clock, onChange }, 'default', observed);
   const { signal } = stop;
   const root = packageRoot();
-  const kubectl = new Kubectl({ client, clock, narrator, root, namespace: 'default', signal });
+  const kubectl = new Kubectl({ client, clock, printer, root, namespace: 'default', signal });
   const revision = () => server.revision;
-  const story = new Story({ client, clock, kubectl, narrator, stage, revision }, scenes);
+  const runner = new ScenarioRunner(
+    { client, clock, kubectl, printer, observer, revision },
+    scenarios,
+  );
 
   /** What the demo has besides: a cluster, and the daemon. */
   const startAll = (options: ClusterOptions = {}) => {
     cluster = new Cluster({ client, clock, log: silentLogger }, options);
-    const config = { ...DAEMON_CONFIG, controllers: scenes.map(({ name }) => name) };
+    const config = { ...DAEMON_CONFIG, controllers: scenarios.map(({ name }) => name) };
     const deps = { client, clock, log: silentLogger, random: Math.random, host: 'test' };
     return [cluster.run(signal), daemon(deps, config).run(signal)];
   };
 
-  /** Files are read in real time, so it cannot be said how many turns a story takes. */
+  /** Files are read in real time, so it cannot be said how many turns a runner takes. */
   const ended = async <T>(life: Promise<T>): Promise<T> => {
     const fate = { isOver: false };
     const over = life.finally(() => (fate.isOver = true));
@@ -60,10 +66,10 @@ function emptyStage(scenes: readonly Scene[] = SCENES) {
   };
 
   /** From the beginning to the end, with the others running. */
-  const perform = async (start: () => readonly Promise<void>[]) => {
-    await ended(story.install(signal));
-    const running = [stage.run(signal), ...start()];
-    const succeeded = await ended(story.play(signal));
+  const runScenarios = async (start: () => readonly Promise<void>[]) => {
+    await ended(runner.installKinds(signal));
+    const running = [observer.run(signal), ...start()];
+    const succeeded = await ended(runner.run(signal));
     return {
       succeeded,
       end: async () => {
@@ -73,15 +79,27 @@ function emptyStage(scenes: readonly Scene[] = SCENES) {
     };
   };
 
-  return { clock, client, kubectl, lines, narrator, stage, stop, story, startAll, perform, ended };
+  return {
+    clock,
+    client,
+    kubectl,
+    lines,
+    printer,
+    observer,
+    stop,
+    runner,
+    startAll,
+    runScenarios,
+    ended,
+  };
 }
 
 test('with cluster and daemon everything that is claimed is so, and nothing is left behind', async () => {
-  const { client, lines, narrator, startAll, perform, story, ended, stop } = emptyStage();
-  const { succeeded, end } = await perform(startAll);
+  const { client, lines, printer, startAll, runScenarios, runner, ended, stop } = testDemo();
+  const { succeeded, end } = await runScenarios(startAll);
   assert.ok(succeeded, lines.join('\n'));
-  assert.equal(narrator.failed, 0);
-  assert.equal(narrator.passed, 34);
+  assert.equal(printer.failed, 0);
+  assert.equal(printer.passed, 34);
   const { items: pods } = await client.list(PODS, { namespace: 'default' });
   assert.deepEqual(pods, []);
   const { items: nodes } = await client.list(NODES);
@@ -89,14 +107,14 @@ test('with cluster and daemon everything that is claimed is so, and nothing is l
     nodes.map(({ metadata }) => metadata.labels),
     [{ 'kubernetes.io/hostname': 'node-1' }],
   );
-  assert.ok(await ended(story.leave(stop.signal)), lines.join('\n'));
+  assert.ok(await ended(runner.applySamples(stop.signal)), lines.join('\n'));
   assert.equal(lines.at(-1), '✓ All objects are ready');
   await end();
 });
 
 test('a cluster without garbage collection is found out', async () => {
-  const { lines, perform, startAll } = emptyStage(selectScenes(['count']));
-  const { succeeded, end } = await perform(() => startAll({ garbageCollection: false }));
+  const { lines, runScenarios, startAll } = testDemo(selectScenarios(['count']));
+  const { succeeded, end } = await runScenarios(() => startAll({ garbageCollection: false }));
   assert.equal(succeeded, false);
   assert.equal(
     lines.at(-1),
@@ -116,22 +134,22 @@ describe('without a controller', () => {
     'pod-count': 'Each new Pod has one event with the count: web is not available',
   };
 
-  for (const scene of SCENES) {
-    test(`the scene of ${scene.name} ends at the first thing that is not so, and says what`, async () => {
-      const { lines, narrator, perform } = emptyStage([scene]);
-      const { succeeded, end } = await perform(() => []);
+  for (const scenario of SCENARIOS) {
+    test(`the scenario of ${scenario.name} ends at the first thing that is not so, and says what`, async () => {
+      const { lines, printer, runScenarios } = testDemo([scenario]);
+      const { succeeded, end } = await runScenarios(() => []);
       assert.equal(succeeded, false);
-      assert.equal(narrator.failed, 1);
-      assert.equal(lines.at(-1), `✗ ${firstClaims[scene.name]}`);
+      assert.equal(printer.failed, 1);
+      assert.equal(lines.at(-1), `✗ ${firstClaims[scenario.name]}`);
       await end();
     });
   }
 
-  test('the story can be broken off', async () => {
-    const { stage, stop, story, ended } = emptyStage();
-    await ended(story.install(stop.signal));
-    const watching = stage.run(stop.signal);
-    const played = story.play(stop.signal);
+  test('the runner can be broken off', async () => {
+    const { observer, stop, runner, ended } = testDemo();
+    await ended(runner.installKinds(stop.signal));
+    const watching = observer.run(stop.signal);
+    const played = runner.run(stop.signal);
     await settle(50);
     stop.abort(new Error('enough'));
     await assert.rejects(played, { message: 'enough' });
@@ -139,28 +157,28 @@ describe('without a controller', () => {
   });
 });
 
-test('every controller has a scene, and every scene is of a controller', () => {
+test('every controller has a scenario, and every scenario is of a controller', () => {
   assert.deepEqual(
-    SCENES.map(({ name }) => name),
+    SCENARIOS.map(({ name }) => name),
     [...CONTROLLERS.keys()],
   );
 });
 
-test('scenes are chosen by the names of controllers, and played in their own order', () => {
-  const chosen = (...only: string[]) => selectScenes(only).map(({ name }) => name);
+test('scenarios are chosen by the names of controllers, and played in their own order', () => {
+  const chosen = (...only: string[]) => selectScenarios(only).map(({ name }) => name);
   assert.deepEqual(chosen('foo', 'at'), ['at', 'foo']);
   assert.deepEqual(chosen(), [...CONTROLLERS.keys()]);
-  assert.throws(() => selectScenes(['count', 'webap']), {
+  assert.throws(() => selectScenarios(['count', 'webap']), {
     name: 'UsageError',
     message:
       'unknown controller "webap" in --only: must be one of count, webapp, at, foo, pod-count; did you mean webapp?',
   });
 });
 
-test('the stage tells each change once, in a few words', async () => {
-  const { client, lines, stage, stop, story, ended } = emptyStage();
-  await ended(story.install(stop.signal));
-  const watching = stage.run(stop.signal);
+test('the observer tells each change once, in a few words', async () => {
+  const { client, lines, observer, stop, runner, ended } = testDemo();
+  await ended(runner.installKinds(stop.signal));
+  const watching = observer.run(stop.signal);
   await settle();
   lines.length = 0;
   const pod = await client.create(PODS, {
@@ -191,15 +209,15 @@ test('the stage tells each change once, in a few words', async () => {
     'pod/p  Terminating',
     'pod/p  deleted',
   ]);
-  assert.deepEqual(stage.linesOf('pod/p').at(-1), 'deleted');
-  assert.equal(stage.podsSeen, 1);
+  assert.deepEqual(observer.linesOf('pod/p').at(-1), 'deleted');
+  assert.equal(observer.podsSeen, 1);
   stop.abort();
   await watching;
 });
 
 test('tables are those of the server', async () => {
-  const { kubectl, lines, stop, story, ended } = emptyStage();
-  await ended(story.install(stop.signal));
+  const { kubectl, lines, stop, runner, ended } = testDemo();
+  await ended(runner.installKinds(stop.signal));
   await kubectl.get(COUNTS, PODS);
   assert.deepEqual(lines.slice(-2), [
     '$ kubectl get counts,pods',

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isApiError } from '../../../../src/api/api-error.ts';
-import type { Draft, KubernetesObject } from '../../../../src/api/object.ts';
-import type { Resource } from '../../../../src/api/resource.ts';
-import { ATS } from '../../../../src/api/generated/at.ts';
-import { COUNTS } from '../../../../src/api/generated/count.ts';
-import { FOOS } from '../../../../src/api/generated/foo.ts';
-import { WEB_APPS } from '../../../../src/api/generated/web-app.ts';
-import { ApiServer } from '../../../../src/apiserver/api-server.ts';
-import { HttpClient } from '../../../../src/client/http-client.ts';
-import { FakeClock } from '../../../../src/util/fake-clock.ts';
-import { crdOf } from '../../../support/test-cluster.ts';
-import { manifestsOf } from '../../../support/roles.ts';
-import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../../src/api/builtin.ts';
+import { isApiError } from '../../../src/api/api-error.ts';
+import type { Draft, KubernetesObject } from '../../../src/api/object.ts';
+import type { Resource } from '../../../src/api/resource.ts';
+import { ATS } from '../../../src/api/generated/at.ts';
+import { COUNTS } from '../../../src/api/generated/count.ts';
+import { FOOS } from '../../../src/api/generated/foo.ts';
+import { WEB_APPS } from '../../../src/api/generated/web-app.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { crdOf } from '../../support/test-cluster.ts';
+import { manifestsOf } from '../../support/roles.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../src/api/builtin.ts';
 
 const SPECS: readonly (readonly [resource: Resource, controller: string, spec: object])[] = [
   [COUNTS, 'count', { name: 'nginx', count: 1 }],

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { look } from '../../../../src/cli/top/look.ts';
-import { lookOf } from './looks.ts';
+import { fetchSnapshot } from '../../../../src/cli/top/snapshot.ts';
+import { snapshotOf } from './snapshots.ts';
 
-describe('a look at a daemon', () => {
+describe('a fetchSnapshot at a daemon', () => {
   const answers = new Map<string, string>();
   const server = createServer((request, response) => {
     const body = answers.get(request.url ?? '');
@@ -22,7 +22,7 @@ describe('a look at a daemon', () => {
     server.close();
   });
 
-  const ask = () => look(address, () => 7, new AbortController().signal);
+  const ask = () => fetchSnapshot(address, () => 7, new AbortController().signal);
 
   it('says what is wrong with an answer that is not that of a daemon', async () => {
     await assert.rejects(ask(), /^Error: it responded with 404 to \/debug\/(status|queues)$/);
@@ -33,7 +33,7 @@ describe('a look at a daemon', () => {
   });
 
   it('brings all that is shown', async () => {
-    const { status, queues } = lookOf();
+    const { status, queues } = snapshotOf();
     answers.set('/debug/status', JSON.stringify(status));
     answers.set('/debug/queues', JSON.stringify(queues));
     answers.set('/metrics', 'a 1');
@@ -48,7 +48,7 @@ describe('a look at a daemon', () => {
     const { port } = other.address() as AddressInfo;
     await new Promise((resolve) => other.close(resolve));
     await assert.rejects(
-      look(`127.0.0.1:${port}`, () => 0, new AbortController().signal),
+      fetchSnapshot(`127.0.0.1:${port}`, () => 0, new AbortController().signal),
       /^Error: connection refused$/,
     );
   });

@@ -38,3 +38,13 @@ export function parseGoDuration(text: string): number {
   if (total >= LONGEST_MS) throw new SyntaxError(`invalid duration "${text}": too long`);
   return total === 0 ? 0 : sign * total;
 }
+
+/** What Go's `strconv.ParseBool` takes. */
+const TRUE: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
+const FALSE: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
+
+/** Undefined if `text` is no boolean. */
+export function parseGoBoolean(text: string): boolean | undefined {
+  if (TRUE.has(text)) return true;
+  return FALSE.has(text) ? false : undefined;
+}

@@ -2,69 +2,72 @@ import { DEPLOYMENTS, PODS } from '../../../api/builtin.ts';
 import { rolloutOf } from '../../../api/workloads.ts';
 import { FOOS } from '../../../api/generated/foo.ts';
 import { controllerOf } from '../../../api/metadata.ts';
-import type { Act } from '../act.ts';
-import type { Scene } from '../scene.ts';
+import type { ScenarioContext, Scenario } from '../scenario.ts';
 import { eventsOf, holds, namesOf, ownedBy } from '../view.ts';
 import type { View } from '../view.ts';
 
 const NAME = 'example-foo';
 
 /** sample-controller's Foo: a Deployment that follows it, and others that it leaves alone. */
-export const fooScene: Scene = {
+export const fooScenario: Scenario = {
   name: 'foo',
   kinds: [FOOS],
   sample: 'examples/04-foo',
-  complaint: /already exists and is not managed by Foo/,
-  play: async (act) => {
-    const { kubectl } = act;
-    act.heading('Create a Foo');
+  expectedErrors: /already exists and is not managed by Foo/,
+  run: async (context) => {
+    const { kubectl } = context;
+    context.heading('Create a Foo');
     await kubectl.apply('examples/04-foo');
-    await reached(act, 'example-foo', 1);
+    await checkEventually(context, 'example-foo', 1);
     await kubectl.get(FOOS, DEPLOYMENTS);
 
-    act.heading('Another client scales the Deployment');
+    context.heading('Another client scales the Deployment');
     await kubectl.scale(DEPLOYMENTS, 'example-foo', 3);
-    await reached(act, 'example-foo', 1);
+    await checkEventually(context, 'example-foo', 1);
 
-    act.heading('Rename the Deployment');
+    context.heading('Rename the Deployment');
     const spec = { deploymentName: 'renamed', replicas: 2 };
     await kubectl.patch(FOOS, NAME, { spec });
-    await reached(act, 'renamed', 2);
+    await checkEventually(context, 'renamed', 2);
     await kubectl.get(FOOS, DEPLOYMENTS);
 
-    act.heading('Use the name of a Deployment that the Foo does not own');
+    context.heading('Use the name of a Deployment that the Foo does not own');
     await kubectl.createDeployment('unowned', 'nginx');
     await kubectl.patch(FOOS, NAME, { spec: { deploymentName: 'unowned' } });
-    await act.reached(
+    await context.checkEventually(
       'The Foo reports the name collision, and the Deployment is unchanged',
       (view) => {
         const foo = view(FOOS).get(NAME);
         const [event] = eventsOf(view, 'ErrResourceExists', foo?.metadata.uid);
         if (!foo || !holds(foo, 'Stalled')) return 'the Foo is not Stalled';
         if (!event) return 'there is no event ErrResourceExists';
-        return touched(view);
+        return changedObjects(view);
       },
     );
     await kubectl.getWide(FOOS);
 
-    act.heading('Delete the Foo');
+    context.heading('Delete the Foo');
     await kubectl.delete(FOOS, NAME);
-    await act.reached(
+    await context.checkEventually(
       'The Foo and its Deployment are deleted; the other Deployment still exists',
       (view) => {
         const left = [...view(FOOS).values(), ...view(DEPLOYMENTS).values()];
-        return namesOf(left) === 'unowned' ? touched(view) : `these exist: ${namesOf(left)}`;
+        return namesOf(left) === 'unowned' ? changedObjects(view) : `these exist: ${namesOf(left)}`;
       },
     );
     await kubectl.delete(DEPLOYMENTS, 'unowned');
-    await act.sight((view) => (view(PODS).size === 0 ? undefined : 'Pods exist'));
+    await context.waitFor((view) => (view(PODS).size === 0 ? undefined : 'Pods exist'));
   },
 };
 
 /** Waits until the Foo has one Deployment, of this name, with so many Pods, and is ready. */
-function reached(act: Act, deploymentName: string, replicas: number): Promise<View> {
-  const claim = `The Foo has one Deployment, ${deploymentName}, with ${replicas} of ${replicas} replicas available`;
-  return act.reached(claim, (view) => {
+function checkEventually(
+  context: ScenarioContext,
+  deploymentName: string,
+  replicas: number,
+): Promise<View> {
+  const check = `The Foo has one Deployment, ${deploymentName}, with ${replicas} of ${replicas} replicas available`;
+  return context.checkEventually(check, (view) => {
     const foo = view(FOOS).get(NAME);
     if (!foo) return 'the Foo does not exist';
     const owned = ownedBy(view(DEPLOYMENTS), foo);
@@ -84,7 +87,7 @@ function reached(act: Act, deploymentName: string, replicas: number): Promise<Vi
   });
 }
 
-function touched(view: View): string | undefined {
+function changedObjects(view: View): string | undefined {
   const theirs = view(DEPLOYMENTS).get('unowned');
   if (!theirs) return 'the other Deployment is deleted';
   const { generation, deletionTimestamp } = theirs.metadata;

@@ -1,28 +1,28 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { Narrator } from '../../../../src/cli/demo/narrator.ts';
+import { DemoPrinter } from '../../../../src/cli/demo/demo-printer.ts';
 
 function tell(colour: boolean): string[] {
   const lines: string[] = [];
   let now = 5000;
-  const narrator = new Narrator({
+  const printer = new DemoPrinter({
     print: (text) => lines.push(text),
     colour,
     monotonic: () => now,
   });
   now += 1234;
-  narrator.heading('Begin');
-  narrator.command('kubectl get x');
-  narrator.output(['NAME', 'x']);
-  narrator.moment('x  gone');
-  assert.equal(narrator.verdict('True'), true);
-  assert.equal(narrator.verdict('False', 'no reason'), false);
-  narrator.figures(['2 Pods']);
+  printer.heading('Begin');
+  printer.command('kubectl get x');
+  printer.output(['NAME', 'x']);
+  printer.change('x  gone');
+  assert.equal(printer.check('True'), true);
+  assert.equal(printer.check('False', 'no reason'), false);
+  printer.summary(['2 Pods']);
   return lines;
 }
 
-test('the story is plain text where there is no terminal', () => {
+test('the runner is plain text where there is no terminal', () => {
   assert.deepEqual(tell(false), [
     '\n== Begin',
     '$ kubectl get x',

@@ -1,8 +1,8 @@
 import { Exposition } from '../../../../src/cli/top/exposition.ts';
-import type { Look, QueuesPage } from '../../../../src/cli/top/look.ts';
+import type { DaemonSnapshot, QueuesPage } from '../../../../src/cli/top/snapshot.ts';
 import type { ProcessStatus } from '../../../../src/serving/debug-pages.ts';
 
-export interface Told {
+export interface SnapshotOptions {
   readonly atMs?: number;
   readonly upMs?: number;
   readonly status?: Partial<ProcessStatus>;
@@ -11,7 +11,13 @@ export interface Told {
 }
 
 /** What a daemon with one quiet controller says. */
-export function lookOf({ atMs = 0, upMs = 60_000, status, queues, metrics = [] }: Told = {}): Look {
+export function snapshotOf({
+  atMs = 0,
+  upMs = 60_000,
+  status,
+  queues,
+  metrics = [],
+}: SnapshotOptions = {}): DaemonSnapshot {
   return {
     atMs,
     status: {

@@ -1,0 +1,198 @@
+import { basename, posix } from 'node:path';
+import { parse, parseDocument, visit } from 'yaml';
+import type { Document, ToStringOptions } from 'yaml';
+import { groupResourceOf } from '../api/resource.ts';
+import type { Resource } from '../api/resource.ts';
+import type { ManifestPart } from './flags/command-options.ts';
+import { readFileSync } from 'node:fs';
+import { packageRoot } from './package.ts';
+
+/** The namespace that the files are written for. */
+const NAMESPACE = 'crd-controller-system';
+
+/** What an installation is to be; absent: what the files say. */
+export interface InstallationOptions {
+  /** Where the controller itself lives. */
+  readonly namespace?: string | undefined;
+  readonly image?: string | undefined;
+  /** Where objects are looked after, with rights in these namespaces only. Empty: everywhere. */
+  readonly namespaces?: readonly string[] | undefined;
+  /** Those that run; `roles` finds what each needs. */
+  readonly controllers?: readonly InstalledController[] | undefined;
+  /** Parts to print. Empty: all. */
+  readonly only?: readonly ManifestPart[] | undefined;
+}
+
+export interface InstalledController {
+  readonly name: string;
+  readonly resource: Resource;
+  /** Its rights are not part of every installation. */
+  readonly isOnByDefault: boolean;
+}
+
+const HEADER = '# Installation of crd-controller, printed by: crd-controller manifests\n';
+
+/**
+ * The manifests of an installation, as one YAML text. Each document that fits as it is is printed as
+ * it was written, comments and all.
+ *
+ * @param read finds files below hack/deploy
+ */
+export function installation(read: ReadFile, options: InstallationOptions = {}): string {
+  const { controllers, namespaces = [], only = [] } = options;
+  const files = selectFiles(read, kustomizationFiles(read), controllers).filter(
+    ({ path }) =>
+      (only.length === 0 || only.some((part) => path.startsWith(`${part}/`))) &&
+      // Whoever has rights in some namespaces alone cannot give any beyond them.
+      (namespaces.length === 0 || !path.startsWith('rbac/metrics/')),
+  );
+  const edits = editsOf(options);
+  const documents = files.flatMap((file) => {
+    const texts = file.text.split(/^---\n/m);
+    if (namespaces.length === 0 || !isRoleOfControllers(file)) {
+      return texts.map((text) => edited(text, edits));
+    }
+    // Events about the Lease are where the Lease is.
+    const own = isEvents(file) ? [options.namespace ?? NAMESPACE] : [];
+    return [...new Set([...own, ...namespaces])].flatMap((namespace) =>
+      texts.map((text) => edited(text, [...edits, asRole(namespace)])),
+    );
+  });
+  return HEADER + documents.join('---\n');
+}
+
+/** Without what only other controllers need, and with what those need that are off by default. */
+function selectFiles(
+  read: ReadFile,
+  files: readonly ManifestFile[],
+  controllers: readonly InstalledController[] | undefined,
+): readonly ManifestFile[] {
+  if (!controllers) return files;
+  const names = new Set(controllers.map(({ name }) => `${name}.yaml`));
+  const crds = new Set(controllers.map(({ resource }) => `${groupResourceOf(resource)}.yaml`));
+  const extra = controllers
+    .filter(({ isOnByDefault }) => !isOnByDefault)
+    .flatMap(({ name }) => componentFiles(read, `rbac/${name}`));
+  const kept = files.filter(({ path }) => {
+    if (path.startsWith('crds/')) return crds.has(basename(path));
+    return !path.startsWith('rbac/controllers/') || names.has(basename(path));
+  });
+  const beforeEvents = kept.findIndex(isEvents);
+  return kept.toSpliced(beforeEvents, 0, ...extra);
+}
+
+function isEvents({ path }: ManifestFile): boolean {
+  return path.startsWith('rbac/events/');
+}
+
+function isRoleOfControllers(file: ManifestFile): boolean {
+  return file.path.startsWith('rbac/controllers/') || isEvents(file);
+}
+
+/** As the files are written. */
+const FORMAT: ToStringOptions = { lineWidth: 0, flowCollectionPadding: false, singleQuote: true };
+
+/** Changes a document. */
+type Edit = (document: Document) => void;
+
+/** As edits leave it; as it was written if they leave it alone. */
+function edited(text: string, edits: readonly Edit[]): string {
+  if (edits.length === 0) return text;
+  const document = parseDocument(text);
+  const asWritten = document.toString(FORMAT);
+  for (const edit of edits) edit(document);
+  const result = document.toString(FORMAT);
+  return result === asWritten ? text : result;
+}
+
+function editsOf({ namespace, image, namespaces = [], controllers }: InstallationOptions): Edit[] {
+  const flags = [
+    ...(controllers ? [`--controllers=${controllers.map(({ name }) => name).join(',')}`] : []),
+    ...(namespaces.length > 0 ? [`--namespaces=${namespaces.join(',')}`] : []),
+  ];
+  return [
+    ...(namespace === undefined ? [] : [inNamespace(namespace)]),
+    ...(image === undefined && flags.length === 0 ? [] : [withDeployment(image, flags)]),
+  ];
+}
+
+function inNamespace(namespace: string): Edit {
+  return (document) =>
+    visit(document, {
+      Scalar: (_, scalar) => {
+        if (scalar.value === NAMESPACE) scalar.value = namespace;
+      },
+    });
+}
+
+function withDeployment(image: string | undefined, flags: readonly string[]): Edit {
+  const container = ['spec', 'template', 'spec', 'containers', 0];
+  return (document) => {
+    if (document.get('kind') !== 'Deployment') return;
+    if (image !== undefined) document.setIn([...container, 'image'], image);
+    for (const flag of flags) document.addIn([...container, 'args'], flag);
+  };
+}
+
+/** A ClusterRole, or its binding, as a Role in one namespace. */
+function asRole(namespace: string): Edit {
+  return (document) => {
+    const kind = String(document.get('kind'));
+    document.set('kind', kind.replace(/^Cluster/, ''));
+    document.setIn(['metadata', 'namespace'], namespace);
+    if (document.has('roleRef')) document.setIn(['roleRef', 'kind'], 'Role');
+  };
+}
+
+/** The manifests that this package has. */
+export const readDeployed: ReadFile = (path) =>
+  readFileSync(new URL(`hack/deploy/${path}`, packageRoot()), 'utf8');
+
+/** One file of a kustomization. */
+export interface ManifestFile {
+  /** Below the folder that holds everything: `rbac/controllers/count.yaml`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** The text of a file below the folder that holds everything. @throws {Error} if it is missing */
+export type ReadFile = (path: string) => string;
+
+/**
+ * The files that the kustomization of `folder` names, directly or through others, in their order: all
+ * resources of an installation, for who has no kustomize.
+ *
+ * @throws {Error} if a kustomization does more than name resources: that takes a real kustomize
+ */
+export function kustomizationFiles(read: ReadFile, folder: string = ''): ManifestFile[] {
+  const file = posix.join(folder, 'kustomization.yaml');
+  return resourcesIn(file, read(file)).flatMap((resource) => {
+    const path = posix.join(folder, resource);
+    return path.endsWith('.yaml') ? [{ path, text: read(path) }] : kustomizationFiles(read, path);
+  });
+}
+
+/** The files that a component names as its resources. The caller applies what its patches do. */
+export function componentFiles(read: ReadFile, folder: string): ManifestFile[] {
+  const { resources } = parse(read(posix.join(folder, 'kustomization.yaml'))) as {
+    readonly resources: readonly string[];
+  };
+  return resources.map((resource) => {
+    const path = posix.join(folder, resource);
+    return { path, text: read(path) };
+  });
+}
+
+function resourcesIn(file: string, text: string): readonly string[] {
+  const { resources, apiVersion, kind, ...others } = parse(text) as {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly resources: readonly string[];
+  };
+  const [more] = Object.keys(others);
+  if (more !== undefined)
+    throw new Error(`${file} has ${more}, which is not supported: use kustomize`);
+  if (!Array.isArray(resources))
+    throw new Error(`${file}: ${kind} of ${apiVersion} has no resources`);
+  return resources;
+}
