@@ -17,7 +17,7 @@ async function startedWith(...flags: readonly string[]): Promise<string[]> {
     },
   );
   assert.equal(code, 2, said.join('\n'));
-  assert.match(said.join('\n'), /^Error: There is no file \/nonexistent/);
+  assert.match(said.join('\n'), /^Error: .*\/nonexistent does not exist/);
   return lines;
 }
 
