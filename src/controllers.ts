@@ -1,24 +1,20 @@
 /**
- * The controllers of the daemon, for a program of one's own: beside other controllers, or, of
- * WebApps, with other tasks. Their kinds have to be installed, from `crds/`.
+ * The controllers of the daemon, for use in another program, and the types of their kinds. The
+ * CustomResourceDefinitions are in `crds/`.
  *
  * @module
  */
-export type {
-  ControllerFactory,
-  ControllerFactoryDeps,
-  ControllerFactoryOptions,
-} from './controllers/controller-factory.ts';
+export type { NamespacedControllerOptions } from './controllers/options.ts';
 export { atController } from './controllers/at/controller.ts';
+export type { AtControllerOptions } from './controllers/at/controller.ts';
 export { countController } from './controllers/count/controller.ts';
+export type { CountControllerOptions } from './controllers/count/controller.ts';
 export { fooController } from './controllers/foo/controller.ts';
+export type { FooControllerOptions } from './controllers/foo/controller.ts';
 export { podCountController } from './controllers/pod-count/controller.ts';
-export {
-  standardTasks,
-  webAppController,
-  webAppControllerWith,
-} from './controllers/webapp/controller.ts';
-export type { TaskCaches } from './controllers/webapp/controller.ts';
+export type { PodCountControllerOptions } from './controllers/pod-count/controller.ts';
+export { webAppController } from './controllers/webapp/controller.ts';
+export type { WebAppControllerOptions } from './controllers/webapp/controller.ts';
 export { HOOKS, TaskError } from './controllers/webapp/task.ts';
 export type {
   Hook,
@@ -28,9 +24,8 @@ export type {
   TaskErrorOptions,
   Wait,
 } from './controllers/webapp/task.ts';
-export { childTask } from './controllers/webapp/tasks/child-task.ts';
-export type { ChildTaskOptions } from './controllers/webapp/tasks/child-task.ts';
-export { rolloutTask } from './controllers/webapp/tasks/rollout-task.ts';
+export { childTask, rolloutTask, standardTasks } from './controllers/webapp/standard-tasks.ts';
+export type { ChildTaskOptions, TaskCaches } from './controllers/webapp/standard-tasks.ts';
 export { ATS } from './api/generated/at.ts';
 export type { At, AtSpec, AtStatus } from './api/generated/at.ts';
 export { COUNTS } from './api/generated/count.ts';

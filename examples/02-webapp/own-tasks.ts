@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { connectCluster, loadClusterConfig, runControllers, textLogger } from 'crd-controller';
-import { webAppController } from './page-task.ts';
+import { webAppWithPage } from './page-task.ts';
 
 const { values } = parseArgs({ options: { kubeconfig: { type: 'string' } } });
 
@@ -15,7 +15,7 @@ try {
   await runControllers({
     client: connection.client,
     log,
-    controllers: (kit) => [webAppController(kit)],
+    controllers: (kit) => [webAppWithPage(kit)],
   });
 } finally {
   await connection.close();

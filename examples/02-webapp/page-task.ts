@@ -6,12 +6,7 @@ import type {
   KubernetesObject,
   Resource,
 } from 'crd-controller';
-import {
-  childTask,
-  standardTasks,
-  WEB_APPS,
-  webAppControllerWith,
-} from 'crd-controller/controllers';
+import { childTask, standardTasks, WEB_APPS, webAppController } from 'crd-controller/controllers';
 import type { Task, WebApp } from 'crd-controller/controllers';
 
 interface ConfigMap extends KubernetesObject {
@@ -26,8 +21,8 @@ const CONFIG_MAPS: Resource<ConfigMap> = {
   namespaced: true,
 };
 
-/** The daemon's WebApps, with two tasks more: a page before all others, and a word after them. */
-export function webAppController(kit: ControllerKit): Controller {
+/** The WebApp controller of the daemon with two more tasks: a page before the others, and a log line after them. */
+export function webAppWithPage(kit: ControllerKit): Controller {
   const configMaps = kit.informers.for(CONFIG_MAPS);
   const page = childTask({
     name: 'page',
@@ -45,10 +40,9 @@ export function webAppController(kit: ControllerKit): Controller {
       data: { 'index.html': `<h1>${webapp.metadata.name} ${webapp.spec.version}</h1>` },
     }),
   });
-  const build = webAppControllerWith((caches) => [page, ...standardTasks(caches), word]);
   return (
-    build(kit, { name: 'webapp', selection: {}, concurrency: 2 })
-      // A page that is deleted or changed by someone else is created again.
+    webAppController(kit, { tasks: (caches) => [page, ...standardTasks(caches), word] })
+      // A page that is deleted or changed by another client is created again.
       .owns(configMaps, WEB_APPS)
   );
 }
@@ -61,11 +55,11 @@ function pageName({ metadata }: DeepReadonly<WebApp>): string {
 const word: Task = {
   name: 'word',
   postCreate: async ({ webapp, log }) => {
-    log.v(2).info('Everything is available', { replicas: webapp.spec.replicas });
+    log.v(2).info('All replicas are available', { replicas: webapp.spec.replicas });
     return undefined;
   },
   preDelete: async ({ log }) => {
-    log.v(2).info('About to be taken down');
+    log.v(2).info('Deleting the WebApp');
     return undefined;
   },
 };

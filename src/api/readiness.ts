@@ -1,6 +1,6 @@
 import { removeCondition, setCondition } from './conditions.ts';
 import type { Condition } from './conditions.ts';
-import type { DeepReadonly } from './object.ts';
+import type { DeepReadonly, KubernetesObject } from './object.ts';
 
 /** The progress of an object towards its spec, as in kstatus. */
 export type Readiness =
@@ -66,4 +66,17 @@ export function isReadyAt(
         type === 'Ready' && status === 'True' && observedGeneration === generation,
     ) ?? false
   );
+}
+
+/** Reports whether `status` contains Ready=True for the generation of `object`, and its present status does not. */
+export function becomesReady(
+  { metadata, status: present }: DeepReadonly<KubernetesObject & { status?: WithConditions }>,
+  status: WithConditions,
+): boolean {
+  const { generation } = metadata;
+  return isReadyAt(status.conditions, generation) && !isReadyAt(present?.conditions, generation);
+}
+
+interface WithConditions {
+  readonly conditions?: Condition[];
 }

@@ -112,12 +112,8 @@ function buildControllers(kit: ControllerKit, config: DaemonConfig): Controller[
       });
       return [];
     }
-    return registered.build(kit, {
-      name,
-      selection: { namespaces },
-      concurrency: config.concurrentSyncs.get(name) ?? 2,
-      podEvents: podCountEvents,
-    });
+    const concurrency = config.concurrentSyncs.get(name);
+    return registered.build(kit, { namespaces, concurrency, podCountEvents });
   });
 }
 

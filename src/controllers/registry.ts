@@ -4,24 +4,31 @@ import { COUNTS } from '../api/generated/count.ts';
 import { FOOS } from '../api/generated/foo.ts';
 import { WEB_APPS } from '../api/generated/web-app.ts';
 import type { Resource } from '../api/resource.ts';
+import type { Controller } from '../manager/controller.ts';
+import type { ControllerKit } from '../manager/run-controllers.ts';
 import { atController } from './at/controller.ts';
-import type { ControllerFactory } from './controller-factory.ts';
 import { countController } from './count/controller.ts';
 import { fooController } from './foo/controller.ts';
+import type { NamespacedControllerOptions } from './options.ts';
 import { podCountController } from './pod-count/controller.ts';
 import { webAppController } from './webapp/controller.ts';
 
+/** The configuration of the daemon, as far as controllers use it. */
+export interface DaemonControllerConfig extends NamespacedControllerOptions {
+  readonly podCountEvents: boolean;
+}
+
 export interface RegisteredController {
-  readonly build: ControllerFactory;
-  /** What its keys name. */
+  readonly build: (kit: ControllerKit, config: DaemonControllerConfig) => Controller;
+  /** The reconciled kind. */
   readonly resource: Resource;
-  /** Part of `*`. What writes to objects of the whole cluster is not. */
+  /** Whether `*` includes it. A controller that writes to cluster-scoped objects is not included. */
   readonly isOnByDefault: boolean;
-  /** It has no meaning within namespaces, and does not run when they are given. */
+  /** Whether it needs the whole cluster. Then it does not run if namespaces are given. */
   readonly isClusterScoped: boolean;
 }
 
-/** The controllers by the names that `--controllers` knows. */
+/** The controllers by their names in `--controllers`. */
 export const CONTROLLERS: ReadonlyMap<string, RegisteredController> = new Map([
   ['count', namespaced(COUNTS, countController)],
   ['webapp', namespaced(WEB_APPS, webAppController)],
@@ -29,15 +36,29 @@ export const CONTROLLERS: ReadonlyMap<string, RegisteredController> = new Map([
   ['foo', namespaced(FOOS, fooController)],
   [
     'pod-count',
-    { build: podCountController, resource: NODES, isOnByDefault: false, isClusterScoped: true },
+    {
+      build: (kit, { concurrency, podCountEvents }) =>
+        podCountController(kit, { concurrency, podEvents: podCountEvents }),
+      resource: NODES,
+      isOnByDefault: false,
+      isClusterScoped: true,
+    },
   ],
 ]);
 
-/** The names that `*` stands for. */
+/** The names that `*` includes. */
 export const DEFAULT_CONTROLLERS: readonly string[] = [...CONTROLLERS]
   .filter(([, { isOnByDefault }]) => isOnByDefault)
   .map(([name]) => name);
 
-function namespaced(resource: Resource, build: ControllerFactory): RegisteredController {
-  return { build, resource, isOnByDefault: true, isClusterScoped: false };
+function namespaced(
+  resource: Resource,
+  build: (kit: ControllerKit, options: NamespacedControllerOptions) => Controller,
+): RegisteredController {
+  return {
+    build: (kit, { namespaces, concurrency }) => build(kit, { namespaces, concurrency }),
+    resource,
+    isOnByDefault: true,
+    isClusterScoped: false,
+  };
 }

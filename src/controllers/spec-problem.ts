@@ -1,4 +1,4 @@
-/** What a field of a spec must be. */
+/** The type of a field of a spec. */
 export type FieldRule =
   | { readonly type: 'string'; readonly optional?: boolean }
   | {
@@ -8,16 +8,15 @@ export type FieldRule =
       readonly optional?: boolean;
     };
 
-/** A rule for each field, so that a new one is not forgotten. */
+/** A rule for each field: the compiler reports a missing one. */
 export type SpecRules<S extends object> = { readonly [K in keyof S]-?: FieldRule };
 
-/** So much of a value is shown. */
-const SHOWN = 80;
+/** Characters of a value that a message shows. */
+const MAX_SHOWN = 80;
 
 /**
- * Why a spec cannot be carried out, whatever it says; undefined if it may be. Our
- * CustomResourceDefinitions refuse what is found here; what was stored before they were installed, or
- * under another of the same name, comes all the same.
+ * Returns why a spec is invalid, or undefined. The API server rejects such specs because of the schema
+ * of our CustomResourceDefinitions; objects that were stored under another schema are checked here.
  */
 export function specProblem<S extends object>(
   spec: unknown,
@@ -47,9 +46,9 @@ function fieldProblem(value: unknown, rule: FieldRule): string | undefined {
   }
 }
 
-/** A value of a user's, cut off if it is long. */
+/** Formats a value for a message, and shortens a long one. */
 export function shown(value: unknown): string {
   if (typeof value === 'object') return Array.isArray(value) ? 'a list' : 'an object';
-  const isLong = typeof value === 'string' && value.length > SHOWN;
-  return JSON.stringify(isLong ? `${value.slice(0, SHOWN)}...` : value);
+  const isLong = typeof value === 'string' && value.length > MAX_SHOWN;
+  return JSON.stringify(isLong ? `${value.slice(0, MAX_SHOWN)}...` : value);
 }

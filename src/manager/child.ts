@@ -88,6 +88,26 @@ export async function ensureChild<T extends KubernetesObject>(
   return { kind: 'updated', object: await change(context, options, child) };
 }
 
+/**
+ * Calls `work` for every item in batches of 1, 2, 4 and so on, and stops after a batch with a failure,
+ * as kube-controller-manager's `slowStartBatch`. If every call fails, as with an exhausted quota, this
+ * sends one request and not hundreds.
+ *
+ * @param work resolves with its failure, or undefined
+ * @returns the first failure, or undefined
+ */
+export async function slowStart<T, F>(
+  items: readonly T[],
+  work: (item: T) => Promise<F | undefined>,
+): Promise<F | undefined> {
+  for (let from = 0, size = 1; from < items.length; from += size, size *= 2) {
+    const results = await Promise.all(items.slice(from, from + size).map(work));
+    const failure = results.find((result) => result !== undefined);
+    if (failure !== undefined) return failure;
+  }
+  return undefined;
+}
+
 async function existing<T extends KubernetesObject>(
   { client, signal }: ChildContext,
   { resource, owner, desired }: ChildOptions<T>,

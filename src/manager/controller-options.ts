@@ -17,24 +17,24 @@ import type { Predicate } from './predicate.ts';
 import type { SyncHistory } from './sync-history.ts';
 import type { Sharding } from './serve-shards.ts';
 
-/** What a run of a sync handler is given. */
+/** The arguments of one sync, besides the key. */
 export interface SyncContext {
-  /** Aborts when the daemon can wait no longer for this run; pass it to every call. */
+  /** Aborts when the sync exceeds its timeout or the program stops. Pass it to every call. */
   readonly signal: AbortSignal;
-  /** Names the controller and the key on every line. */
+  /** Adds the controller and the key to every line. */
   readonly log: Logger;
-  /** Its writes are remembered, so that no later run of this key sees a cache from before them. */
+  /** Its writes delay the next sync of this key until the caches contain them. */
   readonly client: Client;
-  /** Why this key runs: what happened since its last run, merged and bounded. */
+  /** The events since the last sync of this key, merged and bounded. */
   readonly causes: readonly Cause[];
 }
 
 /**
- * Makes the actual state match the desired one for one key. It is level-triggered: it reads both
- * from caches and never learns what changed. Return `done()` or `requeueAfter(ms)`; throw to be
- * retried with backoff, or `TerminalError` when a retry could not help. The backoff is 5 ms doubling to
- * 5 min, and begins at 5 s if the server has rejected an object as invalid. Runs for one key never
- * overlap.
+ * Reconciles one key: changes the actual state to the desired state. It is level-triggered: it reads
+ * both from caches, and does not depend on the events. Syncs of one key never overlap.
+ *
+ * Returns `done()` or `requeueAfter(ms)`. Throws to be retried with backoff: 5 ms doubling to 5 min, and
+ * from 5 s on if the server rejected an object as invalid. Throws `TerminalError` if a retry cannot help.
  */
 export type SyncHandler = (key: ObjectKey, context: SyncContext) => Promise<Outcome>;
 
@@ -44,51 +44,50 @@ export interface ControllerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   /**
-   * Milliseconds that runs in flight have to finish when the controller is stopped.
+   * Time that syncs in flight have to finish when the controller stops, in milliseconds.
    * @default 30_000
    */
   readonly drainTimeoutMs?: number | undefined;
   /**
-   * How often every object is looked at again although nothing happened, in milliseconds; 0: never.
+   * Period in which the keys of all cached objects are enqueued, in milliseconds. 0 disables it.
    * @default 0
    */
   readonly resyncPeriodMs?: number | undefined;
   /**
-   * Where recorders of events come from: an `EventBroadcaster`. Objects whose keys are in a hot loop
-   * are told so.
-   * @default none, the log alone is told
+   * Returns recorders of events, as an `EventBroadcaster`. An event reports a hot loop to its object.
+   * @default none: hot loops are only logged
    */
   readonly events?: { recorder(component: string): EventRecorder } | undefined;
   /**
-   * Where runs are remembered: several controllers may share one. Causes tell in detail what changed
-   * then, and calls are taken down, as they are from `-v=4`.
+   * Records syncs; several controllers can share one. Causes are then detailed and calls are recorded, as
+   * with `-v=4`.
    * @default none
    */
   readonly history?: SyncHistory | undefined;
   /**
-   * Numbers in [0, 1), for the names of runs.
+   * Returns numbers in [0, 1), for the ids of syncs.
    * @default Math.random
    */
   readonly random?: (() => number) | undefined;
   /** @default none */
   readonly metrics?: ControllerMetrics | undefined;
   /**
-   * That several processes share the work: only keys of shards that this one holds run here.
-   * @default every key does
+   * Shards that replicas share. Only keys of shards that this process holds are synced.
+   * @default all keys are synced
    */
   readonly sharding?: Sharding | undefined;
   /**
-   * Is told of all that the controller does.
-   * @default nobody is
+   * Called once; the result observes the calls and syncs of the controller.
+   * @default none
    */
   readonly observe?: ((controller: Controller) => ControllerObserver) | undefined;
 }
 
-/** Somebody who watches a controller at work. */
+/** Observes the calls and syncs of a controller. */
 export interface ControllerObserver {
-  /** A call made by a run of `key` has ended. */
+  /** Called after each call of a sync of `key`. */
   called(key: ObjectKey, call: EndedCall): void;
-  /** A run has ended, or a key was put off; whatever comes next for it is in the queue already. */
+  /** Called after each sync or postponement. The queue already contains the next sync of the key. */
   ended(report: SyncReport<ObjectKey>): void;
 }
 
@@ -99,24 +98,24 @@ export interface ControllerMetrics {
 
 /** Options of `Controller`. */
 export interface ControllerOptions {
-  /** Unique in the process; names the queue in logs and metrics: `count`. */
+  /** Unique in the process. Names the queue in logs and metrics: `count`. */
   readonly name: string;
-  /** The kind that keys name: the field of log lines is its lower-case form. */
+  /** The reconciled kind. The field of keys in log lines is its lower-case form. */
   readonly kind: string;
   readonly sync: SyncHandler;
   /**
-   * Keys that run at once.
+   * Number of keys that are synced at the same time.
    * @default 2
    */
   readonly concurrency?: number | undefined;
   /**
-   * Milliseconds a sync may take before its signal aborts.
-   * @default for ever
+   * Time after which the signal of a sync aborts, in milliseconds.
+   * @default no timeout
    */
   readonly syncTimeoutMs?: number | undefined;
   /**
-   * How often a key that fails is tried again before it is given up, logged and counted.
-   * @default for ever, with backoff
+   * Number of retries after which a key that fails is dropped, logged and counted.
+   * @default no limit
    */
   readonly maxRetries?: number | undefined;
   /**

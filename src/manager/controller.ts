@@ -68,16 +68,16 @@ export type {
   WatchesOptions,
 } from './controller-options.ts';
 
-/** So many conflicts in a row are races; one more is something that deserves an error line. */
+/** Number of consecutive conflicts of a key that are not reported as errors. */
 const QUIET_CONFLICTS = 5;
 
 /**
- * Informers, a queue, a pool of workers and a sync handler as one `run(signal)`.
+ * Connects informers, a work queue, workers and a sync handler.
  *
- * No key runs before every informer it watches has synced and its handler has seen the initial
- * objects, nor while a cache lags behind the writes of the key's previous run. A key that keeps
- * waking itself is slowed down (`HotLoopDetector` says what that is). When `signal` aborts, no further key is handed out, runs in flight finish within the pool's bound, and `run`
- * resolves.
+ * No key is synced before all informers have synced and their handlers received the initial objects,
+ * nor while a cache does not contain the writes of the key's previous sync. A key that enqueues itself
+ * again and again is slowed down (see `HotLoopDetector`). When `signal` aborts, `run` starts no further sync,
+ * waits for syncs in flight within a bound, and resolves.
  */
 export class Controller implements Runnable {
   readonly name: string;
@@ -94,7 +94,7 @@ export class Controller implements Runnable {
   readonly #sources: Source[] = [];
   readonly #ownership: KeyOwnership | undefined;
   readonly #observer: ControllerObserver | undefined;
-  /** Each queues the keys of a shard that one informer knows of. */
+  /** One function for each informer: enqueues the keys of a shard. */
   readonly #requeues: ((shard: number) => void)[] = [];
   /** Informer of the reconciled kind. */
   #reconciled: SharedInformer | undefined;
@@ -246,7 +246,7 @@ export class Controller implements Runnable {
     return ownership;
   }
 
-  /** What its keys come from, and what its syncs read. */
+  /** The informers of `for`, `owns` and `watches`. */
   get informers(): readonly SharedInformer[] {
     return [...this.#informers];
   }
@@ -275,7 +275,7 @@ export class Controller implements Runnable {
     log.info('Stopped controller');
   }
 
-  /** Waits for the informers; false if the signal came first. */
+  /** Waits for the informers. Resolves with false if the signal aborts before. */
   #synced(signal: AbortSignal): Promise<boolean> {
     const synced = Promise.all(this.#registrations.map((registration) => registration.synced));
     return settledBeforeAbort(synced, signal);
@@ -294,7 +294,7 @@ export class Controller implements Runnable {
   readonly #sync = async (key: ObjectKey, context: KeyHandlerContext): Promise<Outcome> => {
     if (!this.#ownership) return this.#run(key, context);
     const leave = this.#ownership.enter(key);
-    // It was queued while its shard was held here. Whoever holds it now has queued it, too.
+    // The shard was handed over since the key was queued. Its new owner has queued the key, too.
     if (!leave) return done();
     try {
       return await this.#run(key, context);
@@ -326,7 +326,7 @@ export class Controller implements Runnable {
         throw error;
       }
       if (this.#conflicts.retries(key) >= QUIET_CONFLICTS) throw error;
-      // Somebody else was quicker. The cache is about to show what they did; that is no failure.
+      // Another client changed the object. The event of that is on its way: no failure.
       return postpone(this.#conflicts.when(key), 'an object changed meanwhile');
     }
   }

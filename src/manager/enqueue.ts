@@ -23,6 +23,7 @@ export type MapFunction<T extends KubernetesObject = KubernetesObject> = (
 ) => readonly ObjectKey[] | ObjectKey | undefined;
 
 /** Options of `Enqueue`. */
+/** Options of `enqueue`. */
 export interface EnqueueOptions<T extends KubernetesObject> {
   /**
    * Events that a predicate rejects enqueue nothing; all predicates must accept an event.

@@ -5,7 +5,7 @@ import { NODES } from '../../src/api/builtin.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import type { ClusterConnection } from '../../src/client/cluster-connection.ts';
 import type { JsonPatchOperation, Patch } from '../../src/client/client.ts';
-import { LABEL } from '../../src/controllers/pod-count/sync.ts';
+import { LABEL } from '../../src/controllers/pod-count/controller.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { needsReal } from '../support/skip.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { NODES, PODS } from '../../src/api/builtin.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
-import { LABEL } from '../../src/controllers/pod-count/sync.ts';
+import { LABEL } from '../../src/controllers/pod-count/controller.ts';
 import { Simulation } from '../support/simulation.ts';
 
 describe('A daemon that counts Pods', () => {
@@ -96,13 +96,13 @@ describe('A daemon that counts Pods', () => {
     startDaemon();
     await pod('a');
     await world.pass(60_000);
-    const line = 'No node has the role control-plane or master; the count is written nowhere';
+    const line = 'No control-plane node found; skipping the Pod count label';
     assert.equal(world.lines.filter(({ message }) => message === line).length, 1);
     world.server.faults.failNext('PATCH', 403, { times: 3 });
     await node('master', MASTER);
     await world.pass(60_000);
     assert.equal(world.errors().length, 1, world.errors().join('\n'));
-    assert.match(world.errors().join(), /^May not label nodes/);
+    assert.match(world.errors().join(), /^Not allowed to label nodes/);
   });
 
   it('does not run when the daemon is limited to namespaces', async () => {

@@ -4,10 +4,10 @@ import { isApiError } from '../../src/api/api-error.ts';
 import { DEPLOYMENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
 import type { Condition } from '../../src/api/conditions.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
-import { standardTasks, webAppControllerWith } from '../../src/controllers/webapp/controller.ts';
-import type { TaskCaches } from '../../src/controllers/webapp/controller.ts';
-import { checkTasks } from '../../src/controllers/webapp/pipeline.ts';
-import { HOOKS, TaskError } from '../../src/controllers/webapp/task.ts';
+import { webAppController } from '../../src/controllers/webapp/controller.ts';
+import { standardTasks } from '../../src/controllers/webapp/standard-tasks.ts';
+import type { TaskCaches } from '../../src/controllers/webapp/standard-tasks.ts';
+import { checkTasks, HOOKS, TaskError } from '../../src/controllers/webapp/task.ts';
 import type { Hook, Task } from '../../src/controllers/webapp/task.ts';
 import '../../hack/import-from-source.ts';
 import { CONFIG_MAPS } from '../support/config-maps.ts';
@@ -15,7 +15,7 @@ import { delayWatches } from '../support/disruptions.ts';
 import { Simulation } from '../support/simulation.ts';
 
 // Imported after the package name was mapped to the source.
-const { webAppController } = await import('../../examples/02-webapp/page-task.ts');
+const { webAppWithPage } = await import('../../examples/02-webapp/page-task.ts');
 
 const AT = { namespace: 'default', name: 'web' };
 const MINUTE_MS = 60_000;
@@ -34,9 +34,7 @@ describe('A WebApp controller with custom tasks', () => {
   afterEach(() => world.end());
 
   const start = (tasksOf: (caches: TaskCaches) => readonly Task[]) => {
-    const build = webAppControllerWith(tasksOf);
-    const options = { name: 'webapp', selection: { namespaces: [] }, concurrency: 2 };
-    return world.startControllers((kit) => [build(kit, options)]);
+    return world.startControllers((kit) => [webAppController(kit, { tasks: tasksOf })]);
   };
   /** Returns a task with all six hooks; `instead` replaces some of them. */
   const recordingTask = (name: string, instead: Partial<Record<string, Hook>> = {}): Task => {
@@ -231,7 +229,7 @@ describe('A WebApp controller with custom tasks', () => {
   });
 
   it('the example task creates its page first, re-creates it, and deletes it', async () => {
-    world.startControllers((kit) => [webAppController(kit)]);
+    world.startControllers((kit) => [webAppWithPage(kit)]);
     await apply();
     const page = () => world.client.get(CONFIG_MAPS, { ...AT, name: 'web-page' });
     await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');

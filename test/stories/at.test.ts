@@ -66,7 +66,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       assert.equal((await live()).status?.podUID, metadata.uid);
       await world.settle();
       assert.deepEqual(await world.events('at-controller'), [
-        'Completed The command ended well',
+        'Completed The command succeeded',
         `Started Started in Pod ${POD}`,
       ]);
       assert.deepEqual(world.errors(), []);

@@ -21,7 +21,7 @@ import type { Client } from '../../src/client/client.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
-import { LABEL } from '../../src/controllers/pod-count/sync.ts';
+import { LABEL } from '../../src/controllers/pod-count/controller.ts';
 import { CONTROLLERS } from '../../src/controllers/registry.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { Access } from '../support/access.ts';

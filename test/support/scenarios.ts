@@ -6,7 +6,7 @@ import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import { LABEL } from '../../src/controllers/pod-count/sync.ts';
+import { LABEL } from '../../src/controllers/pod-count/controller.ts';
 import type { Simulation } from './simulation.ts';
 
 /** A controller under test. */

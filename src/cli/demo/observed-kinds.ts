@@ -11,7 +11,7 @@ import { WEB_APPS } from '../../api/generated/web-app.ts';
 import type { WebApp } from '../../api/generated/web-app.ts';
 import type { KubernetesObject } from '../../api/object.ts';
 import type { Resource } from '../../api/resource.ts';
-import { LABEL } from '../../controllers/pod-count/sync.ts';
+import { LABEL } from '../../controllers/pod-count/controller.ts';
 import { isReady } from './view.ts';
 
 /** A kind that the demo looks at. */

@@ -1,70 +1,323 @@
+import { ApiError, isApiError, isNamespaceTerminating } from '../../api/api-error.ts';
 import { PODS } from '../../api/builtin.ts';
 import type { Pod } from '../../api/builtin.ts';
-import { hasFinalizer } from '../../api/metadata.ts';
 import { ATS } from '../../api/generated/at.ts';
 import type { At } from '../../api/generated/at.ts';
-import { keyOf } from '../../api/object-key.ts';
+import { controllerOf, hasFinalizer, isControlledBy } from '../../api/metadata.ts';
+import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
+import type { Lister } from '../../cache/lister.ts';
 import { Controller } from '../../manager/controller.ts';
-import { mapToOwner } from '../../manager/enqueue.ts';
+import type { Source, SyncContext, SyncHandler } from '../../manager/controller.ts';
+import { allKeys, mapByChildName, mapToOwner } from '../../manager/enqueue.ts';
+import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
+import type { StatusEvent } from '../../manager/status-writer.ts';
+import type { EventRecorder } from '../../record/event-recorder.ts';
 import { watchClockJumps } from '../../util/clock.ts';
-import type { ControllerFactory } from '../controller-factory.ts';
-import { COMPONENT, FINALIZER, podName } from './pod.ts';
+import type { Clock } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { messageOf } from '../../util/values.ts';
+import { done, requeueAfter, TerminalError } from '../../workqueue/outcome.ts';
+import type { Outcome } from '../../workqueue/outcome.ts';
+import { checkNamespacedOptions } from '../options.ts';
+import type { NamespacedControllerOptions } from '../options.ts';
+import { buildPod, COMPONENT, exitOf, FINALIZER, podName } from './pod.ts';
 import { Punctuality } from './punctuality.ts';
-import { atSync, UNRECORDED_INDEX } from './sync.ts';
+import { parseSpec } from './spec.ts';
+import { buildStatus, SUCCEEDED } from './status.ts';
+import type { AtState } from './status.ts';
 
-/** Name of the index of Ats by the key of the Pod that they will have. */
-const POD_INDEX = 'pod';
+/** Options of `atController`. */
+export type AtControllerOptions = NamespacedControllerOptions;
 
 /** Runs the command of every At once, at its time. */
-export const atController: ControllerFactory = (deps, options) => {
-  const ats = deps.informers.for(ATS, options.selection);
-  const pods = deps.informers.for(PODS, options.selection);
-  const toAt = (pod: DeepReadonly<Pod>): ObjectKey[] => {
-    const key = mapToOwner(ATS)(pod);
-    return typeof key === 'string' ? [key] : [];
-  };
+export function atController(kit: ControllerKit, options: AtControllerOptions = {}): Controller {
+  checkNamespacedOptions(options, 'atController');
+  const { namespaces, concurrency } = options;
+  const { clock, log } = kit;
+  const ats = kit.informers.for(ATS, { namespaces });
+  const pods = kit.informers.for(PODS, { namespaces });
+  const toAt = mapToOwner(ATS);
   pods.addIndexers({
-    [UNRECORDED_INDEX]: (pod: DeepReadonly<Pod>) => (hasFinalizer(pod, FINALIZER) ? toAt(pod) : []),
-  });
-  ats.addIndexers({
-    [POD_INDEX]: (at: DeepReadonly<At>) => [
-      keyOf({ metadata: { ...at.metadata, name: podName(at) } }),
-    ],
+    [UNRECORDED_INDEX]: (pod: DeepReadonly<Pod>) =>
+      hasFinalizer(pod, FINALIZER) ? allKeys(toAt, pod) : [],
   });
   const sync = atSync({
     ats: ats.lister,
     pods: pods.lister,
-    recorder: deps.events.recorder(COMPONENT),
-    statuses: new StatusWriter(ATS, COMPONENT),
-    punctuality: new Punctuality(deps.metrics?.at),
-    clock: deps.clock,
+    recorder: kit.events.recorder(COMPONENT),
+    punctuality: new Punctuality(kit.metrics?.at),
+    clock,
   });
-  // A Pod that is not an At's may hold the name that an At waits for.
-  const toAts = (pod: DeepReadonly<Pod>) => {
-    const own = toAt(pod);
-    return own.length > 0 ? own : ats.lister.indexKeys(POD_INDEX, keyOf(pod));
-  };
-  return new Controller(deps, {
-    name: options.name,
-    kind: ATS.kind,
-    sync,
-    concurrency: options.concurrency,
-  })
-    .for(ats)
-    .watches(pods, toAts)
-    .source((queue, signal) =>
-      watchClockJumps(
-        deps.clock,
-        (byMs) => {
-          deps.log.info('The clock jumped; looking at every schedule again', { byMs });
-          for (const at of ats.lister.list()) {
-            if (at.status?.podUID === undefined) queue.add(keyOf(at), { cause: 'Clock jumped' });
-          }
-        },
-        signal,
-      ),
+  const clockJumps: Source = (queue, signal) =>
+    watchClockJumps(
+      clock,
+      (byMs) => {
+        log.info('The clock jumped; syncing all Ats that have not started', { byMs });
+        for (const at of ats.lister.list()) {
+          if (at.status?.podUID === undefined) queue.add(keyOf(at), { cause: 'Clock jumped' });
+        }
+      },
+      signal,
     );
-};
+  return new Controller(kit, { name: 'at', kind: ATS.kind, sync, concurrency })
+    .for(ats)
+    .owns(pods, ATS, { orNamed: mapByChildName(ats, 'pod', podName) })
+    .source(clockJumps);
+}
+
+/** Dependencies of `atSync`. */
+export interface AtSyncDeps {
+  readonly ats: Lister<At>;
+  /** Has the index `UNRECORDED_INDEX`. */
+  readonly pods: Pick<Lister<Pod>, 'get' | 'byIndex'>;
+  readonly recorder: EventRecorder;
+  readonly punctuality: Punctuality;
+  readonly clock: Clock;
+}
+
+/** Name of the index of Pods with our finalizer by the key of their At. */
+export const UNRECORDED_INDEX = 'unrecorded';
+
+/**
+ * Runs the command of one At: once, not before its time, and never again.
+ *
+ * The Pod is created with a finalizer, so that it exists until its uid is in the status of the At. Live
+ * reads of both precede its creation, and no Pod is created for an At with a uid in its status. So each
+ * At has at most one Pod, after any crash, with any stale cache, and if the Pod is deleted.
+ */
+export function atSync(deps: AtSyncDeps): SyncHandler {
+  const statuses = new StatusWriter(ATS, COMPONENT, deps.recorder);
+  return async (key, context) => {
+    const at = deps.ats.get(key);
+    await removeFinalizers(deps.pods.byIndex(UNRECORDED_INDEX, key), at, context);
+    if (!at || at.metadata.deletionTimestamp !== undefined || at.status?.phase === 'DONE') {
+      deps.punctuality.forget(key);
+      return done();
+    }
+    return new AtSync({ ...deps, statuses }, context, at).run();
+  };
+}
+
+/** Removes the finalizer from Pods whose uid is in the status of their At, or whose At is gone. */
+async function removeFinalizers(
+  pods: readonly DeepReadonly<Pod>[],
+  at: DeepReadonly<At> | undefined,
+  context: SyncContext,
+): Promise<void> {
+  const { client, signal } = context;
+  for (const pod of pods) {
+    const { uid, resourceVersion } = pod.metadata;
+    if (await isUnrecorded(pod, at, context)) continue;
+    const metadata = { uid, resourceVersion, '$deleteFromPrimitiveList/finalizers': [FINALIZER] };
+    try {
+      const patch = { type: 'strategic', body: { metadata } } as const;
+      await client.patch(PODS, pod.metadata, patch, { fieldManager: COMPONENT, signal });
+    } catch (error) {
+      // The event of the change or the deletion enqueues the key.
+      if (!isApiError(error, 'notFound', 'conflict')) throw error;
+    }
+  }
+}
+
+/**
+ * Returns whether the At of the Pod exists and does not have the Pod's uid in its status. Reads the At
+ * from the server if the cache has another object or none: the cache may be stale.
+ */
+async function isUnrecorded(
+  pod: DeepReadonly<Pod>,
+  cached: DeepReadonly<At> | undefined,
+  { client, signal }: SyncContext,
+): Promise<boolean> {
+  const owner = controllerOf(pod);
+  if (!owner) return false;
+  const { namespace } = pod.metadata;
+  const at =
+    cached?.metadata.uid === owner.uid
+      ? cached
+      : await unlessNotFound(client.get(ATS, { namespace, name: owner.name }, { signal }));
+  if (at?.metadata.uid !== owner.uid || at.metadata.deletionTimestamp !== undefined) return false;
+  return at.status?.podUID !== pod.metadata.uid;
+}
+
+/** One sync of an At that is not done. */
+class AtSync {
+  readonly #deps: AtSyncDeps & { readonly statuses: StatusWriter<At> };
+  readonly #context: SyncContext;
+  readonly #at: DeepReadonly<At>;
+  readonly #key: ObjectKey;
+  readonly #pod: { readonly namespace: string | undefined; readonly name: string };
+
+  constructor(
+    deps: AtSyncDeps & { readonly statuses: StatusWriter<At> },
+    context: SyncContext,
+    at: DeepReadonly<At>,
+  ) {
+    this.#deps = deps;
+    this.#context = context;
+    this.#at = at;
+    this.#key = keyOf(at);
+    this.#pod = { namespace: at.metadata.namespace, name: podName(at) };
+  }
+
+  async run(): Promise<Outcome> {
+    const { punctuality, clock } = this.#deps;
+    const { podUID } = this.#at.status ?? {};
+    if (podUID !== undefined) {
+      punctuality.forget(this.#key);
+      return this.#followPod(podUID);
+    }
+    const spec = parseSpec(this.#at);
+    if (spec.kind === 'invalid') {
+      return this.#reportStalled('InvalidSpec', new TerminalError(spec.problem));
+    }
+    const leftMs = spec.dueMs - clock.now();
+    if (leftMs > 0) {
+      punctuality.forget(this.#key);
+      const message = `Runs at ${this.#at.spec.schedule}`;
+      await this.#report({ kind: 'pending', reason: 'Scheduled', message });
+      return requeueAfter(leftMs, 'its schedule is due');
+    }
+    return this.#start(spec.words, spec.dueMs);
+  }
+
+  async #start(words: readonly string[], dueMs: number): Promise<Outcome> {
+    const { punctuality, clock } = this.#deps;
+    // An At that was created after its schedule is due when it is created.
+    const couldMs = Math.max(dueMs, Date.parse(this.#at.metadata.creationTimestamp));
+    punctuality.due(this.#key, this.#at.metadata.uid, clock.now() - couldMs);
+    let present = await this.#livePod();
+    if (!present) {
+      await this.#requireCurrent();
+      // The clock may have been set back during the reads.
+      const leftMs = dueMs - clock.now();
+      if (leftMs > 0) return requeueAfter(leftMs, 'its schedule is due');
+      try {
+        present = await this.#create(words);
+      } catch (cause) {
+        if (!isApiError(cause, 'invalid')) throw cause;
+        const error = new Error(`Error creating: ${cause.message}`, { cause });
+        return this.#reportStalled('FailedCreate', error);
+      }
+    }
+    if (!present) return done();
+    if (!isControlledBy(present, this.#at)) return this.#reportCollision(present);
+    const createdMs = Date.parse(present.metadata.creationTimestamp);
+    punctuality.started(this.#key, createdMs - couldMs);
+    const lateMs = createdMs - dueMs;
+    const late = lateMs >= 1000 ? `, ${formatDuration(Math.floor(lateMs / 1000) * 1000)} late` : '';
+    const message = `Started in Pod ${this.#pod.name}${late}`;
+    const pod = objectKey(this.#pod.namespace, this.#pod.name);
+    this.#context.log.v(2).info('Started command', { pod });
+    await this.#report({ kind: 'running', podUID: present.metadata.uid, message });
+    return done();
+  }
+
+  /**
+   * Since the cache received the At, its Pod may have been created and deleted, and its uid recorded.
+   *
+   * @throws {ApiError} `conflict` if the At has changed since
+   */
+  async #requireCurrent(): Promise<void> {
+    const { client, signal } = this.#context;
+    const { metadata } = this.#at;
+    const live = await unlessNotFound(client.get(ATS, metadata, { signal }));
+    if (live?.metadata.resourceVersion === metadata.resourceVersion) return;
+    const message = `At "${metadata.name}" has changed since the cache saw it`;
+    throw new ApiError({ kind: 'conflict', message });
+  }
+
+  /** Returns the created Pod, or the object with its name; undefined in a terminating namespace. */
+  async #create(words: readonly string[]): Promise<Pod | undefined> {
+    const { client, signal } = this.#context;
+    try {
+      const pod = buildPod(this.#at, words);
+      return await client.create(PODS, pod, { fieldManager: COMPONENT, signal });
+    } catch (cause) {
+      if (isApiError(cause, 'alreadyExists')) return this.#livePod();
+      if (isNamespaceTerminating(cause)) return undefined;
+      if (!signal.aborted && !isApiError(cause, 'invalid')) {
+        const reason = 'FailedCreate';
+        const message = `Error creating: ${messageOf(cause)}`;
+        const event = { type: 'Warning', reason, message, repeats: true } as const;
+        await this.#report({ kind: 'pending', reason, message }, { event });
+      }
+      throw cause;
+    }
+  }
+
+  /** Reports an object that has the name of the Pod, and is not controlled by this At. */
+  async #reportCollision(present: DeepReadonly<Pod>): Promise<Outcome> {
+    const { name } = this.#pod;
+    const controller = controllerOf(present);
+    if (controller?.kind === ATS.kind && controller.name === this.#at.metadata.name) {
+      const message = `Pod "${name}" of a previous At of the same name is being deleted`;
+      await this.#report({ kind: 'pending', reason: 'PodTerminating', message });
+      return done();
+    }
+    const message = `Resource "${name}" already exists and is not managed by At`;
+    return this.#reportStalled('ErrResourceExists', new Error(message));
+  }
+
+  /** Reports the state of the Pod that runs or ran the command. */
+  async #followPod(podUID: string): Promise<Outcome> {
+    const cached = this.#deps.pods.get(objectKey(this.#pod.namespace, this.#pod.name));
+    const pod = cached?.metadata.uid === podUID ? cached : await this.#livePod();
+    if (pod?.metadata.uid !== podUID) {
+      const message = `Pod "${this.#pod.name}" was deleted before the result of the command was known`;
+      await this.#report({ kind: 'failed', reason: 'PodLost', message });
+    } else if (pod.status?.phase === 'Succeeded') {
+      await this.#report({ kind: 'succeeded' });
+    } else if (pod.status?.phase === 'Failed') {
+      const message = `The command failed: ${exitOf(pod)}`;
+      await this.#report({ kind: 'failed', reason: 'CommandFailed', message });
+    }
+    return done();
+  }
+
+  #livePod(): Promise<Pod | undefined> {
+    const { client, signal } = this.#context;
+    return unlessNotFound(client.get(PODS, this.#pod, { signal }));
+  }
+
+  async #reportStalled(reason: string, error: Error): Promise<Outcome> {
+    await this.#report({ kind: 'stalled', reason, message: error.message }, { error });
+    return done();
+  }
+
+  async #report(
+    state: AtState,
+    rest: { readonly event?: StatusEvent; readonly error?: Error } = {},
+  ): Promise<void> {
+    const { statuses, clock } = this.#deps;
+    const status = buildStatus(this.#at, state, clock.now());
+    const event = eventOf(state);
+    await statuses.report(this.#context, { object: this.#at, status, event, ...rest });
+  }
+}
+
+function eventOf(state: AtState): StatusEvent | undefined {
+  switch (state.kind) {
+    case 'pending':
+      return undefined;
+    case 'stalled':
+      return { type: 'Warning', reason: state.reason, message: state.message };
+    case 'running':
+      return { type: 'Normal', reason: 'Started', message: state.message };
+    case 'succeeded':
+      return { type: 'Normal', reason: 'Completed', message: SUCCEEDED };
+    case 'failed':
+      return { type: 'Warning', reason: 'Failed', message: state.message };
+  }
+}
+
+async function unlessNotFound<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isApiError(error, 'notFound')) return undefined;
+    throw error;
+  }
+}

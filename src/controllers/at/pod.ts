@@ -4,22 +4,23 @@ import { labelValue } from '../../api/label-selector.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
 import { controllerReference } from '../../api/metadata.ts';
 
-/** Who writes, in managedFields, in labels and in events. */
+/** Name of the controller in managedFields, labels and events. */
 export const COMPONENT = 'at-controller';
 
 /**
- * Keeps a Pod until its At knows its uid. Without it, one that somebody deleted while no controller
- * looked would leave no trace, and the command would run twice.
+ * Keeps a Pod until its uid is in the status of its At. Without it, a Pod that was deleted while the
+ * controller was stopped would leave no trace, and the command would run twice.
  */
 export const FINALIZER = 'cnat.programming-kubernetes.info/recorded';
 
-export const LONGEST_POD_NAME = 253;
+/** The API server accepts names of Pods up to this length. */
+export const MAX_POD_NAME_LENGTH = 253;
 
 export function podName({ metadata }: DeepReadonly<At>): string {
   return `${metadata.name}-pod`;
 }
 
-/** The one Pod of an At. A command that fails has failed; it is not tried again. */
+/** Returns the only Pod of an At. A command that fails is not retried. */
 export function buildPod(at: DeepReadonly<At>, words: readonly string[]): Draft<Pod> {
   return {
     apiVersion: 'v1',
@@ -36,19 +37,19 @@ export function buildPod(at: DeepReadonly<At>, words: readonly string[]): Draft<
     },
     spec: {
       restartPolicy: 'Never',
-      // The command is the user's: it has no business with the API server unless it says so.
+      // The command is chosen by the user: it gets no access to the API server.
       automountServiceAccountToken: false,
       containers: [{ name: 'busybox', image: 'busybox:1.37', command: words.map(literal) }],
     },
   };
 }
 
-/** Keeps a container's runtime from replacing `$(NAME)` and `$$` in a word: `echo $$` says so. */
+/** Escapes `$(NAME)` and `$$`, which the kubelet would expand. */
 function literal(word: string): string {
   return word.replaceAll(/\$(?=[$(])/g, '$$$$');
 }
 
-/** How the command ended, for people: `exit code 3`. */
+/** Describes how the command failed: `exit code 3`. */
 export function exitOf({ status }: DeepReadonly<Pod>): string {
   const ended = status?.containerStatuses
     ?.map(({ state }) => state?.terminated)

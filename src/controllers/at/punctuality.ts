@@ -2,7 +2,7 @@ import type { ObjectKey } from '../../api/object-key.ts';
 import { noAtMetrics } from '../../metrics/at-metrics.ts';
 import type { AtMetrics } from '../../metrics/at-metrics.ts';
 
-/** So late, a command that has not started counts as missed, though it will still start. */
+/** Delay after which a start counts as missed, in milliseconds. The command still starts. */
 const MISSED_AFTER_MS = 60_000;
 
 interface Due {
@@ -11,17 +11,17 @@ interface Due {
   started: boolean;
 }
 
-/** Counts what becomes of Ats whose time has come: each once, however often it is tried. */
+/** Counts due, missed and started Ats in the metrics, each At once. */
 export class Punctuality {
   readonly #metrics: AtMetrics;
-  /** From when they are due until they are forgotten. */
+  /** Ats that are due and not forgotten. */
   readonly #due = new Map<ObjectKey, Due>();
 
   constructor(metrics: AtMetrics = noAtMetrics) {
     this.#metrics = metrics;
   }
 
-  /** It could have started `lateMs` milliseconds ago, and is not known to have. */
+  /** Counts an At as due, and as missed if it could have started long ago. */
   due(key: ObjectKey, uid: string, lateMs: number): void {
     let due = this.#due.get(key);
     if (due?.uid !== uid) {
@@ -34,7 +34,7 @@ export class Punctuality {
     this.#metrics.missed();
   }
 
-  /** It has a Pod, created `lateMs` milliseconds after it could have been. */
+  /** Counts a start whose Pod was created `lateMs` milliseconds after it could have been. */
   started(key: ObjectKey, lateMs: number): void {
     const due = this.#due.get(key);
     if (!due || due.started) return;
@@ -42,7 +42,7 @@ export class Punctuality {
     this.#metrics.started(lateMs);
   }
 
-  /** That it has started is on record; or it is gone, or not to start now. */
+  /** Forgets an At that is deleted or not due, or whose status shows the start. */
   forget(key: ObjectKey): void {
     this.#due.delete(key);
   }

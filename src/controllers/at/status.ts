@@ -5,17 +5,21 @@ import type { DeepReadonly } from '../../api/object.ts';
 import { withReadiness } from '../../api/readiness.ts';
 import type { Readiness } from '../../api/readiness.ts';
 
-/** How far an At is. */
+/** The progress of an At. */
 export type AtState =
-  /** Its time has not come, or its Pod could not be created yet. */
+  /** It is not due, or its Pod could not be created yet. */
   | { readonly kind: 'pending'; readonly reason: string; readonly message: string }
-  /** It cannot be carried out unless somebody changes something. */
+  /** It cannot run until a user changes something. */
   | { readonly kind: 'stalled'; readonly reason: string; readonly message: string }
   | { readonly kind: 'running'; readonly podUID: string; readonly message: string }
   | { readonly kind: 'succeeded' }
   | { readonly kind: 'failed'; readonly reason: string; readonly message: string };
 
-/** @param now milliseconds since the epoch */
+/**
+ * Returns the status of an At.
+ *
+ * @param now milliseconds since the epoch
+ */
 export function buildStatus(at: DeepReadonly<At>, state: AtState, now: number): AtStatus {
   const observedGeneration = at.metadata.generation ?? 0;
   const podUID = state.kind === 'running' ? state.podUID : at.status?.podUID;
@@ -29,6 +33,9 @@ export function buildStatus(at: DeepReadonly<At>, state: AtState, now: number): 
     conditions: withReadiness(conditions, readinessOf(state), observedGeneration, now),
   };
 }
+
+/** Message of an At whose command exited with code 0. */
+export const SUCCEEDED = 'The command succeeded';
 
 const PHASES = {
   pending: 'PENDING',
@@ -45,7 +52,7 @@ function verdictOf(state: AtState): Pick<Condition, 'status' | 'reason' | 'messa
     case 'running':
       return { status: 'Unknown', reason: 'Running', message: state.message };
     case 'succeeded':
-      return { status: 'True', reason: 'Completed', message: 'The command ended well' };
+      return { status: 'True', reason: 'Completed', message: SUCCEEDED };
     case 'stalled':
     case 'failed':
       return { status: 'False', reason: state.reason, message: state.message };

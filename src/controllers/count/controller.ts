@@ -1,43 +1,170 @@
+import { isApiError, isNamespaceTerminating } from '../../api/api-error.ts';
 import { PODS } from '../../api/builtin.ts';
 import type { Pod } from '../../api/builtin.ts';
 import { COUNTS } from '../../api/generated/count.ts';
+import type { Count } from '../../api/generated/count.ts';
 import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import type { ObjectKey } from '../../api/object-key.ts';
+import { becomesReady } from '../../api/readiness.ts';
+import type { Lister } from '../../cache/lister.ts';
+import { ensureChild, slowStart } from '../../manager/child.ts';
 import { Controller } from '../../manager/controller.ts';
-import { ownerIndexers, mapToOwner } from '../../manager/enqueue.ts';
+import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
+import { OWNER_INDEX, ownerIndexers } from '../../manager/enqueue.ts';
+import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
-import type { ControllerFactory } from '../controller-factory.ts';
-import { COMPONENT } from './pod.ts';
-import { countSync } from './sync.ts';
+import type { StatusEvent } from '../../manager/status-writer.ts';
+import type { EventRecorder } from '../../record/event-recorder.ts';
+import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../util/values.ts';
+import { done, TerminalError } from '../../workqueue/outcome.ts';
+import { checkNamespacedOptions } from '../options.ts';
+import type { NamespacedControllerOptions } from '../options.ts';
+import { buildPod, COMPONENT, countKeyOf, planPods, problemOf } from './pods.ts';
+import { buildStatus, invalidStatus } from './status.ts';
+import type { Failure } from './status.ts';
 
-/** Keeps `spec.count` Pods of `spec.name` for every Count. */
-export const countController: ControllerFactory = (deps, options) => {
-  const counts = deps.informers.for(COUNTS, options.selection);
-  const pods = deps.informers.for(PODS, options.selection);
+/** Options of `countController`. */
+export type CountControllerOptions = NamespacedControllerOptions;
+
+/** Keeps `spec.count` Pods with the image `spec.name` for every Count. */
+export function countController(
+  kit: ControllerKit,
+  options: CountControllerOptions = {},
+): Controller {
+  checkNamespacedOptions(options, 'countController');
+  const { namespaces, concurrency } = options;
+  const counts = kit.informers.for(COUNTS, { namespaces });
+  const pods = kit.informers.for(PODS, { namespaces });
   pods.addIndexers(ownerIndexers);
   counts.addHandler({
-    onDelete: (count) => deps.log.v(2).info('Count was deleted', { count: keyOf(count) }),
+    onDelete: (count) => kit.log.v(2).info('Count was deleted', { count: keyOf(count) }),
   });
   const sync = countSync({
     counts: counts.lister,
     pods: pods.lister,
-    recorder: deps.events.recorder(COMPONENT),
-    statuses: new StatusWriter(COUNTS, COMPONENT),
-    clock: deps.clock,
+    recorder: kit.events.recorder(COMPONENT),
+    clock: kit.clock,
   });
-  // A Pod that is not a Count's may hold the name that a Count waits for.
-  const waitingFor = (pod: DeepReadonly<Pod>): ObjectKey | undefined => {
-    const [, name] = /^(.+)-\d{1,6}$/.exec(pod.metadata.name) ?? [];
-    const key = name && objectKey(pod.metadata.namespace, name);
-    return key && counts.lister.get(key) ? key : undefined;
-  };
-  return new Controller(deps, {
-    name: options.name,
-    kind: COUNTS.kind,
-    sync,
-    concurrency: options.concurrency,
-  })
+  const orNamed = ({ metadata }: DeepReadonly<Pod>) => countKeyOf(metadata);
+  return new Controller(kit, { name: 'count', kind: COUNTS.kind, sync, concurrency })
     .for(counts)
-    .watches(pods, (pod) => mapToOwner(COUNTS)(pod) ?? waitingFor(pod));
-};
+    .owns(pods, COUNTS, { orNamed });
+}
+
+/** Dependencies of `countSync`. */
+export interface CountSyncDeps {
+  readonly counts: Lister<Count>;
+  /** Has the index `OWNER_INDEX`. */
+  readonly pods: Lister<Pod>;
+  readonly recorder: EventRecorder;
+  readonly clock: Clock;
+}
+
+/** Creates and deletes the Pods of a Count, and writes its status. */
+export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): SyncHandler {
+  const statuses = new StatusWriter(COUNTS, COMPONENT, recorder);
+
+  const deletePod = async (
+    { client, signal, log }: SyncContext,
+    count: DeepReadonly<Count>,
+    { metadata: { namespace, name, uid } }: DeepReadonly<Pod>,
+  ): Promise<Failure | undefined> => {
+    try {
+      await client.delete(PODS, { namespace, name }, { uid, signal });
+    } catch (cause) {
+      // The Pod is gone, or another object has its name.
+      if (isApiError(cause, 'notFound', 'conflict')) return undefined;
+      if (signal.aborted) throw cause;
+      return failureOf('FailedDelete', `Error deleting: ${messageOf(cause)}`, cause);
+    }
+    log.v(2).info('Deleted Pod', { pod: objectKey(namespace, name) });
+    recorder.normal(count, 'SuccessfulDelete', `Deleted pod: ${name}`);
+    return undefined;
+  };
+
+  const createPod = async (
+    context: SyncContext,
+    count: DeepReadonly<Count>,
+    ordinal: number,
+  ): Promise<DeepReadonly<Pod> | Failure | undefined> => {
+    const desired = buildPod(count, ordinal);
+    const { name } = desired.metadata;
+    const pod = objectKey(count.metadata.namespace, name);
+    const child = { resource: PODS, owner: count, desired, cached: pods.get(pod), update: false };
+    try {
+      const { kind, object } = await ensureChild(context, { ...child, fieldManager: COMPONENT });
+      if (kind === 'nameCollision') {
+        const message = `Resource "${name}" already exists and is not managed by Count`;
+        return { reason: 'ErrResourceExists', message, stalled: true };
+      }
+      if (kind !== 'created') return undefined;
+      context.log.v(2).info('Created Pod', { pod });
+      recorder.normal(count, 'SuccessfulCreate', `Created pod: ${name}`);
+      return object;
+    } catch (cause) {
+      // The Count is about to be deleted with its namespace.
+      if (isNamespaceTerminating(cause)) return undefined;
+      if (context.signal.aborted || isApiError(cause, 'alreadyExists')) throw cause;
+      return failureOf('FailedCreate', `Error creating: ${messageOf(cause)}`, cause);
+    }
+  };
+
+  return async (key, context) => {
+    const count = counts.get(key);
+    // The garbage collector deletes the Pods of a deleted Count.
+    if (!count || count.metadata.deletionTimestamp !== undefined) return done();
+    const now = clock.now();
+    const problem = problemOf(count);
+    if (problem) {
+      await statuses.report(context, {
+        object: count,
+        status: invalidStatus(count, problem, now),
+        event: { type: 'Warning', ...problem },
+        error: new TerminalError(problem.message),
+      });
+      return done();
+    }
+    const present = [...pods.byIndex(OWNER_INDEX, count.metadata.uid)];
+    const plan = planPods(count, present);
+    let collision: Failure | undefined;
+    let failure = await slowStart(plan.delete, (pod) => deletePod(context, count, pod));
+    failure ??= await slowStart(plan.create, async (ordinal) => {
+      const result = await createPod(context, count, ordinal);
+      if (!result) return undefined;
+      if ('metadata' in result) present.push(result);
+      else if (result.cause !== undefined) return result;
+      // A name collision does not stop the creation of other Pods.
+      else collision ??= result;
+      return undefined;
+    });
+    failure ??= collision;
+    const status = buildStatus(count, present, failure, now);
+    const isNew = await statuses.report(context, {
+      object: count,
+      status,
+      event: eventOf(failure, becomesReady(count, status)),
+    });
+    const { healthy, readyReplicas } = status;
+    if (isNew && healthy !== count.status?.healthy) {
+      const fields = { ready: readyReplicas, desired: count.spec.count };
+      context.log.v(2).info(healthy ? 'Count is healthy' : 'Count is not healthy', fields);
+    }
+    if (failure) throw new Error(failure.message, { cause: failure.cause });
+    return done();
+  };
+}
+
+function failureOf(reason: string, message: string, cause: unknown): Failure {
+  return { reason, message, stalled: isApiError(cause, 'invalid'), cause };
+}
+
+function eventOf(failure: Failure | undefined, isNewlyReady: boolean): StatusEvent | undefined {
+  if (failure) {
+    const { reason, message, cause } = failure;
+    // Retries of a Pod that the server rejects record no further event.
+    return { type: 'Warning', reason, message, repeats: !isApiError(cause, 'invalid') };
+  }
+  if (!isNewlyReady) return undefined;
+  return { type: 'Normal', reason: 'Synced', message: 'Count synced successfully' };
+}

@@ -1,16 +1,26 @@
 import type { Pod } from '../../api/builtin.ts';
 import type { Count, CountStatus } from '../../api/generated/count.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { isActive, isReady } from '../../api/workloads.ts';
 import { withReadiness } from '../../api/readiness.ts';
 import type { Readiness } from '../../api/readiness.ts';
-import type { Obstacle } from './obstacle.ts';
-import { isOutdated, podSelector } from './pod.ts';
+import { isActive, isReady } from '../../api/workloads.ts';
+import { isOutdated, podSelector } from './pods.ts';
 
-/** The status of a Count that cannot be carried out: as it was, and stalled. */
-export function refusedStatus(
+/** Why a Count does not have its Pods. */
+export interface Failure {
+  /** CamelCase and stable, for conditions and events. */
+  readonly reason: string;
+  readonly message: string;
+  /** Whether the user must change something; otherwise a retry may succeed. */
+  readonly stalled: boolean;
+  /** The error of the request that failed, if one did. */
+  readonly cause?: unknown;
+}
+
+/** Returns the status of a Count with an invalid spec: its Pods are unchanged, and Stalled is true. */
+export function invalidStatus(
   { metadata, status }: DeepReadonly<Count>,
-  { reason, message }: Obstacle,
+  { reason, message }: Pick<Failure, 'reason' | 'message'>,
   now: number,
 ): CountStatus {
   const { conditions, ...numbers } = status ?? {};
@@ -25,32 +35,31 @@ export function refusedStatus(
 }
 
 /**
- * The status that the Count should have, given its Pods as far as they are known. `healthy` counts
- * ready Pods alone; `Ready` also wants them to run what the spec says now.
+ * Returns the status of a Count with the Pods `owned`. `healthy` counts ready Pods; `Ready` also
+ * requires that they run the image of the spec.
  */
 export function buildStatus(
   count: DeepReadonly<Count>,
   owned: readonly DeepReadonly<Pod>[],
-  obstacle: Obstacle | undefined,
+  failure: Failure | undefined,
   now: number,
 ): CountStatus {
   const active = owned.filter(isActive);
   const ready = active.filter(isReady);
-  const wanted = count.spec.count;
+  const desired = count.spec.count;
   const observedGeneration = count.metadata.generation ?? 0;
-  const healthy = active.length === wanted && ready.length === wanted;
+  const healthy = active.length === desired && ready.length === desired;
   const current = ready.filter((pod) => !isOutdated(count, pod)).length;
-  const progress = `${current} of ${wanted} Pods are ready`;
-  const asWanted = healthy && current === wanted && !obstacle;
+  const progress = `${current} of ${desired} Pods are ready`;
 
-  const readiness: Readiness = asWanted
-    ? { kind: 'ready', reason: 'PodsReady', message: progress }
-    : obstacle?.stalled
-      ? { kind: 'stalled', reason: obstacle.reason, message: obstacle.message }
+  const readiness: Readiness = failure?.stalled
+    ? { kind: 'stalled', reason: failure.reason, message: failure.message }
+    : healthy && current === desired && !failure
+      ? { kind: 'ready', reason: 'PodsReady', message: progress }
       : {
           kind: 'reconciling',
-          reason: obstacle?.reason ?? 'PodsNotReady',
-          message: obstacle?.message ?? progress,
+          reason: failure?.reason ?? 'PodsNotReady',
+          message: failure?.message ?? progress,
           progress,
         };
 

@@ -1,46 +1,147 @@
+import { isApiError, isNamespaceTerminating } from '../../api/api-error.ts';
 import { DEPLOYMENTS } from '../../api/builtin.ts';
 import type { Deployment } from '../../api/builtin.ts';
 import { FOOS } from '../../api/generated/foo.ts';
-import type { Foo } from '../../api/generated/foo.ts';
-import { keyOf, objectKey } from '../../api/object-key.ts';
+import type { Foo, FooStatus } from '../../api/generated/foo.ts';
+import { objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
+import type { Readiness } from '../../api/readiness.ts';
+import type { Lister } from '../../cache/lister.ts';
+import { ensureChild } from '../../manager/child.ts';
+import type { ChildOutcome } from '../../manager/child.ts';
 import { Controller } from '../../manager/controller.ts';
-import { ownerIndexers, mapToOwner } from '../../manager/enqueue.ts';
+import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
+import { mapByChildName, OWNER_INDEX, ownerIndexers } from '../../manager/enqueue.ts';
+import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
-import type { ControllerFactory } from '../controller-factory.ts';
-import { COMPONENT, problemOf } from './deployment.ts';
-import { fooSync } from './sync.ts';
+import type { StatusEvent } from '../../manager/status-writer.ts';
+import type { EventRecorder } from '../../record/event-recorder.ts';
+import type { Clock } from '../../util/clock.ts';
+import { done, TerminalError } from '../../workqueue/outcome.ts';
+import { checkNamespacedOptions } from '../options.ts';
+import type { NamespacedControllerOptions } from '../options.ts';
+import { buildDeployment, COMPONENT, problemOf } from './deployment.ts';
+import { buildStatus, isSyncedEventRecorded, readinessOf } from './status.ts';
 
-/** Name of the index of Foos by the key of the Deployment they ask for. */
-const DEPLOYMENT_INDEX = 'deployment';
+/** Options of `fooController`. */
+export type FooControllerOptions = NamespacedControllerOptions;
 
-/** Keeps the Deployment that every Foo names. */
-export const fooController: ControllerFactory = (deps, options) => {
-  const foos = deps.informers.for(FOOS, options.selection);
-  const deployments = deps.informers.for(DEPLOYMENTS, options.selection);
+/** Keeps the Deployment `spec.deploymentName` for every Foo, as sample-controller. */
+export function fooController(kit: ControllerKit, options: FooControllerOptions = {}): Controller {
+  checkNamespacedOptions(options, 'fooController');
+  const { namespaces, concurrency } = options;
+  const foos = kit.informers.for(FOOS, { namespaces });
+  const deployments = kit.informers.for(DEPLOYMENTS, { namespaces });
   deployments.addIndexers(ownerIndexers);
-  foos.addIndexers({
-    [DEPLOYMENT_INDEX]: (foo: DeepReadonly<Foo>) =>
-      problemOf(foo) === undefined
-        ? [objectKey(foo.metadata.namespace, foo.spec.deploymentName)]
-        : [],
-  });
+  const orNamed = mapByChildName(foos, 'deployment', (foo) =>
+    problemOf(foo) === undefined ? foo.spec.deploymentName : undefined,
+  );
   const sync = fooSync({
     foos: foos.lister,
     deployments: deployments.lister,
-    recorder: deps.events.recorder(COMPONENT),
-    statuses: new StatusWriter(FOOS, COMPONENT),
-    clock: deps.clock,
+    recorder: kit.events.recorder(COMPONENT),
+    clock: kit.clock,
   });
-  // A Deployment that is not a Foo's may hold the name that a Foo waits for.
-  const toFoos = (deployment: DeepReadonly<Deployment>) =>
-    mapToOwner(FOOS)(deployment) ?? foos.lister.indexKeys(DEPLOYMENT_INDEX, keyOf(deployment));
-  return new Controller(deps, {
-    name: options.name,
-    kind: FOOS.kind,
-    sync,
-    concurrency: options.concurrency,
-  })
+  return new Controller(kit, { name: 'foo', kind: FOOS.kind, sync, concurrency })
     .for(foos)
-    .watches(deployments, toFoos);
-};
+    .owns(deployments, FOOS, { orNamed });
+}
+
+/** Dependencies of `fooSync`. */
+export interface FooSyncDeps {
+  readonly foos: Lister<Foo>;
+  /** Has the index `OWNER_INDEX`. */
+  readonly deployments: Lister<Deployment>;
+  readonly recorder: EventRecorder;
+  readonly clock: Clock;
+}
+
+/**
+ * Creates or updates the Deployment of a Foo, deletes its Deployments with previous names, and writes
+ * its status.
+ */
+export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): SyncHandler {
+  const statuses = new StatusWriter(FOOS, COMPONENT, recorder);
+
+  return async (key, context) => {
+    const foo = foos.get(key);
+    // The garbage collector deletes the Deployment of a deleted Foo.
+    if (!foo || foo.metadata.deletionTimestamp !== undefined) return done();
+
+    const report = async (
+      readiness: Readiness,
+      rest: { event?: StatusEvent; error?: Error; deployment?: DeepReadonly<Deployment> } = {},
+    ) => {
+      const { deployment, ...eventAndError } = rest;
+      const status: FooStatus = buildStatus(foo, readiness, deployment, clock.now());
+      await statuses.report(context, { object: foo, status, ...eventAndError });
+      return done();
+    };
+    const reportStalled = (reason: string, error: Error, isRepeated = false) => {
+      const { message } = error;
+      const event: StatusEvent = { type: 'Warning', reason, message, repeats: isRepeated };
+      return report({ kind: 'stalled', reason, message }, { event, error });
+    };
+
+    const problem = problemOf(foo);
+    if (problem !== undefined) return reportStalled('InvalidSpec', new TerminalError(problem));
+    const name = foo.spec.deploymentName;
+    const deployment = objectKey(foo.metadata.namespace, name);
+    let outcome: ChildOutcome<Deployment>;
+    try {
+      outcome = await ensureChild(context, {
+        resource: DEPLOYMENTS,
+        owner: foo,
+        desired: buildDeployment(foo),
+        cached: deployments.get(deployment),
+        fieldManager: COMPONENT,
+      });
+    } catch (cause) {
+      // The Foo is about to be deleted with its namespace.
+      if (isNamespaceTerminating(cause)) return done();
+      if (!isApiError(cause, 'invalid')) throw cause;
+      return reportStalled('DeploymentRefused', new Error(cause.message, { cause }));
+    }
+    const { kind, object } = outcome;
+    if (kind === 'nameCollision') {
+      const message = `Resource "${name}" already exists and is not managed by Foo`;
+      return reportStalled('ErrResourceExists', new Error(message), true);
+    }
+    if (kind === 'terminating') {
+      const message = `Deployment "${name}" is being deleted; it is created again after that`;
+      return report({ kind: 'reconciling', reason: 'DeploymentTerminating', message });
+    }
+    if (kind !== 'unchanged') {
+      const verb = kind === 'created' ? 'Created' : 'Updated';
+      context.log.v(2).info(`${verb} Deployment`, { deployment });
+    }
+    await deletePrevious(context, deployments.byIndex(OWNER_INDEX, foo.metadata.uid), name);
+    // Without a status subresource, the status cannot show that the event was recorded.
+    const isEvent = statuses.hasSubresource ? !isSyncedEventRecorded(foo) : kind !== 'unchanged';
+    const event: StatusEvent = {
+      type: 'Normal',
+      reason: 'Synced',
+      message: 'Foo synced successfully',
+      repeats: !statuses.hasSubresource,
+    };
+    return report(readinessOf(object), { deployment: object, ...(isEvent && { event }) });
+  };
+}
+
+/** Deletes the Deployments of a Foo with names that it had before. */
+async function deletePrevious(
+  { client, signal, log }: SyncContext,
+  owned: readonly DeepReadonly<Deployment>[],
+  name: string,
+): Promise<void> {
+  for (const { metadata } of owned) {
+    if (metadata.name === name || metadata.deletionTimestamp !== undefined) continue;
+    try {
+      await client.delete(DEPLOYMENTS, metadata, { uid: metadata.uid, signal });
+    } catch (error) {
+      if (!isApiError(error, 'notFound', 'conflict')) throw error;
+    }
+    const deployment = objectKey(metadata.namespace, metadata.name);
+    log.v(2).info('Deleted Deployment with the previous name', { deployment });
+  }
+}

@@ -6,12 +6,12 @@ import { controllerReference } from '../../api/metadata.ts';
 import { shown, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 
-/** Who writes, in managedFields and in events: the name that sample-controller has there. */
+/** Name of the controller in managedFields and events, as sample-controller's. */
 export const COMPONENT = 'sample-controller';
 
 /**
- * The Deployment that a Foo wants, and nothing more: sample-controller's own Deployments are found
- * to be as wanted. Where a Foo says nothing of replicas, neither does this.
+ * Returns the desired Deployment of a Foo. It equals that of sample-controller, so that a Deployment
+ * which sample-controller created is unchanged. Without `spec.replicas`, the field is not managed.
  */
 export function buildDeployment(
   foo: DeepReadonly<Foo>,
@@ -38,7 +38,7 @@ export function buildDeployment(
   };
 }
 
-/** What selects the Foo's Pods, in the string form that autoscalers read. */
+/** Returns the label selector of the Foo's Pods in the string form that autoscalers read. */
 export function podSelector(foo: DeepReadonly<Foo>): string {
   return Object.entries(labelsOf(foo))
     .map(([key, value]) => `${key}=${value}`)
@@ -49,7 +49,7 @@ function labelsOf({ metadata }: DeepReadonly<Foo>): Record<string, string> {
   return { app: 'nginx', controller: labelValue(metadata.name) };
 }
 
-/** The CustomResourceDefinition of sample-controller has no default for it. */
+/** sample-controller's CustomResourceDefinition has no default for `replicas`. */
 function replicasOf({ spec }: DeepReadonly<Foo>): number | undefined {
   return (spec as { readonly replicas?: number }).replicas;
 }
@@ -59,19 +59,19 @@ const RULES: SpecRules<FooSpec> = {
   replicas: { type: 'integer', minimum: 1, maximum: 10, optional: true },
 };
 
-/** A ReplicaSet is called after its Deployment, with a dash and a hash of up to 10 characters. */
-const LONGEST_NAME = 253 - 11;
+/** A ReplicaSet has the name of its Deployment with a dash and a hash of up to 10 characters. */
+const MAX_NAME_LENGTH = 253 - 11;
 
-/** Why the Foo cannot have a Deployment; undefined if it can. */
+/** Returns why the Foo cannot have a Deployment, or undefined. */
 export function problemOf({ spec }: DeepReadonly<Foo>): string | undefined {
   const problem = specProblem<FooSpec>(spec, RULES);
   if (problem !== undefined) return problem;
   const { deploymentName: name } = spec;
-  if (name.length > LONGEST_NAME) {
-    return `spec.deploymentName has ${name.length} characters, ${LONGEST_NAME} are allowed`;
+  if (name.length > MAX_NAME_LENGTH) {
+    return `spec.deploymentName has ${name.length} characters, ${MAX_NAME_LENGTH} are allowed`;
   }
   if (name.split('.').every((part) => /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(part))) {
     return undefined;
   }
-  return `spec.deploymentName ${shown(name)} is no DNS subdomain: use lower-case letters, digits, "-" and "."`;
+  return `spec.deploymentName ${shown(name)} is not a DNS subdomain: use lower-case letters, digits, "-" and "."`;
 }

@@ -6,13 +6,13 @@ import { withReadiness } from '../../api/readiness.ts';
 import type { Readiness } from '../../api/readiness.ts';
 import { podSelector } from './deployment.ts';
 
-/** Reasons of a Foo whose Deployment is as desired. */
+/** Reasons of the Ready condition after the Deployment was created or updated. */
 const AVAILABLE = 'DeploymentAvailable';
 const NOT_AVAILABLE = 'DeploymentNotAvailable';
 const LATE = 'ProgressDeadlineExceeded';
-const AS_WANTED = new Set<string | undefined>([AVAILABLE, NOT_AVAILABLE, LATE]);
+const SYNCED_REASONS = new Set<string | undefined>([AVAILABLE, NOT_AVAILABLE, LATE]);
 
-/** The status of a Foo whose Deployment is as given. */
+/** Returns the status of a Foo with the Deployment, if it has one. */
 export function buildStatus(
   foo: DeepReadonly<Foo>,
   readiness: Readiness,
@@ -28,7 +28,7 @@ export function buildStatus(
   };
 }
 
-/** How a Foo stands whose Deployment is as desired, though perhaps not yet rolled out. */
+/** Returns the readiness of a Foo whose Deployment has the desired spec: it follows the rollout. */
 export function readinessOf(deployment: DeepReadonly<Deployment>): Readiness {
   const { available, desired, isComplete, isDeadlineExceeded } = rolloutOf(deployment);
   const message = `${available} of ${desired} replicas are available`;
@@ -38,10 +38,10 @@ export function readinessOf(deployment: DeepReadonly<Deployment>): Readiness {
     : { kind: 'reconciling', reason: NOT_AVAILABLE, message };
 }
 
-/** True if the user was told already that this spec has been carried out. */
-export function wasTold({ metadata, status }: DeepReadonly<Foo>): boolean {
-  // A CustomResourceDefinition of sample-controller's own keeps the number of replicas alone.
+/** Returns whether the status shows that the Synced event of this generation was recorded. */
+export function isSyncedEventRecorded({ metadata, status }: DeepReadonly<Foo>): boolean {
+  // sample-controller's CustomResourceDefinition keeps only availableReplicas.
   if (status?.observedGeneration === undefined) return status?.availableReplicas !== undefined;
   const ready = status.conditions?.find(({ type }) => type === 'Ready');
-  return status.observedGeneration === metadata.generation && AS_WANTED.has(ready?.reason);
+  return status.observedGeneration === metadata.generation && SYNCED_REASONS.has(ready?.reason);
 }

@@ -4,11 +4,12 @@ import type { DeepReadonly } from '../../api/object.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
+import { TokenBucket } from '../../util/token-bucket.ts';
 
-/** Events a second, and at once. */
+/** Events per second, and in a burst. */
 const RATE = 20;
 
-/** Between two lines about Pods that were not told. */
+/** Minimum time between two lines about skipped events, in milliseconds. */
 const LINE_MS = 60_000;
 
 /** Dependencies of `Announcer`. */
@@ -16,57 +17,49 @@ export interface AnnouncerDeps {
   readonly recorder: EventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How many Pods there are. */
+  /** Returns the number of Pods. */
   readonly count: () => number;
 }
 
 /**
- * Tells each new Pod the number it has brought the count to, up to twenty Pods a second; those
- * beyond are counted and told of in the log. It is silent until it is switched on: replicas that
- * stand by see the same Pods.
+ * Records an event with the number of Pods for each new Pod, at most 20 per second. Skipped events are
+ * counted in the log. Records nothing before `start`, because standby replicas see the same Pods.
  */
 export class Announcer {
   readonly #deps: AnnouncerDeps;
-  #isOn = false;
-  #tokens = RATE;
-  #refilledMs = 0;
+  readonly #bucket: TokenBucket;
+  #isRunning = false;
   #skipped = 0;
-  #toldMs = -Infinity;
+  #loggedMs = -Infinity;
 
   constructor(deps: AnnouncerDeps) {
     this.#deps = deps;
+    this.#bucket = new TokenBucket(deps.clock, { burst: RATE, intervalMs: 1000 / RATE });
   }
 
-  /** Announces while `signal` has not aborted. */
-  on(signal: AbortSignal): void {
-    this.#isOn = !signal.aborted;
-    this.#refilledMs = this.#deps.clock.monotonic();
-    signal.addEventListener('abort', () => (this.#isOn = false), { once: true });
+  /** Enables `announce` until `signal` aborts. */
+  start(signal: AbortSignal): void {
+    this.#isRunning = !signal.aborted;
+    signal.addEventListener('abort', () => (this.#isRunning = false), { once: true });
   }
 
-  added(pod: DeepReadonly<Pod>): void {
-    if (!this.#isOn) return;
+  announce(pod: DeepReadonly<Pod>): void {
+    if (!this.#isRunning) return;
     const { recorder, count } = this.#deps;
-    if (this.#take()) recorder.normal(pod, 'SuccessCalculatePod', `pod count is ${count()}`);
-    else this.#skip(pod);
-  }
-
-  #take(): boolean {
-    const nowMs = this.#deps.clock.monotonic();
-    this.#tokens = Math.min(RATE, this.#tokens + ((nowMs - this.#refilledMs) * RATE) / 1000);
-    this.#refilledMs = nowMs;
-    if (this.#tokens < 1) return false;
-    this.#tokens--;
-    return true;
+    if (this.#bucket.tryTake()) {
+      recorder.normal(pod, 'SuccessCalculatePod', `pod count is ${count()}`);
+    } else {
+      this.#skip(pod);
+    }
   }
 
   #skip(pod: DeepReadonly<Pod>): void {
     this.#skipped++;
     const { clock, log } = this.#deps;
     const nowMs = clock.monotonic();
-    if (nowMs - this.#toldMs < LINE_MS) return;
-    this.#toldMs = nowMs;
-    log.info('Too many new Pods to tell each of them the count', {
+    if (nowMs - this.#loggedMs < LINE_MS) return;
+    this.#loggedMs = nowMs;
+    log.info('Too many new Pods; skipping events with the count', {
       pod: keyOf(pod),
       limitPerSecond: RATE,
       skipped: this.#skipped,

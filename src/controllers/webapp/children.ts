@@ -7,10 +7,10 @@ import { controllerReference } from '../../api/metadata.ts';
 import { shown, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 
-/** Who writes, in managedFields, in labels and in events. */
+/** Name of the controller in managedFields, labels and events. */
 export const COMPONENT = 'webapp-controller';
 
-/** Keeps a WebApp until its tasks have taken down what they set up. */
+/** Keeps a WebApp until the delete hooks of its tasks are done. */
 export const FINALIZER = 'jiajunhuang.com/webapp';
 
 export type Named<T> = T & { metadata: { name: string } };
@@ -21,13 +21,13 @@ const RULES: SpecRules<WebAppSpec> = {
   image: { type: 'string', optional: true },
 };
 
-/** Why the WebApp cannot be set up; undefined if it can. */
+/** Returns why the spec is invalid, or undefined. */
 export function problemOf({ spec }: DeepReadonly<WebApp>): string | undefined {
   const problem = specProblem<WebAppSpec>(spec, RULES);
   if (problem !== undefined) return problem;
   const { image, version } = spec;
   if (image !== undefined || /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(version)) return undefined;
-  return `spec.version ${shown(version)} is no tag of the nginx image: set spec.image, or another version`;
+  return `spec.version ${shown(version)} is not a tag of the nginx image: set spec.image, or another version`;
 }
 
 export function buildDeployment(webapp: DeepReadonly<WebApp>): Named<Draft<Deployment>> {
@@ -43,7 +43,7 @@ export function buildDeployment(webapp: DeepReadonly<WebApp>): Named<Draft<Deplo
       template: {
         metadata: { labels },
         spec: {
-          // The program is the user's: it has no business with the API server unless it says so.
+          // The image is chosen by the user: it gets no access to the API server.
           automountServiceAccountToken: false,
           containers: [
             {
@@ -70,26 +70,26 @@ export function buildService(webapp: DeepReadonly<WebApp>): Named<Draft<Service>
   };
 }
 
-/** The WebApp's own, shortened so that names made from it have room for more. */
+/** Returns the name of the WebApp, shortened so that names of ReplicaSets and Pods fit. */
 export function deploymentName({ metadata }: DeepReadonly<WebApp>): string {
   return labelValue(metadata.name);
 }
 
-/** The WebApp's own if it can be one: the name of a Service is a host name (RFC 1035). */
+/** Returns the name of the WebApp if it is a host name (RFC 1035), or a name with its hash. */
 export function serviceName({ metadata: { name } }: DeepReadonly<WebApp>): string {
   if (/^[a-z][-a-z0-9]{0,62}$/.test(name) && !name.endsWith('-')) return name;
   const hash = createHash('sha256').update(name).digest('hex').slice(0, 10);
   return `webapp-${hash}`;
 }
 
-/** What selects the WebApp's Pods, in the string form that autoscalers read. */
+/** Returns the label selector of the WebApp's Pods in the string form that autoscalers read. */
 export function podSelector(webapp: DeepReadonly<WebApp>): string {
   return Object.entries(selectorOf(webapp))
     .map(([key, value]) => `${key}=${value}`)
     .join(',');
 }
 
-/** Never changes in the life of a WebApp: a Deployment's selector cannot. */
+/** Does not depend on the spec, because the selector of a Deployment is immutable. */
 function selectorOf({ metadata }: DeepReadonly<WebApp>): Record<string, string> {
   return {
     'app.kubernetes.io/instance': labelValue(metadata.name),
@@ -101,7 +101,7 @@ function labelsOf(webapp: DeepReadonly<WebApp>): Record<string, string> {
   return { ...selectorOf(webapp), 'app.kubernetes.io/version': versionLabel(webapp.spec.version) };
 }
 
-/** Versions have characters that labels have not, such as the plus of `1.0+build`. */
+/** Replaces characters of versions that are invalid in labels, such as the plus of `1.0+build`. */
 function versionLabel(version: string): string {
   const fit = version
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')

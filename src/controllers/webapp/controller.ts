@@ -1,105 +1,203 @@
+import { isApiError, isCausedByInvalid } from '../../api/api-error.ts';
 import { DEPLOYMENTS, SERVICES } from '../../api/builtin.ts';
-import type { Deployment, Service } from '../../api/builtin.ts';
+import type { Deployment } from '../../api/builtin.ts';
 import { WEB_APPS } from '../../api/generated/web-app.ts';
 import type { WebApp } from '../../api/generated/web-app.ts';
-import { objectKey } from '../../api/object-key.ts';
-import type { ObjectKey } from '../../api/object-key.ts';
-import type { DeepReadonly } from '../../api/object.ts';
-import { Controller } from '../../manager/controller.ts';
-import { mapToOwner } from '../../manager/enqueue.ts';
-import { StatusWriter } from '../../manager/status-writer.ts';
-import type { Lister } from '../../cache/lister.ts';
-import type { ControllerFactory } from '../controller-factory.ts';
 import {
-  buildDeployment,
-  buildService,
-  COMPONENT,
-  deploymentName,
-  serviceName,
-} from './children.ts';
-import { checkTasks } from './pipeline.ts';
-import { webAppSync } from './sync.ts';
-import type { Task } from './task.ts';
-import { childTask } from './tasks/child-task.ts';
-import { rolloutTask } from './tasks/rollout-task.ts';
+  hasFinalizer,
+  isControlledBy,
+  withFinalizer,
+  withoutFinalizer,
+} from '../../api/metadata.ts';
+import { objectKey } from '../../api/object-key.ts';
+import type { DeepReadonly } from '../../api/object.ts';
+import { becomesReady } from '../../api/readiness.ts';
+import type { Lister } from '../../cache/lister.ts';
+import { Controller } from '../../manager/controller.ts';
+import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
+import { mapByChildName } from '../../manager/enqueue.ts';
+import type { ControllerKit } from '../../manager/run-controllers.ts';
+import { StatusWriter } from '../../manager/status-writer.ts';
+import type { StatusEvent } from '../../manager/status-writer.ts';
+import type { EventRecorder } from '../../record/event-recorder.ts';
+import { checkOptions } from '../../util/check-options.ts';
+import type { OptionNames } from '../../util/check-options.ts';
+import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../util/values.ts';
+import { done, requeueAfter, TerminalError } from '../../workqueue/outcome.ts';
+import type { NamespacedControllerOptions } from '../options.ts';
+import { COMPONENT, deploymentName, FINALIZER, problemOf, serviceName } from './children.ts';
+import { standardTasks } from './standard-tasks.ts';
+import type { TaskCaches } from './standard-tasks.ts';
+import { buildStatus } from './status.ts';
+import { checkTasks, runCreateHooks, runDeleteHooks, TaskError } from './task.ts';
+import type { Progress, Task } from './task.ts';
 
-/** The caches that tasks read. */
-export interface TaskCaches {
-  readonly deployments: Lister<Deployment>;
-  readonly services: Lister<Service>;
+/** Options of `webAppController`. */
+export interface WebAppControllerOptions extends NamespacedControllerOptions {
+  /**
+   * Returns the tasks of a WebApp, in order.
+   * @default standardTasks: Deployment, Service, rollout
+   */
+  readonly tasks?: ((caches: TaskCaches) => readonly Task[]) | undefined;
 }
 
-/** A Deployment, a Service in front of it, and the wait until all replicas are available. */
-export function standardTasks({ deployments, services }: TaskCaches): Task[] {
-  return [
-    childTask({
-      name: 'deployment',
-      resource: DEPLOYMENTS,
-      lister: deployments,
-      nameOf: deploymentName,
-      build: buildDeployment,
-    }),
-    childTask({
-      name: 'service',
-      resource: SERVICES,
-      lister: services,
-      nameOf: serviceName,
-      build: buildService,
-    }),
-    rolloutTask(deployments),
-  ];
-}
+const OPTIONS: OptionNames<WebAppControllerOptions> = {
+  namespaces: true,
+  concurrency: true,
+  tasks: true,
+};
 
 /**
- * The controller of WebApps with tasks of your own.
+ * Runs the tasks of every WebApp, and deletes what they created when the WebApp is deleted.
  *
- * @throws {RangeError} on a task without a proper name, on two of one name, and on too many
+ * @throws {RangeError} if the name of a task is invalid or used twice, or there are too many tasks
  */
-export function webAppControllerWith(
-  tasksOf: (caches: TaskCaches) => readonly Task[],
-): ControllerFactory {
-  return (deps, options) => {
-    const webapps = deps.informers.for(WEB_APPS, options.selection);
-    const deployments = deps.informers.for(DEPLOYMENTS, options.selection);
-    const services = deps.informers.for(SERVICES, options.selection);
-    const tasks = tasksOf({ deployments: deployments.lister, services: services.lister });
-    checkTasks(tasks);
-    webapps.addIndexers({
-      [DEPLOYMENT_INDEX]: named(deploymentName),
-      [SERVICE_INDEX]: named(serviceName),
-    });
-    const sync = webAppSync({
-      webapps: webapps.lister,
-      deployments: deployments.lister,
-      tasks,
-      recorder: deps.events.recorder(COMPONENT),
-      statuses: new StatusWriter(WEB_APPS, COMPONENT),
-      clock: deps.clock,
-    });
-    // What is not a WebApp's may hold the name that a WebApp waits for.
-    const waitingFor = (index: string) => (child: DeepReadonly<Deployment | Service>) =>
-      mapToOwner(WEB_APPS)(child) ??
-      webapps.lister.indexKeys(index, objectKey(child.metadata.namespace, child.metadata.name));
-    return new Controller(deps, {
-      name: options.name,
-      kind: WEB_APPS.kind,
-      sync,
-      concurrency: options.concurrency,
+export function webAppController(
+  kit: ControllerKit,
+  options: WebAppControllerOptions = {},
+): Controller {
+  checkOptions(options, OPTIONS, 'webAppController');
+  const { namespaces, concurrency, tasks: tasksOf = standardTasks } = options;
+  const webapps = kit.informers.for(WEB_APPS, { namespaces });
+  const deployments = kit.informers.for(DEPLOYMENTS, { namespaces });
+  const services = kit.informers.for(SERVICES, { namespaces });
+  const tasks = tasksOf({ deployments: deployments.lister, services: services.lister });
+  checkTasks(tasks);
+  const sync = webAppSync({
+    webapps: webapps.lister,
+    deployments: deployments.lister,
+    tasks,
+    recorder: kit.events.recorder(COMPONENT),
+    clock: kit.clock,
+  });
+  return new Controller(kit, { name: 'webapp', kind: WEB_APPS.kind, sync, concurrency })
+    .for(webapps)
+    .owns(deployments, WEB_APPS, {
+      orNamed: mapByChildName(webapps, 'deployment', deploymentName),
     })
-      .for(webapps)
-      .watches(deployments, waitingFor(DEPLOYMENT_INDEX))
-      .watches(services, waitingFor(SERVICE_INDEX));
+    .owns(services, WEB_APPS, { orNamed: mapByChildName(webapps, 'service', serviceName) });
+}
+
+/** Dependencies of `webAppSync`. */
+export interface WebAppSyncDeps {
+  readonly webapps: Lister<WebApp>;
+  readonly deployments: Pick<Lister<Deployment>, 'get'>;
+  readonly tasks: readonly Task[];
+  readonly recorder: EventRecorder;
+  readonly clock: Clock;
+}
+
+/** Finalizer of a deletion with `--cascade=orphan`: the garbage collector removes owner references first. */
+const ORPHAN = 'orphan';
+
+/**
+ * Runs the create hooks of the tasks of a WebApp, or the delete hooks in reverse order if the WebApp is
+ * being deleted, and writes the status.
+ *
+ * The finalizer is added before the first task runs and removed after the last delete hook, so that no
+ * object is left behind. Every sync starts at the first task: hooks that are done have nothing to do.
+ */
+export function webAppSync(deps: WebAppSyncDeps): SyncHandler {
+  const { webapps, deployments, tasks, recorder, clock } = deps;
+  const statuses = new StatusWriter(WEB_APPS, COMPONENT, recorder);
+
+  return async (key, context) => {
+    const webapp = webapps.get(key);
+    if (!webapp) return done();
+    const isDeleting = webapp.metadata.deletionTimestamp !== undefined;
+    if (!hasFinalizer(webapp, FINALIZER)) {
+      // The event of the finalizer enqueues the key again. Without it, no task has run.
+      if (!isDeleting) await writeFinalizers(webapp, withFinalizer(webapp, FINALIZER), context);
+      return done();
+    }
+    if (isDeleting && hasFinalizer(webapp, ORPHAN)) return done();
+    const progress = await runTasks(tasks, webapp, context);
+    if (isDeleting && progress.kind === 'done') {
+      await writeFinalizers(webapp, withoutFinalizer(webapp, FINALIZER), context);
+      context.log.v(2).info('Ran all delete hooks of the WebApp');
+      return done();
+    }
+    const named = deployments.get(objectKey(webapp.metadata.namespace, deploymentName(webapp)));
+    const deployment = named && isControlledBy(named, webapp) ? named : undefined;
+    const status = buildStatus(webapp, { tasks, progress, deployment, now: clock.now() });
+    await statuses.report(context, {
+      object: webapp,
+      status,
+      event: eventOf(progress, becomesReady(webapp, status)),
+      error: errorOf(progress),
+    });
+    if (progress.kind !== 'waiting' || progress.wait.afterMs === undefined) return done();
+    const { task, wait } = progress;
+    return requeueAfter(progress.wait.afterMs, `${task}: ${wait.message}`);
   };
 }
 
-/** Runs a WebApp: Deployment, Service, rollout. */
-export const webAppController: ControllerFactory = webAppControllerWith(standardTasks);
+async function runTasks(
+  tasks: readonly Task[],
+  webapp: DeepReadonly<WebApp>,
+  context: SyncContext,
+): Promise<Progress> {
+  if (webapp.metadata.deletionTimestamp !== undefined) {
+    return runDeleteHooks(tasks, { ...context, webapp });
+  }
+  const problem = problemOf(webapp);
+  return problem === undefined
+    ? runCreateHooks(tasks, { ...context, webapp })
+    : { kind: 'invalid', problem };
+}
 
-const DEPLOYMENT_INDEX = 'deployment';
-const SERVICE_INDEX = 'service';
+function eventOf(progress: Progress, isNewlyReady: boolean): StatusEvent | undefined {
+  switch (progress.kind) {
+    case 'invalid':
+      return { type: 'Warning', reason: 'InvalidSpec', message: progress.problem };
+    case 'failed': {
+      const { task, cause } = progress;
+      const message = `Task ${task}: ${messageOf(cause)}`;
+      // A retry after a terminal error or a rejected object fails in the same way.
+      const repeats = !isTerminal(cause) && !isCausedByInvalid(cause);
+      return { type: 'Warning', reason: 'TaskFailed', message, repeats };
+    }
+    case 'done':
+    case 'waiting':
+      if (!isNewlyReady) return undefined;
+      return { type: 'Normal', reason: 'Synced', message: 'WebApp synced successfully' };
+  }
+}
 
-function named(nameOf: (webapp: DeepReadonly<WebApp>) => string) {
-  return (webapp: DeepReadonly<WebApp>): ObjectKey[] => [
-    objectKey(webapp.metadata.namespace, nameOf(webapp)),
-  ];
+function errorOf(progress: Progress): Error | undefined {
+  switch (progress.kind) {
+    case 'invalid':
+      return new TerminalError(progress.problem);
+    case 'failed': {
+      const { task, hook, cause } = progress;
+      const message = `Task ${task} failed at ${hook}: ${messageOf(cause)}`;
+      return isTerminal(cause)
+        ? new TerminalError(message, { cause })
+        : new Error(message, { cause });
+    }
+    case 'done':
+    case 'waiting':
+      return undefined;
+  }
+}
+
+function isTerminal(cause: unknown): boolean {
+  return cause instanceof TaskError && cause.terminal;
+}
+
+async function writeFinalizers(
+  { metadata }: DeepReadonly<WebApp>,
+  finalizers: readonly string[],
+  { client, signal }: SyncContext,
+): Promise<void> {
+  const { uid, resourceVersion } = metadata;
+  const body = { metadata: { uid, resourceVersion, finalizers } };
+  try {
+    const patch = { type: 'merge', body } as const;
+    await client.patch(WEB_APPS, metadata, patch, { fieldManager: COMPONENT, signal });
+  } catch (error) {
+    // The WebApp is gone.
+    if (!isApiError(error, 'notFound')) throw error;
+  }
 }

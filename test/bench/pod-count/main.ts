@@ -1,5 +1,5 @@
 import { NODES, PODS } from '../../../src/api/builtin.ts';
-import { LABEL } from '../../../src/controllers/pod-count/sync.ts';
+import { LABEL } from '../../../src/controllers/pod-count/controller.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import { Simulation } from '../../support/simulation.ts';
 import type { BenchmarkCall } from '../benchmark.ts';

@@ -126,7 +126,7 @@ describe('a controller', () => {
     assert.ok(runs < 30, String(runs));
   });
 
-  it('tells of each run in one line: why, which calls, how it ended; all its lines have its id', async () => {
+  it('logs causes, calls and result of each sync in one line; all its lines have its id', async () => {
     lagMs = 30;
     await start(async (_, context) => {
       context.log.info('Looking');

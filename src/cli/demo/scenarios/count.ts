@@ -1,7 +1,7 @@
 import { PODS } from '../../../api/builtin.ts';
 import type { Pod } from '../../../api/builtin.ts';
 import { COUNTS } from '../../../api/generated/count.ts';
-import { COMPONENT } from '../../../controllers/count/pod.ts';
+import { COMPONENT } from '../../../controllers/count/pods.ts';
 import type { ScenarioContext, Scenario } from '../scenario.ts';
 import { eventsOf, isReady, namesOf, ownedBy, recordings } from '../view.ts';
 import type { View } from '../view.ts';

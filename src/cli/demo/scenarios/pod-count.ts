@@ -1,5 +1,5 @@
 import { DEPLOYMENTS, NODES, PODS } from '../../../api/builtin.ts';
-import { LABEL } from '../../../controllers/pod-count/sync.ts';
+import { LABEL } from '../../../controllers/pod-count/controller.ts';
 import type { Scenario } from '../scenario.ts';
 import { eventsOf, holds, namesOf } from '../view.ts';
 

@@ -28,7 +28,7 @@ function expanded(word: string): string {
   );
 }
 
-test('no kubelet replaces anything in a word', () => {
+test('escapes words that the kubelet would expand', () => {
   assert.deepEqual(commandOf(['echo', '$HOME', '5$']), ['echo', '$HOME', '5$']);
   assert.deepEqual(commandOf(['$(HOME)', '$$']).map(expanded), ['$(HOME)', '$$']);
   const words = fc.array(fc.string({ unit: fc.constantFrom('$', '(', ')', 'A', ' ') }));

@@ -4,7 +4,7 @@ import type { ObjectKey } from '../../../../src/api/object-key.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import { Punctuality } from '../../../../src/controllers/at/punctuality.ts';
 
-describe('an At whose time has come', () => {
+describe('An At that is due', () => {
   const key: ObjectKey = objectKey('default', 'tea');
   let told: string[];
   let punctuality: Punctuality;
@@ -18,7 +18,7 @@ describe('an At whose time has come', () => {
     });
   });
 
-  it('is due once and started once, however often its record fails', () => {
+  it('is counted as due and as started once, also if its status cannot be written', () => {
     for (let attempt = 0; attempt < 3; attempt++) {
       punctuality.due(key, 'one', 20 + attempt);
       punctuality.started(key, 20);
@@ -26,21 +26,21 @@ describe('an At whose time has come', () => {
     assert.deepEqual(told, ['due', 'started 20']);
   });
 
-  it('is missed once if it has not started a minute later, and may start then', () => {
+  it('is counted as missed once after a minute, and can start later', () => {
     for (const lateMs of [0, 59_999, 60_000, 90_000]) punctuality.due(key, 'one', lateMs);
     punctuality.started(key, 90_000);
     punctuality.due(key, 'one', 95_000);
     assert.deepEqual(told, ['due', 'missed', 'started 90000']);
   });
 
-  it('is not missed because its record is late', () => {
+  it('is not missed if only its status is late', () => {
     punctuality.due(key, 'one', 0);
     punctuality.started(key, 0);
     punctuality.due(key, 'one', 120_000);
     assert.deepEqual(told, ['due', 'started 0']);
   });
 
-  it('is another when it is forgotten, and when another has its name', () => {
+  it('is counted again after it was forgotten, and with another uid', () => {
     punctuality.due(key, 'one', 0);
     punctuality.forget(key);
     punctuality.due(key, 'one', 0);
@@ -48,7 +48,7 @@ describe('an At whose time has come', () => {
     assert.deepEqual(told, ['due', 'due', 'due']);
   });
 
-  it('starts only after it was due', () => {
+  it('is not counted as started before it was due', () => {
     punctuality.started(key, 5);
     assert.deepEqual(told, []);
   });

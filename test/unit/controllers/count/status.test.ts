@@ -21,8 +21,8 @@ function statusOf(count: Count, pods: readonly Pod[]): CountStatus {
   return buildStatus(count, pods, undefined, now);
 }
 
-describe('the status of a Count', () => {
-  it('is healthy and ready when exactly the wanted Pods are ready', () => {
+describe('The status of a Count', () => {
+  it('is healthy and ready when exactly the desired Pods are ready', () => {
     const count = aCount({ spec: { count: 2 } });
     const status = statusOf(count, [aPodOf(count, 0), aPodOf(count, 1)]);
     assert.equal(status.healthy, true);
@@ -44,7 +44,7 @@ describe('the status of a Count', () => {
     });
   });
 
-  it('counts neither finished Pods nor those that are going away', () => {
+  it('counts neither finished nor terminating Pods', () => {
     const count = aCount({ spec: { count: 1 } });
     const status = statusOf(count, [
       aPodOf(count, 0),
@@ -66,7 +66,7 @@ describe('the status of a Count', () => {
     assert.equal(conditionsOf(status)['Ready'], 'False PodsNotReady');
   });
 
-  it('is stalled by an obstacle that only the user can remove', () => {
+  it('is stalled by a failure that only the user can resolve', () => {
     const count = aCount({ spec: { count: 1 } });
     const obstacle = { reason: 'ErrResourceExists', message: 'taken', stalled: true };
     const stalled = buildStatus(count, [], obstacle, now);
@@ -78,7 +78,7 @@ describe('the status of a Count', () => {
     assert.deepEqual(conditionsOf(freed), { Ready: 'True PodsReady' });
   });
 
-  it('keeps trying at an obstacle that may pass', () => {
+  it('is reconciling after a failure that a retry may resolve', () => {
     const count = aCount({ spec: { count: 1 } });
     const obstacle = { reason: 'FailedCreate', message: 'quota', stalled: false };
     assert.deepEqual(conditionsOf(buildStatus(count, [], obstacle, now)), {
@@ -87,14 +87,14 @@ describe('the status of a Count', () => {
     });
   });
 
-  it('says the same again, to the letter, when nothing changed later', () => {
+  it('is equal when nothing changed', () => {
     const count = aCount({ spec: { count: 1 } });
     const pods = [aPodOf(count, 0)];
     const status = statusOf(count, pods);
     assert.deepEqual(buildStatus({ ...count, status }, pods, undefined, now + 60_000), status);
   });
 
-  it('moves lastTransitionTime only when the condition flips', () => {
+  it('changes lastTransitionTime only when the status of the condition changes', () => {
     const count = aCount({ spec: { count: 1 } });
     const first = buildStatus(count, [], undefined, now);
     const second = buildStatus(
@@ -107,7 +107,7 @@ describe('the status of a Count', () => {
     assert.equal(second.conditions?.[0]?.lastTransitionTime, '2026-01-01T00:00:05Z');
   });
 
-  it('selects the Pods of a Count with a long name by a value that fits a label', () => {
+  it('has a selector that is a valid label value for a long name', () => {
     const name = 'n'.repeat(100);
     const { selector = '' } = statusOf(aCount({ name }), []);
     const value = /instance=([^,]+)/.exec(selector)?.[1] ?? '';
@@ -115,7 +115,7 @@ describe('the status of a Count', () => {
     assert.notEqual(selector, statusOf(aCount({ name: `${name}x` }), []).selector);
   });
 
-  it('is reconciled only for the generation that it observed', () => {
+  it('is ready only for the generation that it observed', () => {
     const count = aCount({ spec: { count: 0 } });
     const status = statusOf(count, []);
     assert.equal(isReadyAt(status.conditions, 1), true);

@@ -7,7 +7,11 @@ import {
   podSelector,
   problemOf,
 } from '../../../../src/controllers/foo/deployment.ts';
-import { buildStatus, readinessOf, wasTold } from '../../../../src/controllers/foo/status.ts';
+import {
+  buildStatus,
+  readinessOf,
+  isSyncedEventRecorded,
+} from '../../../../src/controllers/foo/status.ts';
 
 function aFoo(spec: object = {}, status?: FooStatus): Foo {
   return {
@@ -27,7 +31,7 @@ function aFoo(spec: object = {}, status?: FooStatus): Foo {
 }
 
 describe('The Deployment of a Foo', () => {
-  it('has its name, its replicas and its owner, and nothing that others may have set', () => {
+  it('has its name, replicas and owner, and no fields of other writers', () => {
     const labels = { app: 'nginx', controller: 'foo' };
     assert.deepEqual(buildDeployment(aFoo()), {
       apiVersion: 'apps/v1',
@@ -79,7 +83,7 @@ describe('A Foo cannot have a Deployment', () => {
     });
   }
 
-  it('but it can at the bounds', () => {
+  it('not at the bounds of the fields', () => {
     for (const spec of [
       { deploymentName: 'a'.repeat(242) },
       { deploymentName: 'a.b-c.d' },
@@ -133,7 +137,7 @@ describe('The status of a Foo', () => {
     assert.equal(buildStatus(aFoo(), without, undefined, 0).availableReplicas, 0);
   });
 
-  it('shows whether the user was told that this spec has been carried out', () => {
+  it('shows whether the Synced event of the generation was recorded', () => {
     const told = (
       observedGeneration: number | undefined,
       reason?: string,
@@ -141,7 +145,7 @@ describe('The status of a Foo', () => {
     ) => {
       const condition = { type: 'Ready', status: 'False', reason, message: '' };
       const conditions = [...extra, ...(reason === undefined ? [] : [condition])];
-      return wasTold(
+      return isSyncedEventRecorded(
         aFoo({}, { availableReplicas: 0, observedGeneration, conditions } as FooStatus),
       );
     };
@@ -158,8 +162,8 @@ describe('The status of a Foo', () => {
     }
     assert.equal(told(3, 'InvalidSpec'), false);
     assert.equal(told(3), false);
-    assert.equal(wasTold(aFoo()), false);
+    assert.equal(isSyncedEventRecorded(aFoo()), false);
     // The CustomResourceDefinition of sample-controller keeps the number of replicas alone.
-    assert.equal(wasTold(aFoo({}, { availableReplicas: 0 })), true);
+    assert.equal(isSyncedEventRecorded(aFoo({}, { availableReplicas: 0 })), true);
   });
 });

@@ -21,19 +21,19 @@ function setUp() {
   const add = (times = 1) => {
     for (let at = 0; at < times; at++) {
       count++;
-      announcer.added(aPodOf(aCount(), count));
+      announcer.announce(aPodOf(aCount(), count));
     }
   };
   return { announcer, clock, lines, events, add };
 }
 
 describe('The announcer of new Pods', () => {
-  it('records the count on each new Pod, from when it is on until its signal aborts', () => {
+  it('records the count for each new Pod from start until its signal aborts', () => {
     const { announcer, events, add } = setUp();
     const stop = new AbortController();
     add();
     assert.deepEqual(events, []);
-    announcer.on(stop.signal);
+    announcer.start(stop.signal);
     add();
     assert.deepEqual(events, ['Normal SuccessCalculatePod test-count-2: pod count is 2']);
     stop.abort();
@@ -41,16 +41,16 @@ describe('The announcer of new Pods', () => {
     assert.equal(events.length, 1);
   });
 
-  it('stays off if its signal has aborted already', () => {
+  it('does not start if its signal has aborted', () => {
     const { announcer, events, add } = setUp();
-    announcer.on(AbortSignal.abort());
+    announcer.start(AbortSignal.abort());
     add();
     assert.deepEqual(events, []);
   });
 
-  it('records twenty events at once and twenty a second, and logs the rest once a minute', async () => {
+  it('records 20 events in a burst and 20 per second, and logs skipped ones once a minute', async () => {
     const { announcer, clock, lines, events, add } = setUp();
-    announcer.on(new AbortController().signal);
+    announcer.start(new AbortController().signal);
     add(25);
     assert.equal(events.length, 20);
     assert.equal(lines.length, 1);

@@ -39,8 +39,8 @@ const SELECTOR = {
 };
 const LABELS = { ...SELECTOR, 'app.kubernetes.io/version': '1.25' };
 
-describe('What a WebApp owns', () => {
-  it('is a Deployment of its image and replicas', () => {
+describe('The children of a WebApp', () => {
+  it('include a Deployment with its image and replicas', () => {
     assert.deepEqual(buildDeployment(aWebApp('web')), {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
@@ -63,7 +63,7 @@ describe('What a WebApp owns', () => {
     assert.equal(spec?.template.spec?.containers[0]?.image, 'shop:3');
   });
 
-  it('is a Service in front of the Pods of that Deployment', () => {
+  it('include a Service that selects the Pods of the Deployment', () => {
     assert.deepEqual(buildService(aWebApp('web')), {
       apiVersion: 'v1',
       kind: 'Service',
@@ -76,7 +76,7 @@ describe('What a WebApp owns', () => {
     );
   });
 
-  it('has a version label that is valid, whatever the version', () => {
+  it('have a valid version label for any version', () => {
     const label = (version: string) =>
       buildService(aWebApp('web', { version })).metadata.labels?.['app.kubernetes.io/version'];
     assert.equal(label('1.0+build'), '1.0-build');
@@ -86,20 +86,20 @@ describe('What a WebApp owns', () => {
     assert.ok((label('1'.repeat(100))?.length ?? 0) <= 63);
   });
 
-  it('has a selector that does not change with the version', () => {
+  it('have a selector that does not change with the version', () => {
     const of = (version: string) => buildDeployment(aWebApp('web', { version })).spec?.selector;
     assert.deepEqual(of('1'), of('2'));
   });
 });
 
-describe('The names of what a WebApp owns', () => {
-  it('are its own where they can be', () => {
+describe('The names of the children of a WebApp', () => {
+  it('are the name of the WebApp if it is valid', () => {
     assert.equal(deploymentName(aWebApp('web')), 'web');
     assert.equal(serviceName(aWebApp('web')), 'web');
     assert.equal(serviceName(aWebApp('a'.repeat(63))), 'a'.repeat(63));
   });
 
-  it('are others, of their own each, where a Service cannot have them', () => {
+  it('have a unique hash if the name of the WebApp is not valid for a Service', () => {
     const names = ['1web', 'web.shop', 'a'.repeat(64), 'web.'].map((name) =>
       serviceName(aWebApp(name)),
     );
@@ -108,11 +108,11 @@ describe('The names of what a WebApp owns', () => {
   });
 });
 
-describe('A WebApp cannot be set up', () => {
+describe('A WebApp is invalid', () => {
   for (const [what, spec] of [
     ['without a version', { version: '' }],
-    ['with a version that is no tag, and no image', { version: '1.0+build' }],
-    ['with a version that begins with a dot, and no image', { version: '.1' }],
+    ['with a version that is not a tag, and no image', { version: '1.0+build' }],
+    ['with a version that starts with a dot, and no image', { version: '.1' }],
     ['with a tag that is too long', { version: 'a'.repeat(129) }],
     ['with a negative number of replicas', { replicas: -1 }],
     ['with too many replicas', { replicas: 1001 }],
@@ -122,7 +122,7 @@ describe('A WebApp cannot be set up', () => {
     });
   }
 
-  it('but it can at the bounds', () => {
+  it('not at the bounds of the fields', () => {
     for (const spec of [
       {},
       { version: '1.0+build', image: 'shop:3' },

@@ -12,10 +12,9 @@ import {
   COMPONENT,
   FINALIZER,
 } from '../../../../src/controllers/webapp/children.ts';
-import { webAppSync } from '../../../../src/controllers/webapp/sync.ts';
+import { webAppSync } from '../../../../src/controllers/webapp/controller.ts';
 import { TaskError } from '../../../../src/controllers/webapp/task.ts';
 import type { Hook, HookName, Task } from '../../../../src/controllers/webapp/task.ts';
-import { StatusWriter } from '../../../../src/manager/status-writer.ts';
 import { done, requeueAfter, TerminalError } from '../../../../src/workqueue/outcome.ts';
 import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
 
@@ -56,7 +55,6 @@ async function setUp(finalizers: string[] = [FINALIZER]) {
     deployments: deployments.lister,
     tasks: [task('first'), task('second')],
     recorder: bench.recorder,
-    statuses: new StatusWriter(WEB_APPS, COMPONENT),
     clock: bench.clock,
   });
   const run = () => bench.sync(sync, objectKey(NAMESPACE, 'shop'));
@@ -67,8 +65,8 @@ async function setUp(finalizers: string[] = [FINALIZER]) {
   return { bench, webapp, webapps, deployments, hooks, ran, run, live, catchUp, condition };
 }
 
-describe('A run for a WebApp', () => {
-  it('adds the finalizer first, for that object and that version, beside those of others', async () => {
+describe('A sync of a WebApp', () => {
+  it('adds the finalizer first, with uid and resourceVersion, to the existing ones', async () => {
     const { bench, webapp, ran, run, live } = await setUp(['test/other']);
     assert.deepEqual(await run(), done());
     assert.deepEqual(ran, []);
@@ -82,7 +80,7 @@ describe('A run for a WebApp', () => {
     assert.deepEqual((await live()).metadata.finalizers, ['test/other', FINALIZER]);
   });
 
-  it('loses no finalizer that another has added since the cache saw the object', async () => {
+  it('keeps a finalizer that was added since the cache saw the object', async () => {
     const { bench, run, live } = await setUp([]);
     const body = { metadata: { finalizers: ['test/other'] } };
     await bench.client.patch(WEB_APPS, AT, { type: 'merge', body });
@@ -104,7 +102,7 @@ describe('A run for a WebApp', () => {
     assert.equal((await live()).status?.observedGeneration, 1);
   });
 
-  it('writes nothing and records nothing if everything is as before', async () => {
+  it('writes and records nothing if nothing changed', async () => {
     const { bench, run, catchUp } = await setUp();
     await run();
     await catchUp();
@@ -113,7 +111,7 @@ describe('A run for a WebApp', () => {
     assert.deepEqual(bench.steps, []);
   });
 
-  it('stops at a task that waits, and comes back when the task asks for it', async () => {
+  it('stops at a task that waits, and is requeued after its delay', async () => {
     const { bench, hooks, ran, run, condition } = await setUp();
     hooks.set('first create', async () => ({ message: 'not yet', afterMs: 1500 }));
     const outcome = await run();
@@ -128,13 +126,13 @@ describe('A run for a WebApp', () => {
     assert.equal((await condition('SecondDone'))?.status, 'Unknown');
   });
 
-  it('waits for an event if the task names no time', async () => {
+  it('waits for an event if the task has no delay', async () => {
     const { hooks, run } = await setUp();
     hooks.set('second create', async () => ({ message: 'not yet' }));
     assert.deepEqual(await run(), done());
   });
 
-  it('records each failure of a task, shows it in the status, and is retried', async () => {
+  it('reports each failure of a task in an event and the status, and is retried', async () => {
     const { bench, hooks, run, catchUp, condition } = await setUp();
     hooks.set('second create', async () => {
       throw new Error('no quota');
@@ -174,7 +172,7 @@ describe('A run for a WebApp', () => {
     assert.equal((await condition('Stalled'))?.reason, 'ErrResourceExists');
   });
 
-  it('blames no task for a failure of a stop', async () => {
+  it('reports no failed task if the daemon stops', async () => {
     const { bench, hooks, run } = await setUp();
     hooks.set('first create', async () => {
       bench.stop.abort(new Error('stopping'));
@@ -184,7 +182,7 @@ describe('A run for a WebApp', () => {
     assert.deepEqual(bench.steps, []);
   });
 
-  it('stalls on a spec that cannot be carried out, without running a task', async () => {
+  it('stalls on an invalid spec without running a task', async () => {
     const { bench, webapp, webapps, ran, run, catchUp, live, condition } = await setUp();
     const spec = { version: '', replicas: 2 };
     webapps.show({ ...webapp, spec });
@@ -202,7 +200,7 @@ describe('A run for a WebApp', () => {
     assert.equal(bench.events.length, 1);
   });
 
-  it('counts replicas of its own Deployment only', async () => {
+  it('counts only the replicas of its own Deployment', async () => {
     const { bench, webapp, deployments, run, catchUp, live } = await setUp();
     const status = { observedGeneration: 1, replicas: 2, readyReplicas: 2, availableReplicas: 1 };
     const own = await bench.create(DEPLOYMENTS, buildDeployment(webapp));
@@ -219,7 +217,7 @@ describe('A run for a WebApp', () => {
   });
 });
 
-describe('A run for a WebApp that is being deleted', () => {
+describe('A sync of a WebApp that is being deleted', () => {
   async function leaving(finalizers: string[] = [FINALIZER]) {
     const world = await setUp(finalizers);
     await world.bench.client.delete(WEB_APPS, AT);
@@ -227,7 +225,7 @@ describe('A run for a WebApp that is being deleted', () => {
     return world;
   }
 
-  it('runs the tasks backward, then removes its finalizer for that object and version', async () => {
+  it('runs the tasks in reverse order, then removes its finalizer with uid and resourceVersion', async () => {
     const { bench, ran, run, live, webapps } = await leaving([FINALIZER, 'test/other']);
     const { uid, resourceVersion } = webapps.lister.get(objectKey(NAMESPACE, 'shop'))!.metadata;
     assert.deepEqual(await run(), done());
@@ -268,7 +266,7 @@ describe('A run for a WebApp that is being deleted', () => {
     assert.equal(bench.events.length, 1);
   });
 
-  it('takes it for done if it is gone, and fails if it has changed', async () => {
+  it('is done if the WebApp is gone, and fails if it has changed', async () => {
     const gone = await leaving();
     await gone.bench.client.patch(WEB_APPS, AT, {
       type: 'merge',
@@ -282,7 +280,7 @@ describe('A run for a WebApp that is being deleted', () => {
     assert.deepEqual((await changed.live()).metadata.finalizers, [FINALIZER, 'test/other']);
   });
 
-  it('does nothing without its finalizer, or before the garbage collector has orphaned', async () => {
+  it('does nothing without its finalizer, or before the garbage collector has orphaned the children', async () => {
     for (const finalizers of [['test/other'], [FINALIZER, 'orphan']]) {
       const { bench, ran, run } = await leaving(finalizers);
       assert.deepEqual(await run(), done());
@@ -291,7 +289,7 @@ describe('A run for a WebApp that is being deleted', () => {
     }
   });
 
-  it('does nothing for one that its cache does not have', async () => {
+  it('does nothing for a WebApp that is not in the cache', async () => {
     const { bench, webapps, webapp, run } = await setUp();
     webapps.hide(webapp);
     assert.deepEqual(await run(), done());

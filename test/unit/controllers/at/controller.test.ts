@@ -11,8 +11,7 @@ import { objectKey } from '../../../../src/api/object-key.ts';
 import type { DeepReadonly, Draft } from '../../../../src/api/object.ts';
 import { buildPod, COMPONENT, FINALIZER } from '../../../../src/controllers/at/pod.ts';
 import { Punctuality } from '../../../../src/controllers/at/punctuality.ts';
-import { atSync, UNRECORDED_INDEX } from '../../../../src/controllers/at/sync.ts';
-import { StatusWriter } from '../../../../src/manager/status-writer.ts';
+import { atSync, UNRECORDED_INDEX } from '../../../../src/controllers/at/controller.ts';
 import { done, TerminalError } from '../../../../src/workqueue/outcome.ts';
 import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
 
@@ -53,7 +52,6 @@ async function setUp({ dueInMs = 0, spec = {} }: Setting = {}) {
     ats: ats.lister,
     pods: pods.lister,
     recorder: bench.recorder,
-    statuses: new StatusWriter(ATS, COMPONENT),
     punctuality,
     clock: bench.clock,
   });
@@ -81,8 +79,8 @@ async function setUp({ dueInMs = 0, spec = {} }: Setting = {}) {
   return { bench, at, draft, ats, pods, counted, run, live, pod, catchUp, end, condition };
 }
 
-describe('A run for an At', () => {
-  it('that is not due creates nothing, and comes back in time', async () => {
+describe('A sync of an At', () => {
+  it('that is not due creates nothing, and is requeued for its schedule', async () => {
     const { bench, run, live, condition } = await setUp({ dueInMs: 60_000 });
     const outcome = await run();
     assert.equal(outcome.kind === 'requeueAfter' && outcome.ms, 60_000);
@@ -93,7 +91,7 @@ describe('A run for an At', () => {
     assert.deepEqual(bench.events, []);
   });
 
-  it('that is due reads live that there is no Pod and no change, then creates the Pod', async () => {
+  it('that is due reads the Pod and the At from the server, then creates the Pod', async () => {
     const { bench, at, run, live, pod, condition } = await setUp();
     assert.deepEqual(await run(), done());
     assert.deepEqual(bench.reads, ['pods task-pod', 'ats task']);
@@ -114,7 +112,7 @@ describe('A run for an At', () => {
     assert.equal((await condition('Succeeded'))?.reason, 'Running');
   });
 
-  it('that is due at this very moment starts it, and not a millisecond before', async () => {
+  it('starts the command when it is due, and not a millisecond before', async () => {
     const { bench, run } = await setUp({ dueInMs: 1000 });
     await bench.clock.advance(999);
     const outcome = await run();
@@ -126,7 +124,7 @@ describe('A run for an At', () => {
     assert.deepEqual(bench.taken(), []);
   });
 
-  it('with a Pod on record creates none, whatever the cache shows', async () => {
+  it('creates no Pod if the status has a uid, also with a stale cache', async () => {
     const { bench, run, catchUp, pods, pod } = await setUp();
     await run();
     await catchUp();
@@ -142,7 +140,7 @@ describe('A run for an At', () => {
     assert.deepEqual(await bench.list(PODS), []);
   });
 
-  it('that has changed since the cache saw it creates nothing and is retried', async () => {
+  it('creates nothing and is retried if the At has changed since the cache saw it', async () => {
     const { bench, run } = await setUp();
     const body = { status: { phase: 'RUNNING', podUID: 'another' } };
     await bench.client.patch(ATS, AT, { type: 'merge', body }, { subresource: 'status' });
@@ -150,7 +148,7 @@ describe('A run for an At', () => {
     assert.deepEqual(bench.steps, []);
   });
 
-  it('that was replaced by a namesake since the cache saw it creates nothing', async () => {
+  it('creates nothing if the At was replaced since the cache saw it', async () => {
     const { bench, draft, run } = await setUp();
     await bench.client.delete(ATS, AT);
     await bench.create(ATS, draft);
@@ -171,7 +169,7 @@ describe('A run for an At', () => {
     assert.equal((await live()).status?.podUID, (await pod()).metadata.uid);
   });
 
-  it('says how late the Pod was created, if that was a second or more', async () => {
+  it('reports the delay of the Pod if it is a second or more', async () => {
     const late = await setUp();
     await late.bench.clock.advance(90_000);
     await late.run();
@@ -183,7 +181,7 @@ describe('A run for an At', () => {
     assert.deepEqual(inTime.counted, ['due', 'started 0']);
   });
 
-  it('lets go of the Pod once its uid is on record, for that Pod and version', async () => {
+  it('removes the finalizer of the Pod with its uid once the status has the uid', async () => {
     const { bench, run, catchUp, pod } = await setUp();
     await run();
     await catchUp();
@@ -199,7 +197,7 @@ describe('A run for an At', () => {
     assert.equal(hasFinalizer(await pod(), FINALIZER), false);
   });
 
-  it('keeps the Pod while its uid is not on record, and asks the server if the cache is behind', async () => {
+  it('keeps the finalizer while the status does not have the uid, and reads the At if the cache is stale', async () => {
     const { bench, at, pods, ats, run, pod } = await setUp({ dueInMs: 60_000 });
     pods.show(await bench.create(PODS, buildPod(at, ['true'])));
     await run();
@@ -210,7 +208,7 @@ describe('A run for an At', () => {
     assert.ok(bench.reads.includes('ats task'));
   });
 
-  it('lets go of a Pod whose At is gone, being deleted, or another of its name', async () => {
+  it('removes the finalizer of a Pod whose At is gone, being deleted or replaced', async () => {
     const gone = await setUp({ dueInMs: 60_000 });
     gone.pods.show(await gone.bench.create(PODS, buildPod(gone.at, ['true'])));
     await gone.bench.client.delete(ATS, AT);
@@ -233,7 +231,7 @@ describe('A run for an At', () => {
     assert.equal(hasFinalizer(await replaced.pod(), FINALIZER), false);
   });
 
-  it('does not mind a Pod that is gone, replaced or changed when it lets go of it', async () => {
+  it('ignores a Pod that is gone, replaced or changed when it removes the finalizer', async () => {
     const { bench, run, catchUp } = await setUp();
     await run();
     await catchUp();
@@ -259,7 +257,7 @@ describe('A run for an At', () => {
     ['Succeeded', 0, { status: 'True', reason: 'Completed', event: 'Normal Completed: ' }],
     ['Failed', 3, { status: 'False', reason: 'CommandFailed', event: 'Warning Failed: ' }],
   ] as const) {
-    it(`is done when its Pod has ${phase.toLowerCase()}, and says so once`, async () => {
+    it(`is done when its Pod has ${phase.toLowerCase()}, and records one event`, async () => {
       const { bench, run, catchUp, end, live, condition } = await setUp();
       await run();
       await end(phase, exitCode);
@@ -281,7 +279,7 @@ describe('A run for an At', () => {
     });
   }
 
-  it('follows its Pod in the cache, without a request', async () => {
+  it('reads the Pod from the cache without a request', async () => {
     const { bench, run, catchUp, pod } = await setUp();
     await run();
     await bench.client.patch(PODS, POD, {
@@ -296,7 +294,7 @@ describe('A run for an At', () => {
     assert.deepEqual([...bench.reads, ...bench.writes], []);
   });
 
-  it('fails if its Pod is gone or replaced before it ended', async () => {
+  it('fails if its Pod is gone or replaced before the command ended', async () => {
     const { bench, run, catchUp, condition, live } = await setUp();
     await run();
     await bench.client.patch(PODS, POD, {
@@ -314,15 +312,15 @@ describe('A run for an At', () => {
     await run();
     assert.equal((await live()).status?.phase, 'DONE');
     assert.equal((await condition('Succeeded'))?.reason, 'PodLost');
-    assert.match(bench.events.at(-1) ?? '', /^Warning Failed: Pod "task-pod" is gone/);
+    assert.match(bench.events.at(-1) ?? '', /^Warning Failed: Pod "task-pod" was deleted/);
   });
 
-  it('waits for the Pod of a former At of its name, and rejects the Pod of another owner', async () => {
+  it('waits for the Pod of a previous At of the same name, and reports a name collision with any other Pod', async () => {
     const former = await setUp();
     const metadata = { ...former.at.metadata, uid: 'uid-of-the-former' };
     await former.bench.create(PODS, buildPod({ ...former.at, metadata }, ['true']));
     assert.deepEqual(await former.run(), done());
-    assert.equal((await former.condition('Succeeded'))?.reason, 'PodLeaving');
+    assert.equal((await former.condition('Succeeded'))?.reason, 'PodTerminating');
     assert.deepEqual(former.bench.events, []);
 
     const foreign = await setUp();
@@ -336,11 +334,11 @@ describe('A run for an At', () => {
   });
 
   for (const [what, spec] of [
-    ['a schedule that is no instant', { schedule: 'tomorrow' }],
+    ['a schedule that is not a time', { schedule: 'tomorrow' }],
     ['a command that is not finished', { command: 'echo "hi' }],
     ['no command', { command: '' }],
   ] as const) {
-    it(`stalls on ${what}, and says so once`, async () => {
+    it(`stalls on ${what}, and records one event`, async () => {
       const { bench, ats, at, run, live, condition } = await setUp();
       ats.show({ ...at, spec: { ...at.spec, ...spec } });
       await assert.rejects(run(), TerminalError);
@@ -353,7 +351,7 @@ describe('A run for an At', () => {
     });
   }
 
-  it('reports a creation that fails: as an event, in the status, and to the queue', async () => {
+  it('reports a failed creation in an event, in the status, and to the queue', async () => {
     const { bench, run, condition } = await setUp();
     bench.server.faults.failNext({ method: 'POST', resource: 'pods' }, 403);
     await assert.rejects(run(), (error) => isApiError(error, 'forbidden'));
@@ -370,7 +368,7 @@ describe('A run for an At', () => {
     assert.equal((await condition('Stalled'))?.reason, 'FailedCreate');
   });
 
-  it('reports no failure if it is the daemon that stops, or the namespace that goes', async () => {
+  it('reports no failure if the daemon stops or the namespace is being deleted', async () => {
     const stopping = await setUp();
     stopping.bench.server.faults.beforeRequest(({ method }) => {
       if (method !== 'POST') return undefined;
@@ -386,7 +384,7 @@ describe('A run for an At', () => {
     assert.deepEqual(terminating.bench.steps, ['create pods']);
   });
 
-  it('does nothing for an At that is being deleted, done, or not in its cache', async () => {
+  it('does nothing for an At that is being deleted, done, or not in the cache', async () => {
     const { bench, at, ats, run } = await setUp();
     const deletionTimestamp = timestamp(0);
     ats.show({ ...at, metadata: { ...at.metadata, deletionTimestamp } });
@@ -398,7 +396,7 @@ describe('A run for an At', () => {
     assert.deepEqual(bench.steps, []);
   });
 
-  it('ends with the daemon, whichever request it waits for, and reports no failure', async () => {
+  it('ends when the daemon stops during any request, and reports no failure', async () => {
     for (let request = 0, isLast = false; !isLast; request++) {
       const { bench, run } = await setUp();
       bench.stopAt(request);

@@ -8,9 +8,8 @@ import type { Draft } from '../../../../src/api/object.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import { isApiError } from '../../../../src/api/api-error.ts';
 import { controllerReference } from '../../../../src/api/metadata.ts';
-import { COMPONENT } from '../../../../src/controllers/count/pod.ts';
-import { countSync } from '../../../../src/controllers/count/sync.ts';
-import { StatusWriter } from '../../../../src/manager/status-writer.ts';
+import { COMPONENT } from '../../../../src/controllers/count/pods.ts';
+import { countSync } from '../../../../src/controllers/count/controller.ts';
 import { TerminalError } from '../../../../src/workqueue/outcome.ts';
 import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
 import { countDraft } from '../../../support/test-cluster.ts';
@@ -31,7 +30,6 @@ class Bench {
       counts: this.counts.lister,
       pods: this.pods.lister,
       recorder: bench.recorder,
-      statuses: new StatusWriter(COUNTS, COMPONENT),
       clock: bench.clock,
     });
   }
@@ -86,8 +84,8 @@ function podDraft(name: string, owner?: Count): Draft<Pod> {
   };
 }
 
-describe('A run for a Count', () => {
-  it('creates the missing Pods as theirs, then writes the status that counts them', async () => {
+describe('A sync of a Count', () => {
+  it('creates missing Pods with an owner reference, then writes the status with their number', async () => {
     const { bench, count, ...world } = await Bench.with({ count: 3 }).then(expose);
     await world.run();
     const created = bench.writes.filter(({ what }) => what === 'create pods');
@@ -116,7 +114,7 @@ describe('A run for a Count', () => {
     assert.equal(status.healthy, false);
   });
 
-  it('writes nothing if everything is as wanted, and records nothing', async () => {
+  it('writes and records nothing in the desired state', async () => {
     const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
     await world.run();
     await world.ready('test-count-0');
@@ -173,7 +171,7 @@ describe('A run for a Count', () => {
     ]);
   });
 
-  it('leaves a Pod alone that has taken the name of the one in its cache', async () => {
+  it('does not delete a Pod that has the name of a cached Pod, but another uid', async () => {
     const { bench, count, ...world } = await Bench.with({ count: 0 }).then(expose);
     const former = await bench.create(PODS, podDraft('test-count-0', count));
     world.pods.show(former);
@@ -188,7 +186,7 @@ describe('A run for a Count', () => {
     );
   });
 
-  it('takes a Pod that is gone already for deleted', async () => {
+  it('counts a Pod that is already gone as deleted', async () => {
     const { bench, count, ...world } = await Bench.with({ count: 0 }).then(expose);
     const pod = await bench.create(PODS, podDraft('test-count-0', count));
     world.pods.show(pod);
@@ -209,7 +207,7 @@ describe('A run for a Count', () => {
     assert.deepEqual(bench.taken(), ['create pods test-count-0', 'patch counts/status test-count']);
   });
 
-  it('rejects the name of a Pod that it does not own, and creates the others', async () => {
+  it('reports a name collision with an unowned Pod, and creates the other Pods', async () => {
     const { bench, ...world } = await Bench.with({ count: 2 }).then(expose);
     world.pods.show(await bench.create(PODS, podDraft('test-count-0')));
     await assert.rejects(world.run(), /already exists and is not managed by Count/);
@@ -220,7 +218,7 @@ describe('A run for a Count', () => {
     assert.equal(conditions.find(({ type }) => type === 'Ready')?.status, 'False');
   });
 
-  it('reads the owner of a Pod that its cache does not have yet', async () => {
+  it('reads an existing Pod that is not in the cache', async () => {
     const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
     await bench.create(PODS, podDraft('test-count-0'));
     await assert.rejects(world.run(), /already exists and is not managed by Count/);
@@ -228,7 +226,7 @@ describe('A run for a Count', () => {
     assert.ok(bench.events.some((event) => event.startsWith('Warning ErrResourceExists: ')));
   });
 
-  it('waits for the Pod of a former Count of its name, without a warning', async () => {
+  it('waits without a warning for the Pod of a previous Count of the same name', async () => {
     for (const isCached of [true, false]) {
       const { bench, count, ...world } = await Bench.with({ count: 1 }).then(expose);
       const former = { ...count, metadata: { ...count.metadata, uid: 'uid-of-the-former' } };
@@ -240,7 +238,7 @@ describe('A run for a Count', () => {
     }
   });
 
-  it('does nothing for a Count that is being deleted, or that its cache does not have', async () => {
+  it('does nothing for a Count that is being deleted or not in the cache', async () => {
     const { bench, count, ...world } = await Bench.with({ count: 1 }).then(expose);
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     world.counts.show({ ...count, metadata: { ...count.metadata, deletionTimestamp } });
@@ -254,7 +252,7 @@ describe('A run for a Count', () => {
     ['creation', 'POST', 'FailedCreate'],
     ['deletion', 'DELETE', 'FailedDelete'],
   ] as const) {
-    it(`reports a ${verb} that fails: as an event, in the status, and to the queue`, async () => {
+    it(`reports a failed ${verb} in an event, in the status, and to the queue`, async () => {
       const { bench, count, ...world } = await Bench.with({
         count: method === 'POST' ? 4 : 0,
       }).then(expose);
@@ -280,7 +278,7 @@ describe('A run for a Count', () => {
       );
     });
 
-    it(`reports no failed ${verb} if it is the daemon that stops`, async () => {
+    it(`reports no failed ${verb} if the daemon stops`, async () => {
       const { bench, count, ...world } = await Bench.with({
         count: method === 'POST' ? 1 : 0,
       }).then(expose);
@@ -309,14 +307,14 @@ describe('A run for a Count', () => {
     assert.equal(bench.events.length, 1);
   });
 
-  it('says nothing of a creation that fails because the namespace is being deleted', async () => {
+  it('reports no creation that fails because the namespace is being deleted', async () => {
     const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
     await bench.client.delete(NAMESPACES, { name: NAMESPACE });
     await world.run();
     assert.deepEqual(bench.events, []);
   });
 
-  it('stalls on a spec that cannot be carried out, keeps its Pods, and says so once', async () => {
+  it('stalls on an invalid spec, keeps its Pods, and records the event once', async () => {
     const { bench, count, ...world } = await Bench.with({ count: 1 }).then(expose);
     await world.run();
     const spec = { name: 'nginx', count: -1 };
@@ -342,7 +340,7 @@ describe('A run for a Count', () => {
     assert.equal(count.metadata.name, 'test-count');
   });
 
-  it('fails with the write of its status, and records the same events once', async () => {
+  it('fails if the status cannot be written, and records its events once', async () => {
     const { bench, ...world } = await Bench.with({ count: 0 }).then(expose);
     bench.server.faults.failNext({ method: 'PATCH', resource: 'counts' }, 422, { times: 2 });
     await assert.rejects(world.run());
@@ -350,7 +348,7 @@ describe('A run for a Count', () => {
     assert.deepEqual(bench.events, ['Normal Synced: Count synced successfully']);
   });
 
-  it('retries a creation whose name was taken for a moment', async () => {
+  it('retries if the object with the name was deleted meanwhile', async () => {
     const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
     const pod = await bench.create(PODS, podDraft('test-count-0'));
     bench.server.faults.beforeRequest(({ method }) => {
@@ -362,7 +360,7 @@ describe('A run for a Count', () => {
     assert.ok(pod.metadata.uid);
   });
 
-  it('logs when a Count becomes healthy, and when it no longer is', async () => {
+  it('logs when a Count becomes healthy or unhealthy', async () => {
     const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
     const healthLines = () =>
       bench.lines.map(({ message }) => message).filter((message) => message.includes('healthy'));
@@ -374,7 +372,7 @@ describe('A run for a Count', () => {
     assert.deepEqual(healthLines().slice(-2), ['Count is healthy', 'Count is not healthy']);
   });
 
-  it('keeps conditions of others in the status', async () => {
+  it('keeps conditions of other writers in the status', async () => {
     const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
     const foreign = {
       type: 'Audited',
@@ -395,7 +393,7 @@ describe('A run for a Count', () => {
     assert.ok(conditions.length > 1);
   });
 
-  it('ends with the daemon, whichever request it waits for, and reports no failure', async () => {
+  it('ends when the daemon stops during any request, and reports no failure', async () => {
     for (let request = 0, isLast = false; !isLast; request++) {
       const { bench, count, run } = await Bench.with({ count: 1 }).then(expose);
       // The cache does not have it yet: the run reads it.

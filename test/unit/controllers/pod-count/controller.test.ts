@@ -8,10 +8,10 @@ import type { Draft } from '../../../../src/api/object.ts';
 import {
   COMPONENT,
   INTERVAL_MS,
-  isMaster,
+  isControlPlane,
   LABEL,
   podCountSync,
-} from '../../../../src/controllers/pod-count/sync.ts';
+} from '../../../../src/controllers/pod-count/controller.ts';
 import { done } from '../../../../src/workqueue/outcome.ts';
 import { SyncBench } from '../../../support/sync-bench.ts';
 
@@ -38,8 +38,8 @@ async function setUp(labels = MASTER) {
   return { bench, node, nodes, pods, run, live };
 }
 
-describe('A run for a node', () => {
-  it('writes the number of Pods to the label of that node by uid, and nothing else', async () => {
+describe('A sync of a node', () => {
+  it('patches only the label with the number of Pods, with the uid of the node', async () => {
     const { bench, node, run, live } = await setUp();
     assert.deepEqual(await run(), done());
     const [write, ...others] = bench.writes;
@@ -53,7 +53,7 @@ describe('A run for a node', () => {
     assert.deepEqual(bench.events, ['Normal SuccessCalculatePod: pod count is 3']);
   });
 
-  it('writes nothing if the label is right', async () => {
+  it('writes nothing if the label has the number', async () => {
     const { bench, nodes, run, live } = await setUp();
     await run();
     nodes.show(await live());
@@ -62,7 +62,7 @@ describe('A run for a node', () => {
     assert.equal(bench.events.length, 1);
   });
 
-  it('writes at most once in ten seconds, and comes back when it may', async () => {
+  it('writes at most once in ten seconds, and is requeued for the next write', async () => {
     const { bench, nodes, pods, run, live } = await setUp();
     await run();
     nodes.show(await live());
@@ -77,7 +77,7 @@ describe('A run for a node', () => {
     assert.equal((await live()).metadata.labels?.[LABEL], '4');
   });
 
-  it('leaves alone a node without the role, one that is being deleted, and one that is gone', async () => {
+  it('writes nothing to a node that has no role, is being deleted, or is gone', async () => {
     const { bench, nodes, node, run } = await setUp({ zone: 'a' } as typeof MASTER);
     assert.deepEqual(await run(), done());
     const deletionTimestamp = '2026-01-01T00:00:00Z';
@@ -89,7 +89,7 @@ describe('A run for a node', () => {
     assert.deepEqual(bench.steps, []);
   });
 
-  it('forgets the pause of a node that lost its role', async () => {
+  it('forgets the last write to a node that lost its role', async () => {
     const { bench, nodes, node, pods, run, live } = await setUp();
     await run();
     nodes.hide(node);
@@ -100,7 +100,7 @@ describe('A run for a node', () => {
     assert.equal(bench.writes.length, 2);
   });
 
-  it('takes a node that is gone for done, and leaves one alone that has its name by now', async () => {
+  it('is done if the node is gone, and does not label another node with its name', async () => {
     const { bench, node, run, live } = await setUp();
     await bench.client.delete(NODES, node.metadata);
     assert.deepEqual(await run(), done());
@@ -111,7 +111,7 @@ describe('A run for a node', () => {
     assert.deepEqual(bench.events, []);
   });
 
-  it('waits five minutes if it may not label nodes, and logs how to mend that', async () => {
+  it('retries after five minutes without permission, and logs how to grant it', async () => {
     const { bench, run } = await setUp();
     bench.server.faults.failNext('PATCH', 403, { times: 2 });
     const outcome = await run();
@@ -128,7 +128,7 @@ describe('A run for a node', () => {
     assert.equal(bench.writes.length, 2);
   });
 
-  it('passes any other failure to the queue, and does not wait ten seconds then', async () => {
+  it('throws any other error, and is retried earlier than in ten seconds', async () => {
     const { bench, run } = await setUp();
     bench.server.faults.failNext('PATCH', 500);
     await assert.rejects(run(), (error) => isApiError(error, 'internal'));
@@ -137,7 +137,7 @@ describe('A run for a node', () => {
     assert.equal((await bench.list(PODS)).length, 0);
   });
 
-  it('ends with the daemon, whichever request it waits for, and reports no failure', async () => {
+  it('ends when the daemon stops during any request, and reports no failure', async () => {
     for (let request = 0, isLast = false; !isLast; request++) {
       const { bench, run } = await setUp();
       bench.stopAt(request);
@@ -153,16 +153,16 @@ describe('A run for a node', () => {
   });
 });
 
-describe('A master node', () => {
-  it('is one with either of the two roles, whatever the value', () => {
+describe('A control-plane node', () => {
+  it('has one of the two role labels, with any value', () => {
     const metadata = { name: 'n', uid: 'u', resourceVersion: '1', creationTimestamp: '' };
     const withLabels = (labels?: Record<string, string>): Node => ({
       ...nodeDraft(),
       metadata: { ...metadata, ...(labels ? { labels } : {}) },
     });
-    assert.ok(isMaster(withLabels({ 'node-role.kubernetes.io/control-plane': 'x' })));
-    assert.ok(isMaster(withLabels({ 'node-role.kubernetes.io/master': '' })));
-    assert.ok(!isMaster(withLabels({ 'node-role.kubernetes.io/worker': '' })));
-    assert.ok(!isMaster(withLabels()));
+    assert.ok(isControlPlane(withLabels({ 'node-role.kubernetes.io/control-plane': 'x' })));
+    assert.ok(isControlPlane(withLabels({ 'node-role.kubernetes.io/master': '' })));
+    assert.ok(!isControlPlane(withLabels({ 'node-role.kubernetes.io/worker': '' })));
+    assert.ok(!isControlPlane(withLabels()));
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { planPods } from '../../../../src/controllers/count/plan.ts';
+import { planPods, problemOf } from '../../../../src/controllers/count/pods.ts';
 import type { Pod } from '../../../../src/api/builtin.ts';
 import type { Count } from '../../../../src/api/generated/count.ts';
 import { aCount, aPodOf } from '../../../support/objects.ts';
@@ -10,12 +10,12 @@ function planOf(count: Count, pods: readonly Pod[]) {
   return { create: plan.create, delete: plan.delete.map((pod) => pod.metadata.name) };
 }
 
-describe('the plan for the Pods of a Count', () => {
+describe('The plan for the Pods of a Count', () => {
   it('creates every ordinal when there are none', () => {
     assert.deepEqual(planOf(aCount(), []), { create: [0, 1, 2], delete: [] });
   });
 
-  it('is empty when the Pods are as wanted', () => {
+  it('is empty in the desired state', () => {
     const count = aCount();
     const pods = [0, 1, 2].map((ordinal) => aPodOf(count, ordinal));
     assert.deepEqual(planOf(count, pods), { create: [], delete: [] });
@@ -26,7 +26,7 @@ describe('the plan for the Pods of a Count', () => {
     assert.deepEqual(planOf(count, [aPodOf(count, 1)]).create, [0, 2, 3]);
   });
 
-  it('deletes what is beyond the count, highest ordinal first', () => {
+  it('deletes Pods beyond the count, highest ordinal first', () => {
     const count = aCount({ spec: { count: 2 } });
     const pods = [0, 1, 2, 3, 10].map((ordinal) => aPodOf(count, ordinal));
     assert.deepEqual(planOf(count, pods).delete, ['test-count-10', 'test-count-3', 'test-count-2']);
@@ -37,21 +37,21 @@ describe('the plan for the Pods of a Count', () => {
     assert.deepEqual(planOf(count, [aPodOf(count, 0)]), { create: [], delete: ['test-count-0'] });
   });
 
-  it('deletes owned Pods whose names it would not have given', () => {
+  it('deletes owned Pods with names that a Count does not use', () => {
     const count = aCount({ spec: { count: 1 } });
     const names = ['test-count-01', 'test-count-x', 'other-0', 'test-count-1e0', 'next-count-0'];
-    const strangers = names.map((name) => aPodOf(count, 0, { name }));
-    const plan = planOf(count, [aPodOf(count, 0), ...strangers]);
+    const others = names.map((name) => aPodOf(count, 0, { name }));
+    const plan = planOf(count, [aPodOf(count, 0), ...others]);
     assert.deepEqual(plan.delete.toSorted(), names.toSorted());
   });
 
-  it('waits for a Pod that is going away before it takes its name again', () => {
+  it('creates no Pod with the name of a terminating one', () => {
     const count = aCount();
     const pods = [0, 1, 2].map((ordinal) => aPodOf(count, ordinal, { deleting: ordinal === 1 }));
     assert.deepEqual(planOf(count, pods), { create: [], delete: [] });
   });
 
-  it('deletes a Pod that is already going away no second time', () => {
+  it('does not delete a terminating Pod again', () => {
     const count = aCount({ spec: { count: 0 } });
     assert.deepEqual(planOf(count, [aPodOf(count, 0, { deleting: true })]).delete, []);
   });
@@ -64,7 +64,7 @@ describe('the plan for the Pods of a Count', () => {
     });
   }
 
-  it('replaces the Pods of another image one at a time, highest ordinal first', () => {
+  it('replaces Pods with an outdated image one at a time, highest ordinal first', () => {
     const count = aCount({ spec: { name: 'nginx:2' } });
     const outdated = [0, 1, 2].map((ordinal) => aPodOf(count, ordinal, { image: 'nginx:1' }));
     assert.deepEqual(planOf(count, outdated).delete, ['test-count-2']);
@@ -72,7 +72,7 @@ describe('the plan for the Pods of a Count', () => {
     assert.deepEqual(planOf(count, next).delete, ['test-count-1']);
   });
 
-  it('replaces no ready Pod of another image while one is missing or not ready', () => {
+  it('replaces no ready Pod with an outdated image while a Pod is missing or not ready', () => {
     const count = aCount({ spec: { name: 'nginx:2' } });
     const outdated = [0, 1].map((ordinal) => aPodOf(count, ordinal, { image: 'nginx:1' }));
     assert.deepEqual(planOf(count, outdated), { create: [2], delete: [] });
@@ -80,7 +80,7 @@ describe('the plan for the Pods of a Count', () => {
     assert.deepEqual(planOf(count, broken), { create: [], delete: [] });
   });
 
-  it('replaces at once the Pods of another image which are not ready', () => {
+  it('deletes Pods with an outdated image that are not ready at once', () => {
     const count = aCount({ spec: { name: 'nginx:1' } });
     const pods = [
       aPodOf(count, 0),
@@ -90,7 +90,7 @@ describe('the plan for the Pods of a Count', () => {
     assert.deepEqual(planOf(count, pods).delete, ['test-count-2', 'test-count-1']);
   });
 
-  it('deletes a finished Pod of another image once, and it holds no replacement up', () => {
+  it('deletes a finished Pod with an outdated image once', () => {
     const count = aCount({ spec: { count: 1, name: 'nginx:2' } });
     const pods = [aPodOf(count, 0, { image: 'nginx:1', phase: 'Failed', ready: false })];
     assert.deepEqual(planOf(count, pods).delete, ['test-count-0']);
@@ -113,5 +113,41 @@ describe('the plan for the Pods of a Count', () => {
     const ordered = [2, 0, 3, 1].map((ordinal) => aPodOf(count, ordinal));
     const highestFirst = [3, 2, 1, 0].map((ordinal) => `test-count-${ordinal}`);
     assert.deepEqual(planOf(count, ordered).delete, highestFirst);
+  });
+});
+
+describe('The problem of a Count that cannot have its Pods', () => {
+  it('is undefined at the bounds of spec.count', () => {
+    for (const count of [0, 1, 1000]) {
+      assert.equal(problemOf(aCount({ spec: { count } })), undefined);
+    }
+  });
+
+  for (const [what, spec] of [
+    ['a negative count', { count: -1 }],
+    ['more Pods than a Count may have', { count: 1001 }],
+    ['a fraction', { count: 1.5 }],
+    ['no image', { name: '' }],
+  ] as const) {
+    it(`is InvalidSpec with ${what}`, () => {
+      assert.equal(problemOf(aCount({ spec }))?.reason, 'InvalidSpec');
+    });
+  }
+
+  it('is NameTooLong if the name of the last Pod would have more than 253 characters', () => {
+    const ofLength = (length: number, count: number) =>
+      problemOf(aCount({ name: 'a'.repeat(length), spec: { count } }));
+    // The Pods of ten have ordinals of one digit.
+    assert.equal(ofLength(251, 10), undefined);
+    assert.equal(ofLength(251, 11)?.reason, 'NameTooLong');
+    assert.equal(ofLength(250, 11), undefined);
+    assert.equal(ofLength(252, 1)?.reason, 'NameTooLong');
+    assert.equal(ofLength(251, 0), undefined);
+  });
+
+  it('has a message that shortens the name', () => {
+    const { message = '' } = problemOf(aCount({ name: 'a'.repeat(253), spec: { count: 1 } })) ?? {};
+    assert.ok(message.length < 200, message);
+    assert.match(message, /255/);
   });
 });

@@ -5,13 +5,13 @@ import type { Client } from '../../../../src/client/client.ts';
 import {
   checkTasks,
   conditionType,
-  setUp,
-  takeDown,
-} from '../../../../src/controllers/webapp/pipeline.ts';
-import type { Progress } from '../../../../src/controllers/webapp/pipeline.ts';
+  HOOKS,
+  runCreateHooks,
+  runDeleteHooks,
+  TaskError,
+} from '../../../../src/controllers/webapp/task.ts';
+import type { Progress, Task } from '../../../../src/controllers/webapp/task.ts';
 import { buildStatus } from '../../../../src/controllers/webapp/status.ts';
-import { HOOKS, TaskError } from '../../../../src/controllers/webapp/task.ts';
-import type { Task } from '../../../../src/controllers/webapp/task.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 
 const WEB_APP: WebApp = {
@@ -41,10 +41,10 @@ function tasks(ran: string[], ...names: string[]): Task[] {
   return names.map((name) => Object.assign({ name }, Object.fromEntries(hooksOf(name))));
 }
 
-describe('A pipeline', () => {
+describe('Hooks', () => {
   it('runs all hooks of a task before the next task', async () => {
     const ran: string[] = [];
-    assert.deepEqual(await setUp(tasks(ran, 'a', 'b'), context), { kind: 'done' });
+    assert.deepEqual(await runCreateHooks(tasks(ran, 'a', 'b'), context), { kind: 'done' });
     assert.deepEqual(ran, [
       'a preCreate',
       'a create',
@@ -55,9 +55,9 @@ describe('A pipeline', () => {
     ]);
   });
 
-  it('is taken down from the last task to the first', async () => {
+  it('runs delete hooks from the last task to the first', async () => {
     const ran: string[] = [];
-    assert.deepEqual(await takeDown(tasks(ran, 'a', 'b'), context), { kind: 'done' });
+    assert.deepEqual(await runDeleteHooks(tasks(ran, 'a', 'b'), context), { kind: 'done' });
     assert.deepEqual(ran, [
       'b preDelete',
       'b delete',
@@ -73,7 +73,11 @@ describe('A pipeline', () => {
     const [a, b] = tasks(ran, 'a', 'b');
     const wait = { message: 'soon', afterMs: 10 };
     const waiting: Task = { ...a!, create: async () => wait };
-    assert.deepEqual(await setUp([waiting, b!], context), { kind: 'waiting', task: 'a', wait });
+    assert.deepEqual(await runCreateHooks([waiting, b!], context), {
+      kind: 'waiting',
+      task: 'a',
+      wait,
+    });
     assert.deepEqual(ran, ['a preCreate']);
   });
 
@@ -82,12 +86,12 @@ describe('A pipeline', () => {
     const [a, b] = tasks(ran, 'a', 'b');
     const cause = new Error('no');
     const failing: Task = { ...a!, postCreate: () => Promise.reject(cause) };
-    const progress = await setUp([failing, b!], context);
+    const progress = await runCreateHooks([failing, b!], context);
     assert.deepEqual(progress, { kind: 'failed', task: 'a', hook: 'postCreate', cause });
     assert.deepEqual(ran, ['a preCreate', 'a create']);
   });
 
-  it('does not accept a name that is none, or as good as twice there, or too many tasks', () => {
+  it('rejects invalid names, names that are used twice, and too many tasks', () => {
     const named =
       (...names: string[]) =>
       () =>
@@ -95,7 +99,7 @@ describe('A pipeline', () => {
     for (const name of ['', 'A', 'a_b', '-a', 'a-', 'a--b', '1a', 'a'.repeat(64)]) {
       assert.throws(named(name), RangeError, name);
     }
-    assert.throws(named('a', 'a'), /Two tasks are called "a"/);
+    assert.throws(named('a', 'a'), /Two tasks have the name "a"/);
     assert.throws(named('a-b', 'ab', 'a-b'), RangeError);
     const many = Array.from({ length: 61 }, (_, at) => `t${at}`);
     assert.throws(named(...many), RangeError);
@@ -103,7 +107,7 @@ describe('A pipeline', () => {
     named('a'.repeat(63), 'db-migration', 'a1-2b')();
   });
 
-  it('does not accept two names with one condition', () => {
+  it('rejects two names with one condition', () => {
     assert.equal(conditionType({ name: 'a-1' }), 'A1Done');
     assert.equal(conditionType({ name: 'a1' }), 'A1Done');
     assert.throws(() => checkTasks([{ name: 'a-1' }, { name: 'a1' }]), /same condition/);
@@ -152,7 +156,7 @@ describe('The status of a WebApp', () => {
     assert.equal(others.observedGeneration, 2);
   });
 
-  it('shows a failure with the reason that the task gives, stalled if it is', () => {
+  it('shows a failure with the reason of its TaskError, and Stalled if it is stalled', () => {
     const failed = (cause: unknown): Progress => ({
       kind: 'failed',
       task: 'a',
@@ -188,7 +192,7 @@ describe('The status of a WebApp', () => {
     assert.equal(conditionsAt({ kind: 'done' }, leaving).shown[0], 'Ready False Deleting');
   });
 
-  it('drops conditions of tasks that are no longer there, and keeps those of others', () => {
+  it('removes conditions of tasks that no longer exist, and keeps those of other writers', () => {
     const base = { status: 'True', reason: 'X', message: '', lastTransitionTime: '', phase: '' };
     const conditions = [
       { ...base, type: 'OldDone' },
@@ -200,8 +204,8 @@ describe('The status of a WebApp', () => {
     assert.ok(!shown.some((one) => one.startsWith('OldDone')));
   });
 
-  it('says nothing new of tasks if the spec was rejected', () => {
-    const { shown } = conditionsAt({ kind: 'refused', problem: 'bad' });
+  it('keeps the conditions of tasks if the spec is invalid', () => {
+    const { shown } = conditionsAt({ kind: 'invalid', problem: 'bad' });
     assert.deepEqual(shown, ['Ready False InvalidSpec', 'Stalled True InvalidSpec']);
   });
 });

@@ -10,7 +10,7 @@ import {
   buildService,
   COMPONENT,
 } from '../../../../src/controllers/webapp/children.ts';
-import { standardTasks } from '../../../../src/controllers/webapp/controller.ts';
+import { standardTasks } from '../../../../src/controllers/webapp/standard-tasks.ts';
 import { TaskError } from '../../../../src/controllers/webapp/task.ts';
 import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
 
@@ -37,7 +37,7 @@ describe('The task of a Deployment or a Service', () => {
   for (const kind of ['deployment', 'service'] as const) {
     const resource = kind === 'deployment' ? DEPLOYMENTS : SERVICES;
 
-    it(`creates the ${kind} that is not there, and is done when it is as wanted`, async () => {
+    it(`creates a missing ${kind}, and is done in the desired state`, async () => {
       const world = await setUp();
       const { bench, webapp, context } = world;
       assert.equal(await world[kind].create?.(context), undefined);
@@ -53,7 +53,7 @@ describe('The task of a Deployment or a Service', () => {
       assert.deepEqual(bench.writes, []);
     });
 
-    it(`does not touch the ${kind} of another owner, and stalls`, async () => {
+    it(`stalls on the ${kind} of another owner, and does not write to it`, async () => {
       const world = await setUp();
       const { bench, webapp, context } = world;
       const metadata = { ...webapp.metadata, uid: 'uid-of-another', name: 'other' };
@@ -105,7 +105,7 @@ describe('The task of a Deployment or a Service', () => {
       assert.deepEqual(bench.writes, []);
     });
 
-    it(`fails as stalled if the server rejects the ${kind}, and passes other failures on`, async () => {
+    it(`fails as stalled if the server rejects the ${kind}, and throws other errors`, async () => {
       const world = await setUp();
       world.bench.server.faults.failNext('POST', 422);
       await assert.rejects(
@@ -152,7 +152,7 @@ describe('The task of a Deployment or a Service', () => {
       assert.equal(await world[kind].delete?.(context), undefined);
     });
 
-    it(`leaves the ${kind} of another owner where it is on a deletion`, async () => {
+    it(`does not delete the ${kind} of another owner`, async () => {
       const world = await setUp();
       const { bench, webapp, context } = world;
       const metadata = { ...webapp.metadata, uid: 'uid-of-another' };
@@ -181,14 +181,17 @@ describe('The task of the rollout', () => {
     return () => world.rollout.postCreate?.(world.context);
   }
 
-  it('waits for a Deployment that the cache does not have, or not as wanted', async () => {
+  it('waits for a Deployment that is not in the cache, or not with the desired spec', async () => {
     const { rollout, context } = await setUp();
-    assert.match((await rollout.postCreate?.(context))?.message ?? '', /about to be rolled out/);
+    assert.match(
+      (await rollout.postCreate?.(context))?.message ?? '',
+      /rollout of the Deployment has not started/,
+    );
     const step = await rolledOut(statusOf(3, 3), { replicas: 3 });
-    assert.match((await step())?.message ?? '', /about to be rolled out/);
+    assert.match((await step())?.message ?? '', /rollout of the Deployment has not started/);
   });
 
-  it('waits until all replicas are updated and available, and says how many are', async () => {
+  it('waits until all replicas are updated and available, and reports their number', async () => {
     const waiting = async (status: object) => (await (await rolledOut(status))())?.message;
     assert.equal(await waiting(statusOf(2, 1)), '1 of 2 replicas are available');
     assert.equal(await waiting(statusOf(1, 2)), '1 of 2 replicas are updated');
@@ -203,7 +206,7 @@ describe('The task of the rollout', () => {
     );
   });
 
-  it('fails for good once the Deployment is late, unless it is complete', async () => {
+  it('fails with a terminal error after the progress deadline, unless the rollout is complete', async () => {
     const conditions = [
       { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' },
     ];

@@ -9,8 +9,7 @@ import { objectKey } from '../../../../src/api/object-key.ts';
 import type { Draft } from '../../../../src/api/object.ts';
 import { controllerReference } from '../../../../src/api/metadata.ts';
 import { buildDeployment, COMPONENT } from '../../../../src/controllers/foo/deployment.ts';
-import { fooSync } from '../../../../src/controllers/foo/sync.ts';
-import { StatusWriter } from '../../../../src/manager/status-writer.ts';
+import { fooSync } from '../../../../src/controllers/foo/controller.ts';
 import { TerminalError } from '../../../../src/workqueue/outcome.ts';
 import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
 
@@ -35,7 +34,6 @@ async function setUp(spec: Partial<Foo['spec']> = {}) {
     foos: foos.lister,
     deployments: deployments.lister,
     recorder: bench.recorder,
-    statuses: new StatusWriter(FOOS, COMPONENT),
     clock: bench.clock,
   });
   const run = () => bench.sync(sync, objectKey(NAMESPACE, 'foo'));
@@ -73,7 +71,7 @@ async function setUp(spec: Partial<Foo['spec']> = {}) {
   return { bench, foo, foos, deployments, run, catchUp, condition, rollOut };
 }
 
-describe('A run for a Foo', () => {
+describe('A sync of a Foo', () => {
   it('creates its Deployment, records Synced, then writes the status', async () => {
     const { bench, foo, run, condition } = await setUp();
     await run();
@@ -96,7 +94,7 @@ describe('A run for a Foo', () => {
     assert.equal((await bench.get(FOOS, 'foo')).status?.observedGeneration, 1);
   });
 
-  it('follows the rollout: reconciling, ready, and stalled if it is late', async () => {
+  it('follows the rollout: reconciling, ready, and stalled after the deadline', async () => {
     const { bench, run, catchUp, condition, rollOut } = await setUp();
     await run();
     await rollOut(1);
@@ -120,7 +118,7 @@ describe('A run for a Foo', () => {
     assert.equal(bench.events.length, 1);
   });
 
-  it('writes nothing if everything is as wanted', async () => {
+  it('writes nothing in the desired state', async () => {
     const { bench, run, catchUp } = await setUp();
     await run();
     await catchUp();
@@ -129,7 +127,7 @@ describe('A run for a Foo', () => {
     assert.deepEqual(bench.steps, []);
   });
 
-  it('changes the Deployment if its spec differs, by apply with its uid', async () => {
+  it('applies the Deployment with its uid if its spec differs', async () => {
     const { bench, run, catchUp } = await setUp();
     await run();
     const { metadata } = await bench.get(DEPLOYMENTS, 'web');
@@ -144,7 +142,7 @@ describe('A run for a Foo', () => {
     assert.equal(bench.events.filter((event) => event.startsWith('Normal Synced')).length, 2);
   });
 
-  it('never writes to a Deployment that another owns, and stalls', async () => {
+  it('stalls on an unowned Deployment with the name, and does not write to it', async () => {
     const { bench, deployments, run, condition } = await setUp();
     const other = await bench.create(FOOS, fooDraft({}, 'other'));
     const foreign = await bench.create(DEPLOYMENTS, buildDeployment(other));
@@ -157,18 +155,18 @@ describe('A run for a Foo', () => {
     assert.match(bench.events[0] ?? '', /^Warning ErrResourceExists: Resource "web"/);
   });
 
-  it('waits for the Deployment of a former Foo of its name', async () => {
+  it('waits for the Deployment of a previous Foo of the same name', async () => {
     const { bench, foo, deployments, run, condition } = await setUp();
     const former = { ...foo, metadata: { ...foo.metadata, uid: 'uid-of-the-former' } };
     deployments.show(await bench.create(DEPLOYMENTS, buildDeployment(former)));
     await run();
     assert.deepEqual(bench.taken(), ['patch foos/status foo']);
-    assert.equal((await condition('Ready'))?.reason, 'DeploymentLeaving');
+    assert.equal((await condition('Ready'))?.reason, 'DeploymentTerminating');
     assert.equal((await condition('Reconciling'))?.status, 'True');
     assert.deepEqual(bench.events, []);
   });
 
-  it('deletes the Deployment of its former name by uid, once the new one is there', async () => {
+  it('deletes the Deployment with the previous name by uid, after it created the new one', async () => {
     const { bench, run, catchUp } = await setUp();
     await run();
     const { metadata } = await bench.get(DEPLOYMENTS, 'web');
@@ -189,7 +187,7 @@ describe('A run for a Foo', () => {
     );
   });
 
-  it('leaves alone what has the former name by now', async () => {
+  it('does not delete another object with the previous name', async () => {
     const { bench, run, catchUp, deployments } = await setUp();
     await run();
     const own = await bench.get(DEPLOYMENTS, 'web');
@@ -209,7 +207,7 @@ describe('A run for a Foo', () => {
     assert.equal((await bench.get(DEPLOYMENTS, 'web')).metadata.uid, foreign.metadata.uid);
   });
 
-  it('does not delete the Deployment of its former name a second time', async () => {
+  it('does not delete a terminating Deployment with the previous name again', async () => {
     const { bench, run, catchUp, foo } = await setUp({ deploymentName: 'www' });
     await run();
     const draft = buildDeployment({ ...foo, spec: { ...foo.spec, deploymentName: 'web' } });
@@ -223,7 +221,7 @@ describe('A run for a Foo', () => {
     assert.deepEqual(bench.writes, []);
   });
 
-  it('retries a deletion that fails for another reason than that it is gone', async () => {
+  it('retries a failed deletion, unless the Deployment is gone', async () => {
     const { bench, run, catchUp } = await setUp();
     await run();
     await bench.client.patch(FOOS, AT, {
@@ -237,7 +235,7 @@ describe('A run for a Foo', () => {
     assert.equal(status?.observedGeneration, 1);
   });
 
-  it('does nothing for a Foo that is being deleted, or that its cache does not have', async () => {
+  it('does nothing for a Foo that is being deleted or not in the cache', async () => {
     const { bench, foo, foos, run } = await setUp();
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     foos.show({ ...foo, metadata: { ...foo.metadata, deletionTimestamp } });
@@ -247,7 +245,7 @@ describe('A run for a Foo', () => {
     assert.deepEqual(bench.steps, []);
   });
 
-  it('stalls on a spec that cannot be carried out, and records that once', async () => {
+  it('stalls on an invalid spec, and records one event', async () => {
     const { bench, foos, foo, run, condition } = await setUp();
     const spec = { deploymentName: 'Not A Name', replicas: 1 };
     foos.show({ ...foo, spec });
@@ -259,7 +257,7 @@ describe('A run for a Foo', () => {
     assert.equal(bench.events.length, 1);
   });
 
-  it('stalls on a Deployment that the server rejects as invalid, and goes on retrying', async () => {
+  it('stalls on a Deployment that the server rejects as invalid, and is retried', async () => {
     const { bench, foos, run, condition } = await setUp();
     bench.server.faults.failNext({ method: 'POST', resource: 'deployments' }, 422, { times: 2 });
     await assert.rejects(run(), (error) => !(error instanceof TerminalError));
@@ -270,21 +268,21 @@ describe('A run for a Foo', () => {
     assert.equal(bench.events.length, 1);
   });
 
-  it('passes any other failure to the queue, and writes no status', async () => {
+  it('throws any other error, and writes no status', async () => {
     const { bench, run } = await setUp();
     bench.server.faults.failNext({ method: 'POST', resource: 'deployments' }, 403);
     await assert.rejects(run(), (error) => isApiError(error, 'forbidden'));
     assert.deepEqual(bench.steps, ['create deployments']);
   });
 
-  it('says nothing if its namespace is being deleted', async () => {
+  it('reports nothing if its namespace is being deleted', async () => {
     const { bench, run } = await setUp();
     await bench.client.delete(NAMESPACES, { name: NAMESPACE });
     await run();
     assert.deepEqual(bench.steps, ['create deployments']);
   });
 
-  it('keeps conditions of others in the status', async () => {
+  it('keeps conditions of other writers in the status', async () => {
     const { bench, run, catchUp } = await setUp();
     const foreign = {
       type: 'Audited',
@@ -302,7 +300,7 @@ describe('A run for a Foo', () => {
     assert.ok((status?.conditions?.length ?? 0) > 1);
   });
 
-  it('ends with the daemon, whichever request it waits for, and reports no failure', async () => {
+  it('ends when the daemon stops during any request, and reports no failure', async () => {
     for (let request = 0, isLast = false; !isLast; request++) {
       const { bench, run } = await setUp();
       bench.stopAt(request);

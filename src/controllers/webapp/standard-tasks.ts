@@ -1,0 +1,155 @@
+import { isApiError, isNamespaceTerminating } from '../../api/api-error.ts';
+import type { WebApp } from '../../api/generated/web-app.ts';
+import { objectKey } from '../../api/object-key.ts';
+import type { DeepReadonly, Draft, KubernetesObject } from '../../api/object.ts';
+import { isControlledBy } from '../../api/metadata.ts';
+import type { Resource } from '../../api/resource.ts';
+import type { Lister } from '../../cache/lister.ts';
+import { ensureChild } from '../../manager/child.ts';
+import type { ChildOutcome } from '../../manager/child.ts';
+import {
+  buildDeployment,
+  buildService,
+  COMPONENT,
+  deploymentName,
+  serviceName,
+} from './children.ts';
+import type { Named } from './children.ts';
+import { TaskError } from './task.ts';
+import type { Task, TaskContext, Wait } from './task.ts';
+import { DEPLOYMENTS, SERVICES } from '../../api/builtin.ts';
+import type { Deployment, Service } from '../../api/builtin.ts';
+import { covers } from '../../api/equal.ts';
+import { rolloutOf } from '../../api/workloads.ts';
+
+/** Options of `childTask`. */
+export interface ChildTaskOptions<T extends KubernetesObject> {
+  /** Name of the task. */
+  readonly name: string;
+  readonly resource: Resource<T>;
+  readonly lister: Pick<Lister<T>, 'get'>;
+  /** Returns the name of the child of a WebApp. */
+  readonly nameOf: (webapp: DeepReadonly<WebApp>) => string;
+  /** Returns the desired child of a WebApp. */
+  readonly build: (webapp: DeepReadonly<WebApp>) => Named<Draft<T>>;
+}
+
+/** Returns a task that creates, updates and deletes one child of a WebApp. */
+export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<T>): Task {
+  const { name, resource, lister, nameOf, build } = options;
+  const { kind } = resource;
+  const cached = (webapp: DeepReadonly<WebApp>) =>
+    lister.get(objectKey(webapp.metadata.namespace, nameOf(webapp)));
+
+  return {
+    name,
+    create: async (context) => {
+      const { webapp, log } = context;
+      const desired = build(webapp);
+      const { name: child } = desired.metadata;
+      let outcome: ChildOutcome<T>;
+      try {
+        outcome = await ensureChild(context, {
+          resource,
+          owner: webapp,
+          desired,
+          cached: cached(webapp),
+          fieldManager: COMPONENT,
+        });
+      } catch (cause) {
+        if (isNamespaceTerminating(cause)) return { message: 'The namespace is being deleted' };
+        if (!isApiError(cause, 'invalid')) throw cause;
+        throw new TaskError(`${kind}Refused`, cause.message, { stalled: true, cause });
+      }
+      switch (outcome.kind) {
+        case 'created':
+          log.v(2).info(`Created ${kind}`, { child });
+          return undefined;
+        case 'updated':
+          log.v(2).info(`Updated ${kind}`, { child });
+          return undefined;
+        case 'unchanged':
+          return undefined;
+        case 'terminating': {
+          const message = `${kind} "${child}" is being deleted; it is created again after that`;
+          return { message };
+        }
+        case 'nameCollision': {
+          const message = `Resource "${child}" already exists and is not managed by WebApp`;
+          throw new TaskError('ErrResourceExists', message, { stalled: true });
+        }
+      }
+    },
+    delete: (context) => removeChild(context, resource, cached(context.webapp)),
+  };
+}
+
+async function removeChild(
+  { webapp, client, signal, log }: TaskContext,
+  resource: Resource,
+  child: DeepReadonly<KubernetesObject> | undefined,
+): Promise<Wait | undefined> {
+  if (!child || !isControlledBy(child, webapp)) return undefined;
+  const { name, uid, deletionTimestamp } = child.metadata;
+  if (deletionTimestamp === undefined) {
+    try {
+      await client.delete(resource, child.metadata, { uid, signal });
+      log.v(2).info(`Deleted ${resource.kind}`, { child: name });
+    } catch (error) {
+      if (!isApiError(error, 'notFound', 'conflict')) throw error;
+    }
+  }
+  return { message: `${resource.kind} "${name}" is being deleted` };
+}
+
+/** Returns a task that waits until all replicas of the Deployment run the desired Pods. */
+export function rolloutTask(deployments: Pick<Lister<Deployment>, 'get'>): Task {
+  return {
+    name: 'rollout',
+    postCreate: async ({ webapp }) => {
+      const { namespace } = webapp.metadata;
+      const deployment = deployments.get(objectKey(namespace, deploymentName(webapp)));
+      // The cache may not contain the last write of the Deployment's task yet.
+      if (!deployment || !covers(deployment, buildDeployment(webapp))) {
+        return { message: 'The rollout of the Deployment has not started' };
+      }
+      const { desired, updated, available, isComplete, isDeadlineExceeded } = rolloutOf(deployment);
+      if (isComplete) return undefined;
+      const message =
+        updated < desired && available >= desired
+          ? `${updated} of ${desired} replicas are updated`
+          : `${available} of ${desired} replicas are available`;
+      if (isDeadlineExceeded) {
+        throw new TaskError('ProgressDeadlineExceeded', message, { terminal: true });
+      }
+      return { message };
+    },
+  };
+}
+
+/** The caches that tasks read. */
+export interface TaskCaches {
+  readonly deployments: Lister<Deployment>;
+  readonly services: Lister<Service>;
+}
+
+/** Returns the default tasks of a WebApp: a Deployment, a Service for it, and its rollout. */
+export function standardTasks({ deployments, services }: TaskCaches): Task[] {
+  return [
+    childTask({
+      name: 'deployment',
+      resource: DEPLOYMENTS,
+      lister: deployments,
+      nameOf: deploymentName,
+      build: buildDeployment,
+    }),
+    childTask({
+      name: 'service',
+      resource: SERVICES,
+      lister: services,
+      nameOf: serviceName,
+      build: buildService,
+    }),
+    rolloutTask(deployments),
+  ];
+}
