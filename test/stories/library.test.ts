@@ -125,7 +125,7 @@ describe('The library examples on a control plane', () => {
       throw new Error('printer out of paper');
     };
     const running = runPodController(join(folder, 'state.json'), failToReport, end.signal, log);
-    const dropped = () => lines.filter(({ message }) => message.includes('dropped'));
+    const dropped = () => lines.filter(({ message }) => message.includes('dropping the key'));
     await world.until('dropped', async () => dropped().length > 0);
     assert.ok(attempts >= 6);
     assert.equal(dropped()[0]?.fields['attempt'], 6);
