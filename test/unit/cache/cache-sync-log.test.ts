@@ -17,14 +17,14 @@ function world() {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
   const waiting = new CacheSyncLog(clock, log);
-  /** What was said since the last time. */
+  /** Returns the lines since the last call. */
   const said = () => lines.splice(0).map(({ fields }) => fields);
   return { clock, waiting, said };
 }
 
 const down = { lastError: new Error('connection refused') };
 
-test('caches that wait for the same reason share a line', async () => {
+test('logs caches with the same reason in one line', async () => {
   const { clock, waiting, said } = world();
   waiting.add(cache('pods in a', down));
   waiting.add(cache('pods in b', { lastError: new Error('connection refused') }));
@@ -38,7 +38,7 @@ test('caches that wait for the same reason share a line', async () => {
   ]);
 });
 
-test('of many caches ten are named', async () => {
+test('names at most ten caches in a line', async () => {
   const { clock, waiting, said } = world();
   for (let at = 1; at <= 13; at++) waiting.add(cache(`c${at}`, down));
   await clock.advance(10_000);
@@ -52,7 +52,7 @@ test('of many caches ten are named', async () => {
   ]);
 });
 
-test('pauses double to five minutes, and start anew with a cache that comes later', async () => {
+test('doubles the interval up to five minutes and starts again with a new cache', async () => {
   const { clock, waiting, said } = world();
   waiting.add(cache('pods', down));
   await clock.advance(1_000_000);
@@ -75,7 +75,7 @@ test('pauses double to five minutes, and start anew with a cache that comes late
   );
 });
 
-test('a cache that is there, or whose resource is not, is not mentioned', async () => {
+test('does not log synced caches and resources that are not served', async () => {
   const { clock, waiting, said } = world();
   const pods = cache('pods', down);
   const counts = cache('counts', { missing: true, lastError: new Error('not found') });
@@ -96,7 +96,7 @@ test('a cache that is there, or whose resource is not, is not mentioned', async 
   assert.equal(clock.pending, 0, 'nothing is waited for any more');
 });
 
-test('an error that its reflector has told of lately is not told again in the same breath', async () => {
+test('omits caches whose reflector has just logged the error', async () => {
   const { clock, waiting, said } = world();
   const pods = cache('pods', { ...down, lastErrorLoggedMs: 0 });
   const counts = cache('counts', { ...down, lastErrorLoggedMs: 6_000 });
@@ -115,7 +115,7 @@ test('an error that its reflector has told of lately is not told again in the sa
   waiting.stop();
 });
 
-test('when it is stopped, nothing is left', async () => {
+test('leaves no timer after a stop', async () => {
   const { clock, waiting, said } = world();
   waiting.add(cache('pods', down));
   waiting.stop();

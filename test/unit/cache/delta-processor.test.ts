@@ -54,7 +54,7 @@ const state = (resourceVersion: string, ...objects: Thing[]): Entry<Thing> => ({
   resourceVersion,
 });
 
-test('a whole state that brings equal objects anew tells nobody, and is what the store has then', async () => {
+test('calls no handler for a relist with equal objects and updates the resourceVersion', async () => {
   const { indexer, process, listener } = newProcessor();
   const { notes, listener: early } = listener();
   early.activate();
@@ -65,7 +65,7 @@ test('a whole state that brings equal objects anew tells nobody, and is what the
   assert.equal(indexer.get(keyOf(again)), again);
 });
 
-test('a handler that joins before the first state has synced with that state, not before', async () => {
+test('marks a handler that was added before the initial state as synced with that state', async () => {
   const { synced, process, listener } = newProcessor();
   const { notes, listener: late } = listener();
   await process({ type: 'handlerAdded', listener: late });
@@ -76,7 +76,7 @@ test('a handler that joins before the first state has synced with that state, no
   assert.equal(synced(), 1);
 });
 
-test('a handler that joins after the first state has synced when it was told all of it', async () => {
+test('marks a handler that was added later as synced when it has received all objects', async () => {
   const { synced, process, listener } = newProcessor();
   await process(state('10', thing('a', 1)));
   const { notes, listener: late } = listener();
@@ -88,7 +88,7 @@ test('a handler that joins after the first state has synced when it was told all
   assert.equal(synced(), 1);
 });
 
-test('a state of an older resourceVersion shows that the server lost its history', async () => {
+test('reports lost history for a state with an older resourceVersion', async () => {
   const { process, losses } = newProcessor();
   const objects = [thing('kept', 0, '3'), thing('changed', 1, '9'), thing('removed', 0, '8')];
   await process({ type: 'replaced', objects, resourceVersion: '9' });
@@ -97,7 +97,7 @@ test('a state of an older resourceVersion shows that the server lost its history
   assert.deepEqual(losses, [{ from: '9', to: '6', added: 1, changed: 1, removed: 1 }]);
 });
 
-test('so does an unknown object at a resourceVersion that the store had reached', async () => {
+test('reports lost history for an unknown object with a resourceVersion that the store had reached', async () => {
   for (const found of [thing('a', 0, '7'), thing('b', 0, '9')]) {
     const { process, losses } = newProcessor();
     await process({ type: 'replaced', objects: [thing('a', 0, '8')], resourceVersion: '9' });
@@ -106,7 +106,7 @@ test('so does an unknown object at a resourceVersion that the store had reached'
   }
 });
 
-test('a later state, whatever has changed until then, shows no loss of history', async () => {
+test('reports no lost history for a later state with any changes', async () => {
   const { process, losses } = newProcessor();
   await process({ type: 'replaced', objects: [thing('a', 0, '8')], resourceVersion: '9' });
   await process({ type: 'replaced', objects: [thing('a', 0, '8')], resourceVersion: '9' });

@@ -8,7 +8,7 @@ import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-test('an entry that was processed is not kept, though others wait behind it', async () => {
+test('releases a processed entry while other entries wait', async () => {
   const queue = new DeltaQueue<object>(new FakeClock());
   let first: WeakRef<object> | undefined;
   const fill = () => {
@@ -35,7 +35,7 @@ test('an entry that was processed is not kept, though others wait behind it', as
   await consuming;
 });
 
-test('a queue that is never quite empty does not grow with what has passed through it', async () => {
+test('does not grow if it is never empty', async () => {
   const queue = new DeltaQueue<{ readonly next: boolean }>(new FakeClock());
   const entry = { next: true };
   const passes = 300_000;
@@ -50,7 +50,7 @@ test('a queue that is never quite empty does not grow with what has passed throu
   const before = heapBytes();
   let after = 0;
   await queue.consume(() => {
-    // One comes for each that goes: there is always another behind it.
+    // One entry arrives for each processed one, so the queue is never empty.
     void queue.push(entry);
     if (++processed < passes) return undefined;
     after = heapBytes();

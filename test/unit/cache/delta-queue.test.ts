@@ -21,7 +21,7 @@ function world(options: DeltaQueueOptions = {}) {
 }
 
 // upstream: 35
-test('entries leave in the order they came, none merged', async () => {
+test('processes entries in order without merging', async () => {
   const { queue, taken, stop, consume } = world();
   const consuming = consume();
   for (const entry of [3, 1, 1, 2, 3]) void queue.push(entry);
@@ -34,7 +34,7 @@ test('entries leave in the order they came, none merged', async () => {
 });
 
 // upstream: 43
-test('the order holds for any sequence of pushes and pauses', async () => {
+test('keeps the order for any sequence of pushes and pauses', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(fc.nat(), { maxLength: 40 })), async (bursts) => {
       const { queue, taken, stop, consume } = world({ yieldTurn: () => Promise.resolve() });
@@ -53,7 +53,7 @@ test('the order holds for any sequence of pushes and pauses', async () => {
   );
 });
 
-test('the order holds across the compaction of a long backlog', async () => {
+test('keeps the order when a long backlog is compacted', async () => {
   const { queue, taken, stop, consume, note } = world({ yieldTurn: () => Promise.resolve() });
   for (let entry = 0; entry < 5000; entry++) void queue.push(entry);
   const consuming = consume((entry) => {
@@ -69,7 +69,7 @@ test('the order holds across the compaction of a long backlog', async () => {
   await consuming;
 });
 
-test('one entry at a time: what works long is waited for', async () => {
+test('processes one entry at a time and awaits it', async () => {
   const { queue, taken, stop, consume, note } = world();
   const work = new Deferred();
   const consuming = consume((entry) => {
@@ -87,7 +87,7 @@ test('one entry at a time: what works long is waited for', async () => {
   await consuming;
 });
 
-test('the producer is asked to wait only above the mark, until half of it is left', async () => {
+test('blocks the producer above the high-water mark until half of it is left', async () => {
   const { queue, stop, consume, taken } = world({ highWater: 10 });
   for (let entry = 0; entry < 10; entry++) assert.equal(queue.push(entry), undefined);
   let waits = true;
@@ -112,7 +112,7 @@ test('the producer is asked to wait only above the mark, until half of it is lef
   await consuming;
 });
 
-test('long runs of entries give way to the event loop', async () => {
+test('yields to the event loop during a long backlog', async () => {
   let turns = 0;
   const { queue, taken, stop, consume } = world({
     yieldTurn: () => {
@@ -130,7 +130,7 @@ test('long runs of entries give way to the event loop', async () => {
 });
 
 // upstream: 45
-test('a slice ends when its time is used up', async () => {
+test('ends a slice after its time', async () => {
   let nowMs = 0;
   const slices: number[] = [];
   const queue = new DeltaQueue<number>(Object.assign(new FakeClock(), { monotonic: () => nowMs }), {
@@ -150,7 +150,7 @@ test('a slice ends when its time is used up', async () => {
 });
 
 // upstream: 45
-test('an entry made of many pieces gives way between them', async () => {
+test('yields between the units of one entry', async () => {
   let turns = 0;
   const { queue, stop, consume } = world({
     yieldTurn: () => {
@@ -168,7 +168,7 @@ test('an entry made of many pieces gives way between them', async () => {
   await consuming;
 });
 
-test('entries that come one by one, without a pause, give way too', async () => {
+test('yields if entries arrive one by one without a pause', async () => {
   const { queue, stop, consume } = world();
   let processed = 0;
   const consuming = consume(() => {
@@ -183,7 +183,7 @@ test('entries that come one by one, without a pause, give way too', async () => 
   await consuming;
 });
 
-test('by default it gives way by a turn of the event loop', async () => {
+test('yields for one turn of the event loop by default', async () => {
   const { queue, stop, consume, taken } = world();
   for (let entry = 0; entry < 3000; entry++) void queue.push(entry);
   const consuming = consume();
@@ -196,7 +196,7 @@ test('by default it gives way by a turn of the event loop', async () => {
 });
 
 // upstream: 44
-test('an abort ends the consumer, releases the producer and drops the rest', async () => {
+test('ends the consumer, releases the producer and drops the rest on abort', async () => {
   const { queue, taken, stop, consume, note } = world({ highWater: 1 });
   void queue.push(1);
   const room = queue.push(2);
@@ -216,7 +216,7 @@ test('an abort ends the consumer, releases the producer and drops the rest', asy
 });
 
 // upstream: 44
-test('a consumer that idles ends on abort', async () => {
+test('ends an idle consumer on abort', async () => {
   const { stop, consume } = world();
   const consuming = consume();
   await settle();
@@ -224,7 +224,7 @@ test('a consumer that idles ends on abort', async () => {
   await consuming;
 });
 
-test('an entry that cannot be processed is a fault', async () => {
+test('rejects if an entry cannot be processed', async () => {
   const { queue, consume } = world();
   void queue.push(1);
   await assert.rejects(

@@ -13,7 +13,7 @@ function world(...resources: readonly string[]) {
   const reflectors = resources.map(
     (resource) => new FailureReporter({ clock, log, resource, failureLog }),
   );
-  /** What was logged since the last time. */
+  /** Returns the lines since the last call. */
   const shown = () =>
     lines
       .splice(0)
@@ -21,7 +21,7 @@ function world(...resources: readonly string[]) {
   return { clock, lines, reflectors, shown };
 }
 
-test('one failure of several reflectors is one line, and so is its end', async () => {
+test('logs one failure of several reflectors in one line, and the recovery too', async () => {
   const { clock, lines, reflectors, shown } = world('pods', 'counts', 'nodes');
   for (let second = 0; second < 30; second++) {
     for (const reflector of reflectors) {
@@ -40,7 +40,7 @@ test('one failure of several reflectors is one line, and so is its end', async (
   assert.equal(clock.pending, 0);
 });
 
-test('a failure that lasts is one reminder every five minutes, of those that still have it', async () => {
+test('reminds every five minutes of a failure, with the resources that still have it', async () => {
   const { clock, reflectors, shown } = world('pods', 'counts');
   const [pods, counts] = reflectors;
   counts?.failed(unreachable(), 'list', 1000);
@@ -57,7 +57,7 @@ test('a failure that lasts is one reminder every five minutes, of those that sti
   assert.deepEqual(shown(), [['Recovered', 'counts, pods']]);
 });
 
-test('the next outage is logged like the first', async () => {
+test('logs the next outage like the first', async () => {
   const { clock, reflectors, shown } = world('pods', 'counts');
   for (let outage = 0; outage < 3; outage++) {
     for (const reflector of reflectors) reflector.failed(unreachable(), 'watch', 1000);
@@ -71,7 +71,7 @@ test('the next outage is logged like the first', async () => {
   }
 });
 
-test('an outage that is over within a second is logged before its end', () => {
+test('logs an outage of less than a second before its recovery', () => {
   const { reflectors, shown } = world('pods', 'counts');
   for (const reflector of reflectors) reflector.failed(unreachable(), 'watch', 1000);
   for (const reflector of reflectors) reflector.recovered();
@@ -81,7 +81,7 @@ test('an outage that is over within a second is logged before its end', () => {
   ]);
 });
 
-test('different failures stay different lines', async () => {
+test('logs different failures in different lines', async () => {
   const { clock, reflectors, shown } = world('pods', 'counts', 'nodes', 'foos');
   const [pods, counts, nodes, foos] = reflectors;
   pods?.failed(apiError('forbidden', 'pods is forbidden', 403), 'list', 1000);
@@ -97,7 +97,7 @@ test('different failures stay different lines', async () => {
   ]);
 });
 
-test('causes that alternate are a line each in a minute', async () => {
+test('logs alternating causes once a minute each', async () => {
   const { clock, reflectors, lines } = world('pods', 'counts');
   for (let second = 0; second < 60; second++) {
     const error = second % 2 === 0 ? unreachable() : apiError('unavailable', 'starting', 503);
@@ -107,7 +107,7 @@ test('causes that alternate are a line each in a minute', async () => {
   assert.equal(lines.length, 2);
 });
 
-test('a reflector that stops while it fails leaves no timer, and its line is written', async () => {
+test('logs the failure of a reflector that stops and leaves no timer', async () => {
   const { clock, reflectors, shown } = world('pods', 'counts');
   for (const reflector of reflectors) reflector.failed(unreachable(), 'list', 1000);
   for (const reflector of reflectors) reflector.stop();

@@ -15,7 +15,7 @@ function world() {
 }
 
 // upstream: 68
-test('lasting trouble is told once, and its end once', async () => {
+test('logs a lasting failure once, and its end once', async () => {
   const { clock, trouble, shown, lines } = world();
   for (let attempt = 0; attempt < 20; attempt++) {
     trouble.failed(unreachable(), 'list', 1000);
@@ -35,7 +35,7 @@ test('lasting trouble is told once, and its end once', async () => {
   });
 });
 
-test('trouble of another kind is told too', () => {
+test('logs a failure of another kind', () => {
   const { trouble, shown } = world();
   trouble.failed(unreachable(), 'watch', 1000);
   trouble.failed(apiError('forbidden', 'no', 403), 'list', 1000);
@@ -43,12 +43,12 @@ test('trouble of another kind is told too', () => {
   assert.equal(shown().length, 2);
 });
 
-/** An error of a connection, as the client throws it. */
+/** Connection error as the client throws it. */
 function failedToConnect(code: string) {
   return explain(Object.assign(new Error(code), { code }), 'https://10.0.0.1');
 }
 
-test('another reason is told at once, also where the server is still out of reach', () => {
+test('logs another reason at once, also if the server is still unreachable', () => {
   const { trouble, shown, lines } = world();
   trouble.failed(failedToConnect('ECONNREFUSED'), 'watch', 1000);
   trouble.failed(failedToConnect('ECONNREFUSED'), 'watch', 1000);
@@ -59,7 +59,7 @@ test('another reason is told at once, also where the server is still out of reac
   assert.equal(shown().length, 3);
 });
 
-test('two reasons that alternate are told once a minute each', async () => {
+test('logs two alternating reasons once a minute each', async () => {
   const { clock, trouble, shown } = world();
   for (let second = 0; second < 230; second++) {
     const code = second % 2 === 0 ? 'ECONNREFUSED' : 'ECONNRESET';
@@ -69,7 +69,7 @@ test('two reasons that alternate are told once a minute each', async () => {
   assert.equal(shown().length, 8);
 });
 
-test('trouble that lasts is mentioned again every five minutes', async () => {
+test('logs a lasting failure again every five minutes', async () => {
   const { clock, trouble, lines, shown } = world();
   for (let minute = 0; minute <= 10; minute++) {
     trouble.failed(unreachable(), 'list', 1000);
@@ -84,7 +84,7 @@ test('trouble that lasts is mentioned again every five minutes', async () => {
   });
 });
 
-test('names the permission to grant once the server has refused for a while', async () => {
+test('names the permission to grant if the server keeps refusing', async () => {
   const { clock, trouble, lines, shown } = world();
   const message =
     'pods is forbidden: User "system:serviceaccount:ops:crd-controller" cannot list resource "pods" in API group "" in the namespace "a"';
@@ -105,7 +105,7 @@ test('names the permission to grant once the server has refused for a while', as
   assert.match(String(last!.fields['fix']), /to list and watch pods in the namespace a/);
 });
 
-test('a missing resource is no error, and the line says what to do', () => {
+test('logs a resource that is not served as info, with a fix', () => {
   const { trouble, lines } = world();
   trouble.failed(notFound(), 'list', 1000);
   assert.equal(lines.length, 1);
@@ -113,7 +113,7 @@ test('a missing resource is no error, and the line says what to do', () => {
   assert.match(String(lines[0]!.fields['fix']), /kubectl apply -f crds\//);
 });
 
-test('a server that refuses the credentials says one word, and the line says what to do', () => {
+test('logs a fix for a bare 401', () => {
   const { trouble, lines } = world();
   trouble.failed(apiError('unauthorized', 'Unauthorized', 401), 'list', 1234.5678);
   assert.equal(lines.length, 1);

@@ -8,7 +8,7 @@ import { informerWorld, notebook } from './harness.ts';
 const isLarge = ({ spec }: DeepReadonly<Thing>) => spec.value >= 10;
 
 // upstream: 74a
-test('an object that begins to concern a handler is added, one that ceases to is deleted', async () => {
+test('adds an object that starts to match and deletes one that stops to match', async () => {
   const { informer, source, start, stop } = informerWorld();
   const { notes, handler } = notebook();
   informer.addHandler(handler, { filter: isLarge });
@@ -24,7 +24,7 @@ test('an object that begins to concern a handler is added, one that ceases to is
 });
 
 // upstream: 74a
-test('what ceases to concern a handler is deleted in its last state that did', async () => {
+test('deletes an object that stops to match in its last matching state', async () => {
   const { informer, source, start, stop } = informerWorld();
   const deleted: unknown[] = [];
   informer.addHandler(
@@ -41,7 +41,7 @@ test('what ceases to concern a handler is deleted in its last state that did', a
 });
 
 // upstream: 74a
-test('a late handler is told of what passes, and resynced with that', async () => {
+test('delivers only matching objects to a late handler and in resyncs', async () => {
   const { informer, source, clock, start, stop } = informerWorld();
   source.put('small', 1);
   source.put('large', 10);
@@ -53,7 +53,7 @@ test('a late handler is told of what passes, and resynced with that', async () =
   await stop();
 });
 
-test('other handlers hear everything', async () => {
+test('delivers everything to other handlers', async () => {
   const { informer, source, start, stop } = informerWorld();
   const all = notebook();
   informer.addHandler(notebook().handler, { filter: () => false });
@@ -64,7 +64,7 @@ test('other handlers hear everything', async () => {
   await stop();
 });
 
-test('a filter that throws, or does not answer true or false, fails the handlerâ€™s call', async () => {
+test('fails the call if the filter throws or does not return a boolean', async () => {
   const world = informerWorld();
   const { informer, source, start, stop } = world;
   const { notes, handler } = notebook();
@@ -86,7 +86,7 @@ test('a filter that throws, or does not answer true or false, fails the handlerâ
   await stop();
 });
 
-test('an async filter is refused at once', () => {
+test('rejects an async filter at once', () => {
   const { informer } = informerWorld();
   const filter: unknown = async () => Promise.resolve(true);
   assert.throws(() => informer.addHandler({}, { filter: filter as () => boolean }), {

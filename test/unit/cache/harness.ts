@@ -14,7 +14,7 @@ interface World {
   readonly clock: FakeClock;
   readonly source: FakeSource;
   readonly lines: LogLine[];
-  /** What is shown by default, without `-v`. */
+  /** Lines at the default verbosity. */
   readonly shown: () => string[];
 }
 
@@ -25,7 +25,7 @@ export interface ReflectorWorld extends World {
   readonly stop: () => Promise<void>;
 }
 
-/** A reflector of things, its sink an array. Jitter is none unless `random` says otherwise. */
+/** Reflector of things with an array as its sink; without jitter unless `random` is given. */
 export function reflectorWorld(
   watchList: WatchListMode = 'refused',
   deps: Partial<ReflectorDeps<Thing>> = {},
@@ -63,7 +63,7 @@ export interface InformerWorld extends World {
   readonly stop: () => Promise<void>;
 }
 
-/** An informer of things; what it caches is frozen. */
+/** Informer of things with frozen objects. */
 export function informerWorld(
   options: InformerOptions<Thing> = {},
   watchList: WatchListMode = 'on',
@@ -88,7 +88,7 @@ export function informerWorld(
   };
 }
 
-/** A handler that writes down what it is told: `+a=1` (`!` initial), `~a=1→2`, `-a` (`?` guessed). */
+/** Handler that records its calls: `+a=1` (`!` initial), `~a=1→2`, `-a` (`?` without final state). */
 export function notebook(): { notes: string[]; handler: EventHandler<Thing> } {
   const notes: string[] = [];
   const handler: EventHandler<Thing> = {
@@ -105,7 +105,7 @@ export function notebook(): { notes: string[]; handler: EventHandler<Thing> } {
   return { notes, handler };
 }
 
-/** `changed a@11`, `replaced a,b@12`: deltas as a reader of a test wants them. */
+/** Formats deltas: `changed a@11`, `replaced a,b@12`. */
 export function brief(delta: Delta<Thing>): string {
   switch (delta.type) {
     case 'changed':

@@ -8,12 +8,12 @@ import type { IndexFunction } from '../../../src/cache/indexer.ts';
 import { thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 
-/** Values that JavaScript knows, besides ordinary ones; 6 is indexed under one value twice. */
+/** Property names of JavaScript and ordinary values; 6 has one value twice. */
 const WORDS = [[], ['a'], ['b'], ['a', 'b'], ['__proto__'], ['constructor', 'a'], ['a', 'a'], ['']];
 
 const byWord: IndexFunction<Thing> = ({ spec }) => WORDS[spec.value] ?? [];
 
-/** Fails on 7, as index functions do on objects they did not expect. */
+/** Throws for 7, as index functions do for unexpected objects. */
 const picky: IndexFunction<Thing> = ({ spec }) => {
   if (spec.value === 7) throw new Error('I do not like 7');
   return [spec.value % 2 === 0 ? 'even' : 'odd'];
@@ -32,7 +32,7 @@ const operation = fc.oneof(
   fc.record({ do: fc.constant('reached' as const), resourceVersion: fc.integer({ min: 1 }) }),
 );
 
-/** The indexer, naively: a list that is searched from end to end. */
+/** Reference implementation by linear search. */
 class Model {
   objects: [ObjectKey, Thing][] = [];
   resourceVersion = '';
@@ -60,7 +60,7 @@ function assertSame(actual: Iterable<unknown>, expected: Iterable<unknown>): voi
 }
 
 // upstream: 52
-test('in every question an indexer can be asked, it agrees with a search', () => {
+test('agrees with a linear search for every query', () => {
   const forgiving: IndexFunction<Thing> = (object) => {
     try {
       return picky(object);

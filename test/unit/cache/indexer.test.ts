@@ -9,7 +9,7 @@ import type { IndexFunctions } from '../../../src/cache/indexer.ts';
 import { thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 
-/** Values of a thing are the set bits of its number. */
+/** Index values of a thing: the bits that are set in its number. */
 const byBit: IndexFunctions<Thing> = {
   bit: ({ spec }) => ['one', 'two', 'four'].filter((_, at) => spec.value & (1 << at)),
 };
@@ -27,7 +27,7 @@ function names(objects: readonly { metadata: { name: string } }[]): string[] {
   return objects.map(({ metadata }) => metadata.name).sort();
 }
 
-test('objects are found by key', () => {
+test('finds objects by key', () => {
   const indexer = new Indexer<Thing>();
   put(indexer, 'a', 1);
   put(indexer, 'a', 2);
@@ -42,7 +42,7 @@ test('objects are found by key', () => {
 for (let from = 0; from < 8; from++) {
   for (let to = 0; to < 8; to++) {
     // upstream: 50
-    test(`an object that goes from values ${from} to ${to} is found under the new ones alone`, () => {
+    test(`finds an object that changes from values ${from} to ${to} only under the new ones`, () => {
       const indexer = new Indexer<Thing>(byBit);
       put(indexer, 'a', from);
       put(indexer, 'a', to);
@@ -54,7 +54,7 @@ for (let from = 0; from < 8; from++) {
 }
 
 // upstream: 49
-test('a value that no object has left is forgotten, its neighbours are not', () => {
+test('removes a value without objects and keeps the others', () => {
   const indexer = new Indexer<Thing>(byBit);
   put(indexer, 'a', 1);
   put(indexer, 'b', 3);
@@ -65,7 +65,7 @@ test('a value that no object has left is forgotten, its neighbours are not', () 
 });
 
 // upstream: 52
-test('the keys under a value come sorted', () => {
+test('returns the keys of a value sorted', () => {
   const indexer = new Indexer<Thing>({ [NAMESPACE_INDEX]: namespaceIndex });
   for (const name of ['x/c', 'x/a', 'y/d', 'x/b']) put(indexer, name);
   assert.deepEqual(indexer.indexKeys(NAMESPACE_INDEX, 'x'), ['x/a', 'x/b', 'x/c']);
@@ -73,7 +73,7 @@ test('the keys under a value come sorted', () => {
 });
 
 // upstream: 52
-test('objects that share values with another are each found once', () => {
+test('returns objects that share values with another one once each', () => {
   const indexer = new Indexer<Thing>(byBit);
   put(indexer, 'a', 3);
   put(indexer, 'b', 3);
@@ -82,14 +82,14 @@ test('objects that share values with another are each found once', () => {
 });
 
 // upstream: 52
-test('an index that does not exist is an error', () => {
+test('throws for an index that does not exist', () => {
   const indexer = new Indexer<Thing>();
   assert.throws(() => indexer.byIndex('nope', 'x'), /Index with name nope does not exist/);
   assert.throws(() => indexer.indexKeys('nope', 'x'), /nope/);
   assert.throws(() => indexer.indexValues('nope'), /nope/);
 });
 
-test('an index added later files what is there', () => {
+test('fills an index that is added later', () => {
   const indexer = new Indexer<Thing>();
   put(indexer, 'a', 1);
   indexer.addIndexers(byBit);
@@ -98,13 +98,13 @@ test('an index added later files what is there', () => {
 });
 
 // upstream: 63
-test('of indexes with a taken name none is added', () => {
+test('adds no index if one of the names exists', () => {
   const indexer = new Indexer<Thing>(byBit);
   assert.throws(() => indexer.addIndexers({ other: () => [], ...byBit }), /already exist: bit$/);
   assert.equal(indexer.hasIndex('other'), false);
 });
 
-test('names and values like __proto__ are names and values', () => {
+test('accepts names and values like __proto__', () => {
   const indexer = new Indexer<Thing>({
     ['constructor']: ({ metadata }: DeepReadonly<Thing>) => [metadata.name],
   });
@@ -115,7 +115,7 @@ test('names and values like __proto__ are names and values', () => {
   assert.throws(() => indexer.byIndex('toString', 'x'), /does not exist/);
 });
 
-test('replacing everything rebuilds the indexes and hands back what was there', () => {
+test('rebuilds the indexes on replace and returns the previous objects', () => {
   const indexer = new Indexer<Thing>(byBit);
   put(indexer, 'a', 1);
   put(indexer, 'b', 2);
@@ -127,7 +127,7 @@ test('replacing everything rebuilds the indexes and hands back what was there', 
 });
 
 // upstream: 51
-test('how far the store has come follows what it is told, back and forth', () => {
+test('sets its resourceVersion, also to an older one', () => {
   const indexer = new Indexer<Thing>();
   assert.equal(indexer.lastStoreSyncResourceVersion, '');
   assert.equal(indexer.hasReached('1'), false);
@@ -141,7 +141,7 @@ test('how far the store has come follows what it is told, back and forth', () =>
   assert.equal(indexer.hasReached('9'), false);
 });
 
-test('malformed resourceVersions are reached only when equal', () => {
+test('has reached a malformed resourceVersion only if it is equal', () => {
   const indexer = new Indexer<Thing>();
   indexer.reached('abc');
   assert.equal(indexer.hasReached('abc'), true);
@@ -152,7 +152,7 @@ test('malformed resourceVersions are reached only when equal', () => {
 });
 
 // upstream: 53
-test('an index function that throws fails the write before it changes anything', () => {
+test('fails the write without a change if an index function throws', () => {
   const indexer = new Indexer<Thing>({
     ...byBit,
     picky: ({ spec }) => {
@@ -170,7 +170,7 @@ test('an index function that throws fails the write before it changes anything',
 });
 
 // upstream: 53
-test('with a handler for it, the object is stored and merely missing from that index', () => {
+test('stores the object without that index if there is an error handler', () => {
   const errors: string[] = [];
   const indexer = new Indexer<Thing>(
     {
@@ -187,7 +187,7 @@ test('with a handler for it, the object is stored and merely missing from that i
   assert.deepEqual(errors, ['picky default/a Error: no']);
 });
 
-test('an index function that is async, or answers with a promise or a number, is refused by name', () => {
+test('rejects an index function that is async or returns a promise or a number, by name', () => {
   const indexer = new Indexer<Thing>();
   const asynchronous = (async () => ['x']) as unknown as () => string[];
   const promising = (() => Promise.reject(new Error('late'))) as unknown as () => string[];
@@ -202,7 +202,7 @@ test('an index function that is async, or answers with a promise or a number, is
   assert.equal(indexer.hasIndex('late'), false);
 });
 
-test('an index agrees with a scan after any sequence of writes', () => {
+test('agrees with a scan after any sequence of writes', () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd', 'x/a');
   const operation = fc.oneof(
     fc.record({ type: fc.constant('set' as const), name, value: fc.nat(7) }),

@@ -11,13 +11,13 @@ import type { Thing } from '../../support/fake-source.ts';
 import { informerWorld, notebook } from './harness.ts';
 import type { InformerWorld } from './harness.ts';
 
-/** More than are told in one go. */
+/** More than one time slice. */
 const COUNT = 1100;
 const many = (name: string) => Array.from({ length: COUNT }, (_, at) => thing(`${name}-${at}`));
 
 /**
- * An informer that is held up while it tells of its first state: `a` and `b` are told, the last of
- * the fillers are not, and whatever comes waits in the queue until `release`.
+ * Informer that is blocked during its initial state: handlers have received `a` and `b`, not the last
+ * filler. Later deltas stay queued until `release`.
  */
 async function heldUp(
   more: EventHandler<Thing> = {},
@@ -33,7 +33,7 @@ async function heldUp(
   const registration = informer.addHandler(handler, { resyncPeriodMs });
   informer.addHandler(more);
   await world.start();
-  /** What was told of other things than fillers, from now on. */
+  /** Events since now, without fillers. */
   const told = () => notes.splice(0).filter((note) => !note.includes('filler'));
   assert.deepEqual(told(), ['+a=1!', '+b=1!']);
   const release = async () => {
@@ -41,7 +41,7 @@ async function heldUp(
     gate = undefined;
     await settle();
   };
-  /** Ends the watch; the state after `meanwhile` comes as a whole. */
+  /** Ends the watch; a relist returns the state after `meanwhile`. */
   const relist = async (meanwhile: () => void) => {
     await settle();
     source.emit({ type: 'error', error: expired() });
@@ -54,7 +54,7 @@ async function heldUp(
 }
 
 // upstream: 42, 74
-test('until the last of the first objects is told it has not synced, though the store is whole', async () => {
+test('has not synced before handlers have received all initial objects', async () => {
   const { informer, registration, release, stop } = await heldUp();
   assert.equal(informer.lister.size, COUNT + 2);
   assert.deepEqual([informer.hasSynced, registration.hasSynced], [false, false]);
@@ -64,7 +64,7 @@ test('until the last of the first objects is told it has not synced, though the 
 });
 
 // upstream: 38, 43
-test('every transition that waited is told, in order; a key that comes again does not overtake', async () => {
+test('delivers every queued change in order', async () => {
   const { source, told, release, stop } = await heldUp();
   source.put('x', 1);
   source.put('y', 1);
@@ -80,7 +80,7 @@ test('every transition that waited is told, in order; a key that comes again doe
 });
 
 // upstream: 36
-test('a deletion that waits when a whole state brings the object back: deleted, then added', async () => {
+test('delivers a queued deletion before the addition by a relist', async () => {
   const { source, told, release, relist, stop } = await heldUp();
   source.remove('a');
   await relist(() => source.put('a', 2));
@@ -90,7 +90,7 @@ test('a deletion that waits when a whole state brings the object back: deleted, 
 });
 
 // upstream: 37
-test('an object that only ever waited is told of, and its end guessed from its newest state', async () => {
+test('delivers an object that was added and deleted while queued, with its newest state', async () => {
   const ends: [string, number, boolean][] = [];
   const { source, told, release, relist, stop } = await heldUp({
     onDelete: ({ metadata, spec }, finalStateKnown) => {
@@ -107,7 +107,7 @@ test('an object that only ever waited is told of, and its end guessed from its n
 });
 
 // upstream: 36
-test('an object that is deleted and missing from the whole state after it is deleted once', async () => {
+test('delivers one deletion for an object that was deleted and is missing from the next relist', async () => {
   const { source, told, release, relist, stop } = await heldUp();
   source.remove('a');
   await relist(() => undefined);
@@ -117,7 +117,7 @@ test('an object that is deleted and missing from the whole state after it is del
 });
 
 // upstream: 40
-test('a resync hands over what the store has when its turn comes, and what has gone is not handed over', async () => {
+test('resyncs with the objects in the store at that time', async () => {
   const { source, clock, notes, informer, release, stop } = await heldUp({}, 1000);
   source.put('a', 2);
   source.remove('b');
@@ -132,7 +132,7 @@ test('a resync hands over what the store has when its turn comes, and what has g
 });
 
 // upstream: 37
-test('two whole states that wait are two steps: what was there between them is told', async () => {
+test('applies two queued relists one after the other', async () => {
   const { source, told, release, relist, stop } = await heldUp();
   await relist(() => source.put('between', 1));
   await relist(() => source.remove('between'));
@@ -142,7 +142,7 @@ test('two whole states that wait are two steps: what was there between them is t
 });
 
 // upstream: 71
-test('a handler that comes while others are held up waits its turn and is told of the store as it is then', async () => {
+test('delivers the current store to a handler that is added during a backlog', async () => {
   const { source, informer, release, stop } = await heldUp();
   source.put('a', 2);
   await settle();
@@ -159,7 +159,7 @@ test('a handler that comes while others are held up waits its turn and is told o
   await stop();
 });
 
-test('resyncs that fall due while handlers are held up wait as one entry', async () => {
+test('queues one entry for resyncs that become due during a backlog', async () => {
   let state: InformerState | undefined;
   const metrics: ReflectorMetrics = {
     informer: (_, of) => {
@@ -176,7 +176,7 @@ test('resyncs that fall due while handlers are held up wait as one entry', async
   await stop();
 });
 
-for (const [what, begin] of [
+for (const [what, start] of [
   [
     'a late handler’s first objects',
     ({ informer }, handler) => {
@@ -215,7 +215,7 @@ for (const [what, begin] of [
   string,
   (world: InformerWorld, handler: EventHandler<Thing>) => void | Promise<void>,
 ][]) {
-  test(`a stop in the midst of ${what} leaves the rest untold`, async () => {
+  test(`delivers no further event after a stop during ${what}`, async () => {
     let gate: Deferred | undefined;
     let told = 0;
     const yieldTurn = () => gate?.promise ?? Promise.resolve();
@@ -223,14 +223,14 @@ for (const [what, begin] of [
     world.source.restore(10, many('filler'));
     await world.start();
     assert.equal(world.informer.hasSynced, true);
-    // Only what is told while the gate is there is held up, and counts.
+    // Only events during the block count.
     const count = () => {
       if (gate) told++;
     };
-    const beginning = begin(world, { onAdd: count, onUpdate: count, onDelete: count });
-    if (beginning) await settle();
+    const starting = start(world, { onAdd: count, onUpdate: count, onDelete: count });
+    if (starting) await settle();
     gate = new Deferred();
-    await beginning;
+    await starting;
     await settle();
     assert.ok(told > 0 && told < COUNT, `${told} told`);
     const soFar = told;

@@ -6,7 +6,7 @@ import { informerWorld, notebook } from './harness.ts';
 
 for (const mode of ['on', 'refused'] as const) {
   // upstream: 62, 67
-  test(`after a disruption the differences are told and nothing else, to every handler alike (streaming ${mode})`, async () => {
+  test(`delivers only the differences after a disruption, to every handler (streaming ${mode})`, async () => {
     const world = informerWorld({}, mode);
     const { source } = world;
     for (const name of ['same', 'changed', 'gone', 'again']) source.put(name, 1);
@@ -37,7 +37,7 @@ for (const mode of ['on', 'refused'] as const) {
 }
 
 // upstream: 26
-test('an object too corrupt to tell of its deletion is found to be gone by a whole state', async () => {
+test('detects a deletion by a relist if the deletion event was corrupt', async () => {
   const world = informerWorld();
   const { source } = world;
   source.put('corrupt', 1);
@@ -60,7 +60,7 @@ test('an object too corrupt to tell of its deletion is found to be gone by a who
 });
 
 // upstream: 15
-test('a handler that fails at a resync ends neither the watch nor the resync of others', async () => {
+test('continues the watch and other resyncs if a handler fails during a resync', async () => {
   const world = informerWorld();
   const { source } = world;
   source.put('a', 1);
@@ -86,7 +86,7 @@ test('a handler that fails at a resync ends neither the watch nor the resync of 
 });
 
 // upstream: 66
-test('a handler that comes at any moment of the start misses nothing and hears nothing twice', async () => {
+test('delivers every event once to a handler that is added at any time during the start', async () => {
   for (let turns = -1; turns < 12; turns++) {
     const world = informerWorld();
     const { source } = world;
@@ -111,7 +111,7 @@ test('a handler that comes at any moment of the start misses nothing and hears n
 });
 
 // upstream: 60
-test('handlers that come early, late and during a disruption only ever see transformed objects', async () => {
+test('delivers only transformed objects to early and late handlers', async () => {
   const world = informerWorld({
     transform: (object) => ({ ...object, spec: { value: object.spec.value + 100 } }),
   });

@@ -15,7 +15,7 @@ import type { Thing } from '../../support/fake-source.ts';
 import { informerWorld } from './harness.ts';
 import type { InformerWorld } from './harness.ts';
 
-/** What may befall an informer, as functions of its world. */
+/** Disruptions of an informer, as functions of its world. */
 const name = fc.constantFrom('a', 'b', 'c', 'd', 'e');
 const happening = fc.oneof(
   { weight: 6, arbitrary: fc.tuple(fc.constant('put' as const), name, fc.nat(9)) },
@@ -50,8 +50,8 @@ const errors = {
 };
 
 /**
- * A handler that keeps its own picture and insists that what it is told makes sense: nothing is
- * added twice, updated or deleted before it was added, or updated from anything but its last state.
+ * Handler that checks its events: no duplicate addition, no update or deletion before an addition, and
+ * updates only from the last state.
  */
 class Witness {
   readonly picture = new Map<string, DeepReadonly<Thing>>();
@@ -118,7 +118,7 @@ async function happen(world: InformerWorld, what: Happening, join: () => void): 
 
 for (const mode of ['on', 'refused', 'endless'] as const) {
   // upstream: 58
-  test(`whatever happens, store and handlers end up with the server’s state (streaming ${mode})`, async () => {
+  test(`ends with the server’s state in store and handlers after any faults (streaming ${mode})`, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(happening, { maxLength: 30 }), async (history) => {
         const world = informerWorld({ yieldTurn: () => Promise.resolve() }, mode);

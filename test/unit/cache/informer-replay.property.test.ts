@@ -12,9 +12,9 @@ type Write = { readonly do: 'put' | 'remove'; readonly name: string; readonly va
 
 type Step =
   | Write
-  /** These happen while the watch is down; the state after them comes as a whole. */
+  /** Changes without a watch; a relist returns the state after them. */
   | { readonly do: 'gap'; readonly writes: readonly Write[] }
-  /** The server tells once more what was told. */
+  /** The server sends an event again. */
   | { readonly do: 'repeat'; readonly name: string }
   | { readonly do: 'bookmark' }
   | { readonly do: 'join' }
@@ -47,9 +47,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('leave' as const), nth: fc.nat(4) }) },
 );
 
-/** What a handler is to be told, worked out from the history alone. */
+/** Expected events of a handler, computed from the history. */
 class Model {
-  /** As last told. A write makes a new one, also of the same value. */
+  /** Last delivered state. A write creates a new one, also with an equal value. */
   #told: ReadonlyMap<string, { readonly value: number }> = new Map();
   readonly seats: { readonly expected: string[]; present: boolean }[] = [];
 
@@ -58,7 +58,7 @@ class Model {
     this.seats.push({ expected: known, present: true });
   }
 
-  /** One write, told by the watch. */
+  /** One write, sent by the watch. */
   see({ do: what, name, value }: Write): void {
     const old = this.#told.get(name);
     const next = new Map(this.#told);
@@ -73,7 +73,7 @@ class Model {
     this.#told = next;
   }
 
-  /** Several writes of which only the state after them is seen. */
+  /** Several writes of which only the final state is visible. */
   seeState(writes: readonly Write[]): void {
     const next = new Map(this.#told);
     for (const { do: what, name, value } of writes) {
@@ -100,7 +100,7 @@ function carryOut(source: FakeSource, { do: what, name, value }: Write): void {
 }
 
 // upstream: 58, 59
-test('every handler is told exactly what follows from the history, whenever it came or left', async () => {
+test('delivers exactly the history to every handler, whenever it was added or removed', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), async (history) => {
       const { source, clock, informer, start, stop } = informerWorld();

@@ -8,7 +8,7 @@ import { expired } from '../../support/fake-source.ts';
 import { informerWorld, notebook } from './harness.ts';
 
 // upstream: 64
-test('each handler is resynced at its own period', async () => {
+test('resyncs each handler at its own interval', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
   const books = [0, 2000, 3000].map((resyncPeriodMs) => {
@@ -36,7 +36,7 @@ test('each handler is resynced at its own period', async () => {
 });
 
 // upstream: 67
-test('a relist tells unchanged objects to nobody', async () => {
+test('does not deliver unchanged objects after a relist', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
   const { notes, handler } = notebook();
@@ -48,7 +48,7 @@ test('a relist tells unchanged objects to nobody', async () => {
   await world.stop();
 });
 
-test('a handler added late is resynced at its period too, and a removed one no more', async () => {
+test('resyncs a handler that was added late and not one that was removed', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
   await world.start();
@@ -63,7 +63,7 @@ test('a handler added late is resynced at its period too, and a removed one no m
   await world.stop();
 });
 
-test('nothing is resynced before the first state is there', async () => {
+test('does not resync before the initial state', async () => {
   const world = informerWorld();
   world.source.missing = true;
   const { notes, handler } = notebook();
@@ -78,7 +78,7 @@ test('nothing is resynced before the first state is there', async () => {
 });
 
 // upstream: 47, 64
-test('resyncs that fall due while handlers are busy are one when they are done', async () => {
+test('merges resyncs that become due while handlers are busy', async () => {
   let gate: Deferred | undefined;
   const world = informerWorld({ yieldTurn: () => gate?.promise ?? Promise.resolve() });
   for (let at = 0; at < 1500; at++) world.source.put(`thing-${at}`);
@@ -96,7 +96,7 @@ test('resyncs that fall due while handlers are busy are one when they are done',
 });
 
 // upstream: 65
-test('a period under a second is a second; a negative one is refused', async () => {
+test('raises an interval below a second to a second and rejects a negative one', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
   const { notes, handler } = notebook();
@@ -112,7 +112,7 @@ test('a period under a second is a second; a negative one is refused', async () 
   await world.stop();
 });
 
-test('while handlers are busy, no more than one resync waits', async () => {
+test('queues at most one resync while handlers are busy', async () => {
   let gate: Deferred | undefined;
   let state: InformerState | undefined;
   const world = informerWorld({

@@ -44,7 +44,7 @@ function world(options: InformerSetOptions = {}) {
   };
 }
 
-test('whoever asks for the same objects gets the same informer', () => {
+test('returns the same informer for the same objects', () => {
   const { set } = world();
   const all = set.for(THINGS);
   assert.equal(set.for(THINGS), all);
@@ -62,7 +62,7 @@ test('whoever asks for the same objects gets the same informer', () => {
   assert.equal(others[1]!.name, 'things.test.example in demo');
 });
 
-test('another transform for the same objects is refused', () => {
+test('rejects another transform for the same objects', () => {
   const { set } = world();
   const transform = (object: Thing) => object;
   const informer = set.for(THINGS, { transform });
@@ -70,7 +70,7 @@ test('another transform for the same objects is refused', () => {
   assert.throws(() => set.for(THINGS), /another transform/);
 });
 
-test('the selection goes with every list and watch', async () => {
+test('sends the selection with every list and watch', async () => {
   const { client, set, start, stop } = world();
   client.source(THINGS, 'demo').watchListMode = 'refused';
   set.for(THINGS, { namespace: 'demo', labelSelector: 'app=web', metadataOnly: true });
@@ -85,7 +85,7 @@ test('the selection goes with every list and watch', async () => {
   await stop();
 });
 
-test('a hook of the set and one of the request change what is asked for, in this order', async () => {
+test('applies the set’s function and then the request’s function to the selectors', async () => {
   const tweakListOptions: TweakListOptions = ({ labelSelector }, { plural }) => ({
     labelSelector: [labelSelector, `plural=${plural}`].join(),
     fieldSelector: 'metadata.name!=boring',
@@ -96,7 +96,7 @@ test('a hook of the set and one of the request change what is asked for, in this
     labelSelector: 'app=web',
     tweakListOptions: ({ labelSelector, fieldSelector }) => {
       const selectors = { labelSelector: `${labelSelector},tier`, fieldSelector };
-      // What a hook must not touch goes nowhere.
+      // Options that a tweak function must not change are ignored.
       const more = { resourceVersion: '1', limit: 1, continueToken: 'x', namespace: 'elsewhere' };
       return { ...selectors, ...more };
     },
@@ -113,7 +113,7 @@ test('a hook of the set and one of the request change what is asked for, in this
 });
 
 // upstream: 66, 72, 74
-test('it runs them all, also one asked for later, and stops them all', async () => {
+test('runs and stops all informers, also one that is requested later', async () => {
   const { client, set, start, stop, clock } = world();
   const things = set.for(THINGS);
   await start();
@@ -128,7 +128,7 @@ test('it runs them all, also one asked for later, and stops them all', async () 
   assert.equal(clock.pending, 0);
 });
 
-test('what one informer learned of the server’s streaming, the others know', async () => {
+test('shares the WatchList support of the server between informers', async () => {
   const { client, set, start, stop } = world();
   for (const resource of [THINGS, GADGETS]) client.source(resource).watchListMode = 'refused';
   set.for(THINGS);
@@ -140,7 +140,7 @@ test('what one informer learned of the server’s streaming, the others know', a
 });
 
 // upstream: 68
-test('a cache that does not come is told of after 10 s, 20 s more, 40 s more', async () => {
+test('logs a cache that does not sync after 10 s, 20 s more and 40 s more', async () => {
   const { client, set, start, stop, clock, waitingLines } = world();
   set.for(THINGS);
   client.source(THINGS).failNext('list', unreachable(), 1000);
@@ -159,7 +159,7 @@ test('a cache that does not come is told of after 10 s, 20 s more, 40 s more', a
   assert.equal(clock.pending, 0);
 });
 
-test('a resource that the server does not have is told of once, and holds up no other', async () => {
+test('logs a resource that is not served once and does not delay others', async () => {
   const { client, set, start, stop, clock, lines, waitingLines } = world();
   client.source(THINGS).missing = true;
   const things = set.for(THINGS);
@@ -173,7 +173,7 @@ test('a resource that the server does not have is told of once, and holds up no 
   await stop();
 });
 
-test('an informer that fails for good stops the others, and the set rejects', async () => {
+test('stops the other informers and rejects if one fails', async () => {
   const { client, set, clock } = world();
   const things = set.for(THINGS);
   set.for(GADGETS);
@@ -187,7 +187,7 @@ test('an informer that fails for good stops the others, and the set rejects', as
   assert.equal(clock.pending, 0);
 });
 
-test('it runs once, and takes no new informer when it has stopped; those it has are still told', async () => {
+test('runs only once, and adds no informer after the stop', async () => {
   const { set, start, stop } = world();
   const things = set.for(THINGS);
   await start();
@@ -203,14 +203,14 @@ test('it runs once, and takes no new informer when it has stopped; those it has 
   );
 });
 
-test('a signal that has aborted before starts nothing that lasts', async () => {
+test('starts nothing with an aborted signal', async () => {
   const { client, set } = world();
   set.for(THINGS);
   await set.run(AbortSignal.abort());
   assert.equal(client.calls.length, 0);
 });
 
-test('the set’s objects keep their type', () => {
+test('keeps the type of the objects', () => {
   const { set } = world();
   const values: number[] = set
     .for(THINGS)

@@ -20,7 +20,7 @@ import type { InformerWorld } from './harness.ts';
 
 const key = (name: string): ObjectKey => keyOf(thing(name));
 
-/** Loses the watch and its history, so that the next state comes by a relist. */
+/** Ends the watch and expires its history, so that the next state is a relist. */
 async function relist({ source, clock }: InformerWorld, meanwhile: () => void): Promise<void> {
   source.isStalled = true;
   meanwhile();
@@ -30,7 +30,7 @@ async function relist({ source, clock }: InformerWorld, meanwhile: () => void): 
   await clock.advance(10_000);
 }
 
-test('handlers are told of the first objects, then of each change, and the store has it first', async () => {
+test('delivers initial objects and then changes, which the store already contains', async () => {
   const world = informerWorld();
   const { notes, handler } = notebook();
   const stored: (number | undefined)[] = [];
@@ -51,7 +51,7 @@ test('handlers are told of the first objects, then of each change, and the store
 });
 
 // upstream: 42, 47
-test('it has synced when the first state has been handled, even an empty one', async () => {
+test('has synced after the initial state was handled, even an empty one', async () => {
   const world = informerWorld();
   const registration = world.informer.addHandler({});
   assert.equal(world.informer.hasSynced, false);
@@ -64,7 +64,7 @@ test('it has synced when the first state has been handled, even an empty one', a
 });
 
 // upstream: 74
-test('it has not synced while handlers are still being told', async () => {
+test('has not synced while handlers receive the initial state', async () => {
   const world = informerWorld();
   const during: boolean[] = [];
   const registration = world.informer.addHandler({
@@ -80,7 +80,7 @@ test('it has not synced while handlers are still being told', async () => {
 });
 
 // upstream: 74
-test('once synced it stays so, whatever befalls the connection', async () => {
+test('stays synced after connection failures', async () => {
   const world = informerWorld();
   await world.start();
   world.source.missing = true;
@@ -92,7 +92,7 @@ test('once synced it stays so, whatever befalls the connection', async () => {
 });
 
 // upstream: 74
-test('stopped before it has synced, its waiters are told', async () => {
+test('rejects synced if it stops first', async () => {
   const world = informerWorld();
   world.source.missing = true;
   const registration = world.informer.addHandler({});
@@ -105,7 +105,7 @@ test('stopped before it has synced, its waiters are told', async () => {
 });
 
 // upstream: 41, 61
-test('a relist tells the differences alone: deletions first, the store already new', async () => {
+test('delivers only the differences of a relist, deletions first', async () => {
   const world = informerWorld();
   for (const name of ['same', 'changed', 'gone']) world.source.put(name, 1);
   const { notes, handler } = notebook();
@@ -133,7 +133,7 @@ test('a relist tells the differences alone: deletions first, the store already n
   await world.stop();
 });
 
-test('an object recreated while the watch was down comes as an update to another uid', async () => {
+test('delivers an object that was recreated without a watch as an update with another uid', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
   const uids: string[] = [];
@@ -153,7 +153,7 @@ test('an object recreated while the watch was down comes as an update to another
 });
 
 // upstream: 38
-test('an event that was told already is not told again', async () => {
+test('does not deliver an event twice', async () => {
   const world = informerWorld();
   const object = world.source.put('a', 1);
   const { notes, handler } = notebook();
@@ -167,7 +167,7 @@ test('an event that was told already is not told again', async () => {
   await world.stop();
 });
 
-test('a deletion tells the final state', async () => {
+test('delivers the final state with a deletion', async () => {
   const world = informerWorld();
   const { metadata } = world.source.put('a', 1);
   const versions: string[] = [];
@@ -183,7 +183,7 @@ test('a deletion tells the final state', async () => {
   await world.stop();
 });
 
-test('a resource that goes away empties the store; when it returns, so do its objects', async () => {
+test('empties the store when the resource disappears and fills it when it returns', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
   const { notes, handler } = notebook();
@@ -202,7 +202,7 @@ test('a resource that goes away empties the store; when it returns, so do its ob
 });
 
 // upstream: 24, 51
-test('how far the store has come moves with changes, deletions and bookmarks', async () => {
+test('advances its resourceVersion with changes, deletions and bookmarks', async () => {
   const world = informerWorld();
   const { informer, source } = world;
   assert.equal(informer.lastSyncResourceVersion, '');
@@ -227,7 +227,7 @@ test('how far the store has come moves with changes, deletions and bookmarks', a
   await world.stop();
 });
 
-test('a state that came in no order says nothing of how far the store has come', async () => {
+test('does not advance its resourceVersion with an unordered state', async () => {
   const clock = new FakeClock();
   const inner = new FakeSource(clock, { watchList: 'refused' });
   const source = {
@@ -249,7 +249,7 @@ test('a state that came in no order says nothing of how far the store has come',
 });
 
 // upstream: 51
-test('a handler finds that the store has reached what it is told, and nothing later', async () => {
+test('has reached the resourceVersion of the delivered event, but no later one', async () => {
   const world = informerWorld();
   const seen: boolean[] = [];
   const look = ({ metadata }: { metadata: { resourceVersion: string } }) => {
@@ -268,7 +268,7 @@ test('a handler finds that the store has reached what it is told, and nothing la
 });
 
 // upstream: 71
-test('a late handler is told of what is there before anything else', async () => {
+test('delivers the cached objects to a late handler before other events', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
   world.source.put('b', 1);
@@ -287,7 +287,7 @@ test('a late handler is told of what is there before anything else', async () =>
 });
 
 // upstream: 71
-test('a handler added by another while it is told misses nothing and hears nothing twice', async () => {
+test('delivers every event once to a handler that another handler adds', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
   world.source.put('b', 1);
@@ -307,7 +307,7 @@ test('a handler added by another while it is told misses nothing and hears nothi
 });
 
 // upstream: 69
-test('one handler added twice is two handlers', async () => {
+test('delivers events twice to a handler that was added twice', async () => {
   const world = informerWorld();
   const { notes, handler } = notebook();
   const first = world.informer.addHandler(handler);
@@ -323,7 +323,7 @@ test('one handler added twice is two handlers', async () => {
 });
 
 // upstream: 69, 73
-test('a removed handler gets nothing more, not even the rest of what is under way', async () => {
+test('delivers nothing to a removed handler, not even events in progress', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
   world.source.put('b', 1);
@@ -346,7 +346,7 @@ test('a removed handler gets nothing more, not even the rest of what is under wa
 });
 
 // upstream: 71
-test('a handler removed before its turn came is never called', async () => {
+test('never calls a handler that was removed before its first event', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
   await world.start();
@@ -358,7 +358,7 @@ test('a handler removed before its turn came is never called', async () => {
 });
 
 // upstream: 57, 73
-test('a handler that throws is logged and counted, and nobody else notices', async () => {
+test('logs and counts a handler that throws, without effect on others', async () => {
   let failures = 0;
   const world = informerWorld({
     metrics: {
@@ -419,7 +419,7 @@ test('logs ten lines a minute of a handler that throws for each of a thousand ob
   await world.stop();
 });
 
-test('an async handler is refused by name when it is added', () => {
+test('rejects an async handler by name', () => {
   const { informer } = informerWorld();
   const handler: EventHandler<Thing> = Object.assign({}, { onUpdate: async () => undefined });
   assert.throws(
@@ -429,7 +429,7 @@ test('an async handler is refused by name when it is added', () => {
 });
 
 // upstream: 73
-test('a handler that returns a promise is refused by name when it does, and its failure is no crash', async () => {
+test('fails a handler that returns a promise, by name, and logs its rejection', async () => {
   const world = informerWorld();
   const promising = Object.assign({}, { onAdd: () => Promise.reject(new Error('late')) });
   world.informer.addHandler(promising, { name: 'promising' });
@@ -446,7 +446,7 @@ test('a handler that returns a promise is refused by name when it does, and its 
   await world.stop();
 });
 
-test('a handler that returns a promise each time floods no log, and each call is counted', async () => {
+test('limits the log lines of a handler that always returns a promise', async () => {
   let failures = 0;
   const world = informerWorld({
     metrics: {
@@ -462,7 +462,7 @@ test('a handler that returns a promise each time floods no log, and each call is
   await world.stop();
 });
 
-test('an index function that returns a promise is logged as that and counted; no rejection is lost', async () => {
+test('logs and counts an index function that returns a promise', async () => {
   let refused = 0;
   const world = informerWorld({
     metrics: {
@@ -483,7 +483,7 @@ test('an index function that returns a promise is logged as that and counted; no
 });
 
 // upstream: 57
-test('an index function that fails on an object is logged; the object is cached', async () => {
+test('logs an index function that throws and caches the object', async () => {
   const world = informerWorld();
   world.informer.addIndexers({
     parity: ({ spec }) => {
@@ -501,7 +501,7 @@ test('an index function that fails on an object is logged; the object is cached'
 });
 
 // upstream: 63
-test('indexes may be added before the start and after, and serve new objects', async () => {
+test('accepts indexes before and after the start', async () => {
   const world = informerWorld();
   world.informer.addIndexers({ early: ({ spec }) => [String(spec.value)] });
   world.source.put('a', 1);
@@ -520,7 +520,7 @@ test('indexes may be added before the start and after, and serve new objects', a
 
 for (const mode of ['on', 'refused'] as const) {
   // upstream: 25, 60
-  test(`only transformed objects are seen, with streaming ${mode}`, async () => {
+  test(`shows only transformed objects, with streaming ${mode}`, async () => {
     const world = informerWorld(
       { transform: (object) => ({ ...object, spec: { value: object.spec.value + 100 } }) },
       mode,
@@ -538,7 +538,7 @@ for (const mode of ['on', 'refused'] as const) {
 }
 
 // upstream: 66
-test('it runs once', async () => {
+test('runs only once', async () => {
   const world = informerWorld();
   await world.start();
   await assert.rejects(world.informer.run(new AbortController().signal), /can run only once/);
@@ -547,7 +547,7 @@ test('it runs once', async () => {
 });
 
 // upstream: 70
-test('after the stop nothing is told, handlers are refused and removing them is harmless', async () => {
+test('delivers nothing and rejects handlers after the stop', async () => {
   const world = informerWorld();
   const { notes, handler } = notebook();
   const registration = world.informer.addHandler(handler, { resyncPeriodMs: 1000 });
@@ -563,7 +563,7 @@ test('after the stop nothing is told, handlers are refused and removing them is 
 });
 
 // upstream: 72
-test('20,000 first objects are told in slices, and a stop in between leaves the rest untold', async () => {
+test('delivers 20,000 initial objects in slices, and none after a stop', async () => {
   let turns = 0;
   const told: string[] = [];
   const world = informerWorld({
@@ -586,7 +586,7 @@ test('20,000 first objects are told in slices, and a stop in between leaves the 
 });
 
 // upstream: 56
-test('what the cache holds cannot be changed by a handler', async () => {
+test('freezes cached objects', async () => {
   const world = informerWorld();
   world.informer.addHandler({
     onAdd: (object) => {
@@ -600,7 +600,7 @@ test('what the cache holds cannot be changed by a handler', async () => {
   await world.stop();
 });
 
-test('the first state is told of in one line at -v=2', async () => {
+test('logs the initial state in one line at -v=2', async () => {
   const world = informerWorld();
   world.source.put('a', 1);
   world.source.failNext('watch', unreachable());
@@ -618,7 +618,7 @@ test('the first state is told of in one line at -v=2', async () => {
   await world.stop();
 });
 
-test('a server restored from a backup: handlers get the differences, and one line and one metric report them', async () => {
+test('reports a server restored from a backup by one line and one metric, and delivers the differences', async () => {
   let losses = 0;
   const world = informerWorld({
     metrics: { informer: () => ({ ...noInformerMetrics, historyLost: () => losses++ }) },

@@ -6,7 +6,7 @@ import { InformerSet } from '../../../src/cache/informer-set.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 
-describe('against a server', () => {
+describe('list options on a server', () => {
   let clock: FakeClock;
   let client: HttpClient;
   let set: InformerSet;
@@ -44,7 +44,7 @@ describe('against a server', () => {
   });
   afterEach(() => stop.now());
 
-  it('metadata is all that a metadata-only informer has, of what there is and what comes', async () => {
+  it('caches only metadata in a metadata-only informer', async () => {
     const metadata = set.for(PODS, { metadataOnly: true });
     assert.notEqual(metadata, set.for(PODS));
     await pod('a', 'first');
@@ -61,12 +61,12 @@ describe('against a server', () => {
     );
     for (const object of objects) {
       assert.deepEqual(Object.keys(object).toSorted(), ['apiVersion', 'kind', 'metadata']);
-      // @ts-expect-error: neither do types promise more
+      // @ts-expect-error: the type has no spec either
       assert.equal(object.spec, undefined);
     }
   });
 
-  it('an object that ceases to be selected leaves the cache; one that begins to be comes', async () => {
+  it('removes an object that stops to match the selector and adds one that starts to match', async () => {
     const selected = set.for(PODS, {
       namespaces: ['a', 'b'],
       tweakListOptions: () => ({

@@ -10,19 +10,19 @@ const namespacesOf = (scope: InformerScope, resource = THINGS) =>
   selectionsOf(resource, scope).map(({ namespace }) => namespace);
 
 // upstream: 74b
-test('there is one selection for each namespace, once, or one for all of them', () => {
+test('returns one selection per namespace, without duplicates, or one for all', () => {
   assert.deepEqual(namespacesOf({}), [undefined]);
   assert.deepEqual(namespacesOf({ namespaces: [] }), [undefined]);
   assert.deepEqual(namespacesOf({ namespace: 'a' }), ['a']);
   assert.deepEqual(namespacesOf({ namespaces: ['b', 'a', 'b'] }), ['b', 'a']);
 });
 
-test('what is in no namespace is asked for once, whatever the namespaces', () => {
+test('returns one selection for a cluster-scoped resource', () => {
   assert.deepEqual(namespacesOf({ namespaces: ['a', 'b'] }, CLUSTER_THINGS), [undefined]);
   assert.deepEqual(namespacesOf({ namespace: 'a' }, CLUSTER_THINGS), [undefined]);
 });
 
-test('namespaces that say two things, or nothing, are refused', () => {
+test('rejects contradictory or empty namespaces', () => {
   assert.throws(() => namespacesOf({ namespace: 'a', namespaces: ['b'] }), {
     name: 'TypeError',
     message: 'things.test.example: expected either namespace or namespaces, got both',
@@ -33,7 +33,7 @@ test('namespaces that say two things, or nothing, are refused', () => {
   });
 });
 
-test('a selector that no server would accept is refused by name, also one that a hook made', () => {
+test('rejects a malformed selector by name, also one of a tweak function', () => {
   assert.throws(() => selectionsOf(THINGS, { labelSelector: 'a=b=c' }), {
     name: 'SyntaxError',
     message: /^things\.test\.example: labelSelector: found '='/,
@@ -45,7 +45,7 @@ test('a selector that no server would accept is refused by name, also one that a
 });
 
 // upstream: 74b
-test('a hook is asked once, however many namespaces there are', () => {
+test('calls a tweak function once for several namespaces', () => {
   const asked: unknown[] = [];
   const selections = selectionsOf(THINGS, {
     namespaces: ['a', 'b'],

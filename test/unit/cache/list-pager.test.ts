@@ -13,7 +13,7 @@ function sourceWith(count: number): FakeSource {
 }
 
 // upstream: 33
-test('an empty list is one request', async () => {
+test('needs one request for an empty list', async () => {
   const source = sourceWith(0);
   const list = await listAll(source, { limit: 4, resourceVersion: '0' });
   assert.deepEqual(list, { items: [], resourceVersion: '10', paginated: false });
@@ -21,7 +21,7 @@ test('an empty list is one request', async () => {
 });
 
 // upstream: 33
-test('a list that fits on a page is one request', async () => {
+test('needs one request for a list of one page', async () => {
   const source = sourceWith(4);
   const list = await listAll(source, { limit: 4 });
   assert.equal(list.items.length, 4);
@@ -30,7 +30,7 @@ test('a list that fits on a page is one request', async () => {
 });
 
 // upstream: 16
-test('pages are followed to the last, and later ones name no resourceVersion', async () => {
+test('follows all pages, without a resourceVersion after the first', async () => {
   const source = sourceWith(10);
   const list = await listAll(source, { limit: 4, resourceVersion: '0' });
   assert.deepEqual(
@@ -48,7 +48,7 @@ test('pages are followed to the last, and later ones name no resourceVersion', a
   );
 });
 
-test('the resourceVersion of the list is that of its first page', async () => {
+test('returns the resourceVersion of the first page', async () => {
   const source = sourceWith(3);
   const listing = listAll(
     {
@@ -64,7 +64,7 @@ test('the resourceVersion of the list is that of its first page', async () => {
 });
 
 // upstream: 33
-test('an error on a later page is the list’s', async () => {
+test('rejects with an error of a later page', async () => {
   const source = sourceWith(10);
   const error = apiError('internal', 'etcd is sick', 500);
   source.failNext('continue', error);
@@ -72,7 +72,7 @@ test('an error on a later page is the list’s', async () => {
 });
 
 // upstream: 33
-test('an expired first page is the caller’s to handle', async () => {
+test('rejects with an expired first page', async () => {
   const source = sourceWith(10);
   source.failNext('list', expired());
   await assert.rejects(listAll(source, { limit: 4, resourceVersion: '10' }), {
@@ -82,7 +82,7 @@ test('an expired first page is the caller’s to handle', async () => {
 });
 
 // upstream: 21, 33
-test('a token that expired leads to one whole list at the resourceVersion first asked for', async () => {
+test('lists everything at the first resourceVersion after a continue token expired', async () => {
   const source = sourceWith(10);
   source.failNext('continue', expired());
   const list = await listAll(source, { limit: 4, resourceVersion: '10' });
@@ -99,7 +99,7 @@ test('a token that expired leads to one whole list at the resourceVersion first 
 });
 
 // upstream: 34
-test('an abort between two pages ends the list', async () => {
+test('ends between two pages on abort', async () => {
   const source = sourceWith(10);
   const controller = new AbortController();
   const reason = new Error('enough');
@@ -118,7 +118,7 @@ test('an abort between two pages ends the list', async () => {
 });
 
 // upstream: 34
-test('a server that repeats its token is not followed for ever', async () => {
+test('rejects if the server repeats a continue token', async () => {
   const page = { items: [], resourceVersion: '10', continueToken: 'again' };
   await assert.rejects(
     listAll({ list: async () => page }, { limit: 4 }),
@@ -127,7 +127,7 @@ test('a server that repeats its token is not followed for ever', async () => {
 });
 
 // upstream: 33
-test('however many objects, pages and expired tokens: each object once, from the fewest requests', async () => {
+test('returns each object once, for any number of pages and expired tokens', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.nat(60),
@@ -157,7 +157,7 @@ test('however many objects, pages and expired tokens: each object once, from the
         );
         assert.deepEqual(list.items, objects);
         assert.equal(list.paginated, pages > 1);
-        // A list anew is of another time than the first page was.
+        // A new list has another resourceVersion than the first page.
         assert.equal(list.resourceVersion, String(expires ? 11 + expiresAfter : 10));
         assert.equal(source.lists.length, expires ? expiresAfter + 3 : pages);
         for (const request of source.lists) {

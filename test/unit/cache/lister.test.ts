@@ -25,14 +25,14 @@ for (const indexed of [true, false]) {
   const how = indexed ? 'by index' : 'by scan';
 
   // upstream: 55
-  test(`everything is listed, or one namespace, ${how}`, () => {
+  test(`lists all objects or one namespace, ${how}`, () => {
     assert.deepEqual(listed(), ['x/a', 'x/b', 'y/c', 'y/d']);
     assert.deepEqual(listed({ namespace: 'x' }), ['x/a', 'x/b']);
     assert.deepEqual(listed({ namespace: 'z' }), []);
   });
 
   // upstream: 55
-  test(`a selector narrows the list, ${how}`, () => {
+  test(`filters by a label selector, ${how}`, () => {
     assert.deepEqual(listed({ selector: 'app=web' }), ['x/a', 'y/c']);
     assert.deepEqual(listed({ selector: 'app=web', namespace: 'y' }), ['y/c']);
     assert.deepEqual(listed({ selector: '!app' }), ['y/d']);
@@ -41,11 +41,11 @@ for (const indexed of [true, false]) {
   });
 }
 
-test('a selector that does not parse is an error', () => {
+test('throws for a malformed selector', () => {
   assert.throws(() => new IndexLister(new Indexer<Thing>()).list({ selector: '=' }), SyntaxError);
 });
 
-test('what is listed is the cached object itself', () => {
+test('returns the cached object itself', () => {
   const indexer = new Indexer<Thing>();
   const object = thing('a');
   indexer.set(keyOf(object), object);

@@ -40,7 +40,7 @@ const byValue = {
   value: ({ spec }: { readonly spec: { readonly value: number } }) => [String(spec.value)],
 };
 
-test('each namespace is listed and watched, and nothing else is', async () => {
+test('lists and watches each namespace and nothing else', async () => {
   const { client, things, start, stop } = world();
   await start();
   assert.deepEqual(
@@ -51,7 +51,7 @@ test('each namespace is listed and watched, and nothing else is', async () => {
   await stop();
 });
 
-test('its lister reads all namespaces as one cache', async () => {
+test('reads all namespaces through one lister', async () => {
   const { things, source, names, start, stop } = world();
   things.addIndexers(byValue);
   source('a').put('a/x', 1);
@@ -79,7 +79,7 @@ test('its lister reads all namespaces as one cache', async () => {
 });
 
 // upstream: 74b
-test('a handler has one seat, and hears of every namespace', async () => {
+test('delivers events of all namespaces with one registration', async () => {
   const { things, source, start, stop } = world();
   const { notes, handler } = notebook();
   const seat = things.addHandler(handler);
@@ -104,7 +104,7 @@ test('a handler has one seat, and hears of every namespace', async () => {
   assert.throws(() => things.addHandler(handler), /has stopped/);
 });
 
-test('it has synced when all of them have; one that is forbidden is told apart from the others', async () => {
+test('has synced when all namespaces have, and reports a forbidden one', async () => {
   const { clock, things, source, start, stop } = world();
   const forbidden = apiError('forbidden', 'things is forbidden', 403);
   for (const verb of ['watch', 'list'] as const) source('b').failNext(verb, forbidden, 3);
@@ -124,7 +124,7 @@ test('it has synced when all of them have; one that is forbidden is told apart f
   await stop();
 });
 
-test('stopped before it has synced, its waiters are told', async () => {
+test('rejects synced if it stops first', async () => {
   const { things, source, start, stop } = world();
   source('b').listsHang = true;
   source('b').watchListMode = 'refused';
@@ -138,7 +138,7 @@ test('stopped before it has synced, its waiters are told', async () => {
   await waiting;
 });
 
-test('how far it has come is told for each namespace', async () => {
+test('reports the resourceVersion per namespace', async () => {
   const { things, source, start, stop } = world();
   await start();
   source('b').skip(10);
@@ -152,7 +152,7 @@ test('how far it has come is told for each namespace', async () => {
   await stop();
 });
 
-test('one informer of a namespace is within that namespace only; one of all is within each', () => {
+test('finds the part of a namespace', () => {
   const { set } = world();
   const [a, all] = [set.for(THINGS, { namespace: 'a' }), set.for(THINGS)];
   assert.equal(a.within('a'), a);
@@ -162,7 +162,7 @@ test('one informer of a namespace is within that namespace only; one of all is w
   assert.deepEqual(a.parts, [a]);
 });
 
-test('what is asked for in other words is the same, and its parts are shared', () => {
+test('returns the same informer for an equal request and shares its parts', () => {
   const { set, things } = world();
   assert.equal(set.for(THINGS, { namespaces: ['b', 'a', 'b'] }), things);
   assert.equal(set.for(THINGS, { namespaces: ['a'] }), things.parts[0]);
@@ -171,7 +171,7 @@ test('what is asked for in other words is the same, and its parts are shared', (
   assert.equal(set.informers.length, 4);
 });
 
-test('an index that one namespace has already is added to none of them', () => {
+test('adds an index to no part if one part has it', () => {
   const { set, things } = world();
   set.for(THINGS, { namespace: 'b' }).addIndexers(byValue);
   assert.throws(() => things.addIndexers({ color: () => [], ...byValue }), {

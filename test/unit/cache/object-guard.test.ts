@@ -38,7 +38,7 @@ for (const [name, object] of [
   ['an object without a resourceVersion', { kind: 'Thing', metadata: { name: 'a' } }],
 ] as const) {
   // upstream: 27, 46, 54
-  test(`${name} is refused, counted and told of`, () => {
+  test(`rejects, counts and logs ${name}`, () => {
     const { guard, lines, refused } = world();
     assert.equal(guard.admits(object), false);
     assert.equal(refused(), 1);
@@ -51,7 +51,7 @@ for (const [name, object] of [
   ['an object of the whole cluster', { kind: 'Node', metadata }],
   ['an object that does not say its kind', { metadata }],
 ] as const) {
-  test(`${name} is admitted without a word`, () => {
+  test(`admits ${name} without a log line`, () => {
     const { guard, lines, refused } = world();
     assert.equal(guard.admits(object), true);
     assert.deepEqual([refused(), lines.length], [0, 0]);

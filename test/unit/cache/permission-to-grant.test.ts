@@ -5,7 +5,7 @@ import { permissionToGrant } from '../../../src/cache/failure-log.ts';
 const refusal = (user: string, verb: string, plural: string, group: string, where: string) =>
   `${plural} is forbidden: User "${user}" cannot ${verb} resource "${plural}" in API group "${group}" ${where}`;
 
-test('in a namespace, a Role and its binding are named', () => {
+test('names a Role and its binding in a namespace', () => {
   const words = refusal('system:serviceaccount:ops:it', 'list', 'pods', '', 'in the namespace "a"');
   assert.equal(
     permissionToGrant(words),
@@ -16,7 +16,7 @@ test('in a namespace, a Role and its binding are named', () => {
   );
 });
 
-test('in all of them, a ClusterRole is, and that single namespaces might do', () => {
+test('names a ClusterRole for all namespaces, and single namespaces as an alternative', () => {
   const words = refusal('jane', 'watch', 'counts', 'demo.mark8s.io', 'at the cluster scope');
   assert.equal(
     permissionToGrant(`${words}: RBAC: clusterrole.rbac.authorization.k8s.io "x" not found`),
@@ -28,12 +28,12 @@ test('in all of them, a ClusterRole is, and that single namespaces might do', ()
   );
 });
 
-test('nothing is to be granted to whom the server does not know', () => {
+test('names no permission for an anonymous user', () => {
   const words = refusal('system:anonymous', 'list', 'pods', '', 'at the cluster scope');
   assert.match(permissionToGrant(words), /^the request had no credentials/);
 });
 
-test('names that a shell would read as more than names are in no command', () => {
+test('puts no names into commands that a shell would interpret', () => {
   const general = /^allow the user of the kubeconfig, or the service account, to list and watch/;
   for (const words of [
     'Forbidden',

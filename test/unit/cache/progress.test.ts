@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ProgressClock } from '../../../src/cache/progress.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 
-test('the last byte stays known when its connection is gone, and when another is silent', async () => {
+test('keeps the time of the last byte of an earlier connection', async () => {
   const clock = new FakeClock();
   const progress = new ProgressClock(clock);
   assert.equal(progress.lastByteMs, undefined);
@@ -20,7 +20,7 @@ test('the last byte stays known when its connection is gone, and when another is
   assert.equal(progress.inactiveMs, 10);
 });
 
-test('a list is a sign of life, and shows that the resource is there', async () => {
+test('counts a list as activity and the resource as served', async () => {
   const clock = new FakeClock();
   const progress = new ProgressClock(clock);
   progress.missing = true;
@@ -50,7 +50,7 @@ test('keeps the reason of a failure until an attempt succeeds', async () => {
   assert.equal(progress.reason, undefined);
 });
 
-test('the life of a connection counts as a sign of the server, but not as a byte', async () => {
+test('counts answers to pings as activity, but not as a byte', async () => {
   const clock = new FakeClock();
   const progress = new ProgressClock(clock, 100);
   const activity = { lastMs: 0 };
@@ -71,7 +71,7 @@ test('the life of a connection counts as a sign of the server, but not as a byte
   assert.equal(progress.isStale, true, 'nothing was heard for longer than it may take');
 });
 
-test('an error is known with its time, until a watch stands again', async () => {
+test('keeps an error and its time until a watch is established', async () => {
   const clock = new FakeClock();
   const progress = new ProgressClock(clock);
   const error = new Error('refused');

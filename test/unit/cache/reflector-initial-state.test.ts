@@ -15,7 +15,7 @@ import {
 import { brief, reflectorWorld } from './harness.ts';
 import type { ReflectorWorld } from './harness.ts';
 
-/** `stream latest`, `list 0`, `watch 11`: what was asked, in order. */
+/** Requests in order: `stream latest`, `list 0`, `watch 11`. */
 function asked({ source }: ReflectorWorld): string[] {
   return source.requests.map((request) => {
     if (request.verb === 'list' && isCheck(request)) return 'check';
@@ -26,7 +26,7 @@ function asked({ source }: ReflectorWorld): string[] {
 }
 
 // upstream: 30k
-test('the watch that follows a stream begins at its last resourceVersion, as an ordinary one', async () => {
+test('resumes an ordinary watch from the last resourceVersion of a stream', async () => {
   const world = reflectorWorld('on');
   world.source.put('a');
   await world.start();
@@ -40,7 +40,7 @@ test('the watch that follows a stream begins at its last resourceVersion, as an 
 });
 
 // upstream: 30l
-test('a standing watch whose history expires leads to a stream not older than what is known', async () => {
+test('streams again, not older than the last resourceVersion, after the history of a watch expired', async () => {
   const world = reflectorWorld('on');
   await world.start();
   world.source.put('a');
@@ -55,7 +55,7 @@ test('a standing watch whose history expires leads to a stream not older than wh
 });
 
 // upstream: 30f
-test('429 within the stream delays the next one instead of adding a list', async () => {
+test('delays the next stream after 429 in a stream, without a list', async () => {
   const world = reflectorWorld('endless');
   world.source.put('a');
   await world.start();
@@ -74,7 +74,7 @@ for (const [name, error] of [
   ['expired', expired()],
 ] as const) {
   // upstream: 30h
-  test(`a stream that finds its resourceVersion ${name} before its end is begun at the latest at once`, async () => {
+  test(`streams the latest state at once if the resourceVersion is ${name} during a stream`, async () => {
     const world = reflectorWorld('endless');
     const reading = world.reflector.step(
       { phase: 'streaming', freshness: { atLeast: '10' } },
@@ -88,7 +88,7 @@ for (const [name, error] of [
 }
 
 // upstream: 30h
-test('a stream of the latest state that expires too is replaced by a list', async () => {
+test('lists if a stream of the latest state expires too', async () => {
   const world = reflectorWorld('on');
   await world.start();
   world.source.failNext('watch', expired(), 2);
@@ -105,7 +105,7 @@ test('a stream of the latest state that expires too is replaced by a list', asyn
 });
 
 // upstream: 30g
-test('a server that is absent is asked for a stream and a list, then left alone for one delay', async () => {
+test('tries a stream and a list for each backoff delay while the server is absent', async () => {
   const world = reflectorWorld('on');
   world.source.failNext('watch', unreachable(), 2);
   world.source.failNext('list', unreachable(), 2);
@@ -137,7 +137,7 @@ for (const [error, remembered] of [
   [notFound(), false],
 ] as const) {
   // upstream: 30c
-  test(`${error.kind} instead of a stream: a list in the same round, ${remembered ? 'and no stream for a while' : 'and a stream in the next'}`, async () => {
+  test(`lists at once after ${error.kind} instead of a stream, ${remembered ? 'and stops streaming for a while' : 'and streams the next time'}`, async () => {
     const world = reflectorWorld('on');
     world.source.failNext('watch', error);
     await world.start();
@@ -150,7 +150,7 @@ for (const [error, remembered] of [
 }
 
 // upstream: 30i
-test('a stream that ends as it begins is replaced by a list, and not tried again for a while', async () => {
+test('lists and stops streaming for a while after a stream that ends at once', async () => {
   const world = reflectorWorld('endless');
   await world.start();
   world.source.endWatches();
@@ -162,7 +162,7 @@ test('a stream that ends as it begins is replaced by a list, and not tried again
 });
 
 // upstream: 30e
-test('an object told of twice in the initial state is there once, as it was told last', async () => {
+test('keeps the last state of an object that is sent twice in the initial state', async () => {
   const world = reflectorWorld('endless');
   const first = world.source.put('a', 1);
   await world.start();
@@ -180,7 +180,7 @@ test('an object told of twice in the initial state is there once, as it was told
   await world.stop();
 });
 
-test('a deletion in the initial state that does not say of what spoils nothing', async () => {
+test('ignores a malformed deletion in the initial state', async () => {
   const world = reflectorWorld('endless');
   world.source.put('a');
   await world.start();
@@ -201,7 +201,7 @@ for (const [enabled, refused, usable] of [
   [false, true, false],
 ] as const) {
   // upstream: 28
-  test(`streaming that is ${enabled ? 'on' : 'off'} and ${refused ? 'was' : 'was never'} refused is ${usable ? '' : 'not '}tried`, async () => {
+  test(`${usable ? 'tries' : 'does not try'} streaming that is ${enabled ? 'enabled' : 'disabled'} and ${refused ? 'was' : 'was never'} refused`, async () => {
     const clock = new FakeClock();
     const support = new WatchListSupport(clock, { enabled });
     if (refused) support.refused();

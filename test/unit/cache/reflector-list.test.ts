@@ -11,13 +11,13 @@ import type { ReflectorWorld } from './harness.ts';
 
 const signal = new AbortController().signal;
 
-/** resourceVersion and limit of every list so far. */
+/** resourceVersion and limit of each list. */
 function listed({ source }: ReflectorWorld): [string | undefined, number | undefined][] {
   return source.lists.map(({ resourceVersion, limit }) => [resourceVersion, limit]);
 }
 
 // upstream: 8, 16, 47
-test('the first list asks for any state, in pages of 500; the watch begins where it ends', async () => {
+test('lists at any resourceVersion in pages of 500 first, then watches from there', async () => {
   const world = reflectorWorld();
   world.source.put('a');
   await world.start();
@@ -29,7 +29,7 @@ test('the first list asks for any state, in pages of 500; the watch begins where
 });
 
 // upstream: 17
-test('a relist asks for nothing older than what is known, in one piece', async () => {
+test('relists not older than the last resourceVersion, in one page', async () => {
   const world = reflectorWorld();
   const next = await world.reflector.step(
     { phase: 'listing', freshness: { atLeast: '10' } },
@@ -40,7 +40,7 @@ test('a relist asks for nothing older than what is known, in one piece', async (
 });
 
 // upstream: 18
-test('a server whose cached list came in pages is asked for pages from then on', async () => {
+test('uses pages after the server’s watch cache returned pages', async () => {
   const world = reflectorWorld();
   for (let at = 0; at < 501; at++) world.source.put(`thing-${at}`);
   await world.reflector.step({ phase: 'listing', freshness: 'any' }, signal);
@@ -67,7 +67,7 @@ for (const [name, error] of [
   ],
   ['too large, in words', apiError('timeout', 'Too large resource version', 504)],
 ] as const) {
-  test(`a resourceVersion that is ${name} leads to a quorum read at once`, async () => {
+  test(`uses a quorum read at once if the resourceVersion is ${name}`, async () => {
     const world = reflectorWorld();
     world.source.skip(10);
     world.source.failNext('list', error);
@@ -84,7 +84,7 @@ for (const [name, error] of [
   });
 }
 
-test('a quorum read that fails so too is retried after a delay', async () => {
+test('retries a quorum read with the same failure after a delay', async () => {
   const { reflector, source } = reflectorWorld();
   source.failNext('list', expired());
   const next = await reflector.step({ phase: 'listing', freshness: 'latest' }, signal);
@@ -96,7 +96,7 @@ test('a quorum read that fails so too is retried after a delay', async () => {
   });
 });
 
-test('after a quorum read the next relist is an ordinary one', async () => {
+test('relists without a quorum read after one succeeded', async () => {
   const world = reflectorWorld();
   await world.start();
   world.source.failNext('list', expired());
@@ -117,7 +117,7 @@ test('after a quorum read the next relist is an ordinary one', async () => {
   await world.stop();
 });
 
-test('a token that expires between pages: one whole list at the resourceVersion first asked for', async () => {
+test('lists everything at the first resourceVersion after a continue token expired', async () => {
   const world = reflectorWorld();
   for (let at = 0; at < 501; at++) world.source.put(`thing-${at}`);
   world.source.failNext('continue', expired());
@@ -131,7 +131,7 @@ test('a token that expires between pages: one whole list at the resourceVersion 
 });
 
 // upstream: 9
-test('failed lists and watches leave no trace in the mirror', async () => {
+test('leaves the cache unchanged after failed lists and watches', async () => {
   const world = reflectorWorld();
   world.source.put('a');
   world.source.failNext('list', apiError('internal', 'etcd is sick', 500), 2);
@@ -143,7 +143,7 @@ test('failed lists and watches leave no trace in the mirror', async () => {
 });
 
 // upstream: 34a
-test('a server that is absent is tried again after growing delays, and told of in two lines', async () => {
+test('retries with growing delays while the server is absent, and logs two lines', async () => {
   const world = reflectorWorld();
   world.source.failNext('list', unreachable(), 4);
   await world.start();
@@ -160,7 +160,7 @@ test('a server that is absent is tried again after growing delays, and told of i
   await world.stop();
 });
 
-test('a list that is not answered is given up after two minutes', async () => {
+test('gives up a list without an answer after two minutes', async () => {
   const world = reflectorWorld();
   world.source.listsHang = true;
   await world.start();
@@ -172,7 +172,7 @@ test('a list that is not answered is given up after two minutes', async () => {
   await world.stop();
 });
 
-test('an abort abandons a list in flight', async () => {
+test('abandons a list in flight on abort', async () => {
   const world = reflectorWorld();
   world.source.listsHang = true;
   await world.start();
@@ -181,7 +181,7 @@ test('an abort abandons a list in flight', async () => {
   assert.equal(world.clock.pending, 0);
 });
 
-test('an abort ends a wait at once', async () => {
+test('ends a delay on abort', async () => {
   const world = reflectorWorld();
   world.source.failNext('list', unreachable());
   await world.start();
@@ -191,7 +191,7 @@ test('an abort ends a wait at once', async () => {
 });
 
 // upstream: 46
-test('things that are no objects are left out, and the rest of the list is used', async () => {
+test('skips malformed objects of a list', async () => {
   const world = reflectorWorld();
   world.source.put('a');
   const broken: unknown[] = [null, 7, { kind: 'Thing' }, { metadata: { name: 3 } }];
@@ -209,7 +209,7 @@ test('things that are no objects are left out, and the rest of the list is used'
   await other.stop();
 });
 
-test('a resource that is not there is waited for, with one line', async () => {
+test('waits for a resource that is not served, with one line', async () => {
   const world = reflectorWorld();
   world.source.missing = true;
   await world.start();
@@ -229,7 +229,7 @@ test('a resource that is not there is waited for, with one line', async () => {
   await world.stop();
 });
 
-test('a resource that goes away takes its objects with it, and is found again when it returns', async () => {
+test('removes the objects of a resource that disappears and lists it when it returns', async () => {
   const world = reflectorWorld();
   world.source.put('a');
   await world.start();
@@ -253,7 +253,7 @@ test('a resource that goes away takes its objects with it, and is found again wh
 });
 
 // upstream: 34e
-test('one 404 on a watch is not taken for the end of the resource', async () => {
+test('does not take one 404 of a watch for the end of the resource', async () => {
   const world = reflectorWorld();
   world.source.put('a');
   await world.start();
@@ -265,7 +265,7 @@ test('one 404 on a watch is not taken for the end of the resource', async () => 
   await world.stop();
 });
 
-test('no watch begins for as long as the sink asks to wait with the state', async () => {
+test('starts no watch while the sink blocks the producer', async () => {
   const room = new Deferred();
   const deltas: string[] = [];
   const sink = {
@@ -286,7 +286,7 @@ test('no watch begins for as long as the sink asks to wait with the state', asyn
   await world.stop();
 });
 
-test('a size of pages that makes no sense is refused', () => {
+test('rejects an invalid page size', () => {
   for (const pageSize of [0, -1, 1.5, Number.NaN]) {
     assert.throws(() => reflectorWorld('refused', {}, { pageSize }), {
       name: 'RangeError',

@@ -5,7 +5,7 @@ import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { brief, reflectorWorld } from './harness.ts';
 
-test('a watch whose connection is dead goes on at once where it was, and is counted as silent', async () => {
+test('resumes a watch with a dead connection at once and counts it as stalled', async () => {
   let stalls = 0;
   const metrics = { ...noInformerMetrics, watchStalled: () => void stalls++ };
   const world = reflectorWorld('on', { metrics });
@@ -34,7 +34,7 @@ test('a watch whose connection is dead goes on at once where it was, and is coun
   await world.stop();
 });
 
-test('a quiet watch on a connection that lives is left alone for five minutes', async () => {
+test('keeps a watch without events on a pinged connection for five minutes', async () => {
   const world = reflectorWorld('on');
   const { clock, source, reflector } = world;
   const activity = { lastMs: 0 };
@@ -53,7 +53,7 @@ test('a quiet watch on a connection that lives is left alone for five minutes', 
   await world.stop();
 });
 
-test('a watch that has sent bookmarks is not silent for longer than ninety seconds', async () => {
+test('treats a watch that has sent bookmarks as stalled after ninety seconds', async () => {
   const world = reflectorWorld('on');
   const { clock, source } = world;
   const activity = { lastMs: 0 };
@@ -74,7 +74,7 @@ test('a watch that has sent bookmarks is not silent for longer than ninety secon
   await world.stop();
 });
 
-test('a watch that was cut and goes on at once is told to those who ask for detail', async () => {
+test('logs a watch that was cut and resumed at -v=4', async () => {
   const world = reflectorWorld('on');
   await world.start();
   await world.clock.advance(5000);

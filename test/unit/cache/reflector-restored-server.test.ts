@@ -5,7 +5,7 @@ import { apiError, expired, thing, unreachable } from '../../support/fake-source
 import { brief, reflectorWorld } from './harness.ts';
 import type { ReflectorWorld } from './harness.ts';
 
-/** A server whose etcd was restored from a backup. It does not refuse a watch from the future. */
+/** Server whose etcd was restored from a backup. It accepts a watch from a future resourceVersion. */
 describe('a reflector of a server that lost its history', () => {
   const old = thing('old', 1, '2');
 
@@ -35,7 +35,7 @@ describe('a reflector of a server that lost its history', () => {
     }
   });
 
-  it('lists again by a quorum read, and says so', async () => {
+  it('lists again by a quorum read and logs it', async () => {
     const world = await watching();
     world.source.restore(3, [old]);
     await world.clock.advance(2000);
@@ -47,7 +47,7 @@ describe('a reflector of a server that lost its history', () => {
     await world.stop();
   });
 
-  it('lists again within 90 s if no connection was lost: its watch is silent', async () => {
+  it('lists again within 90 s if the connection stays open, because its watch stalls', async () => {
     const world = await watching();
     world.source.restoreUnderWatches(3, [old]);
     world.source.put('b');
@@ -81,7 +81,7 @@ describe('a reflector of a server that lost its history', () => {
     }
   });
 
-  it('lists again if the answer to its check took as long as an outage, as behind a load balancer that waits', async () => {
+  it('lists again if the answer to its check took as long as an outage', async () => {
     const world = await watching();
     world.source.listDelayMs = 2000;
     world.source.restore(3, [old]);
@@ -91,7 +91,7 @@ describe('a reflector of a server that lost its history', () => {
     await world.stop();
   });
 
-  it('lists again if the outage came in the middle of another relist', async () => {
+  it('lists again if the outage came during another relist', async () => {
     const world = await watching();
     world.source.emit({ type: 'error', error: expired() });
     world.source.failNext('list', unreachable());
@@ -103,14 +103,14 @@ describe('a reflector of a server that lost its history', () => {
     await world.stop();
   });
 
-  it('lists again after it has heard nothing for three minutes, as a suspended process', async () => {
+  it('lists again after three minutes without activity, as after a suspended process', async () => {
     const world = reflectorWorld();
     const activity = { lastMs: Infinity };
     world.source.activity = activity;
     world.source.put('a');
     await world.start();
     await world.clock.advance(190_000);
-    // The timers that would have noticed were suspended too.
+    // The stall timers were suspended too.
     activity.lastMs = 0;
     world.source.restore(3, [old]);
     world.source.skip(100);
@@ -119,7 +119,7 @@ describe('a reflector of a server that lost its history', () => {
     await world.stop();
   });
 
-  it('lists again when it is told to, whatever it does', async () => {
+  it('lists again on request in every state', async () => {
     const world = await watching();
     world.reflector.relist();
     await settle();
@@ -136,7 +136,7 @@ describe('a reflector of a server that lost its history', () => {
 });
 
 describe('a reflector of a server that keeps its history', () => {
-  it('asks for nothing while its watches run their time', async () => {
+  it('sends no extra request while its watches run to their timeout', async () => {
     const world = reflectorWorld();
     await world.start();
     for (let minute = 1; minute <= 30; minute++) {

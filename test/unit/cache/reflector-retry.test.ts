@@ -9,19 +9,19 @@ function delays(pace: FailureBackoff, count: number, error: unknown = unreachabl
 }
 
 // upstream: 34a
-test('delays double from 0.8 s to 30 s', () => {
+test('doubles the delay from 0.8 s to 30 s', () => {
   const pace = new FailureBackoff(new FakeClock(), () => 0);
   assert.deepEqual(delays(pace, 8), [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000]);
 });
 
 // upstream: 34b
-test('jitter adds up to the whole delay again, and is not carried over', () => {
+test('adds up to 100 % jitter to each delay, without carrying it over', () => {
   const pace = new FailureBackoff(new FakeClock(), () => 0.5);
   assert.deepEqual(delays(pace, 3), [1200, 2400, 4800]);
 });
 
 // upstream: 11
-test('a ladder of one’s own is climbed', () => {
+test('uses a custom policy', () => {
   const pace = new FailureBackoff(new FakeClock(), () => 0, {
     initialMs: 10,
     maxMs: 100,
@@ -31,7 +31,7 @@ test('a ladder of one’s own is climbed', () => {
 });
 
 // upstream: 34c
-test('two minutes of health lead back to the first rung', async () => {
+test('resets the backoff after two minutes without a failure', async () => {
   const clock = new FakeClock();
   const pace = new FailureBackoff(clock, () => 0);
   delays(pace, 4);
@@ -43,7 +43,7 @@ test('two minutes of health lead back to the first rung', async () => {
 });
 
 // upstream: 34c
-test('two minutes of failures do not', async () => {
+test('does not reset the backoff after two minutes of failures', async () => {
   const clock = new FakeClock();
   const pace = new FailureBackoff(clock, () => 0);
   delays(pace, 4);
@@ -52,7 +52,7 @@ test('two minutes of failures do not', async () => {
 });
 
 // upstream: 34c
-test('a success before each failure is not health', async () => {
+test('does not reset the backoff after single successes', async () => {
   const clock = new FakeClock();
   const pace = new FailureBackoff(clock, () => 0);
   const seen: number[] = [];
@@ -65,7 +65,7 @@ test('a success before each failure is not health', async () => {
 });
 
 // upstream: 34i
-test('a server that is back and has forgotten is asked anew soon, however long it was away', () => {
+test('retries soon after 410, however long the outage before was', () => {
   const pace = new FailureBackoff(new FakeClock(), () => 0);
   delays(pace, 8);
   pace.succeeded();
@@ -73,7 +73,7 @@ test('a server that is back and has forgotten is asked anew soon, however long i
 });
 
 // upstream: 34i
-test('one that forgets again and again is asked ever less often', async () => {
+test('backs off if 410 repeats', async () => {
   const clock = new FakeClock();
   const pace = new FailureBackoff(clock, () => 0);
   assert.deepEqual(delays(pace, 8, expired()).slice(-3), [25_600, 30_000, 30_000]);
@@ -83,12 +83,12 @@ test('one that forgets again and again is asked ever less often', async () => {
   assert.equal(pace.next(expired()), 800);
 });
 
-test('a missing resource is looked for at least every five seconds', () => {
+test('retries at least every five seconds if the resource is not served', () => {
   const pace = new FailureBackoff(new FakeClock(), () => 0.99);
   assert.ok(delays(pace, 20, notFound()).every((ms) => ms <= 5000));
 });
 
-test('a server’s Retry-After is waited for if it is longer, up to two minutes', () => {
+test('waits for a longer Retry-After, up to two minutes', () => {
   const pace = new FailureBackoff(new FakeClock(), () => 0);
   assert.equal(pace.next(tooManyRequests(10_000)), 10_000);
   assert.equal(pace.next(tooManyRequests(1)), 1600);

@@ -17,12 +17,12 @@ import type { ListCall, Thing, WatchCall } from '../../support/fake-source.ts';
 import { reflectorWorld } from './harness.ts';
 import type { ReflectorWorld } from './harness.ts';
 
-/** Whole rounds of a reflector: what it asks of the server, in which order, after which delays. */
+/** Rounds of a reflector: its requests, in order, with the delays before them. */
 
 const listedVersions = ({ source }: ReflectorWorld) =>
   source.lists.map(({ resourceVersion = '' }) => resourceVersion);
 
-/** Lets time pass until the next request, and tells how much. */
+/** Advances time to the next request and returns the delay. */
 async function untilRequest({ source, clock }: ReflectorWorld, number: number): Promise<number> {
   const sinceMs = clock.monotonic();
   await settle();
@@ -37,10 +37,10 @@ function brief(request: ListCall | WatchCall): string {
 
 interface Ending {
   readonly how: string;
-  /** Requests that belong to the ending itself. */
+  /** Requests that belong to the end itself. */
   readonly requests?: number;
   readonly befall: (world: ReflectorWorld) => void | Promise<void>;
-  /** What follows: after which delay, which requests. */
+  /** Expected delay and requests. */
   readonly next: string;
 }
 
@@ -155,7 +155,7 @@ const endings: Ending[] = [
 
 for (const { how, requests = 0, befall, next } of endings) {
   // upstream: 1, 34d, 34e, 34g, 34m
-  test(`after ${how} comes: ${next}`, async () => {
+  test(`continues with ${next} after ${how}`, async () => {
     const world = reflectorWorld();
     const { source } = world;
     await world.start();
@@ -175,7 +175,7 @@ for (const { how, requests = 0, befall, next } of endings) {
   });
 }
 
-/** Ends a watch in the way that leads to a relist, and waits for it. */
+/** Ends a watch in a way that causes a relist, and waits for it. */
 async function relist(world: ReflectorWorld): Promise<void> {
   await settle();
   const soFar = world.source.requests.length;
@@ -185,7 +185,7 @@ async function relist(world: ReflectorWorld): Promise<void> {
 }
 
 // upstream: 19
-test('a relist asks for what is known: 0, then 10', async () => {
+test('relists at the last resourceVersion: 0, then 10', async () => {
   const world = reflectorWorld();
   await world.start();
   await relist(world);
@@ -194,7 +194,7 @@ test('a relist asks for what is known: 0, then 10', async () => {
 });
 
 // upstream: 16
-test('pages of a size of one’s own: 4 of 10 objects at once, in the first list and in a relist', async () => {
+test('uses a custom page size in the first list and in relists', async () => {
   const world = reflectorWorld('refused', {}, { pageSize: 4 });
   const objects = Array.from({ length: 10 }, (_, at) => thing(`thing-${at}`));
   world.source.restore(10, objects);
@@ -211,7 +211,7 @@ test('pages of a size of one’s own: 4 of 10 objects at once, in the first list
 });
 
 // upstream: 20
-test('a resourceVersion that has expired: 0, 10, the latest at once, and on from there', async () => {
+test('lists the latest state at once after an expired resourceVersion', async () => {
   const world = reflectorWorld();
   await world.start();
   world.source.skip();
@@ -224,7 +224,7 @@ test('a resourceVersion that has expired: 0, 10, the latest at once, and on from
 });
 
 // upstream: 22
-test('a resourceVersion from the future, in three encodings: 0, 20, latest, 30, latest, 40, latest', async () => {
+test('lists the latest state after "too large resource version", in three encodings', async () => {
   const world = reflectorWorld();
   const words = 'Too large resource version';
   const encodings = [
@@ -244,7 +244,7 @@ test('a resourceVersion from the future, in three encodings: 0, 20, latest, 30, 
 });
 
 // upstream: 21
-test('a token that expires in a relist: the whole list at its resourceVersion, then the latest', async () => {
+test('lists everything, then the latest, if a token expires in a relist', async () => {
   const asked: string[] = [];
   let wholeLists = 0;
   const inner = reflectorWorld().source;
@@ -279,7 +279,7 @@ test('a token that expires in a relist: the whole list at its resourceVersion, t
 });
 
 // upstream: 12
-test('429 when asked, then in the stream: a delay each, and no list until a watch fails to stand', async () => {
+test('delays after each 429, without a list until a watch fails', async () => {
   const world = reflectorWorld();
   const { source, clock } = world;
   await world.start();
@@ -304,15 +304,15 @@ test('429 when asked, then in the stream: a delay each, and no list until a watc
 
 for (const random of [0, 0.25, 0.999_999]) {
   // upstream: 34b
-  test(`with ${random} for chance, every delay lies between its rung and twice its rung`, async () => {
+  test(`keeps every delay between its base and twice its base, with random ${random}`, async () => {
     const world = reflectorWorld('refused', { random: () => random });
     world.source.failNext('list', unreachable(), 8);
     await world.start();
-    const rungs = [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000];
-    for (const rung of rungs) {
+    const bases = [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000];
+    for (const base of bases) {
       const delayMs = world.clock.untilNext!;
-      assert.ok(delayMs >= rung && delayMs < 2 * rung, `${delayMs} ms on the rung of ${rung}`);
-      assert.equal(delayMs.toFixed(3), (rung * (1 + random)).toFixed(3));
+      assert.ok(delayMs >= base && delayMs < 2 * base, `${delayMs} ms with a base of ${base}`);
+      assert.equal(delayMs.toFixed(3), (base * (1 + random)).toFixed(3));
       await world.clock.advance(delayMs);
     }
     await world.stop();
@@ -320,7 +320,7 @@ for (const random of [0, 0.25, 0.999_999]) {
 }
 
 // upstream: 9
-test('whatever fails, lists and watches alike, the mirror ends up as the server, and nothing is in it twice', async () => {
+test('ends with the server’s state, without duplicates, after any failures', async () => {
   const world = reflectorWorld();
   const { source, clock } = world;
   source.put('a', 1);
@@ -339,18 +339,18 @@ test('whatever fails, lists and watches alike, the mirror ends up as the server,
   source.resetWatches();
   source.put('b', 4);
   await clock.advance(5000);
-  const mirror = new Map<string, Thing>();
+  const cache = new Map<string, Thing>();
   for (const delta of world.deltas) {
     if (delta.type === 'replaced') {
-      mirror.clear();
+      cache.clear();
       for (const object of delta.objects) {
-        assert.equal(mirror.has(keyOf(object)), false);
-        mirror.set(keyOf(object), object);
+        assert.equal(cache.has(keyOf(object)), false);
+        cache.set(keyOf(object), object);
       }
-    } else if (delta.type === 'changed') mirror.set(delta.key, delta.object);
-    else if (delta.type === 'deleted') assert.ok(mirror.delete(delta.key));
+    } else if (delta.type === 'changed') cache.set(delta.key, delta.object);
+    else if (delta.type === 'deleted') assert.ok(cache.delete(delta.key));
   }
-  assert.deepEqual([...mirror.values()], source.objects);
+  assert.deepEqual([...cache.values()], source.objects);
   assert.deepEqual(
     source.objects.map(({ spec }) => spec.value),
     [4, 3],
@@ -359,7 +359,7 @@ test('whatever fails, lists and watches alike, the mirror ends up as the server,
 });
 
 // upstream: 4
-test('an abort abandons a watch that was not answered', async () => {
+test('abandons a watch without an answer on abort', async () => {
   let asked = 0;
   const inner = reflectorWorld().source;
   const world = reflectorWorld('refused', {
@@ -381,7 +381,7 @@ test('an abort abandons a watch that was not answered', async () => {
   assert.deepEqual(world.shown(), []);
 });
 
-test('a resource is missing only as long as that is the last that was heard', async () => {
+test('reports a missing resource only until the next answer', async () => {
   const world = reflectorWorld();
   world.source.missing = true;
   await world.start();
@@ -400,7 +400,7 @@ for (const error of [
   apiError('badRequest', 'invalid resource version', 400),
 ]) {
   // upstream: 34j
-  test(`a resourceVersion that the server cannot read (${error.code}) is not asked for again`, async () => {
+  test(`does not send a resourceVersion again that the server cannot parse (${error.code})`, async () => {
     const world = reflectorWorld();
     await world.start();
     world.source.failNext('list', error);

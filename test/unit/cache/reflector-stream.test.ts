@@ -12,7 +12,7 @@ import {
 import { brief, reflectorWorld } from './harness.ts';
 
 // upstream: 30d
-test('the state is streamed, and the stream goes on as the watch', async () => {
+test('streams the initial state and continues the stream as the watch', async () => {
   const world = reflectorWorld('on');
   world.source.put('a');
   await world.start();
@@ -33,7 +33,7 @@ test('the state is streamed, and the stream goes on as the watch', async () => {
 });
 
 // upstream: 30, 30e, 31
-test('nothing is told before the bookmark that ends the state; changes until then are part of it', async () => {
+test('pushes nothing before the bookmark that ends the initial state', async () => {
   const world = reflectorWorld('endless');
   world.source.put('a');
   world.source.put('b');
@@ -55,7 +55,7 @@ test('nothing is told before the bookmark that ends the state; changes until the
 });
 
 // upstream: 30c
-test('a refusal leads to a list in the same round, and is remembered for some minutes', async () => {
+test('lists at once after a refusal and remembers it for some minutes', async () => {
   const world = reflectorWorld('refused');
   await world.start();
   assert.deepEqual(
@@ -76,7 +76,7 @@ test('a refusal leads to a list in the same round, and is remembered for some mi
   await world.stop();
 });
 
-test('what one reflector learned of the server, another knows', async () => {
+test('shares a refusal between reflectors of one server', async () => {
   const clock = new FakeClock();
   const watchList = new WatchListSupport(clock);
   const first = reflectorWorld('refused', { clock, watchList });
@@ -90,7 +90,7 @@ test('what one reflector learned of the server, another knows', async () => {
 });
 
 // upstream: 30a
-test('streaming can be switched off', async () => {
+test('can disable streaming', async () => {
   const clock = new FakeClock();
   const watchList = new WatchListSupport(clock, { enabled: false });
   const world = reflectorWorld('on', { clock, watchList });
@@ -100,7 +100,7 @@ test('streaming can be switched off', async () => {
 });
 
 // upstream: 30b
-test('any other failure leads to a list in the same round, and streaming stays worth a try', async () => {
+test('lists at once after another failure and tries streaming again later', async () => {
   const world = reflectorWorld('on');
   world.source.failNext('watch', apiError('internal', 'oops', 500));
   await world.start();
@@ -115,7 +115,7 @@ test('any other failure leads to a list in the same round, and streaming stays w
 });
 
 // upstream: 30f
-test('429 delays the stream instead of adding a list', async () => {
+test('delays the stream after 429, without a list', async () => {
   const world = reflectorWorld('on');
   world.source.failNext('watch', tooManyRequests());
   await world.start();
@@ -126,7 +126,7 @@ test('429 delays the stream instead of adding a list', async () => {
 });
 
 // upstream: 30h
-test('a stream whose resourceVersion is lost is asked for the latest state at once', async () => {
+test('streams the latest state at once if the resourceVersion is lost', async () => {
   const world = reflectorWorld('on');
   await world.start();
   world.source.put('a');
@@ -143,7 +143,7 @@ test('a stream whose resourceVersion is lost is asked for the latest state at on
 });
 
 // upstream: 29
-test('a stream that pauses for ten seconds without its bookmark is replaced by a list', async () => {
+test('lists after a pause of ten seconds in the stream', async () => {
   const world = reflectorWorld('endless');
   world.source.put('a');
   await world.start();
@@ -158,7 +158,7 @@ test('a stream that pauses for ten seconds without its bookmark is replaced by a
 });
 
 // upstream: 29
-test('a stream that never pauses and never ends is replaced by a list after two minutes', async () => {
+test('lists after two minutes of a stream without end', async () => {
   const world = reflectorWorld('endless');
   await world.start();
   for (let second = 0; second < 120; second++) {
@@ -170,7 +170,7 @@ test('a stream that never pauses and never ends is replaced by a list after two 
 });
 
 // upstream: 30i
-test('a stream that the server ends without its bookmark is replaced by a list', async () => {
+test('lists if the server ends the stream without the bookmark', async () => {
   const world = reflectorWorld('endless');
   await world.start();
   await world.clock.advance(5000);
@@ -182,7 +182,7 @@ test('a stream that the server ends without its bookmark is replaced by a list',
   await world.stop();
 });
 
-test('a stream that is cut is replaced by a list', async () => {
+test('lists if the stream is cut', async () => {
   const world = reflectorWorld('endless');
   await world.start();
   world.source.resetWatches(unreachable());
@@ -192,7 +192,7 @@ test('a stream that is cut is replaced by a list', async () => {
 });
 
 // upstream: 30j
-test('an abort before the state is complete tells nothing', async () => {
+test('pushes nothing if it is aborted before the initial state is complete', async () => {
   const world = reflectorWorld('endless');
   world.source.put('a');
   await world.start();
@@ -203,7 +203,7 @@ test('an abort before the state is complete tells nothing', async () => {
 });
 
 // upstream: 27
-test('a broken object in the stream does not spoil the rest', async () => {
+test('skips a malformed object in the stream', async () => {
   const world = reflectorWorld('endless');
   world.source.put('a');
   await world.start();

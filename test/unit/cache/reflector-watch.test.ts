@@ -13,7 +13,7 @@ import {
 import { brief, reflectorWorld } from './harness.ts';
 
 // upstream: 6, 8
-test('changes, deletions and bookmarks come through in order, and move the resourceVersion', async () => {
+test('pushes changes, deletions and bookmarks in order and advances the resourceVersion', async () => {
   const { source, deltas, reflector, start, stop } = reflectorWorld();
   await start();
   source.put('a');
@@ -34,7 +34,7 @@ test('changes, deletions and bookmarks come through in order, and move the resou
 });
 
 // upstream: 23
-test('every watch asks for bookmarks and for an end after 300 to 600 seconds', async () => {
+test('requests bookmarks and a timeout of 300 to 600 seconds for every watch', async () => {
   for (const [random, seconds] of [
     [0, 300],
     [0.5, 450],
@@ -53,7 +53,7 @@ test('every watch asks for bookmarks and for an end after 300 to 600 seconds', a
 });
 
 // upstream: 34f
-test('a watch that the server ends is begun anew at once, from the last bookmark, without a list', async () => {
+test('resumes from the last bookmark without a list when the server ends the watch', async () => {
   const world = reflectorWorld();
   await world.start();
   world.source.skip(7);
@@ -68,7 +68,7 @@ test('a watch that the server ends is begun anew at once, from the last bookmark
 });
 
 // upstream: 34h
-test('a cut connection is resumed, and what happened meanwhile arrives', async () => {
+test('resumes a cut connection and receives the changes meanwhile', async () => {
   const world = reflectorWorld();
   await world.start();
   await world.clock.advance(60_000);
@@ -82,7 +82,7 @@ test('a cut connection is resumed, and what happened meanwhile arrives', async (
 });
 
 // upstream: 10
-test('a server that refuses watches for a while is waited for, and then listed', async () => {
+test('waits for a server that refuses watches and lists then', async () => {
   const world = reflectorWorld();
   await world.start();
   await world.clock.advance(60_000);
@@ -99,7 +99,7 @@ test('a server that refuses watches for a while is waited for, and then listed',
   await world.stop();
 });
 
-test('two minutes of a standing watch lead back to short delays', async () => {
+test('resets the backoff after two minutes of a watch', async () => {
   const world = reflectorWorld();
   await world.start();
   world.source.emit({ type: 'error', error: tooManyRequests() });
@@ -115,7 +115,7 @@ test('two minutes of a standing watch lead back to short delays', async () => {
 });
 
 // upstream: 13
-test('429 four times: one list, five watches', async () => {
+test('sends one list and five watches for four times 429', async () => {
   const world = reflectorWorld();
   world.source.failNext('watch', apiError('invalid', 'no streaming', 422));
   world.source.failNext('watch', tooManyRequests(), 4);
@@ -126,7 +126,7 @@ test('429 four times: one list, five watches', async () => {
   await world.stop();
 });
 
-test('a Retry-After longer than the delay is waited for', async () => {
+test('waits for a Retry-After that is longer than the delay', async () => {
   const world = reflectorWorld();
   await world.start();
   await world.clock.advance(60_000);
@@ -140,7 +140,7 @@ test('a Retry-After longer than the delay is waited for', async () => {
 });
 
 // upstream: 34k
-test('429 in the stream: a delay, then the same watch', async () => {
+test('resumes after a delay if 429 arrives in the stream', async () => {
   const world = reflectorWorld();
   await world.start();
   world.source.emit({ type: 'error', error: tooManyRequests() });
@@ -154,7 +154,7 @@ test('429 in the stream: a delay, then the same watch', async () => {
 });
 
 // upstream: 34i
-test('410 in the stream: a delay, then a relist not older than what is known; no line by default', async () => {
+test('relists not older than the last resourceVersion after 410 in the stream, without a line at -v=0', async () => {
   const world = reflectorWorld();
   await world.start();
   world.source.put('a');
@@ -170,7 +170,7 @@ test('410 in the stream: a delay, then a relist not older than what is known; no
 });
 
 // upstream: 34i
-test('a history that was compacted away is made up for by a relist', async () => {
+test('relists after the history was compacted', async () => {
   const world = reflectorWorld();
   world.source.put('a');
   await world.start();
@@ -187,7 +187,7 @@ test('a history that was compacted away is made up for by a relist', async () =>
 });
 
 // upstream: 34i
-test('an outage that outlasts the history of the server: its return is waited for once, not twice', async () => {
+test('waits only once if an outage lasts longer than the history of the server', async () => {
   const world = reflectorWorld();
   await world.start();
   await world.clock.advance(60_000);
@@ -204,7 +204,7 @@ test('an outage that outlasts the history of the server: its return is waited fo
 });
 
 // upstream: 14, 34l
-test('any other error in the stream leads to a relist, and to a line', async () => {
+test('relists and logs after any other error in the stream', async () => {
   const world = reflectorWorld();
   world.source.put('a');
   await world.start();
@@ -216,7 +216,7 @@ test('any other error in the stream leads to a relist, and to a line', async () 
 });
 
 // upstream: 34e
-test('a watch from the future, refused as such, leads to a quorum read', async () => {
+test('uses a quorum read if the server refuses a watch from a future resourceVersion', async () => {
   const world = reflectorWorld();
   await world.start();
   await world.clock.advance(60_000);
@@ -228,7 +228,7 @@ test('a watch from the future, refused as such, leads to a quorum read', async (
 });
 
 // upstream: 34g
-test('watches that end at once and say nothing lead to relists at a slowing pace, and one line', async () => {
+test('relists with growing delays and one line if watches end at once without an event', async () => {
   const world = reflectorWorld();
   await world.start();
   while (world.clock.monotonic() < 60_000) {
@@ -242,7 +242,7 @@ test('watches that end at once and say nothing lead to relists at a slowing pace
 });
 
 // upstream: 6
-test('an object without a name is skipped and does not move the resourceVersion', async () => {
+test('skips an object without a name and keeps the resourceVersion', async () => {
   const world = reflectorWorld();
   await world.start();
   const broken = thing('x', 0, '99');
@@ -256,7 +256,7 @@ test('an object without a name is skipped and does not move the resourceVersion'
 });
 
 // upstream: 31
-test('from a list that named no resourceVersion, unordered additions do not move it', async () => {
+test('does not advance the resourceVersion by unordered additions', async () => {
   const world = reflectorWorld();
   world.source.put('a');
   world.source.put('b');
@@ -279,7 +279,7 @@ test('from a list that named no resourceVersion, unordered additions do not move
   assert.deepEqual(await reading, { phase: 'watching', resourceVersion: '14', verify: true });
 });
 
-test('a watch from no particular point cannot be resumed: deletions would be missed', async () => {
+test('does not resume a watch without a start resourceVersion, which would miss deletions', async () => {
   const world = reflectorWorld();
   world.source.put('a');
   const { signal } = new AbortController();
@@ -289,7 +289,7 @@ test('a watch from no particular point cannot be resumed: deletions would be mis
   assert.deepEqual(await reading, { phase: 'streaming', freshness: 'any' });
 });
 
-test('a silent watch is given up after 90 seconds and resumed where it was', async () => {
+test('re-establishes a stalled watch after 90 seconds from the last resourceVersion', async () => {
   const world = reflectorWorld();
   await world.start();
   world.source.isStalled = true;
@@ -305,7 +305,7 @@ test('a silent watch is given up after 90 seconds and resumed where it was', asy
   await world.stop();
 });
 
-test('a bookmark a minute keeps a quiet watch open', async () => {
+test('keeps a watch without changes that sends a bookmark a minute', async () => {
   const world = reflectorWorld();
   await world.start();
   for (let minute = 0; minute < 10; minute++) {
@@ -318,7 +318,7 @@ test('a bookmark a minute keeps a quiet watch open', async () => {
   await world.stop();
 });
 
-test('the silence that is borne is an option', async () => {
+test('uses the configured stall timeout', async () => {
   const world = reflectorWorld('refused', {}, { stallMs: 500 });
   await world.start();
   await world.clock.advance(500);
@@ -328,7 +328,7 @@ test('the silence that is borne is an option', async () => {
 });
 
 // upstream: 4
-test('no watch is opened once the signal has aborted', async () => {
+test('opens no watch after the abort', async () => {
   const world = reflectorWorld();
   await world.stop();
   const stopped = AbortSignal.abort();
@@ -337,7 +337,7 @@ test('no watch is opened once the signal has aborted', async () => {
 });
 
 // upstream: 2, 7
-test('an abort closes the open watch, and the reflector ends without an error', async () => {
+test('closes the open watch on abort and ends without an error', async () => {
   const world = reflectorWorld();
   await world.start();
   assert.equal(world.source.openWatches, 1);
@@ -347,7 +347,7 @@ test('an abort closes the open watch, and the reflector ends without an error', 
   assert.deepEqual(world.shown(), []);
 });
 
-test('the next event is read only when the sink has room', async () => {
+test('reads the next event only when the sink accepts it', async () => {
   const room = new Deferred();
   const pushed: string[] = [];
   const world = reflectorWorld('refused', {
@@ -370,7 +370,7 @@ test('the next event is read only when the sink has room', async () => {
 });
 
 // upstream: 68
-test('progress tells when which sign of life came', async () => {
+test('records the time of each kind of activity in its progress', async () => {
   const world = reflectorWorld();
   const { progress } = world.reflector;
   assert.equal(progress.phase, 'idle');

@@ -20,7 +20,7 @@ function world() {
     timer.arm();
     return member;
   };
-  /** Which are due, and no longer so from now on. */
+  /** Returns the due members and resets them. */
   const due = (all: readonly Resyncing[]): boolean[] =>
     all.map((member) => {
       const { resyncDue } = member;
@@ -31,7 +31,7 @@ function world() {
 }
 
 // upstream: 3, 65
-test('the timer follows the shortest period, whatever comes and goes; each member keeps its own', async () => {
+test('follows the shortest interval and keeps each member’s own', async () => {
   const { clock, members, timer, join } = world();
   const seen: (number | undefined)[] = [];
   const periods = [12 * HOUR, 0, MINUTE, 55 * SECOND, 5 * SECOND];
@@ -53,7 +53,7 @@ test('the timer follows the shortest period, whatever comes and goes; each membe
   assert.equal(clock.pending, 0);
 });
 
-test('members that never resync need no timer', () => {
+test('needs no timer for members without a resync', () => {
   const { clock, join } = world();
   join(0);
   join(0);
@@ -61,7 +61,7 @@ test('members that never resync need no timer', () => {
 });
 
 // upstream: 3
-test('at 2 s the member of 2 s is due alone, at 3 s that of 3 s, at 6 s both', async () => {
+test('marks only the members whose interval has passed', async () => {
   const { clock, join, due, fired } = world();
   const all = [0, 2 * SECOND, 3 * SECOND].map(join);
   const seen: boolean[][] = [];
@@ -73,11 +73,11 @@ test('at 2 s the member of 2 s is due alone, at 3 s that of 3 s, at 6 s both', a
     seen.map(([none, two, three]) => [none, two, three].map(Number).join('')),
     ['000', '010', '001', '010', '000', '011'],
   );
-  assert.equal(fired(), 4, 'nobody is called when nobody is due');
+  assert.equal(fired(), 4, 'no call without a due member');
 });
 
 // upstream: 64
-test('a timer that fires late makes a member due once, and its period runs from then', async () => {
+test('marks a member once if the timer fires late', async () => {
   const { clock, join, due, fired } = world();
   const member = join(2 * SECOND);
   member.nextResyncMs -= 7 * SECOND;
@@ -87,7 +87,7 @@ test('a timer that fires late makes a member due once, and its period runs from 
   assert.equal(fired(), 1);
 });
 
-test('nobody is called for a member that has left', async () => {
+test('does not fire for a removed member', async () => {
   const { clock, members, join, fired } = world();
   members.delete(join(SECOND));
   await clock.advance(10 * SECOND);

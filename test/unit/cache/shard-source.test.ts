@@ -7,7 +7,7 @@ import type { ListerWatcher, WatchRequest } from '../../../src/cache/lister-watc
 import { thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 
-/** By the hashes of their uids, x and y are in it, one and two are not. */
+/** By the hashes of their uids, x and y are in the shard; one and two are not. */
 const UPPER = { index: 1, count: 2 };
 
 function object(uid: string, resourceVersion: string): Thing {
@@ -61,8 +61,8 @@ async function heard(batched: boolean, request: WatchRequest): Promise<string[]>
   );
 }
 
-describe('a source of one shard', () => {
-  it('asks the server for the shard, in lists and watches, and drops what comes all the same', async () => {
+describe('withinShard', () => {
+  it('requests the shard in lists and watches and drops other objects', async () => {
     const asked: (string | undefined)[] = [];
     const source = withinShard(sourceOf(asked, true), UPPER);
     const { items } = await source.list({});
@@ -75,7 +75,7 @@ describe('a source of one shard', () => {
   });
 
   for (const batched of [true, false]) {
-    it(`goes on by what others hear of, ${batched ? 'in batches' : 'one by one'}`, async () => {
+    it(`advances the resourceVersion by changes of other shards, ${batched ? 'in batches' : 'one by one'}`, async () => {
       assert.deepEqual(await heard(batched, { resourceVersion: '6' }), [
         'added x',
         'at 8',
@@ -85,7 +85,7 @@ describe('a source of one shard', () => {
       ]);
     });
 
-    it(`does not take initial state for progress, ${batched ? 'in batches' : 'one by one'}`, async () => {
+    it(`does not advance the resourceVersion by the initial state, ${batched ? 'in batches' : 'one by one'}`, async () => {
       assert.deepEqual(await heard(batched, { sendInitialEvents: true }), [
         'added x',
         'at 9, complete',
@@ -95,7 +95,7 @@ describe('a source of one shard', () => {
     });
   }
 
-  it('is as alive as the connection it reads', async () => {
+  it('reports the activity of its connection', async () => {
     const stream = await withinShard(sourceOf([], true), UPPER).watch({});
     assert.equal(stream.lastByteMs, 5);
   });

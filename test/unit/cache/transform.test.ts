@@ -37,7 +37,7 @@ function world(transform?: Transform<Thing>, freeze = false) {
 
 const changed = (object: Thing): Delta<Thing> => ({ type: 'changed', key: keyOf(object), object });
 
-test('without transform and freezing a delta is passed on as it is', () => {
+test('passes a delta through unchanged without a transform', () => {
   const { sink, queued } = world();
   const delta = changed(thing('a'));
   void sink.push(delta);
@@ -45,7 +45,7 @@ test('without transform and freezing a delta is passed on as it is', () => {
 });
 
 // upstream: 39
-test('each object is transformed once, in every kind of delta', () => {
+test('transforms each object once in every kind of delta', () => {
   let calls = 0;
   const { sink, queued } = world((object) => {
     calls++;
@@ -68,7 +68,7 @@ test('each object is transformed once, in every kind of delta', () => {
 });
 
 // upstream: 56
-test('what is frozen is frozen to the bottom', () => {
+test('freezes deeply', () => {
   const { sink, queued } = world(undefined, true);
   void sink.push(changed(thing('a')));
   const [delta] = queued;
@@ -78,7 +78,7 @@ test('what is frozen is frozen to the bottom', () => {
   assert.throws(() => ((object.spec as { value: number }).value = 9), TypeError);
 });
 
-test('freezing bears objects of any depth', () => {
+test('freezes objects of any depth', () => {
   const { sink, queued } = world(undefined, true);
   const object = thing('a');
   let nested: Record<string, unknown> = {};
@@ -93,7 +93,7 @@ const picky: Transform<Thing> = (object) => {
 };
 
 // upstream: 39
-test('a change that cannot be transformed is logged, counted and skipped', () => {
+test('logs, counts and skips a change whose transform throws', () => {
   const { sink, queued, lines, refused } = world(picky);
   void sink.push(changed(thing('a', 13)));
   void sink.push(changed(thing('a', 14)));
@@ -105,14 +105,14 @@ test('a change that cannot be transformed is logged, counted and skipped', () =>
   );
 });
 
-test('a deletion holds even if its last state cannot be transformed', () => {
+test('applies a deletion whose transform throws', () => {
   const { sink, queued } = world(picky);
   void sink.push({ type: 'deleted', key: keyOf(thing('a')), lastKnown: thing('a', 13) });
   assert.equal(queued[0]?.type, 'deleted');
 });
 
 // upstream: 39
-test('in a relist, an object that cannot be transformed stays as the cache knows it', () => {
+test('keeps the cached state of an object whose transform throws in a relist', () => {
   const { sink, queued, indexer } = world(picky);
   indexer.set(keyOf(thing('known')), thing('known', 1));
   const objects = [thing('known', 13), thing('unknown', 13), thing('fine', 2)];
@@ -128,14 +128,14 @@ test('in a relist, an object that cannot be transformed stays as the cache knows
   );
 });
 
-test('a transform that always fails does not flood the log', () => {
+test('limits the log lines of a transform that always throws', () => {
   const { sink, lines, refused } = world(picky);
   for (let at = 0; at < 1000; at++) void sink.push(changed(thing(`thing-${at}`, 13)));
   assert.equal(lines.length, 10);
   assert.equal(refused(), 1000);
 });
 
-test('a deletion whose last state cannot be understood is a deletion all the same', () => {
+test('applies a deletion whose last state is malformed', () => {
   const { sink, queued, refused } = world(() => {
     throw new Error('unknown shape');
   });

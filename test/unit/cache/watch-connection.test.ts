@@ -10,7 +10,7 @@ import { untilAborted } from '../../../src/util/abort.ts';
 import { FakeSource, thing, unreachable } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 
-/** @param activity of the connections under the watches */
+/** @param activity of the connections that carry the watches */
 function world(activity?: ConnectionActivity) {
   const clock = new FakeClock();
   const source = new FakeSource(clock);
@@ -25,7 +25,7 @@ function world(activity?: ConnectionActivity) {
   return { clock, source, owner, open };
 }
 
-test('events come one by one; then it is done', async () => {
+test('returns events one by one and then done', async () => {
   const { source, open } = world();
   const connection = await open();
   source.put('a');
@@ -37,7 +37,7 @@ test('events come one by one; then it is done', async () => {
 });
 
 // upstream: 34n
-test('silence ends it; any byte puts that off', async () => {
+test('ends after inactivity; any byte restarts the limit', async () => {
   const { clock, source, open } = world();
   const connection = await open();
   await clock.advance(900);
@@ -53,7 +53,7 @@ test('silence ends it; any byte puts that off', async () => {
   assert.equal(source.openWatches, 0);
 });
 
-test('the silence is measured from the last byte, to the millisecond', async () => {
+test('measures inactivity from the last byte, to the millisecond', async () => {
   const { clock, source, open } = world();
   const connection = await open();
   await clock.advance(30);
@@ -65,7 +65,7 @@ test('the silence is measured from the last byte, to the millisecond', async () 
 });
 
 // upstream: 34n
-test('a connection that shows life carries a silent watch for longer, but not for ever', async () => {
+test('allows a longer limit on a connection that answers pings', async () => {
   const activity = { lastMs: 0 };
   const { clock, source, open } = world(activity);
   const connection = await open();
@@ -79,7 +79,7 @@ test('a connection that shows life carries a silent watch for longer, but not fo
 });
 
 // upstream: 34n
-test('a connection that shows no life any more is no excuse for silence', async () => {
+test('ends after the connection stopped to answer pings', async () => {
   const activity = { lastMs: 0 };
   const { clock, open } = world(activity);
   const connection = await open();
@@ -92,7 +92,7 @@ test('a connection that shows no life any more is no excuse for silence', async 
 });
 
 // upstream: 34n
-test('where bookmarks come, the next is waited for no longer than without a activity', async () => {
+test('expects bookmarks within the short limit after the first one', async () => {
   const activity = { lastMs: 0 };
   const { clock, source, open } = world(activity);
   const connection = await open();
@@ -107,7 +107,7 @@ test('where bookmarks come, the next is waited for no longer than without a acti
 });
 
 // upstream: 34n
-test('an answer that does not come is not awaited for longer', async () => {
+test('limits the wait for the response', async () => {
   const { clock, owner } = world();
   const opening = WatchConnection.open(
     {
@@ -128,7 +128,7 @@ test('an answer that does not come is not awaited for longer', async () => {
 
 for (const end of ['close', 'abort'] as const) {
   // upstream: 5
-  test(`${end} ends it and leaves nothing behind`, async () => {
+  test(`ends on ${end} and leaves no timer or listener`, async () => {
     const { clock, source, owner, open } = world();
     const connection = await open();
     const last = connection.next();
@@ -143,7 +143,7 @@ for (const end of ['close', 'abort'] as const) {
   });
 }
 
-test('a refused watch leaves nothing behind', async () => {
+test('leaves no timer or listener after a refused watch', async () => {
   const { clock, source, open } = world();
   source.failNext('watch', unreachable());
   await assert.rejects(open(), { kind: 'unreachable' });
@@ -151,7 +151,7 @@ test('a refused watch leaves nothing behind', async () => {
 });
 
 // upstream: 4
-test('an owner that has aborted opens nothing', async () => {
+test('opens nothing with an aborted signal', async () => {
   const { clock, source, owner, open } = world();
   owner.abort(new Error('stopped'));
   await assert.rejects(open(), /stopped/);
@@ -163,7 +163,7 @@ for (const [who, end] of [
   ['the reader', (connection: WatchConnection<Thing>) => connection.close()],
   ['the owner', (_: WatchConnection<Thing>, owner: AbortController) => owner.abort()],
 ] as const) {
-  test(`what had arrived when ${who} ended it is read no more`, async () => {
+  test(`returns no more received events after ${who} ended it`, async () => {
     const owner = new AbortController();
     const events: WatchEvent<Thing>[] = ['a', 'b', 'c'].map((key) => ({
       type: 'added',

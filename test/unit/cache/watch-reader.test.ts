@@ -55,7 +55,7 @@ async function world(ordered = true) {
 }
 
 // upstream: 5
-test('a watch that ended before it was read has ended, without an event', async () => {
+test('reports a watch that ended before it was read, without an event', async () => {
   const { source, read } = await world();
   source.endWatches();
   const end = await read();
@@ -64,7 +64,7 @@ test('a watch that ended before it was read has ended, without an event', async 
 });
 
 // upstream: 5
-test('a watch that ends while it is read has ended, after so long and so many events', async () => {
+test('reports the duration and the number of events of a watch', async () => {
   const { clock, source, read } = await world();
   const reading = read();
   source.put('a');
@@ -77,7 +77,7 @@ test('a watch that ends while it is read has ended, after so long and so many ev
   assert.equal(isVeryShort(end), false);
 });
 
-test('events that came before the end are read first', async () => {
+test('reads events that arrived before the end', async () => {
   const { source, deltas, read } = await world();
   source.put('a');
   source.put('b');
@@ -88,7 +88,7 @@ test('events that came before the end are read first', async () => {
 
 for (const when of ['before', 'while'] as const) {
   // upstream: 5
-  test(`an abort ${when === 'before' ? 'before the watch is read' : 'while it is read'} ends it without an error`, async () => {
+  test(`ends without an error on an abort ${when === 'before' ? 'before the watch is read' : 'while it is read'}`, async () => {
     const { source, owner, read } = await world();
     if (when === 'before') owner.abort(new Error('stopped'));
     const reading = read();
@@ -101,7 +101,7 @@ for (const when of ['before', 'while'] as const) {
 }
 
 // upstream: 1
-test('an error event ends the reading; what comes after it is not read', async () => {
+test('stops at an error event', async () => {
   const { source, deltas, read } = await world();
   const error = expired();
   source.put('a');
@@ -111,7 +111,7 @@ test('an error event ends the reading; what comes after it is not read', async (
   assert.deepEqual(deltas.map(versionOf), ['changed 11']);
 });
 
-test('a broken connection is told from an error of the server', async () => {
+test('distinguishes a broken connection from an error of the server', async () => {
   for (const error of [unreachable(), apiError('malformed', 'no JSON')]) {
     const { source, read } = await world();
     source.resetWatches(error);
@@ -121,7 +121,7 @@ test('a broken connection is told from an error of the server', async () => {
 });
 
 // upstream: 24
-test('the resourceVersion moves after the sink has the event, never before', async () => {
+test('advances the resourceVersion after the push, never before', async () => {
   const { source, progress, versions, read } = await world();
   const reading = read();
   for (const step of [
@@ -141,7 +141,7 @@ test('the resourceVersion moves after the sink has the event, never before', asy
   await reading;
 });
 
-test('only the first event of a watch is announced, whatever it is', async () => {
+test('calls onFirstEvent for the first event only, of any kind', async () => {
   const { source, firstEvents, read } = await world();
   const reading = read();
   await settle();
@@ -153,7 +153,7 @@ test('only the first event of a watch is announced, whatever it is', async () =>
   assert.equal(firstEvents(), 1);
 });
 
-test('a bookmark that names no point in time moves nothing', async () => {
+test('ignores the resourceVersion of a bookmark that is not a point in time', async () => {
   const { source, deltas, progress, read } = await world();
   source.put('a');
   for (const resourceVersion of ['', '0']) {
@@ -171,7 +171,7 @@ for (const [name, happen] of [
   ['a bookmark', (source: FakeSource) => source.bookmark()],
 ] as const) {
   // upstream: 31
-  test(`in a watch that begins with the state, ${name} ends what is unordered`, async () => {
+  test(`ends the unordered initial state of a watch with ${name}`, async () => {
     const { source, deltas, progress, read } = await world(false);
     source.put('a');
     const reading = read();

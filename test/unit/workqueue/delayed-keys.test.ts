@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { DelayedKeys } from '../../../src/workqueue/delayed-keys.ts';
 
-/** Notes when keys come, as `<key>@<milliseconds>`. */
+/** Records due keys as `<key>@<milliseconds>`. */
 function newDelays() {
   const clock = new FakeClock();
   const arrivals: string[] = [];
@@ -14,7 +14,7 @@ function newDelays() {
 }
 
 // upstream: 77a
-test('each key comes at its own time, whatever the order in which they were set', async () => {
+test('reports each key at its own time', async () => {
   const { clock, delays, arrivals } = newDelays();
   delays.set('first', 1000);
   delays.set('second', 500);
@@ -25,7 +25,7 @@ test('each key comes at its own time, whatever the order in which they were set'
 });
 
 // upstream: 77a
-test('a key that is due a millisecond after another waits for it', async () => {
+test('does not report a key a millisecond early', async () => {
   const { clock, delays, arrivals } = newDelays();
   delays.set('a', 10);
   delays.set('b', 11);
@@ -34,7 +34,7 @@ test('a key that is due a millisecond after another waits for it', async () => {
 });
 
 // upstream: 77a
-test('a key that is set anew waits for its new time alone, earlier or later', async () => {
+test('replaces the due time of a key, earlier or later', async () => {
   const { clock, delays, arrivals } = newDelays();
   delays.set('sooner', 100);
   delays.set('later', 5);
@@ -44,7 +44,7 @@ test('a key that is set anew waits for its new time alone, earlier or later', as
   assert.deepEqual(arrivals, ['sooner@10', 'later@50']);
 });
 
-test('a key that is taken out does not come, and leaves no timer behind', async () => {
+test('does not report a removed key and leaves no timer', async () => {
   const { clock, delays, arrivals } = newDelays();
   delays.set('a', 10);
   delays.set('b', 20);
@@ -57,7 +57,7 @@ test('a key that is taken out does not come, and leaves no timer behind', async 
   assert.deepEqual(arrivals, []);
 });
 
-test('a key whose time is over already comes at once', async () => {
+test('reports a key with a past due time at once', async () => {
   const { clock, delays, arrivals } = newDelays();
   await clock.advance(100);
   delays.set('late', 50);

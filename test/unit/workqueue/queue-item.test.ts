@@ -5,7 +5,7 @@ import type { Causes } from '../../../src/workqueue/queue-item.ts';
 
 const none = (): Causes => ({ causes: [], omittedCauses: 0 });
 
-test('equal causes are one that came several times, in the order of their first ones', () => {
+test('merges equal causes in the order of their first addition', () => {
   const tally = none();
   addCauses(tally, 'Pod a deleted');
   addCauses(tally, 'Pod b deleted');
@@ -20,7 +20,7 @@ test('equal causes are one that came several times, in the order of their first 
   ]);
 });
 
-test('what finds no place is counted, as often as it came', () => {
+test('counts the additions of omitted causes', () => {
   const tally = none();
   for (let at = 0; at < MAX_CAUSES; at++) addCauses(tally, `cause ${at}`);
   addCauses(tally, [{ text: 'one more', times: 3 }]);

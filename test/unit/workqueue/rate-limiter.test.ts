@@ -15,7 +15,7 @@ function waits(limiter: RateLimiter<string>, key: string, times: number): number
 }
 
 // upstream: 78
-test('the delay of a key doubles with each failure, whatever others do, until it is forgotten', () => {
+test('doubles the delay of each key with each failure until it is forgotten', () => {
   const limiter = exponentialLimiter<string>({ initialMs: 1, maxMs: 1000 });
   assert.deepEqual(waits(limiter, 'one', 5), [1, 2, 4, 8, 16]);
   assert.equal(limiter.retries('one'), 5);
@@ -28,7 +28,7 @@ test('the delay of a key doubles with each failure, whatever others do, until it
 });
 
 // upstream: 78a
-test('the delay stops growing at its cap and never overflows', () => {
+test('limits the delay to the maximum without overflow', () => {
   const limiter = exponentialLimiter<string>({ initialMs: 1, maxMs: 1_000_000 });
   assert.equal(waits(limiter, 'one', 6).at(-1), 32);
   assert.equal(waits(limiter, 'one', 2000).at(-1), 1_000_000);
@@ -38,13 +38,13 @@ test('the delay stops growing at its cap and never overflows', () => {
 });
 
 // upstream: 78e
-test('by default a key waits 5 ms first and 5 min at most', () => {
+test('waits 5 ms first and at most 5 min by default', () => {
   const limiter = exponentialLimiter<string>();
   assert.deepEqual(waits(limiter, 'one', 4), [5, 10, 20, 40]);
   assert.equal(waits(limiter, 'one', 100).at(-1), 300_000);
 });
 
-test('jitter spreads each delay up to its share, and does not climb with it', () => {
+test('adds jitter to each delay without accumulation', () => {
   const shares = [0, 0.5, 0.999];
   const policy = { initialMs: 100, maxMs: 400, jitter: 0.5 };
   const limiter = exponentialLimiter<string>(policy, () => shares.shift() ?? 0);
@@ -52,7 +52,7 @@ test('jitter spreads each delay up to its share, and does not climb with it', ()
 });
 
 // upstream: 78b
-test('a few fast tries come before slow ones', () => {
+test('returns fast delays before slow ones', () => {
   const limiter = fastSlowLimiter<string>({ fastMs: 5, slowMs: 10_000, fastAttempts: 3 });
   assert.deepEqual(waits(limiter, 'one', 5), [5, 5, 5, 10_000, 10_000]);
   assert.equal(limiter.retries('one'), 5);
@@ -62,7 +62,7 @@ test('a few fast tries come before slow ones', () => {
 });
 
 // upstream: 78e
-test('the bucket gives its burst at once and then one token per interval', async () => {
+test('grants the burst at once and then one token per interval', async () => {
   const clock = new FakeClock();
   const limiter = bucketLimiter<string>({ perSecond: 10, burst: 3 }, clock);
   assert.deepEqual(waits(limiter, 'any', 5), [0, 0, 0, 100, 200]);
@@ -75,7 +75,7 @@ test('the bucket gives its burst at once and then one token per interval', async
 });
 
 // upstream: 78c
-test('the longest of several waits counts, and all of them advance', () => {
+test('returns the longest delay and counts the failure in all limiters', () => {
   const limiter = maxOfLimiter<string>(
     fastSlowLimiter({ fastMs: 5, slowMs: 3000, fastAttempts: 3 }),
     exponentialLimiter({ initialMs: 1, maxMs: 1000 }),
@@ -87,7 +87,7 @@ test('the longest of several waits counts, and all of them advance', () => {
 });
 
 // upstream: 78e
-test('a backoff for each key beside a bucket for all makes the limiter that is the default in Go', async () => {
+test('combines a backoff per key and a bucket for all keys, like client-go’s default', async () => {
   const clock = new FakeClock();
   const limiter = maxOfLimiter<string>(
     exponentialLimiter({ initialMs: 5, maxMs: 1_000_000 }),
@@ -108,7 +108,7 @@ test('a backoff for each key beside a bucket for all makes the limiter that is t
 });
 
 // upstream: 78d
-test('a wait can be capped', () => {
+test('limits a delay to a maximum', () => {
   const inner = exponentialLimiter<string>({ initialMs: 5, maxMs: 1_000_000 });
   const limiter = withMaxWait(inner, 500);
   assert.deepEqual(waits(limiter, 'one', 9), [5, 10, 20, 40, 80, 160, 320, 500, 500]);
@@ -117,7 +117,7 @@ test('a wait can be capped', () => {
   assert.equal(inner.retries('one'), 0);
 });
 
-test('a policy that makes no sense is refused, and the field is named', () => {
+test('rejects an invalid policy and names the field', () => {
   assert.throws(() => exponentialLimiter({ initialMs: 0, maxMs: 5 }), /initialMs/);
   assert.throws(() => withMaxWait(exponentialLimiter(), Number.NaN), /maxMs.*NaN/);
   assert.throws(

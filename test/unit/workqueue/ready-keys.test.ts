@@ -9,7 +9,7 @@ function drain(keys: ReadyKeys<string>): string[] {
 }
 
 // upstream: 92k
-test('keys of one priority and tenant leave in the order in which they came', () => {
+test('returns keys of one priority and tenant in order of arrival', () => {
   const keys = new ReadyKeys<string>();
   for (const key of ['c', 'a', 'b']) keys.add(key, 0, '');
   assert.equal(keys.size, 3);
@@ -18,7 +18,7 @@ test('keys of one priority and tenant leave in the order in which they came', ()
 });
 
 // upstream: 92k
-test('higher priority leaves first', () => {
+test('returns higher priorities first', () => {
   const keys = new ReadyKeys<string>();
   keys.add('low', -100, '');
   keys.add('normal', 0, '');
@@ -28,7 +28,7 @@ test('higher priority leaves first', () => {
 });
 
 // upstream: 92n
-test('tenants take turns, so a flood of one delays another by one key per key', () => {
+test('lets tenants take turns', () => {
   const keys = new ReadyKeys<string>();
   for (let i = 0; i < 5; i++) keys.add(`flood ${i}`, 0, 'flood');
   keys.add('b0', 0, 'b');
@@ -38,7 +38,7 @@ test('tenants take turns, so a flood of one delays another by one key per key', 
   assert.deepEqual(drain(keys), order);
 });
 
-test('a tenant that comes again goes to the end of the round', () => {
+test('appends a tenant that is added again to the round', () => {
   const keys = new ReadyKeys<string>();
   keys.add('a0', 0, 'a');
   keys.add('b0', 0, 'b');
@@ -48,7 +48,7 @@ test('a tenant that comes again goes to the end of the round', () => {
   assert.deepEqual(drain(keys), ['b0', 'c0', 'a1']);
 });
 
-test('a key can be taken out, and leaves nothing behind', () => {
+test('removes a key without a trace', () => {
   const keys = new ReadyKeys<string>();
   keys.add('a', 0, 'x');
   keys.add('b', 0, 'x');
@@ -59,7 +59,7 @@ test('a key can be taken out, and leaves nothing behind', () => {
   assert.deepEqual(drain(keys), ['b']);
 });
 
-test('a tenant whose last key was taken out has no turn, and neither has a priority', () => {
+test('gives no turn to a tenant or priority whose last key was removed', () => {
   const keys = new ReadyKeys<string>();
   keys.add('x1', 0, 'x');
   keys.add('y1', 0, 'y');
@@ -70,7 +70,7 @@ test('a tenant whose last key was taken out has no turn, and neither has a prior
 });
 
 // upstream: 92n
-test('low priority gets a turn at a fixed interval however much of high priority comes', () => {
+test('gives low priority a turn at a fixed interval', () => {
   const keys = new ReadyKeys<string>();
   for (let i = 0; i < 3; i++) keys.add(`low ${i}`, -100, '');
   const order: string[] = [];
@@ -82,7 +82,7 @@ test('low priority gets a turn at a fixed interval however much of high priority
   assert.deepEqual(turnsOfLow, [AGEING_TURNS, 2 * AGEING_TURNS + 1, 3 * AGEING_TURNS + 2]);
 });
 
-test('each of many priorities gets a turn within the stated bound', () => {
+test('gives each of many priorities a turn within the bound', () => {
   const keys = new ReadyKeys<string>();
   const levels = 20;
   const lastTurn = new Map<string, number>();

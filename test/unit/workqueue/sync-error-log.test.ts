@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { errorCause } from '../../../src/workqueue/sync-error-log.ts';
 
-/** Whether the errors of two keys have one cause. */
+/** Whether the errors of two keys have the same cause. */
 function isOne(form: (name: string, namespace: string, number: number) => unknown): boolean {
   const causes = [
     errorCause(form('web', 'prod', 17), 'prod/web'),
@@ -11,7 +11,7 @@ function isOne(form: (name: string, namespace: string, number: number) => unknow
   return causes[0] === causes[1];
 }
 
-test('the name of the object, and names derived from it, make no difference', () => {
+test('ignores the name of the object and names derived from it', () => {
   assert.ok(isOne((name) => new Error(`pods "${name}-0" is forbidden`)));
   assert.ok(isOne((name, namespace) => new Error(`Cannot create ${namespace}/${name}: refused`)));
   assert.ok(isOne((_, namespace) => new Error(`namespaces "${namespace}" not found`)));
@@ -22,7 +22,7 @@ test('the name of the object, and names derived from it, make no difference', ()
   );
 });
 
-test('what else differs does', () => {
+test('distinguishes other differences', () => {
   assert.ok(!isOne((name) => new Error(name === 'web' ? 'refused' : 'timeout')));
   assert.ok(!isOne((name) => (name === 'web' ? new TypeError('no') : new Error('no'))));
   assert.ok(!isOne((name) => new Error(`quota team-${name === 'web' ? 1 : 2} exceeded`)));
@@ -32,12 +32,12 @@ test('what else differs does', () => {
   assert.ok(!isOne((name) => new AggregateError([new Error(name === 'web' ? 'a' : 'b')])));
 });
 
-test('a chain of causes that is a circle has an end', () => {
+test('ends for a circular chain of causes', () => {
   const error = new Error('one');
   error.cause = error;
   assert.equal(typeof errorCause(error, 'a/b'), 'string');
 });
 
-test('a name that is a pattern is taken as it is', () => {
+test('escapes a name with special characters', () => {
   assert.equal(errorCause(new Error('a'), '('), errorCause(new Error('a'), '(['));
 });

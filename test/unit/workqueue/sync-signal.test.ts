@@ -8,46 +8,46 @@ function setUp(timeoutMs?: number) {
   const clock = new FakeClock();
   const cutOff = new AbortController();
   let timeouts = 0;
-  const begin = () => syncSignal(clock, cutOff.signal, timeoutMs, () => void timeouts++);
-  return { clock, cutOff, begin, timeouts: () => timeouts };
+  const start = () => syncSignal(clock, cutOff.signal, timeoutMs, () => void timeouts++);
+  return { clock, cutOff, start, timeouts: () => timeouts };
 }
 
-test('without a time limit a run lives for as long as the pool lets it', () => {
-  const { clock, cutOff, begin } = setUp();
-  const limit = begin();
+test('aborts only with the pool if there is no timeout', () => {
+  const { clock, cutOff, start } = setUp();
+  const limit = start();
   assert.equal(clock.pending, 0);
   cutOff.abort(new Error('the grace is over'));
   assert.equal(limit.signal.reason, cutOff.signal.reason);
   limit.dispose();
 });
 
-test('a run that takes too long is told so, and counted', async () => {
-  const { clock, cutOff, begin, timeouts } = setUp(2000);
-  const limit = begin();
+test('aborts and counts a sync that exceeds the timeout', async () => {
+  const { clock, cutOff, start, timeouts } = setUp(2000);
+  const limit = start();
   await clock.advance(1999);
   assert.equal(limit.signal.aborted, false);
   await clock.advance(1);
   assert.match(String(limit.signal.reason), /longer than 2s/);
   assert.equal(timeouts(), 1);
-  assert.equal(cutOff.signal.aborted, false, 'the others go on');
+  assert.equal(cutOff.signal.aborted, false, 'other syncs continue');
   limit.dispose();
 });
 
-test('a run with a time limit hears of the end of the grace, also if that was before its beginning', () => {
-  const { cutOff, begin, timeouts } = setUp(2000);
-  const limit = begin();
+test('aborts with the drain timeout, also if that is already over', () => {
+  const { cutOff, start, timeouts } = setUp(2000);
+  const limit = start();
   cutOff.abort(new Error('the grace is over'));
   assert.equal(limit.signal.reason, cutOff.signal.reason);
   limit.dispose();
-  const late = begin();
+  const late = start();
   assert.equal(late.signal.reason, cutOff.signal.reason);
   late.dispose();
   assert.equal(timeouts(), 0);
 });
 
-test('a run that has ended leaves neither timer nor listener', () => {
-  const { clock, cutOff, begin } = setUp(2000);
-  for (let i = 0; i < 3; i++) begin().dispose();
+test('leaves no timer or listener after dispose', () => {
+  const { clock, cutOff, start } = setUp(2000);
+  for (let i = 0; i < 3; i++) start().dispose();
   assert.equal(clock.pending, 0);
   assert.equal(getEventListeners(cutOff.signal, 'abort').length, 0);
 });

@@ -5,14 +5,14 @@ import { workqueueMetrics } from '../../../src/metrics/workqueue-metrics.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { WorkQueue } from '../../../src/workqueue/work-queue.ts';
 
-/** All the numbers of a queue, durations in microseconds. */
+/** All metrics of a queue, durations in microseconds. */
 interface Numbers {
   readonly depth: number;
   readonly adds: number;
   readonly retries: number;
-  /** How many keys were handed out, and how long they had been ready together. */
+  /** Number of taken keys, and their total time ready. */
   readonly queued: readonly [count: number, microseconds: number];
-  /** How many keys were given back, and how long they had been in flight together. */
+  /** Number of finished keys, and their total time in flight. */
   readonly worked: readonly [count: number, microseconds: number];
   readonly unfinished: number;
   readonly longest: number;
@@ -54,7 +54,7 @@ function newQueue() {
     };
   };
   let expected = NOTHING;
-  /** The numbers that have changed, and no others. */
+  /** Returns the metrics that have changed. */
   const shows = async (step: string, changed: Partial<Numbers>) => {
     expected = { ...expected, ...changed };
     assert.deepEqual(await numbers(), expected, step);
@@ -63,7 +63,7 @@ function newQueue() {
 }
 
 // upstream: 79
-test('every number is right at every step of a key’s life', async () => {
+test('reports correct values at every step of a key', async () => {
   const { clock, queue, shows } = newQueue();
   await shows('before anything', {});
 
@@ -83,7 +83,7 @@ test('every number is right at every step of a key’s life', async () => {
   await shows('in flight for 25 µs', { unfinished: 25, longest: 25 });
 
   queue.done('foo');
-  await shows('given back, and ready again', {
+  await shows('done, and ready again', {
     depth: 1,
     worked: [1, 25],
     unfinished: 0,
@@ -92,7 +92,7 @@ test('every number is right at every step of a key’s life', async () => {
 
   await clock.advance(0.01);
   queue.tryTake();
-  // Ready since it was added, as client-go counts it: it waited for its own first run too.
+  // Ready since its addition, as client-go counts it, including its own first sync.
   await shows('handed out again', { depth: 0, queued: [2, 85] });
   queue.add('bar');
   await clock.advance(0.02);
@@ -109,13 +109,13 @@ test('every number is right at every step of a key’s life', async () => {
     longest: 50,
   });
   queue.done('foo');
-  await shows('the older one given back', { worked: [2, 75], unfinished: 30, longest: 30 });
+  await shows('the older one done', { worked: [2, 75], unfinished: 30, longest: 30 });
   queue.done('bar');
-  await shows('both given back', { worked: [3, 105], unfinished: 0, longest: 0 });
+  await shows('both done', { worked: [3, 105], unfinished: 0, longest: 0 });
 });
 
 // upstream: 79
-test('a delay counts as a retry, and what was delayed as ready only when its time has come', async () => {
+test('counts a delay as a retry, and a delayed key as ready when it is due', async () => {
   const { clock, queue, shows } = newQueue();
   queue.add('foo', { afterMs: 10 });
   await shows('delayed', { retries: 1 });
@@ -132,7 +132,7 @@ test('a delay counts as a retry, and what was delayed as ready only when its tim
 });
 
 // upstream: 79a
-test('what a shutdown forgets is neither waiting nor handed out; what is in flight still counts', async () => {
+test('drops queued keys from the metrics at shutdown and keeps keys in flight', async () => {
   const { clock, queue, shows } = newQueue();
   queue.add('foo');
   queue.add('bar');
@@ -143,5 +143,5 @@ test('what a shutdown forgets is neither waiting nor handed out; what is in flig
   await clock.advance(1);
   await shows('still in flight', { unfinished: 1000, longest: 1000 });
   queue.done('foo');
-  await shows('given back', { worked: [1, 1000], unfinished: 0, longest: 0 });
+  await shows('done', { worked: [1, 1000], unfinished: 0, longest: 0 });
 });

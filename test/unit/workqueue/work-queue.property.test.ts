@@ -46,7 +46,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const tenantOf = (key: string) => key.split('/')[0] ?? '';
 
-/** What the queue promises, written down without its data structures. */
+/** Reference model of the queue without its data structures. */
 class Model {
   now = 0;
   readonly wishes = new Map<string, { dueMs: number; priority: number; arrival: number }>();
@@ -95,7 +95,7 @@ class Model {
     for (const other of this.ready()) {
       const rival = this.wishes.get(other);
       const sameLine = tenantOf(other) === tenantOf(key) && rival?.priority === wish.priority;
-      // Keys due at the very same time have an order too; other tests look at it.
+      // Other tests check the order of keys with the same due time.
       const cameBefore = rival && rival.arrival < wish.arrival && rival.dueMs !== wish.dueMs;
       assert.ok(!(sameLine && cameBefore), `${other} came before ${key}`);
     }
@@ -110,7 +110,7 @@ class Model {
 }
 
 // upstream: 75, 92l
-test('whatever happens, no key is lost, doubled, early, late, or held twice', async () => {
+test('loses, duplicates or reorders no key in any sequence of operations', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const clock = new FakeClock();
@@ -158,7 +158,7 @@ test('whatever happens, no key is lost, doubled, early, late, or held twice', as
   );
 });
 
-test('of keys that are all ready, each tenant gets every turn it can within a priority', () => {
+test('gives each tenant every possible turn within a priority', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.nat(20)), {
@@ -187,7 +187,7 @@ test('of keys that are all ready, each tenant gets every turn it can within a pr
 });
 
 // upstream: 92n
-test('the highest priority has the turn, unless another has aged; and none waits beyond the bound', () => {
+test('serves the highest priority unless another one has aged, within the bound', () => {
   const priorities = [7, 0, -100];
   const turn = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom(...priorities) },
@@ -197,7 +197,7 @@ test('the highest priority has the turn, unless another has aged; and none waits
     fc.property(fc.array(turn, { minLength: 60, maxLength: 200 }), (turns) => {
       const queue = new WorkQueue<number>({ name: 'test', clock: new FakeClock() });
       const waiting = new Map(priorities.map((priority) => [priority, [] as number[]]));
-      /** How many turns in a row went to others while it had keys. */
+      /** Number of consecutive turns of others while it had keys. */
       const passedOver = new Map(priorities.map((priority) => [priority, 0]));
       let next = 0;
       const take = () => {
@@ -233,7 +233,7 @@ test('the highest priority has the turn, unless another has aged; and none waits
 });
 
 // upstream: 76, 92m
-test('whenever the shutdown comes, it ends all waits, hands out nothing more, and waits for what is in flight', async () => {
+test('ends all waits at any shutdown and waits for keys in flight', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { maxLength: 20 }),
@@ -267,7 +267,7 @@ test('whenever the shutdown comes, it ends all waits, hands out nothing more, an
         let isIdle = false;
         const idle = queue.idle().then(() => (isIdle = true));
         await play(after);
-        assert.equal(waiting, 0, 'nobody waits');
+        assert.equal(waiting, 0, 'no taker waits');
         assert.deepEqual(late, [], 'nothing is handed out any more');
         assert.equal(isIdle, held.length === 0, 'idle only when nothing is in flight');
         for (const key of held) queue.done(key);

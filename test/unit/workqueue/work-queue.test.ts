@@ -11,7 +11,7 @@ function newQueue(options: WorkQueueOptions<string> = {}) {
   return { clock, queue: new WorkQueue<string>({ name: 'test', clock }, options) };
 }
 
-/** Takes what is there and gives it back. */
+/** Takes all ready keys and calls done. */
 function drain(queue: WorkQueue<string>): string[] {
   const keys: string[] = [];
   for (let taken = queue.tryTake(); taken; taken = queue.tryTake()) {
@@ -22,7 +22,7 @@ function drain(queue: WorkQueue<string>): string[] {
 }
 
 // upstream: 75a
-test('a key that is added several times before it is taken is taken once', () => {
+test('returns a key that was added several times once', () => {
   const { queue } = newQueue();
   for (const key of ['a', 'b', 'a', 'a']) queue.add(key);
   assert.equal(queue.length, 2);
@@ -30,7 +30,7 @@ test('a key that is added several times before it is taken is taken once', () =>
 });
 
 // upstream: 75b
-test('a key is not handed out again while it is in flight; added meanwhile, it runs once more', () => {
+test('does not return a key in flight, and returns it again if it was added meanwhile', () => {
   const { queue } = newQueue();
   queue.add('a');
   assert.equal(queue.tryTake()?.key, 'a');
@@ -43,7 +43,7 @@ test('a key is not handed out again while it is in flight; added meanwhile, it r
 });
 
 // upstream: 75b
-test('a key that was added while in flight waits behind those that came before its end', () => {
+test('appends a key that was added while in flight behind keys that arrived before its end', () => {
   const { queue } = newQueue();
   queue.add('a');
   queue.tryTake();
@@ -54,7 +54,7 @@ test('a key that was added while in flight waits behind those that came before i
 });
 
 // upstream: 77
-test('a delayed key becomes ready when its time has come, and not before', async () => {
+test('returns a delayed key when it is due, not before', async () => {
   const { clock, queue } = newQueue();
   queue.add('a', { afterMs: 50 });
   await clock.advance(49);
@@ -65,7 +65,7 @@ test('a delayed key becomes ready when its time has come, and not before', async
 });
 
 // upstream: 77, 92j
-test('of two delays the earlier wins, in either order of adding', async () => {
+test('keeps the earlier of two delays', async () => {
   for (const [first, second] of [
     [1000, 20],
     [20, 1000],
@@ -82,7 +82,7 @@ test('of two delays the earlier wins, in either order of adding', async () => {
 });
 
 // upstream: 77
-test('an immediate addition takes the delayed one with it', async () => {
+test('replaces a delay by an immediate addition', async () => {
   const { clock, queue } = newQueue();
   queue.add('a', { afterMs: 100 });
   queue.add('a');
@@ -92,7 +92,7 @@ test('an immediate addition takes the delayed one with it', async () => {
 });
 
 // upstream: 77
-test('a key that waits already is not delayed by a later wish', async () => {
+test('does not delay a queued key by a later addition', async () => {
   const { clock, queue } = newQueue();
   queue.add('a');
   queue.add('a', { afterMs: 100 });
@@ -101,7 +101,7 @@ test('a key that waits already is not delayed by a later wish', async () => {
   assert.deepEqual(drain(queue), []);
 });
 
-test('a delay that ends while its key is in flight makes it run once more after that', async () => {
+test('returns a key again if its delay ends while it is in flight', async () => {
   const { clock, queue } = newQueue();
   queue.add('a');
   queue.tryTake();
@@ -112,7 +112,7 @@ test('a delay that ends while its key is in flight makes it run once more after 
   assert.deepEqual(drain(queue), ['a']);
 });
 
-test('a delay that outlasts the run of its key still ends', async () => {
+test('returns a key whose delay ends after it was done', async () => {
   const { clock, queue } = newQueue();
   queue.add('a');
   queue.tryTake();
@@ -123,7 +123,7 @@ test('a delay that outlasts the run of its key still ends', async () => {
   assert.deepEqual(drain(queue), ['a']);
 });
 
-test('a time in the past is now', async () => {
+test('treats a negative delay as 0', async () => {
   const { clock, queue } = newQueue();
   await clock.advance(100);
   queue.add('a', { afterMs: -50 });
@@ -132,14 +132,14 @@ test('a time in the past is now', async () => {
 });
 
 // upstream: 77a
-test('keys due together arrive in the order in which they were added', async () => {
+test('returns keys with the same due time in order of addition', async () => {
   const { clock, queue } = newQueue();
   for (const key of ['c', 'a', 'd', 'b']) queue.add(key, { afterMs: 10 });
   await clock.advance(10);
   assert.deepEqual(drain(queue), ['c', 'a', 'd', 'b']);
 });
 
-test('a thousand delays need one timer', async () => {
+test('needs one timer for a thousand delays', async () => {
   const { clock, queue } = newQueue();
   for (let i = 0; i < 1000; i++) queue.add(`key ${i}`, { afterMs: 1000 - i });
   assert.equal(clock.pending, 1);
@@ -150,7 +150,7 @@ test('a thousand delays need one timer', async () => {
 });
 
 // upstream: 92i
-test('of two priorities the higher wins, and a key that is raised goes to its end', () => {
+test('keeps the higher priority and appends the key there', () => {
   const { queue } = newQueue();
   queue.add('listed', { priority: LOW_PRIORITY });
   queue.add('changed later', { priority: LOW_PRIORITY });
@@ -161,7 +161,7 @@ test('of two priorities the higher wins, and a key that is raised goes to its en
 });
 
 // upstream: 92i
-test('a delayed key keeps the priority it was raised to', async () => {
+test('keeps the raised priority of a delayed key', async () => {
   const { clock, queue } = newQueue();
   queue.add('a', { afterMs: 10, priority: LOW_PRIORITY });
   queue.add('a', { afterMs: 20, priority: 3 });
@@ -169,7 +169,7 @@ test('a delayed key keeps the priority it was raised to', async () => {
   assert.equal(queue.tryTake()?.priority, 3);
 });
 
-test('what becomes due together is handed to a waiting taker by priority', async () => {
+test('returns keys that become due together by priority to a waiting taker', async () => {
   const { clock, queue } = newQueue();
   queue.add('low', { afterMs: 10, priority: LOW_PRIORITY });
   queue.add('high', { afterMs: 10 });
@@ -178,13 +178,13 @@ test('what becomes due together is handed to a waiting taker by priority', async
   assert.equal((await taking)?.key, 'high');
 });
 
-test('tenants take turns', () => {
+test('lets tenants take turns', () => {
   const { queue } = newQueue({ tenantOf: (key) => key.split('/')[0] ?? '' });
   for (const key of ['a/1', 'a/2', 'a/3', 'b/1', 'b/2']) queue.add(key);
   assert.deepEqual(drain(queue), ['a/1', 'b/1', 'a/2', 'b/2', 'a/3']);
 });
 
-test('the causes of all additions are counted once each, up to a bound, and reset by taking', () => {
+test('counts the causes of all additions up to a bound and resets them on take', () => {
   const { queue } = newQueue();
   queue.add('a', { cause: 'Count changed' });
   queue.add('a', { cause: 'Pod deleted', afterMs: 100 });
@@ -202,7 +202,7 @@ test('the causes of all additions are counted once each, up to a bound, and rese
   assert.equal(second?.omittedCauses, 5);
 });
 
-test('a key knows how long it waited for its time, and how long it was ready', async () => {
+test('reports how long a key was delayed and ready', async () => {
   const { clock, queue } = newQueue();
   const waits = () => {
     const { delayedMs, queuedMs } = queue.tryTake() ?? assert.fail();
@@ -219,7 +219,7 @@ test('a key knows how long it waited for its time, and how long it was ready', a
 });
 
 // upstream: 78f
-test('a failing key backs off until it is forgotten', async () => {
+test('backs off a failing key until it is forgotten', async () => {
   const { clock, queue } = newQueue();
   assert.deepEqual(
     [1, 2, 3].map(() => queue.addRateLimited('a')),
@@ -233,7 +233,7 @@ test('a failing key backs off until it is forgotten', async () => {
   assert.equal(queue.addRateLimited('a'), 5);
 });
 
-test('takers wait for keys and are served in the order in which they came', async () => {
+test('serves waiting takers in order', async () => {
   const { queue } = newQueue();
   const first = queue.take();
   const second = queue.take();
@@ -244,7 +244,7 @@ test('takers wait for keys and are served in the order in which they came', asyn
 });
 
 // upstream: 75b
-test('a key that is given back, and shall run once more, goes to the taker that waits', async () => {
+test('returns a key that was added while in flight to a waiting taker after done', async () => {
   const { queue } = newQueue();
   queue.add('a');
   queue.tryTake();
@@ -258,7 +258,7 @@ test('a key that is given back, and shall run once more, goes to the taker that 
   assert.deepEqual(taken, ['a']);
 });
 
-test('a taker that gives up takes nothing', async () => {
+test('returns nothing to a taker whose signal aborted', async () => {
   const { queue } = newQueue();
   const giveUp = new AbortController();
   const taking = queue.take(giveUp.signal);
@@ -269,7 +269,7 @@ test('a taker that gives up takes nothing', async () => {
   assert.deepEqual(drain(queue), ['a']);
 });
 
-test('a signal that outlives its takers gathers no listeners', async () => {
+test('leaves no listeners on a long-lived signal', async () => {
   const { queue } = newQueue();
   const { signal } = new AbortController();
   for (let i = 0; i < 3; i++) {
@@ -282,7 +282,7 @@ test('a signal that outlives its takers gathers no listeners', async () => {
 });
 
 // upstream: 76
-test('after shutdown nothing is handed out and nothing is taken in', async () => {
+test('returns and accepts nothing after the shutdown', async () => {
   const { clock, queue } = newQueue();
   queue.add('in flight');
   queue.tryTake();
@@ -304,7 +304,7 @@ test('after shutdown nothing is handed out and nothing is taken in', async () =>
 });
 
 // upstream: 76a
-test('shutdown ends the wait of takers', async () => {
+test('ends waiting takers at the shutdown', async () => {
   const { queue } = newQueue();
   const taking = [queue.take(), queue.take()];
   queue.shutDown();
@@ -312,7 +312,7 @@ test('shutdown ends the wait of takers', async () => {
 });
 
 // upstream: 76
-test('idle waits for what is in flight and for nothing else', async () => {
+test('is idle when no key is in flight', async () => {
   const { queue } = newQueue();
   queue.add('a');
   queue.add('b');
@@ -329,21 +329,21 @@ test('idle waits for what is in flight and for nothing else', async () => {
   await idle;
 });
 
-test('giving back what one does not have is an error', () => {
+test('throws if done is called for a key that is not in flight', () => {
   const { queue } = newQueue();
   assert.throws(() => queue.done('a'), /Key a is done but was not in flight/);
   queue.add('a');
   assert.throws(() => queue.done('a'), Error);
 });
 
-test('a time or priority that is no number is refused', () => {
+test('rejects a delay or priority that is not a number', () => {
   const { queue } = newQueue();
   assert.throws(() => queue.add('a', { afterMs: Number.NaN }), /afterMs must be a finite number/);
   assert.throws(() => queue.add('a', { priority: Infinity }), /priority must be a finite number/);
   assert.equal(queue.length, 0);
 });
 
-test('a snapshot tells what waits for what', async () => {
+test('returns a snapshot of ready, delayed and processed keys', async () => {
   const { clock, queue } = newQueue({ tenantOf: () => 'team' });
   queue.add('in flight');
   queue.add('waiting', { priority: 2, cause: 'Count changed' });
@@ -370,7 +370,7 @@ test('a snapshot tells what waits for what', async () => {
 });
 
 // upstream: 75
-test('ten takers and fifty producers: nobody ever holds a key that another one holds', async () => {
+test('never gives a key to two of ten takers at once', async () => {
   const { clock, queue } = newQueue();
   const held = new Set<string>();
   let runs = 0;

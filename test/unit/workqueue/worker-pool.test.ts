@@ -14,7 +14,7 @@ import { WorkerPool } from '../../../src/workqueue/worker-pool.ts';
 import type { KeyHandler, WorkerPoolOptions } from '../../../src/workqueue/worker-pool.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
-/** A pool that runs; `stop` ends it. */
+/** Running pool; `stop` ends it. */
 function startPool(handler: KeyHandler<string>, options: WorkerPoolOptions<string> = {}) {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
@@ -33,7 +33,7 @@ function startPool(handler: KeyHandler<string>, options: WorkerPoolOptions<strin
     clock,
     queue,
     errors: () => lines.filter((line) => line.level === 'error'),
-    /** Every failure by itself, as `-v=4` shows it. */
+    /** Each failure, as logged at `-v=4`. */
     failures: () =>
       lines
         .filter(
@@ -60,7 +60,7 @@ function startPool(handler: KeyHandler<string>, options: WorkerPoolOptions<strin
   };
 }
 
-test('a key is handed to the handler, with its causes and a logger that names key and run', async () => {
+test('calls the handler with key, causes and a logger with key and reconcileID', async () => {
   const seen: unknown[] = [];
   const ids: string[] = [];
   const pool = startPool(async (key, { causes, log, signal, reconcileID }) => {
@@ -83,7 +83,7 @@ test('a key is handed to the handler, with its causes and a logger that names ke
   await pool.stop();
 });
 
-test('as many keys as there are slots run at once, and the others wait in the queue', async () => {
+test('runs as many syncs as there are workers and leaves other keys in the queue', async () => {
   const gate = new Deferred();
   const running: string[] = [];
   const pool = startPool(
@@ -105,7 +105,7 @@ test('as many keys as there are slots run at once, and the others wait in the qu
   await pool.stop();
 });
 
-test('a key never runs twice at once, however many slots there are', async () => {
+test('never syncs a key twice at once', async () => {
   let atOnce = 0;
   let most = 0;
   const pool = startPool(
@@ -126,7 +126,7 @@ test('a key never runs twice at once, however many slots there are', async () =>
 });
 
 // upstream: 92
-test('an error is logged once, counted, and retried with backoff until a success ends it', async () => {
+test('logs an error once, counts it and retries with backoff until a success', async () => {
   let failures = 3;
   const runs: number[] = [];
   const pool = startPool(async () => {
@@ -165,7 +165,7 @@ test('an error is logged once, counted, and retried with backoff until a success
 });
 
 // upstream: 92a
-test('a terminal error is logged and counted, and neither retried nor held against the key', async () => {
+test('logs and counts a terminal error without a retry or backoff', async () => {
   let runs = 0;
   const pool = startPool(async () => {
     runs++;
@@ -189,7 +189,7 @@ test('a terminal error is logged and counted, and neither retried nor held again
 });
 
 // upstream: 92b, 92d
-test('a planned run comes when planned, ends the backoff, and keeps the priority', async () => {
+test('requeues after the delay, resets the backoff and keeps the priority', async () => {
   const outcomes: (Outcome | Error)[] = [
     new Error('once'),
     requeueAfter(60_000),
@@ -219,8 +219,8 @@ test('a planned run comes when planned, ends the backoff, and keeps the priority
 });
 
 // upstream: 92e
-test('a handler that throws at once, or returns no outcome, is an error of its key alone', async () => {
-  // What an untyped caller may do.
+test('treats a throw or a result without an outcome as an error of its key', async () => {
+  // Results of untyped callers.
   const bad: (() => unknown)[] = [
     () => {
       throw new Error('thrown before any promise');
@@ -252,7 +252,7 @@ test('a handler that throws at once, or returns no outcome, is an error of its k
 });
 
 // upstream: 76
-test('a stop hands out nothing more, and lets what is under way finish undisturbed', async () => {
+test('takes no key after a stop and lets syncs in flight finish', async () => {
   const gate = new Deferred();
   const finished: string[] = [];
   const pool = startPool(
@@ -277,7 +277,7 @@ test('a stop hands out nothing more, and lets what is under way finish undisturb
 });
 
 // upstream: 76a
-test('a run that outlasts the grace is told to stop, and its abort is no error', async () => {
+test('aborts a sync after the drain timeout and does not count that as an error', async () => {
   const pool = startPool(
     async (_key, { signal }) => {
       await new Promise((_resolve, reject) => {
@@ -302,7 +302,7 @@ test('a run that outlasts the grace is told to stop, and its abort is no error',
   assert.deepEqual(await pool.metric('active_workers'), { value: 0 });
 });
 
-test('an error during the grace is still an error, but promises no retry', async () => {
+test('logs an error during the drain without a retry', async () => {
   const gate = new Deferred();
   const pool = startPool(async () => {
     await gate.promise;
@@ -319,7 +319,7 @@ test('an error during the grace is still an error, but promises no retry', async
   );
 });
 
-test('a key that is handed out in the moment of the stop is not begun', async () => {
+test('does not start a key that was taken at the moment of the stop', async () => {
   const pool = startPool(() => assert.fail('nothing may run'));
   await settle();
   pool.queue.add('a');
@@ -328,7 +328,7 @@ test('a key that is handed out in the moment of the stop is not begun', async ()
   assert.deepEqual(pool.errors(), []);
 });
 
-test('a pool that is stopped before it runs takes nothing', async () => {
+test('takes nothing if it was stopped before it runs', async () => {
   const clock = new FakeClock();
   const { log } = recordingLogger();
   const queue = new WorkQueue<string>({ name: 'count', clock });
@@ -338,7 +338,7 @@ test('a pool that is stopped before it runs takes nothing', async () => {
   await pool.run(AbortSignal.abort());
 });
 
-test('the signal of a pool that runs for long gathers no listeners', async () => {
+test('leaves no listeners on the signal of a long run', async () => {
   const clock = new FakeClock();
   const { log } = recordingLogger();
   const queue = new WorkQueue<string>({ name: 'count', clock });
@@ -358,7 +358,7 @@ test('the signal of a pool that runs for long gathers no listeners', async () =>
   await running;
 });
 
-test('a fault of the house ends the pool with its cause, after the runs under way', async () => {
+test('ends with the cause of an internal error, after the syncs in flight', async () => {
   const clock = new FakeClock();
   const queue = new WorkQueue<string>({ name: 'count', clock });
   const { log } = recordingLogger();
@@ -376,7 +376,7 @@ test('a fault of the house ends the pool with its cause, after the runs under wa
   await assert.rejects(pool.run(new AbortController().signal), /was not in flight/);
 });
 
-test('the series of a controller are there before its first run', async () => {
+test('creates the metrics of a controller before its first sync', async () => {
   const pool = startPool(async () => done(), { concurrency: 3 });
   assert.deepEqual(await pool.metric('reconcile_total'), {
     success: 0,
@@ -397,7 +397,7 @@ test('the series of a controller are there before its first run', async () => {
   await pool.stop();
 });
 
-test('a run tells in one line what it was for, how long it waited and took, and what follows', async () => {
+test('logs a sync in one line with its causes, delays, duration and result', async () => {
   const outcomes: Outcome[] = [requeueAfter(60_000), done()];
   const pool = startPool(async () => {
     await pool.clock.sleep(20);
@@ -443,7 +443,7 @@ test('a run tells in one line what it was for, how long it waited and took, and 
   await pool.stop();
 });
 
-test('a postponed run loses none of its causes, and says what it waits for', async () => {
+test('keeps the causes of a postponed sync and logs its reason', async () => {
   const outcomes: Outcome[] = [postpone(50, 'the cache lags'), postpone(50, 'the cache lags')];
   const seen: (readonly string[])[] = [];
   const pool = startPool(async (_key, { causes }) => {
@@ -466,7 +466,7 @@ test('a postponed run loses none of its causes, and says what it waits for', asy
   await pool.stop();
 });
 
-test('a listener is told of each run, its error included, when all about it is settled', async () => {
+test('calls onSyncEnd for each sync when its key is forgotten or requeued', async () => {
   const told: unknown[] = [];
   const failure = new Error('quota exceeded');
   const pool = startPool(() => Promise.reject(failure), {
@@ -484,7 +484,7 @@ test('a listener is told of each run, its error included, when all about it is s
 });
 
 // upstream: 92h
-test('a run that takes longer than runs may is told to stop, counted, and retried', async () => {
+test('aborts, counts and retries a sync that exceeds the timeout', async () => {
   const pool = startPool(
     async (key, { signal }) => {
       await pool.clock.sleep(key === 'slow' ? 60_000 : 1999, signal);
@@ -503,14 +503,14 @@ test('a run that takes longer than runs may is told to stop, counted, and retrie
   );
   assert.deepEqual(await pool.metric('reconcile_timeouts_total'), { value: 1 });
   await pool.clock.advance(5);
-  // The next attempt is under way: a stop must reach it, too.
+  // The next attempt is in flight; a stop must abort it too.
   pool.abort();
   await pool.clock.advance(2000);
   await pool.stop();
   assert.equal(pool.clock.pending, 0);
 });
 
-test('options that make no sense are refused, and named', () => {
+test('rejects invalid options by name', () => {
   assert.throws(() => startPool(async () => done(), { syncTimeoutMs: 0 }), /syncTimeoutMs.*got 0/);
   assert.throws(() => startPool(async () => done(), { concurrency: 0 }), /concurrency.*got 0/);
   assert.throws(
@@ -520,7 +520,7 @@ test('options that make no sense are refused, and named', () => {
 });
 
 // upstream: 92
-test('a postponed run is no success: failures before it still count', async () => {
+test('does not count a postponed sync as a success', async () => {
   let runs = 0;
   const pool = startPool(() => {
     if (runs++ % 2 === 1) return Promise.resolve(postpone(50));
@@ -536,7 +536,7 @@ test('a postponed run is no success: failures before it still count', async () =
 });
 
 // upstream: 92d
-test('a postponed run keeps its priority', async () => {
+test('keeps the priority of a postponed sync', async () => {
   const pool = startPool(async () => postpone(50));
   pool.queue.add('listed', { priority: LOW_PRIORITY });
   pool.queue.add('raised', { priority: 5 });
@@ -550,7 +550,7 @@ test('a postponed run keeps its priority', async () => {
 });
 
 // upstream: 76a
-test('an abrupt stop leaves runs no grace', async () => {
+test('aborts syncs at once on an abrupt stop', async () => {
   const clock = new FakeClock();
   const { log } = recordingLogger();
   const queue = new WorkQueue<string>({ name: 'count', clock });
@@ -574,7 +574,7 @@ test('an abrupt stop leaves runs no grace', async () => {
   await running;
 });
 
-test('a key that fails more often than it may be retried is given up until it is added anew', async () => {
+test('drops a key after too many retries until it is added again', async () => {
   const registry = createRegistry();
   const attempts: string[] = [];
   const ends: unknown[] = [];
@@ -609,7 +609,7 @@ test('a key that fails more often than it may be retried is given up until it is
   await pool.stop();
 });
 
-test('a limit of retries that is none is refused', () => {
+test('rejects an invalid limit of retries', () => {
   for (const maxRetries of [-1, Number.NaN]) {
     assert.throws(() => startPool(async () => done(), { maxRetries }), /maxRetries/);
   }
@@ -624,7 +624,7 @@ describe('failures of many keys', () => {
   };
   const webs = Array.from({ length: 300 }, (_, at) => `default/web-${at}`);
 
-  test('for one cause are one line at once, and one a minute with the keys', async () => {
+  test('logs failures of one cause in one line at once, and one a minute with the keys', async () => {
     let isDown = true;
     const pool = quiet(webs, async (key) => {
       if (isDown) throw new Error(`pods "${key.split('/')[1]}-0": ${refused}`);
@@ -646,7 +646,7 @@ describe('failures of many keys', () => {
     await pool.stop();
   });
 
-  test('for different causes are a line each', async () => {
+  test('logs different causes in different lines', async () => {
     const pool = quiet(webs.slice(0, 3), async (key) => {
       throw new Error(key.endsWith('0') ? refused : `quota of ${key} exceeded`);
     });
@@ -655,7 +655,7 @@ describe('failures of many keys', () => {
     await pool.stop();
   });
 
-  test('are logged at a stop if they have not been', async () => {
+  test('logs suppressed failures at a stop', async () => {
     const pool = quiet(webs.slice(0, 3), () => Promise.reject(new Error(refused)));
     await settle();
     await pool.stop();
