@@ -7,7 +7,7 @@ import { jittered } from '../util/backoff.ts';
 import { Deferred } from '../util/deferred.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { settledBeforeAbort } from '../util/abort.ts';
+import { settledBeforeAbort, untilAborted } from '../util/abort.ts';
 import { mayHandOver, shardOf, shardToRequest } from './assignment.ts';
 import { shardCountOf, Shard } from './shard.ts';
 import type { ShardOptions } from './shard.ts';
@@ -129,8 +129,9 @@ export class Shards implements Runnable {
 
   #serve(shard: number, signal: AbortSignal): Promise<void> {
     this.#first.resolve();
+    // A shard is held until the signal aborts, also without a handler.
     return runAll(
-      this.#handlers.map((serve) => (end) => serve(shard, end)),
+      [untilAborted, ...this.#handlers.map((serve) => (end: AbortSignal) => serve(shard, end))],
       signal,
     );
   }

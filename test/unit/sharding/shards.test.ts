@@ -49,6 +49,28 @@ describe('Shards', () => {
     assert.deepEqual(world.loads, [1, 1]);
   });
 
+  it('holds a shard without a handler until it is stopped', async () => {
+    const world = new Sharers();
+    const options = { namespace: 'default', name: 'shard', identity: 'a', count: 1 };
+    const shards = new Shards(
+      {
+        client: world.clientOver(world.clock),
+        clock: world.clock,
+        random: world.random,
+        log: silentLogger,
+      },
+      options,
+    );
+    const stop = new AbortController();
+    const running = shards.run(stop.signal);
+    await world.clock.advance(10_000);
+    const lease = await world.clientOver(world.clock).get(LEASES, { ...options, name: 'shard-0' });
+    assert.deepEqual([lease.spec?.holderIdentity, lease.spec?.leaseTransitions], ['a', 0]);
+    stop.abort();
+    await world.clock.advance(1000);
+    await running;
+  });
+
   it('releases its shards when it is stopped', async () => {
     const world = new Sharers();
     const a = world.start('a');
