@@ -10,7 +10,7 @@ import {
 const run = (...command: string[]) => programOf({ name: 'app', command });
 const job = (part: object) => ({ kind: 'job', runsMs: 0, exitCode: 0, log: '', ...part });
 
-test('simple commands are understood, and anything else serves', () => {
+test('simple commands are simulated, and other containers run until they are stopped', () => {
   assert.deepEqual(run('echo', 'YAY', 'now'), job({ log: 'YAY now\n' }));
   assert.deepEqual(run('/bin/true'), job({}));
   assert.deepEqual(run('false'), job({ exitCode: 1 }));
@@ -28,7 +28,7 @@ test('simple commands are understood, and anything else serves', () => {
   assert.deepEqual(programOf({ name: 'app', command: ['echo'], args: ['x'] }), job({ log: 'x\n' }));
 });
 
-test('annotations overrule the command', () => {
+test('annotations override the command', () => {
   const annotated = (annotations: Record<string, string>) =>
     programOf({ name: 'app', command: ['nginx'] }, annotations);
   assert.deepEqual(annotated({ [EXIT_CODE]: '3' }), job({ exitCode: 3 }));
@@ -36,7 +36,7 @@ test('annotations overrule the command', () => {
   assert.deepEqual(annotated({ [DURATION]: 'soon' }), { kind: 'server' });
 });
 
-test('a container that may not begin anew ends once', () => {
+test('a container without restarts exits once', () => {
   const { state, changesAtMs } = containerStateAt(run('sleep', '2'), 'Never', 1000);
   assert.deepEqual([state.kind, changesAtMs], ['running', 2000]);
   assert.deepEqual(containerStateAt(run('sleep', '2'), 'Never', 2000), {
@@ -46,7 +46,7 @@ test('a container that may not begin anew ends once', () => {
   assert.equal(containerStateAt(run('true'), 'OnFailure', 0).state.kind, 'ended');
 });
 
-test('one that may begins anew after 10 s, 20 s and so on up to five minutes', () => {
+test('a container restarts after 10 s, 20 s and so on up to 5 min', () => {
   const at = (ms: number) => {
     const { state, changesAtMs } = containerStateAt(run('false'), 'OnFailure', ms);
     return [state.kind, state.restarts, changesAtMs];
@@ -59,7 +59,7 @@ test('one that may begins anew after 10 s, 20 s and so on up to five minutes', (
   assert.deepEqual(at(total), ['backingOff', 8, total + 300_000]);
 });
 
-test('one that runs anew knows how its last run ended', () => {
+test('a restarted container has the result of its previous run', () => {
   assert.deepEqual(containerStateAt(run('sleep', '2'), 'Always', 13_000).state, {
     kind: 'running',
     sinceMs: 12_000,
@@ -68,7 +68,7 @@ test('one that runs anew knows how its last run ended', () => {
   });
 });
 
-test('one that serves is never over', () => {
+test('a server never exits', () => {
   assert.deepEqual(containerStateAt(run('nginx'), 'Always', 1e9), {
     state: { kind: 'running', sinceMs: 0, restarts: 0 },
     changesAtMs: undefined,

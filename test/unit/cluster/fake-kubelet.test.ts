@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { PODS } from '../../../src/api/builtin.ts';
 import { Simulation } from '../../support/simulation.ts';
 
-describe('given the kubelet of a cluster', () => {
+describe('the simulated kubelet', () => {
   let world: Simulation;
 
   beforeEach(async () => {
@@ -26,24 +26,24 @@ describe('given the kubelet of a cluster', () => {
     return status?.podIPs?.map(({ ip }) => ip) ?? [];
   };
 
-  it('a Pod has one address, also when the answer to the write that told it was lost', async () => {
+  it('keeps the address of a Pod if the response to the status update is lost', async () => {
     const { faults } = world.server;
     let times = 0;
     faults.beforeRequest(({ info }) => {
       if (info?.resource !== 'pods' || info.subresource !== 'status') return undefined;
       if (times++ > 0) return undefined;
-      // Nor does it hear of its write for a while.
+      // The event of the write is delayed too.
       faults.dropWatches();
       faults.failNext({ resource: 'pods', verb: 'watch' }, 503, { times: 6 });
       return 'lostAnswer';
     });
     await create();
-    await world.until('it is told again', async () => times >= 2);
+    await world.until('the status is sent again', async () => times >= 2);
     await world.pass(60_000);
     assert.equal((await addresses()).length, 1);
   });
 
-  it('a Pod that comes after it, of the same name, has another', async () => {
+  it('assigns another address to a new Pod with the same name', async () => {
     await create();
     await world.until('an address', async () => (await addresses()).length > 0);
     const [first] = await addresses();

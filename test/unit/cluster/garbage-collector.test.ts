@@ -21,14 +21,14 @@ const KINDS: readonly Resource[] = [CONFIG_MAPS, NODES];
 
 async function setUp() {
   const bench = await SyncBench.with();
-  const woken: string[] = [];
+  const enqueued: string[] = [];
   const served = new Set(KINDS);
   const { client, log } = bench.context;
   const collector = new GarbageCollector({
     client,
     log,
     resolve: ({ kind }) => KINDS.find((resource) => resource.kind === kind && served.has(resource)),
-    enqueue: (uid) => void woken.push(uid),
+    enqueue: (uid) => void enqueued.push(uid),
   });
   const create = async (
     name: string,
@@ -40,7 +40,7 @@ async function setUp() {
     const metadata = { name, namespace: NAMESPACE, ownerReferences, finalizers };
     return bench.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata });
   };
-  /** Lets the collector see objects as they are now, or as they were. */
+  /** Passes current or older states of objects to the collector. */
   const see = (...objects: KubernetesObject[]) => {
     for (const object of objects) {
       collector.observe(object.kind === 'Node' ? NODES : CONFIG_MAPS, object);
@@ -55,7 +55,7 @@ async function setUp() {
   const collect = ({ metadata }: KubernetesObject) =>
     collector.collect(metadata.uid, new AbortController().signal);
   const names = async () => (await bench.list(CONFIG_MAPS)).map(({ metadata }) => metadata.name);
-  return { bench, collector, woken, served, create, see, live, remove, collect, names };
+  return { bench, collector, enqueued, served, create, see, live, remove, collect, names };
 }
 
 function referenceTo(
@@ -67,15 +67,15 @@ function referenceTo(
 }
 
 describe('The garbage collector', () => {
-  it('deletes an object whose owner was seen to go, by uid and without a read', async () => {
-    const { bench, collector, woken, create, see, remove, collect, names } = await setUp();
+  it('deletes an object by uid and without a read after the deletion event of its owner', async () => {
+    const { bench, collector, enqueued, create, see, remove, collect, names } = await setUp();
     const owner = await create('owner');
     const dependent = await create('dependent', [owner]);
     see(owner, dependent);
-    woken.length = 0;
+    enqueued.length = 0;
     await remove('owner');
     collector.forget(owner);
-    assert.deepEqual(woken, [dependent.metadata.uid]);
+    assert.deepEqual(enqueued, [dependent.metadata.uid]);
     assert.deepEqual(await collect(dependent), done());
     assert.deepEqual(bench.reads, []);
     const [write, ...others] = bench.writes;
@@ -86,7 +86,7 @@ describe('The garbage collector', () => {
     assert.deepEqual(await names(), []);
   });
 
-  it('keeps an object while its owner is there, whether a cache has it or not', async () => {
+  it('keeps an object while its owner exists, in a cache or not', async () => {
     const { bench, create, see, collect, names } = await setUp();
     const owner = await create('owner');
     const dependent = await create('dependent', [owner]);
@@ -100,7 +100,7 @@ describe('The garbage collector', () => {
     assert.equal((await names()).length, 2);
   });
 
-  it('deletes an object of an owner that is not there, or is another of its name', async () => {
+  it('deletes an object whose owner is absent or has another uid', async () => {
     for (const isReplaced of [false, true]) {
       const { create, see, remove, collect, names } = await setUp();
       const owner = await create('owner');
@@ -128,7 +128,7 @@ describe('The garbage collector', () => {
     assert.deepEqual(await names(), ['dependent']);
   });
 
-  it('looks for a cluster-scoped owner without the namespace of the object', async () => {
+  it('reads a cluster-scoped owner without a namespace', async () => {
     const { bench, create, see, collect, names } = await setUp();
     const node = await bench.create<Node>(NODES, {
       apiVersion: 'v1',
@@ -144,7 +144,7 @@ describe('The garbage collector', () => {
     assert.deepEqual(await names(), []);
   });
 
-  it('keeps an object with an owner left, and removes the references to those that are gone', async () => {
+  it('keeps an object with a remaining owner, and removes the references to absent owners', async () => {
     const { bench, collector, create, see, remove, live, collect } = await setUp();
     const [first, second] = [await create('first'), await create('second')];
     const dependent = await create('dependent', [first, second]);
@@ -160,7 +160,7 @@ describe('The garbage collector', () => {
     assert.equal(bench.writes.length, 1);
   });
 
-  it('leaves an object alone that has taken the name of the one in its cache', async () => {
+  it('does not change an object that replaced the cached object of the same name', async () => {
     const { collector, create, see, remove, collect, live } = await setUp();
     const [owner, second] = [await create('owner'), await create('second')];
     const dependent = await create('dependent', [owner]);
@@ -178,7 +178,7 @@ describe('The garbage collector', () => {
     assert.deepEqual(await live('shared'), nextShared);
   });
 
-  it('takes an object that is gone for done', async () => {
+  it('ignores an object that no longer exists', async () => {
     const { collector, create, see, remove, collect } = await setUp();
     const owner = await create('owner');
     const dependent = await create('dependent', [owner]);
@@ -192,20 +192,20 @@ describe('The garbage collector', () => {
   });
 
   it('completes a foreground deletion once no dependent blocks it', async () => {
-    const { bench, collector, woken, create, see, collect, live, names } = await setUp();
+    const { bench, collector, enqueued, create, see, collect, live, names } = await setUp();
     const owner = await create('owner', [], { finalizers: ['test/keep'] });
     const blocking = await create('blocking', [owner], { block: true });
     const free = await create('free', [owner]);
     see(owner, blocking, free);
     await bench.client.delete(CONFIG_MAPS, owner.metadata, { propagationPolicy: 'Foreground' });
-    const leaving = await live('owner');
-    woken.length = 0;
-    see(leaving);
+    const terminating = await live('owner');
+    enqueued.length = 0;
+    see(terminating);
     assert.deepEqual(
-      new Set(woken),
+      new Set(enqueued),
       new Set([owner, blocking, free].map(({ metadata }) => metadata.uid)),
     );
-    await collect(leaving);
+    await collect(terminating);
     assert.deepEqual((await live('owner')).metadata.finalizers, [
       'test/keep',
       'foregroundDeletion',
@@ -213,17 +213,17 @@ describe('The garbage collector', () => {
     await collect(blocking);
     await collect(free);
     assert.deepEqual(await names(), ['owner']);
-    woken.length = 0;
+    enqueued.length = 0;
     collector.forget(blocking);
-    assert.deepEqual(woken, [owner.metadata.uid]);
-    await collect(leaving);
+    assert.deepEqual(enqueued, [owner.metadata.uid]);
+    await collect(terminating);
     assert.deepEqual((await live('owner')).metadata.finalizers, ['test/keep']);
     const body = bench.writes.at(-1)?.body.metadata;
     assert.equal(body?.['uid'], owner.metadata.uid);
-    assert.equal(body?.['resourceVersion'], leaving.metadata.resourceVersion);
+    assert.equal(body?.['resourceVersion'], terminating.metadata.resourceVersion);
   });
 
-  it('deletes in the foreground what blocks an owner and is blocked itself', async () => {
+  it('deletes a blocking dependent that has blocking dependents in the foreground', async () => {
     const { bench, create, see, collect, live } = await setUp();
     const owner = await create('owner', [], { finalizers: ['test/keep'] });
     const middle = await create('middle', [owner], { block: true });
@@ -238,16 +238,16 @@ describe('The garbage collector', () => {
     assert.ok(metadata.deletionTimestamp);
   });
 
-  it('orphans: lets go of the dependents first, then of the owner', async () => {
+  it('removes the owner references of orphans before the finalizer of the owner', async () => {
     const { bench, create, see, collect, live } = await setUp();
     const owner = await create('owner', [], { finalizers: ['test/keep'] });
     const other = await create('other');
     const dependent = await create('dependent', [owner, other]);
     see(owner, other, dependent);
     await bench.client.delete(CONFIG_MAPS, owner.metadata, { propagationPolicy: 'Orphan' });
-    const leaving = await live('owner');
-    see(leaving);
-    await collect(leaving);
+    const terminating = await live('owner');
+    see(terminating);
+    await collect(terminating);
     assert.deepEqual((await live('dependent')).metadata.ownerReferences, [referenceTo(other)]);
     assert.deepEqual((await live('owner')).metadata.finalizers, ['test/keep']);
     assert.deepEqual(
@@ -256,7 +256,7 @@ describe('The garbage collector', () => {
     );
   });
 
-  it('takes an object that changed since the cache saw it for not done yet, without a failure', async () => {
+  it('does not fail if an object changed since it was cached', async () => {
     const { bench, collector, create, see, remove, collect } = await setUp();
     const [first, second] = [await create('first'), await create('second')];
     const dependent = await create('dependent', [first, second]);
@@ -269,38 +269,38 @@ describe('The garbage collector', () => {
     await assert.rejects(collect(dependent), (error) => isApiError(error, 'forbidden'));
   });
 
-  it('forgets whom an object belonged to when its references change', async () => {
-    const { collector, woken, create, see } = await setUp();
+  it('updates the owner graph when owner references change', async () => {
+    const { collector, enqueued, create, see } = await setUp();
     const owner = await create('owner');
     const dependent = await create('dependent', [owner]);
     see(owner, dependent);
     const { ownerReferences: _, ...metadata } = dependent.metadata;
     see({ ...dependent, metadata });
-    woken.length = 0;
+    enqueued.length = 0;
     collector.forget(owner);
-    assert.deepEqual(woken, []);
+    assert.deepEqual(enqueued, []);
     assert.deepEqual(collector.graph.dependentsOf(owner.metadata.uid), []);
   });
 });
 
 const DEFAULT_NAMESPACE = 'default';
 
-/** A Service and its Pod, in a cluster that may be deaf to Services, and collects garbage. */
-async function shop() {
+/** A Service with a Pod, in a cluster whose watch of Services can be interrupted. */
+async function clusterWithOutage() {
   const clock = new FakeClock();
   const server = new ApiServer({ clock });
   const clientOver = (handler: HttpHandler) =>
     new HttpClient({ handler, server: 'https://test', clock });
   const client = clientOver(server.handler);
-  let isDeaf = false;
-  const deaf = clientOver((request) =>
-    isDeaf && /\/services\?/.test(request.path)
+  let isDown = false;
+  const unreliable = clientOver((request) =>
+    isDown && /\/services\?/.test(request.path)
       ? Promise.reject(new Error('connection refused'))
       : server.handler(request),
   );
   const stopping = new AbortController();
   const running = new Cluster(
-    { client: deaf, clock, log: silentLogger },
+    { client: unreliable, clock, log: silentLogger },
     { kubelet: false, workloads: false },
   ).run(stopping.signal);
   await clock.advance(1000);
@@ -314,14 +314,14 @@ async function shop() {
   return {
     client,
     clock,
-    deafen() {
-      isDeaf = true;
+    startOutage() {
+      isDown = true;
       server.faults.dropWatches();
     },
-    /** As after a new process of the server: what was before is not told any more. */
-    undeafen() {
+    /** Ends the outage like a restart of the server: the history of events is lost. */
+    endOutage() {
       server.faults.expireHistory();
-      isDeaf = false;
+      isDown = false;
     },
     async createBoth() {
       const { metadata } = await createOwner();
@@ -347,44 +347,44 @@ async function shop() {
   };
 }
 
-it('an owner that came and went unheard takes what it owns with it', async () => {
-  const world = await shop();
-  world.deafen();
-  // Its caches of other kinds are soon there again.
-  await world.clock.advance(10_000);
-  await world.createBoth();
-  await world.clock.advance(10_000);
-  assert.deepEqual(await world.pods(), ['owned']);
-  await world.deleteOwner();
-  world.undeafen();
-  await world.clock.advance(120_000);
-  assert.deepEqual(await world.pods(), []);
-  await world.end();
+it('deletes the dependents of an owner that was created and deleted during an outage of its watch', async () => {
+  const cluster = await clusterWithOutage();
+  cluster.startOutage();
+  // The caches of other kinds recover soon.
+  await cluster.clock.advance(10_000);
+  await cluster.createBoth();
+  await cluster.clock.advance(10_000);
+  assert.deepEqual(await cluster.pods(), ['owned']);
+  await cluster.deleteOwner();
+  cluster.endOutage();
+  await cluster.clock.advance(120_000);
+  assert.deepEqual(await cluster.pods(), []);
+  await cluster.end();
 });
 
-it('an owner that is there and was not heard of keeps what it owns', async () => {
-  const world = await shop();
-  world.deafen();
-  await world.clock.advance(10_000);
-  await world.createBoth();
-  await world.clock.advance(600_000);
-  assert.deepEqual(await world.pods(), ['owned']);
-  world.undeafen();
-  await world.clock.advance(600_000);
-  assert.deepEqual(await world.pods(), ['owned']);
-  await world.end();
+it('keeps the dependents of an existing owner that no cache contains', async () => {
+  const cluster = await clusterWithOutage();
+  cluster.startOutage();
+  await cluster.clock.advance(10_000);
+  await cluster.createBoth();
+  await cluster.clock.advance(600_000);
+  assert.deepEqual(await cluster.pods(), ['owned']);
+  cluster.endOutage();
+  await cluster.clock.advance(600_000);
+  assert.deepEqual(await cluster.pods(), ['owned']);
+  await cluster.end();
 });
 
-it('an owner that was replaced by another of its name, while no watch reported it, takes what it owns with it', async () => {
-  const world = await shop();
-  await world.createBoth();
-  await world.clock.advance(10_000);
-  world.deafen();
-  await world.clock.advance(10_000);
-  await world.deleteOwner();
-  await world.createOwner();
-  world.undeafen();
-  await world.clock.advance(120_000);
-  assert.deepEqual(await world.pods(), []);
-  await world.end();
+it('deletes the dependents of an owner that was replaced by an object with the same name', async () => {
+  const cluster = await clusterWithOutage();
+  await cluster.createBoth();
+  await cluster.clock.advance(10_000);
+  cluster.startOutage();
+  await cluster.clock.advance(10_000);
+  await cluster.deleteOwner();
+  await cluster.createOwner();
+  cluster.endOutage();
+  await cluster.clock.advance(120_000);
+  assert.deepEqual(await cluster.pods(), []);
+  await cluster.end();
 });

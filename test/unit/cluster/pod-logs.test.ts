@@ -15,7 +15,7 @@ async function textOf({ body }: HttpResponse): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-describe('given an API server and the kubelet it asks for logs', () => {
+describe('Pod logs', () => {
   let clock: FakeClock;
   let server: ApiServer;
   let client: HttpClient;
@@ -59,7 +59,7 @@ describe('given an API server and the kubelet it asks for logs', () => {
     return response.status === 200 ? text : (JSON.parse(text) as { message: string }).message;
   };
 
-  it('what a command prints can be read from when it runs, also after it has ended', async () => {
+  it('are available from the start of the command, also after it has exited', async () => {
     await apply('job', ['echo', 'YAY']);
     await clock.advance(500);
     assert.equal(
@@ -75,7 +75,7 @@ describe('given an API server and the kubelet it asks for logs', () => {
     assert.equal(await log('job'), 'YAY\n');
   });
 
-  it('a part of it is what was asked for', async () => {
+  it('can be limited by lines, bytes and time', async () => {
     await apply('job', ['echo', 'one\ntwo\nthree']);
     await clock.advance(2000);
     assert.equal(await log('job', '?tailLines=2'), 'two\nthree\n');
@@ -91,7 +91,7 @@ describe('given an API server and the kubelet it asks for logs', () => {
     assert.equal(await log('job', `?sinceTime=${startTime}&tailLines=1`), 'three\n');
   });
 
-  it('the run before a restart has a log of its own', async () => {
+  it('of the run before a restart are available with previous', async () => {
     await apply('flaky', ['echo', 'trying'], { [EXIT_CODE]: '1' });
     await apply('web', ['nginx']);
     await clock.advance(2000);
@@ -103,7 +103,7 @@ describe('given an API server and the kubelet it asks for logs', () => {
     );
   });
 
-  it('one that is followed ends with its container', async () => {
+  it('end with the container when they are followed', async () => {
     await apply('nap', ['sleep', '30']);
     await clock.advance(2000);
     const following = { ended: false };
@@ -115,7 +115,7 @@ describe('given an API server and the kubelet it asks for logs', () => {
     assert.equal(await text, '');
   });
 
-  it('one that serves is followed until its Pod is gone, or another has its name', async () => {
+  it('are followed until the Pod is removed or replaced', async () => {
     await apply('web', ['nginx']);
     await clock.advance(2000);
     const following = ask('web', '?follow=true').then(textOf);
@@ -133,7 +133,7 @@ describe('given an API server and the kubelet it asks for logs', () => {
     assert.equal(await again, '');
   });
 
-  it('who follows may leave', async () => {
+  it('can be cancelled by the client', async () => {
     await apply('web', ['nginx']);
     await clock.advance(2000);
     const leave = new AbortController();
@@ -143,7 +143,7 @@ describe('given an API server and the kubelet it asks for logs', () => {
     await assert.rejects(following, { message: 'enough' });
   });
 
-  it('a node of somebody else has no logs here', async () => {
+  it('are not available for other nodes', async () => {
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'elsewhere' } };
     await client.create(NODES, node);
     await client.create(PODS, {

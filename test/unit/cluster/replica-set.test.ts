@@ -27,14 +27,14 @@ describe('Availability', () => {
     assert.deepEqual(availability(pods, 10, 9_000), { available: 0, nextMs: 1000 });
   });
 
-  it('counts every ready Pod if none has to wait, whatever its clock shows', () => {
+  it('counts every ready Pod without minReadySeconds, regardless of clocks', () => {
     const pods = [readySinceSecond(1000), aPodOf(owner, 1, { ready: false })];
     assert.deepEqual(availability(pods, 0, 0), { available: 1, nextMs: undefined });
     assert.deepEqual(availability([], 0, 0), { available: 0, nextMs: undefined });
   });
 });
 
-describe('Of Pods that are too many', () => {
+describe('Surplus Pods', () => {
   const make = (
     name: string,
     traits: { node?: boolean; ready?: boolean; phase?: string; createdAt?: number },
@@ -48,7 +48,7 @@ describe('Of Pods that are too many', () => {
     };
   };
 
-  it('those without a node go first, then those that do not run, are not ready, are young', () => {
+  it('are deleted in the order: without a node, not running, not ready, newest', () => {
     const pods = [
       make('old', { createdAt: 1 }),
       make('young', { createdAt: 9 }),
@@ -63,7 +63,7 @@ describe('Of Pods that are too many', () => {
     assert.deepEqual(order(pods.toReversed()), expected);
   });
 
-  it('the order of Pods of one age is fixed', () => {
+  it('are deleted by name if they have the same age', () => {
     const pods = [make('a', {}), make('b', {})];
     const order = (all: Pod[]) =>
       all.toSorted(byDeletionPriority).map(({ metadata }) => metadata.name);

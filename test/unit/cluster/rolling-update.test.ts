@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { amountOf, nextStep } from '../../../src/cluster/rolling-update.ts';
 
-test('a share of the replicas is rounded up for a surge and down for an absence', () => {
+test('percentages are rounded up for maxSurge and down for maxUnavailable', () => {
   assert.equal(amountOf('25%', 5, 'up'), 2);
   assert.equal(amountOf('25%', 5, 'down'), 1);
   assert.equal(amountOf(3, 5, 'up'), 3);
   assert.equal(amountOf(undefined, 5, 'up'), 0);
 });
 
-test('four replicas with a quarter each way: five at most, three at least', () => {
+test('four replicas with 25% have at most five Pods and at least three available Pods', () => {
   const plan = { replicas: 4, maxSurge: 1, maxUnavailable: 1 };
   const whole = { replicas: 4, available: 4 };
   assert.deepEqual(nextStep(plan, { replicas: 0, available: 0 }, [whole]), {
@@ -28,7 +28,7 @@ test('four replicas with a quarter each way: five at most, three at least', () =
   });
 });
 
-test('what is broken anyway goes first', () => {
+test('unavailable Pods are removed first', () => {
   const plan = { replicas: 3, maxSurge: 0, maxUnavailable: 1 };
   const step = nextStep(plan, { replicas: 0, available: 0 }, [
     { replicas: 1, available: 1 },
@@ -41,7 +41,7 @@ const size = fc
   .nat(12)
   .chain((replicas) => fc.nat(replicas).map((available) => ({ replicas, available })));
 
-test('whatever the sizes, no step breaks the bounds, and there is always a next one', () => {
+test('every step keeps the limits, and the rollout always completes', () => {
   fc.assert(
     fc.property(
       fc.record({ replicas: fc.nat(10), maxSurge: fc.nat(4), maxUnavailable: fc.nat(4) }),
@@ -59,7 +59,7 @@ test('whatever the sizes, no step breaks the bounds, and there is always a next 
             'old sets only shrink',
           ),
         );
-        // With everything available, the next step is always another, until all is done.
+        // With all Pods available, every step changes something until the rollout is complete.
         const healthy = nextStep(
           plan,
           { replicas: current.replicas, available: current.replicas },
@@ -77,7 +77,7 @@ test('whatever the sizes, no step breaks the bounds, and there is always a next 
   );
 });
 
-test('a rollout that starts has no available Pods yet, whatever its size', () => {
+test('a new rollout creates Pods for any number of replicas', () => {
   const plan = { replicas: 2, maxSurge: 1, maxUnavailable: 0 };
   const old = [{ replicas: 2, available: 2 }];
   assert.deepEqual(nextStep(plan, { replicas: 1, available: 0 }, old), { current: 1, old: [2] });

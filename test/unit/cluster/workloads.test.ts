@@ -23,7 +23,7 @@ interface Sent {
   };
 }
 
-/** The controllers of a cluster, without nodes: Pods become ready when a test says so. */
+/** Workload controllers without nodes; tests make Pods ready. */
 class Bench {
   readonly clock = new FakeClock();
   readonly server = new ApiServer({ clock: this.clock });
@@ -79,7 +79,7 @@ class Bench {
     await this.client.patch(PODS, pod.metadata, { type: 'merge', body: { status } }, options);
   }
 
-  /** Makes all Pods ready that are not, and lets the controllers do what follows. */
+  /** Makes all Pods ready and waits for the controllers. */
   async ready(): Promise<void> {
     const lastTransitionTime = new Date(this.clock.now()).toISOString().replace(/\.\d+/, '');
     for (const pod of await this.pods()) {
@@ -119,7 +119,7 @@ describe('A ReplicaSet', () => {
     await bench.clock.advance(100);
   };
 
-  it('has as many Pods as replicas, of its template, that it controls', async () => {
+  it('creates as many controlled Pods from its template as replicas', async () => {
     const set = await bench.client.create(REPLICA_SETS, setDraft());
     await bench.clock.advance(100);
     const pods = await bench.pods();
@@ -132,7 +132,7 @@ describe('A ReplicaSet', () => {
     }
   });
 
-  it('counts its Pods: all, labelled, ready, and available after minReadySeconds', async () => {
+  it('counts all, labelled, ready and available Pods', async () => {
     await bench.client.create(REPLICA_SETS, setDraft({ minReadySeconds: 10 }));
     await bench.clock.advance(100);
     const status = async () => (await bench.client.get(REPLICA_SETS, AT)).status;
@@ -148,7 +148,7 @@ describe('A ReplicaSet', () => {
     assert.equal((await status())?.availableReplicas, 2);
   });
 
-  it('replaces Pods that have finished or are being deleted, and leaves Pods of others alone', async () => {
+  it('replaces Pods that have finished or are being deleted, and ignores Pods of other owners', async () => {
     const stray: Draft<Pod> = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -172,7 +172,7 @@ describe('A ReplicaSet', () => {
     );
   });
 
-  it('deletes the Pods it can best do without, by uid', async () => {
+  it('deletes surplus Pods by priority and uid', async () => {
     await bench.client.create(REPLICA_SETS, setDraft({ replicas: 3 }));
     await bench.clock.advance(100);
     const [unready, ...others] = await bench.pods();
@@ -193,7 +193,7 @@ describe('A ReplicaSet', () => {
     assert.equal((await bench.client.get(REPLICA_SETS, AT)).status?.replicas, 2);
   });
 
-  it('that is being deleted makes no more Pods', async () => {
+  it('creates no Pods while it is being deleted', async () => {
     const draft = setDraft();
     const metadata = { ...draft.metadata, finalizers: ['test/keep'] };
     await bench.client.create(REPLICA_SETS, { ...draft, metadata });
@@ -232,14 +232,14 @@ describe('A Deployment', () => {
   const live = () => bench.client.get(DEPLOYMENTS, AT);
   const condition = async (type: string) =>
     (await live()).status?.conditions?.find((one) => one.type === type);
-  /** Makes Pods ready until nothing changes any more. */
+  /** Makes Pods ready until nothing changes. */
   const settle = async () => {
     for (let round = 0; round < 10; round++) await bench.ready();
   };
   const images = async () =>
     (await bench.pods()).map((pod) => pod.spec?.containers[0]?.image ?? '').toSorted();
 
-  it('has a ReplicaSet of its template with a hash and a revision, that it controls', async () => {
+  it('creates a controlled ReplicaSet with template hash and revision', async () => {
     const deployment = await create();
     const [set, ...others] = await bench.sets();
     assert.deepEqual(others, []);
@@ -269,7 +269,7 @@ describe('A Deployment', () => {
     assert.equal((await condition('Available'))?.status, 'True');
   });
 
-  it('replaces its Pods step by step when its template changes, and keeps the old set', async () => {
+  it('replaces its Pods step by step after a template change, and keeps the old ReplicaSet', async () => {
     await create({ replicas: 4, strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } });
     await settle();
     await change({ template: template('nginx:2') });
@@ -286,7 +286,7 @@ describe('A Deployment', () => {
     assert.equal((await live()).metadata.annotations?.[REVISION], '2');
   });
 
-  it('takes the old set again, with a new revision, when it goes back', async () => {
+  it('reuses the old ReplicaSet with a new revision after a rollback', async () => {
     await create();
     await settle();
     await change({ template: template('nginx:2') });
@@ -302,7 +302,7 @@ describe('A Deployment', () => {
     assert.equal((await live()).metadata.annotations?.[REVISION], '3');
   });
 
-  it('that recreates has no new Pod before the last old one is gone', async () => {
+  it('creates no new Pod before the last old Pod is removed with the Recreate strategy', async () => {
     await create({ strategy: { type: 'Recreate' } });
     await settle();
     for (const { metadata } of await bench.pods()) {
@@ -322,7 +322,7 @@ describe('A Deployment', () => {
     assert.deepEqual(await images(), ['nginx:2', 'nginx:2']);
   });
 
-  it('that is paused rolls nothing out, follows its replicas, and says so', async () => {
+  it('scales but does not roll out while it is paused, and reports it', async () => {
     await create();
     await settle();
     await change({ paused: true, replicas: 3, template: template('nginx:2') });
@@ -334,7 +334,7 @@ describe('A Deployment', () => {
     assert.deepEqual(await images(), ['nginx:2', 'nginx:2', 'nginx:2']);
   });
 
-  it('is late once its deadline has passed without progress, and no longer when it moves', async () => {
+  it('reports an exceeded progress deadline until there is progress', async () => {
     await create({ progressDeadlineSeconds: 30 });
     await bench.clock.advance(29_000);
     assert.equal((await condition('Progressing'))?.status, 'True');
@@ -345,7 +345,7 @@ describe('A Deployment', () => {
     assert.equal((await condition('Progressing'))?.reason, 'NewReplicaSetAvailable');
   });
 
-  it('keeps as many old sets as its limit, and deletes the oldest by uid', async () => {
+  it('keeps revisionHistoryLimit old ReplicaSets, and deletes the oldest by uid', async () => {
     await create({ revisionHistoryLimit: 1 });
     await settle();
     const [first] = await bench.sets();
@@ -365,7 +365,7 @@ describe('A Deployment', () => {
     assert.equal(uid, first?.metadata.uid);
   });
 
-  it('makes another set if the name is taken by one of another owner', async () => {
+  it('creates a ReplicaSet with another hash after a name collision', async () => {
     const deployment = await create();
     const [set] = await bench.sets();
     await bench.client.delete(DEPLOYMENTS, deployment.metadata, { propagationPolicy: 'Orphan' });
@@ -403,7 +403,7 @@ describe('The controllers of a cluster', () => {
         return status;
       });
       const at = { namespace: 'default', name: 'web' };
-      /** Brings an event of the Pod. */
+      /** Causes an event of the Pod. */
       const touch = async (label: string) => {
         const body = { metadata: { labels: { label } } };
         await client.patch(PODS, at, { type: 'merge', body });
@@ -437,8 +437,8 @@ describe('The controllers of a cluster', () => {
   });
 });
 
-describe('A namespace that is deleted', () => {
-  it('loses all it contains, by uid, and then goes', async () => {
+describe('Namespace deletion', () => {
+  it('deletes the content by uid, then the namespace', async () => {
     const bench = new Bench();
     await bench.start();
     const pod = {

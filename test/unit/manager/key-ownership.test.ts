@@ -23,7 +23,7 @@ test('a key is owned while its shard is open', async () => {
   assert.equal(keys.owns(objectKey('default', 'y')), true);
 });
 
-test('a shard is closed when its last run has ended, and begins no other meanwhile', async () => {
+test('closing a shard waits for its last sync and starts no new sync', async () => {
   const keys = ownership();
   keys.open(1);
   const leaves = [keys.enter(key), keys.enter(key)];
@@ -37,7 +37,7 @@ test('a shard is closed when its last run has ended, and begins no other meanwhi
   await closing;
 });
 
-test('a shard that comes back is open again', async () => {
+test('a shard can be opened again', async () => {
   const keys = ownership();
   keys.open(1);
   await keys.close(1);
@@ -45,4 +45,4 @@ test('a shard that comes back is open again', async () => {
   assert.ok(keys.enter(key));
 });
 
-test('a shard that was not open is closed at once', () => ownership().close(7));
+test('closing a shard that is not open resolves immediately', () => ownership().close(7));

@@ -13,7 +13,7 @@ import { aCount, aPodOf } from '../../support/objects.ts';
 
 const key = objectKey('default', 'test-count');
 
-/** A cache that has come as far as it is told. */
+/** Cache whose resourceVersion the test sets. */
 class CacheOf {
   readonly resource = PODS;
   reached = 0;
@@ -32,7 +32,7 @@ class CacheOf {
   }
 }
 
-describe('the ledger of own writes', () => {
+describe('PendingWrites', () => {
   const pod = aPodOf(aCount(), 0);
   const child = objectKey('default', pod.metadata.name);
   let cache: CacheOf;
@@ -40,7 +40,7 @@ describe('the ledger of own writes', () => {
   let client: Client;
   let clock: FakeClock;
 
-  /** `client`, whose calls are entered under the key. */
+  /** Client whose calls are recorded for the key. */
   const entering = (client: Client) =>
     observedClient(client, clock, (call) => writes.record(key, call));
 
@@ -61,11 +61,11 @@ describe('the ledger of own writes', () => {
     client = entering(server as Client);
   });
 
-  it('lets a key run that has written nothing', () => {
+  it('are visible for a key without writes', () => {
     assert.equal(writes.areVisible(key), true);
   });
 
-  it('does not hold a key for what a dry run has written, which no cache will ever show', async () => {
+  it('ignore dry runs', async () => {
     await client.create(PODS, pod, { dryRun: true });
     await client.delete(PODS, pod.metadata, { uid: pod.metadata.uid, dryRun: true });
     assert.equal(writes.areVisible(key), true);
@@ -74,7 +74,7 @@ describe('the ledger of own writes', () => {
     assert.equal(writes.areVisible(key), true);
   });
 
-  it('holds a key until the cache has reached the last of its writes', async () => {
+  it('are visible when the cache has reached the last write', async () => {
     await client.create(PODS, pod);
     await client.patch(PODS, pod.metadata, { type: 'merge', body: {} });
     cache.reached = 10;
@@ -83,13 +83,13 @@ describe('the ledger of own writes', () => {
     assert.equal(writes.areVisible(key), true);
   });
 
-  it('holds only the key that wrote', async () => {
+  it('affect only the key that wrote', async () => {
     await client.update(PODS, pod);
     assert.equal(writes.areVisible(key), false);
     assert.equal(writes.areVisible(objectKey('default', 'other')), true);
   });
 
-  it('forgets a write once it was visible, whatever the cache does later', async () => {
+  it('forget a write once it was visible', async () => {
     await client.create(PODS, pod);
     cache.reached = 10;
     assert.equal(writes.areVisible(key), true);
@@ -97,7 +97,7 @@ describe('the ledger of own writes', () => {
     assert.equal(writes.areVisible(key), true);
   });
 
-  it('holds a key until an object that it deleted is gone from the cache', async () => {
+  it('are visible when a deleted object is removed from the cache', async () => {
     cache.objects.set(child, pod);
     await client.delete(PODS, pod.metadata, { uid: pod.metadata.uid });
     assert.equal(writes.areVisible(key), false);
@@ -105,7 +105,7 @@ describe('the ledger of own writes', () => {
     assert.equal(writes.areVisible(key), true);
   });
 
-  it('takes an object that is going away, or a successor of its name, for deleted', async () => {
+  it('treat a terminating or replaced object as deleted', async () => {
     cache.objects.set(child, pod);
     await client.delete(PODS, pod.metadata);
     const { metadata } = pod;
@@ -117,7 +117,7 @@ describe('the ledger of own writes', () => {
     assert.equal(writes.areVisible(key), true);
   });
 
-  it('does not wait for writes that the server has lost: a later quorum read does not show them', async () => {
+  it('ignore writes that the server lost, after a later quorum read', async () => {
     cache.objects.set(child, pod);
     await client.create(PODS, pod);
     await client.delete(PODS, pod.metadata, { uid: pod.metadata.uid });
@@ -128,7 +128,7 @@ describe('the ledger of own writes', () => {
     assert.equal(writes.areVisible(key), true);
   });
 
-  it('asks for a quorum read if a write is not visible after five minutes, and not again for as long', async () => {
+  it('request a quorum read if a write is not visible after 5 min, at most every 5 min', async () => {
     cache.objects.set(child, pod);
     await client.delete(PODS, pod.metadata, { uid: pod.metadata.uid });
     for (const [ms, relists] of [
@@ -145,20 +145,20 @@ describe('the ledger of own writes', () => {
     assert.equal(writes.areVisible(key), true);
   });
 
-  it('waits for a write that was answered while a quorum read was under way', async () => {
+  it('wait for a write whose response arrived during a quorum read', async () => {
     cache.quorumReadMs = clock.monotonic();
     await clock.advance(1);
     await client.create(PODS, pod);
     assert.equal(writes.areVisible(key), false);
   });
 
-  it('does not wait for resources that have no cache, nor for reads', async () => {
+  it('ignore reads and resources without a cache', async () => {
     await client.create(COUNTS, aCount());
     await client.get(PODS, pod.metadata);
     assert.equal(writes.areVisible(key), true);
   });
 
-  it('enters nothing for a write that failed', async () => {
+  it('ignore failed writes', async () => {
     const failing = { create: () => Promise.reject(new Error('refused')) } as unknown as Client;
     await assert.rejects(entering(failing).create(PODS, pod), /refused/);
     assert.equal(writes.areVisible(key), true);

@@ -25,7 +25,7 @@ for (const name of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-it('gives the signals back when disposed of', () => {
+it('removes its listeners on dispose', () => {
   const source = fakeProcess();
   terminationSignal(source, silentLogger).dispose();
   assert.equal(source.listenerCount('SIGTERM') + source.listenerCount('SIGINT'), 0);

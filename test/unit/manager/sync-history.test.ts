@@ -18,10 +18,10 @@ const RUN: SyncRun = {
 };
 const POSTPONED = [{ reason: 'waiting for a cache to show own writes', times: 2, ms: 100 }];
 
-describe('the record of a run', () => {
+describe('SyncRecorder', () => {
   const recorder = () => new SyncRecorder('count', KEY, RUN, POSTPONED, Date.UTC(2026, 0, 1));
 
-  it('says why it ran, what it called and what became of it', () => {
+  it('records causes, API calls and the result of a sync', () => {
     const run = recorder();
     run.recordCall({
       verb: 'patch',
@@ -59,7 +59,7 @@ describe('the record of a run', () => {
     ]);
   });
 
-  it('is bounded, whatever a sync does', () => {
+  it('records a bounded amount of data', () => {
     const run = recorder();
     for (let at = 0; at < 50; at++) {
       run.recordCall({ verb: 'raw', at: 'x'.repeat(10_000), ms: 1, failed: false });
@@ -70,7 +70,7 @@ describe('the record of a run', () => {
   });
 });
 
-describe('the history of syncs', () => {
+describe('SyncHistory', () => {
   let history: SyncHistory;
 
   beforeEach(() => {
@@ -91,7 +91,7 @@ describe('the history of syncs', () => {
     history.finish(recorder);
   }
 
-  it('has the last syncs of a key, the one under way included, and totals of all', () => {
+  it('returns the last syncs of a key, including the running one, and totals', () => {
     run('count', 'a', { result: 'done', tookMs: 10 }, '1');
     run('count', 'a', { result: 'terminalError', tookMs: 5, error: new Error('no') }, '2');
     run('count', 'a', undefined, '3');
@@ -112,7 +112,7 @@ describe('the history of syncs', () => {
     );
   });
 
-  it('keeps controllers apart, and remembers the keys that ran last', () => {
+  it('separates controllers, and keeps the most recently synced keys', () => {
     run('count', 'a', { result: 'done', tookMs: 1 });
     run('foo', 'a', { result: 'done', tookMs: 1 });
     run('count', 'b', { result: 'done', tookMs: 1 });
@@ -126,7 +126,7 @@ describe('the history of syncs', () => {
     assert.equal(history.of('count', 'ns/a')?.syncs, 2);
   });
 
-  it('forgets what ran longest ago when all together takes too much', () => {
+  it('forgets the least recently synced keys above the memory limit', () => {
     history = new SyncHistory({ bytes: 4300, syncsPerKey: 1 });
     const error = new Error('x'.repeat(200));
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
@@ -138,7 +138,7 @@ describe('the history of syncs', () => {
     assert.equal(keys().length, 6, 'runs that are forgotten weigh nothing');
   });
 
-  it('refuses bounds that are none', () => {
+  it('rejects invalid limits', () => {
     assert.throws(() => new SyncHistory({ keys: 0 }), /keys.*got 0/);
     assert.throws(() => new SyncHistory({ syncsPerKey: 1.5 }), /syncsPerKey.*got 1.5/);
   });

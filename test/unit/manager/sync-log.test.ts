@@ -6,39 +6,39 @@ import { FakeClock } from '../../../src/util/fake-clock.ts';
 
 const KEY = objectKey('default', 'web');
 
-describe('what holds keys back', () => {
+describe('Postponements', () => {
   let clock: FakeClock;
-  let holds: Postponements;
+  let postponements: Postponements;
 
   beforeEach(() => {
     clock = new FakeClock();
-    holds = new Postponements(clock);
+    postponements = new Postponements(clock);
   });
 
-  it('is told once the key runs: how often for each reason, and for how long', async () => {
-    holds.add(KEY, 'lag');
+  it('are returned when the sync starts, with number and duration per reason', async () => {
+    postponements.add(KEY, 'lag');
     await clock.advance(50);
-    holds.add(KEY, 'lag');
+    postponements.add(KEY, 'lag');
     await clock.advance(100);
-    holds.add(KEY, 'loop');
+    postponements.add(KEY, 'loop');
     await clock.advance(1000);
-    holds.add(KEY, 'lag');
+    postponements.add(KEY, 'lag');
     await clock.advance(7);
-    assert.deepEqual(holds.take(KEY), [
+    assert.deepEqual(postponements.take(KEY), [
       { reason: 'lag', times: 3, ms: 157 },
       { reason: 'loop', times: 1, ms: 1000 },
     ]);
-    assert.deepEqual(holds.take(KEY), [], 'it is told once');
+    assert.deepEqual(postponements.take(KEY), [], 'postponements are returned once');
   });
 
-  it('is nothing for a key that was never held, or is no longer asked for', () => {
-    assert.deepEqual(holds.take(KEY), []);
-    holds.add(KEY, 'lag');
-    holds.clear();
-    assert.deepEqual(holds.take(KEY), []);
+  it('are empty for a key that was not postponed, or after they were taken', () => {
+    assert.deepEqual(postponements.take(KEY), []);
+    postponements.add(KEY, 'lag');
+    postponements.clear();
+    assert.deepEqual(postponements.take(KEY), []);
   });
 
-  it('has a form for a log line', () => {
+  it('are formatted for the log', () => {
     assert.equal(formatPostponement({ reason: 'lag', times: 1, ms: 50.2 }), 'lag: 50ms');
     assert.equal(formatPostponement({ reason: 'lag', times: 3, ms: 1500 }), 'lag: 1.5s (3 times)');
   });

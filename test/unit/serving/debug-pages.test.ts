@@ -27,7 +27,7 @@ const lease = (name: string, holderIdentity?: string): Lease => ({
   spec: { ...(holderIdentity !== undefined && { holderIdentity }), acquireTime: '2026-01-01' },
 });
 
-describe('the page for a live view', () => {
+describe('the status page', () => {
   let clock: FakeClock;
   let pods: ProgressClock;
   let informers: ShownInformer[];
@@ -44,7 +44,7 @@ describe('the page for a live view', () => {
     return () => JSON.parse(page(new URLSearchParams()).body) as Record<string, unknown>;
   };
 
-  it('tells since when the process runs, and what its informers do', async () => {
+  it('reports the uptime and the state of the informers', async () => {
     const status = ask();
     pods.listed();
     pods.enter('watching');
@@ -67,7 +67,7 @@ describe('the page for a live view', () => {
     });
   });
 
-  it('tells which informers are stale, fail, or wait for a resource that is not there', async () => {
+  it('reports informers that are stale, fail, or wait for a missing resource', async () => {
     const counts = new ProgressClock(clock, 60_000);
     const foos = new ProgressClock(clock, 60_000);
     foos.failed(new ApiError({ kind: 'forbidden', message: 'secret', code: 403 }));
@@ -92,7 +92,7 @@ describe('the page for a live view', () => {
     assert.deepEqual(states()[0], ['stale', undefined]);
   });
 
-  it('tells who holds the Leases, as they were last seen, and masks what must not be read', async () => {
+  it('reports the holders of the Leases, and masks credentials', async () => {
     const sightings = new ObservedLeases(clock);
     sightings.observe(lease('shard-10', 'b'));
     sightings.observe(lease('shard-2', 'b'));
@@ -114,7 +114,7 @@ describe('the page for a live view', () => {
   });
 });
 
-describe('the page of what is cached', () => {
+describe('the cache page', () => {
   const cacheOf = (...names: readonly string[]) => {
     const cache = new Indexer<Thing>();
     for (const name of names) {
@@ -132,7 +132,7 @@ describe('the page of what is cached', () => {
     return { status: answer.status, ...shown, keys: shown.keys?.map(({ key }) => key) };
   };
 
-  it('tells which resources there are, and how many objects of each', () => {
+  it('lists the resources with the number of objects', () => {
     assert.deepEqual(ask(''), {
       status: 200,
       resources: [{ resource: 'things', objects: 3 }],
@@ -140,14 +140,14 @@ describe('the page of what is cached', () => {
     });
   });
 
-  it('names the objects of a resource, or of it in a namespace, and tells nothing else of them', () => {
+  it('lists only keys and resourceVersions of a resource, optionally of one namespace', () => {
     assert.deepEqual(ask('resource=things').keys, ['x/a', 'x/b', 'y/c']);
     assert.deepEqual(ask('resource=things&namespace=x').keys, ['x/a', 'x/b']);
     assert.deepEqual(ask('resource=things&namespace=z').keys, []);
     assert.equal(ask('resource=others').status, 404);
   });
 
-  it('names a thousand of many', () => {
+  it('lists at most 1000 objects', () => {
     const names = Array.from({ length: 1500 }, (_, index) => `x/${String(index).padStart(4, '0')}`);
     const shown = ask('resource=things', cacheOf(...names));
     assert.deepEqual(shown.keys, names.slice(0, 1000));
@@ -155,7 +155,7 @@ describe('the page of what is cached', () => {
   });
 });
 
-it('the report is of this process, without its environment', async () => {
+it('the report describes this process, without its environment', async () => {
   // The report of each worker thread has the environment as well.
   const worker = new Worker('setInterval(() => undefined, 1000)', { eval: true });
   await once(worker, 'online');
@@ -174,7 +174,7 @@ it('the report is of this process, without its environment', async () => {
   }
 });
 
-it('what would be masked in the log is masked in the report', () => {
+it('the report masks credentials like the log', () => {
   const report = {
     getReport: () => ({ header: { commandLine: ['--master=https://u:secret@x'] } }),
   };
@@ -191,7 +191,7 @@ function aLease(name: string, spec?: Lease['spec']): Lease {
   };
 }
 
-test('shows each Lease as it was last seen, in numerical order, with the time since then', async () => {
+test('lists each Lease in its last observed state, in numerical order, with the time since then', async () => {
   const clock = new FakeClock();
   const sightings = new ObservedLeases(clock);
   sightings.observe(aLease('x-10', { holderIdentity: 'a', acquireTime: 'then' }));

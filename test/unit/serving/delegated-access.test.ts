@@ -10,7 +10,7 @@ import { recordingLogger } from '../../support/recording-logger.ts';
 
 const METRICS_READER = [{ verbs: ['get'], nonResourceURLs: ['/metrics'] }];
 
-/** A server that knows two people, and what asks it about them. */
+/** API server with two users, and a `DelegatedAccess` that uses it. */
 function world() {
   const clock = new FakeClock();
   const server = new ApiServer({
@@ -33,15 +33,15 @@ function world() {
   return { clock, server, lines, access, stop, authorize, reviews };
 }
 
-function statusOf(verdict: AccessDecision): number {
-  return verdict.allowed ? 200 : verdict.status;
+function statusOf(decision: AccessDecision): number {
+  return decision.allowed ? 200 : decision.status;
 }
 
 const isTokenReview = ({ info }: { info: { resource: string } | undefined }) =>
   info?.resource === 'tokenreviews';
 
-describe('access that is left to the cluster', () => {
-  it('lets in whom a role allows, refuses others, and knows nobody without a token', async () => {
+describe('DelegatedAccess', () => {
+  it('allows users with a role, denies other users, and rejects requests without a token', async () => {
     const { authorize, reviews } = world();
     for (const authorization of [
       undefined,
@@ -55,7 +55,7 @@ describe('access that is left to the cluster', () => {
     }
     assert.equal(statusOf(await authorize(`Bearer ${'x'.repeat(20_000)}`)), 401);
     assert.deepEqual(reviews(), [0, 0], 'who says nothing is not asked about');
-    assert.equal(statusOf(await authorize('Bearer nobody-token')), 401);
+    assert.equal(statusOf(await authorize('Bearer unknown-token')), 401);
     assert.equal(statusOf(await authorize('Bearer prometheus-token')), 200);
     assert.equal(statusOf(await authorize('bearer prometheus-token')), 200);
     assert.equal(statusOf(await authorize('Bearer prometheus-token', '/debug/queues')), 403);
@@ -67,10 +67,10 @@ describe('access that is left to the cluster', () => {
     });
   });
 
-  it('remembers whose a token is for a minute, who may for five, who may not for half a one', async () => {
+  it('caches tokens for 1 min, allowed requests for 5 min and denied requests for 30 s', async () => {
     const { clock, authorize, reviews } = world();
     const ask = async () => {
-      for (const who of ['prometheus', 'jane', 'nobody']) await authorize(`Bearer ${who}-token`);
+      for (const who of ['prometheus', 'jane', 'unknown']) await authorize(`Bearer ${who}-token`);
       return reviews();
     };
     assert.deepEqual(await ask(), [3, 2]);
@@ -86,16 +86,16 @@ describe('access that is left to the cluster', () => {
     assert.deepEqual(await ask(), [9, 6], 'the role may have gone');
   });
 
-  it('asks once for all who ask the same at the same time', async () => {
+  it('sends one review for concurrent equal requests', async () => {
     const { authorize, reviews } = world();
-    const verdicts = await Promise.all(
+    const decisions = await Promise.all(
       Array.from({ length: 20 }, () => authorize('Bearer prometheus-token')),
     );
-    assert.ok(verdicts.every(({ allowed }) => allowed));
+    assert.ok(decisions.every(({ allowed }) => allowed));
     assert.deepEqual(reviews(), [1, 1]);
   });
 
-  it('turns away what would flood the API server', async () => {
+  it('rejects requests above the limit of concurrent reviews', async () => {
     const { clock, server, authorize } = world();
     assert.equal(statusOf(await authorize('Bearer prometheus-token')), 200);
     server.faults.delayNext({ resource: 'tokenreviews' }, 1000, { times: 16 });
@@ -108,7 +108,7 @@ describe('access that is left to the cluster', () => {
     assert.equal(statusOf(await authorize('Bearer one-more')), 401);
   });
 
-  it('repeats what fails for a while, and lets nobody in whom it could not ask about', async () => {
+  it('retries temporary failures, and denies the request if they persist', async () => {
     const { clock, server, authorize, reviews } = world();
     server.faults.failNext(isTokenReview, 503, { times: 2 });
     const late = authorize('Bearer prometheus-token');
@@ -127,15 +127,15 @@ describe('access that is left to the cluster', () => {
     assert.equal(statusOf(await authorize('Bearer prometheus-token')), 200, 'who is known gets in');
   });
 
-  it('gives up on an API server that does not answer', async () => {
+  it('denies the request if the API server does not respond within the timeout', async () => {
     const { clock, server, authorize } = world();
     server.faults.delayNext({ resource: 'tokenreviews' }, 3_600_000);
-    const verdict = authorize('Bearer prometheus-token');
+    const decision = authorize('Bearer prometheus-token');
     await clock.advance(10_000);
-    assert.equal(statusOf(await verdict), 500);
+    assert.equal(statusOf(await decision), 500);
   });
 
-  it('does not repeat what it may not ask, and remembers no failure', async () => {
+  it('does not retry forbidden reviews, and does not cache failures', async () => {
     const { server, authorize, reviews } = world();
     server.faults.failNext(isTokenReview, 403);
     assert.deepEqual(await authorize('Bearer prometheus-token'), {
@@ -147,14 +147,14 @@ describe('access that is left to the cluster', () => {
     assert.equal(statusOf(await authorize('Bearer prometheus-token')), 200);
   });
 
-  it('takes what is no review for a failure', async () => {
+  it('treats an unexpected response as a failure', async () => {
     const { clock, lines, stop } = world();
     for (const answer of [undefined, {}, { status: 'Failure' }, []]) {
       const client = { raw: () => Promise.resolve(answer) };
       const access = new DelegatedAccess({ client, clock, log: recordingLogger(lines).log });
       const request = { method: 'GET', path: '/metrics', signal: stop.signal };
-      const verdict = await access.authorize({ ...request, authorization: 'Bearer x' });
-      assert.equal(statusOf(verdict), 500, inspect(answer));
+      const decision = await access.authorize({ ...request, authorization: 'Bearer x' });
+      assert.equal(statusOf(decision), 500, inspect(answer));
     }
     const hollow = [
       {},
@@ -165,31 +165,31 @@ describe('access that is left to the cluster', () => {
       const client = { raw: () => Promise.resolve({ status }) };
       const access = new DelegatedAccess({ client, clock, log: recordingLogger(lines).log });
       const request = { method: 'GET', path: '/metrics', signal: stop.signal };
-      const verdict = await access.authorize({ ...request, authorization: 'Bearer x' });
-      assert.equal(statusOf(verdict), 401, inspect(status));
+      const decision = await access.authorize({ ...request, authorization: 'Bearer x' });
+      assert.equal(statusOf(decision), 401, inspect(status));
     }
   });
 
-  it('stops asking when the server stops', async () => {
+  it('aborts reviews when the server stops', async () => {
     const { clock, server, authorize, stop } = world();
     server.faults.failNext(isTokenReview, 503, { times: 100 });
-    const verdict = authorize('Bearer prometheus-token');
+    const decision = authorize('Bearer prometheus-token');
     await settle();
     stop.abort(new Error('stopping'));
-    assert.equal(statusOf(await verdict), 500);
+    assert.equal(statusOf(await decision), 500);
     assert.equal(clock.pending, 0);
   });
 
-  it('never writes a token to the log', async () => {
+  it('writes no tokens to the log', async () => {
     const { clock, server, lines, authorize } = world();
     server.faults.failNext(isTokenReview, 503);
-    const verdicts = ['prometheus', 'jane', 'nobody'].map((who) =>
+    const decisions = ['prometheus', 'jane', 'unknown'].map((who) =>
       authorize(`Bearer ${who}-token`),
     );
     await clock.advance(10_000);
-    await Promise.all(verdicts);
+    await Promise.all(decisions);
     assert.ok(lines.length > 10);
     const all = inspect(lines, { depth: null });
-    assert.doesNotMatch(all, /(prometheus|jane|nobody)-token/);
+    assert.doesNotMatch(all, /(prometheus|jane|unknown)-token/);
   });
 });

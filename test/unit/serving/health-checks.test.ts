@@ -11,7 +11,7 @@ import { ApiError } from '../../../src/api/api-error.ts';
 import { ProgressClock } from '../../../src/cache/progress.ts';
 import { unreachable } from '../../../src/client/transport/connection-error.ts';
 
-test('the heart beats while timers fire, and is well before it begins', async () => {
+test('the event-loop check passes while timers fire, and before the start', async () => {
   const clock = new FakeClock();
   const monitor = new EventLoopMonitor(clock);
   const { check, detail } = monitor.check;
@@ -27,7 +27,7 @@ test('the heart beats while timers fire, and is well before it begins', async ()
   assert.equal(clock.pending, 0);
 });
 
-test('the heart has stopped when no timer has fired for half a minute', async () => {
+test('the event-loop check fails if no timer fired for 30 s', async () => {
   const clock = new FakeClock();
   let lateMs = 0;
   const slow: Clock = {
@@ -54,7 +54,7 @@ test('the heart has stopped when no timer has fired for half a minute', async ()
   await running;
 });
 
-test('a wall clock that moves by more than five minutes is not well, in either direction', async () => {
+test('the clock check fails if the wall clock moves by more than 5 min in either direction', async () => {
   const clock = new FakeClock();
   const { check } = clockSkewCheck(clock);
   await clock.advance(86_400_000);
@@ -80,10 +80,10 @@ function world() {
   return { clock, pods, sync: sync.check, progress: progress.check, detail };
 }
 
-test('a cache is ready when it is there, and for as long as the server is heard', async () => {
+test('an informer is ready when it has synced, while the server is active', async () => {
   const { clock, pods, sync, progress } = world();
   assert.equal(sync(), 'not synced: pods');
-  assert.equal(progress(), undefined, 'what was never there cannot be deaf');
+  assert.equal(progress(), undefined, 'an informer that has not synced is not stale');
   pods.hasSynced = true;
   pods.progress.listed();
   assert.equal(sync(), undefined);
@@ -95,7 +95,7 @@ test('a cache is ready when it is there, and for as long as the server is heard'
   assert.equal(progress(), undefined);
 });
 
-test('a resource that the server does not have is no reason to be unready', async () => {
+test('a resource that the server does not serve does not make the process unready', async () => {
   const { clock, pods, sync, progress, detail } = world();
   pods.progress.missing = true;
   await clock.advance(600_000);
@@ -107,7 +107,7 @@ test('a resource that the server does not have is no reason to be unready', asyn
   ]);
 });
 
-test('the detail tells the state of each informer, since when, and why its last call failed', async () => {
+test('the detail shows the state of each informer, its duration, and why the last call failed', async () => {
   const { clock, pods, detail } = world();
   pods.progress.enter('listing');
   await clock.advance(3000);

@@ -16,7 +16,7 @@ import { Deferred } from '../../../src/util/deferred.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { untilAborted } from '../../../src/util/abort.ts';
 
-/** Serves `routes` while `work` asks. */
+/** Serves `routes` while `work` sends requests. */
 async function serving(
   routes: HttpServerRoutes,
   work: (get: (path: string, init?: RequestInit) => Promise<[number, string]>) => Promise<void>,
@@ -32,7 +32,7 @@ async function serving(
   }
 }
 
-/** Sends headers that `fetch` chooses by itself. */
+/** Sends headers that `fetch` does not allow to set. */
 async function statusOf(
   server: string,
   path: string,
@@ -59,7 +59,7 @@ async function closed(socket: Socket): Promise<void> {
   if (!socket.closed) await once(socket, 'close');
 }
 
-/** A server that listens, and how to end it. */
+/** A listening server, and a function that stops it. */
 async function started(
   options: Omit<HttpServerOptions, 'name' | 'bindAddress'> & { bindAddress?: string },
 ) {
@@ -84,8 +84,8 @@ async function started(
   return { server: await listening.promise, ended };
 }
 
-describe('the HTTP server of probes and metrics', () => {
-  it('answers ok, or with ?verbose a line a check', async () => {
+describe('HttpServer', () => {
+  it('responds with ok, or with one line per check with ?verbose', async () => {
     const cache = { name: 'informer-sync', check: () => undefined };
     await serving({ livez: [], readyz: [cache] }, async (get) => {
       assert.deepEqual(await get('/livez'), [200, 'ok']);
@@ -99,7 +99,7 @@ describe('the HTTP server of probes and metrics', () => {
     });
   });
 
-  it('shows the detail of a check to whoever asks for it, and to nobody else', async () => {
+  it('shows the detail of a check only with ?verbose', async () => {
     const detail = () => ['pods: watching for 3s'];
     const fine = { name: 'fine', check: () => undefined, detail };
     const bad = { name: 'bad', check: () => 'secret', detail };
@@ -117,7 +117,7 @@ describe('the HTTP server of probes and metrics', () => {
     });
   });
 
-  it('fails with 500, and keeps the reason to the log', async () => {
+  it('responds with 500 if a check fails, and writes the reason only to the log', async () => {
     const cache = { name: 'cache', check: () => 'counts: secret detail' };
     await serving({ readyz: [cache] }, async (get) => {
       assert.deepEqual(await get('/readyz'), [
@@ -132,7 +132,7 @@ describe('the HTTP server of probes and metrics', () => {
     });
   });
 
-  it('tells what was left out, and what there is not to leave out', async () => {
+  it('reports excluded checks, and exclusions that match no check', async () => {
     const bad = { name: 'bad', check: () => 'broken' };
     const fine = { name: 'fine', check: () => undefined };
     await serving({ readyz: [bad, fine] }, async (get) => {
@@ -146,7 +146,7 @@ describe('the HTTP server of probes and metrics', () => {
     });
   });
 
-  it('serves pages at their own paths, with their queries', async () => {
+  it('serves pages with their query parameters', async () => {
     const page = (query: URLSearchParams) => ({
       status: 201,
       contentType: 'application/json',
@@ -159,7 +159,7 @@ describe('the HTTP server of probes and metrics', () => {
     });
   });
 
-  it('streams downloads, to be saved, and breaks off where they do', async () => {
+  it('streams downloads as attachments, and aborts the response if the stream fails', async () => {
     const asked: string[] = [];
     const download = ({ query, signal }: DownloadRequest): Promise<Download> => {
       asked.push(`${query.toString()} ${signal.aborted}`);
@@ -169,8 +169,8 @@ describe('the HTTP server of probes and metrics', () => {
       return Promise.resolve({ status: 200, contentType: 'text/x', body, fileName: 'a.b' });
     };
     function* broken() {
-      yield 'begun';
-      throw new Error('It cannot go on');
+      yield 'partial';
+      throw new Error('read failed');
     }
     const { server, ended } = await started({
       routes: { downloads: new Map([['/debug/heap', download]]) },
@@ -188,7 +188,7 @@ describe('the HTTP server of probes and metrics', () => {
     await ended();
   });
 
-  it('reads settings, and changes them', async () => {
+  it('reads settings with GET and changes them with PUT', async () => {
     let level = 2;
     const verbosity = {
       name: 'klog.logging.verbosity',
@@ -215,7 +215,7 @@ describe('the HTTP server of probes and metrics', () => {
     });
   });
 
-  it('asks its authorizer about everything but probes', async (context) => {
+  it('authorizes every request except probes', async (context) => {
     const asked: string[] = [];
     const authorizer: RequestAuthorizer = {
       authorize: ({ method, path, authorization }) => {
@@ -254,7 +254,7 @@ describe('the HTTP server of probes and metrics', () => {
     assert.ok(!asked.some((line) => line.includes('livez')));
   });
 
-  it('refuses what web pages of others may ask for, save probes', async (context) => {
+  it('rejects requests of web pages of other origins, except probes', async (context) => {
     const changes: string[] = [];
     const setting = { name: 'v', get: () => '2', set: (text: string) => void changes.push(text) };
     const page = () => ({ status: 200, contentType: 'text/plain', body: 'page' });
@@ -306,7 +306,7 @@ describe('the HTTP server of probes and metrics', () => {
     assert.deepEqual(changes, []);
   });
 
-  it('knows its own names only on a loopback address without a authorizer', async (context) => {
+  it('checks the Host header only on a loopback address without authorization', async (context) => {
     const page = () => ({ status: 200, contentType: 'text/plain', body: 'page' });
     const routes = { pages: new Map([['/page', page]]) };
     const authorizer: RequestAuthorizer = { authorize: () => Promise.resolve({ allowed: true }) };
@@ -319,7 +319,7 @@ describe('the HTTP server of probes and metrics', () => {
     }
   });
 
-  it('closes the connection that was idle longest when there are too many', async (context) => {
+  it('closes the connection that was idle longest at the connection limit', async (context) => {
     const answer = new Deferred<Download>();
     const asked = new Deferred();
     const download = () => {
@@ -339,7 +339,7 @@ describe('the HTTP server of probes and metrics', () => {
     assert.equal(await statusOf(server, '/livez'), 200);
     await closed(first);
     assert.equal(second.closed, false);
-    // Its client has not sent a whole request: it is idle, too.
+    // A client that has not sent a complete request counts as idle.
     const others = [await dial(server), await dial(server)];
     await closed(second);
     answer.resolve({ status: 200, contentType: 'text/plain', body: 'done' });
@@ -347,7 +347,7 @@ describe('the HTTP server of probes and metrics', () => {
     for (const socket of others) socket.destroy();
   });
 
-  it('answers probes while as many connections as it allows wait for answers', async (context) => {
+  it('responds to probes while all allowed connections wait for a response', async (context) => {
     const waiting = [new Deferred(), new Deferred(), new Deferred()];
     const download = async ({ query, signal }: DownloadRequest): Promise<Download> => {
       waiting[Number(query.get('n'))]?.resolve();
@@ -367,7 +367,7 @@ describe('the HTTP server of probes and metrics', () => {
     assert.equal(await statusOf(server, '/livez'), 200);
   });
 
-  it('keeps connections for clients it answers, not for probes and refusals', async (context) => {
+  it('keeps connections open after authorized requests, not after probes and rejected requests', async (context) => {
     const authorizer: RequestAuthorizer = {
       authorize: ({ authorization }) =>
         Promise.resolve(
@@ -384,7 +384,7 @@ describe('the HTTP server of probes and metrics', () => {
     assert.equal(await kept('/metrics', { authorization: 'Bearer good' }), 'keep-alive');
   });
 
-  it('closes connections whose request does not arrive in time', async (context) => {
+  it('closes connections whose request does not arrive within the timeout', async (context) => {
     const { server, ended } = await started({ routes: { livez: [] }, requestTimeoutMs: 20 });
     context.after(ended);
     const silent = await dial(server);
@@ -393,14 +393,14 @@ describe('the HTTP server of probes and metrics', () => {
     await Promise.all([closed(silent), closed(partial)]);
   });
 
-  it('answers 500 where an answer cannot be had, and says no more', async () => {
+  it('responds with 500 and no details if a handler fails', async () => {
     const metrics = () => Promise.reject(new Error('secret'));
     await serving({ metrics }, async (get) => {
       assert.deepEqual(await get('/metrics'), [500, 'internal error\n']);
     });
   });
 
-  it('serves metrics, knows no other path and no other method', async () => {
+  it('serves metrics, responds with 404 to other paths and with 405 to other methods', async () => {
     const metrics = () => Promise.resolve({ contentType: 'text/plain', text: 'up 1\n' });
     await serving({ metrics }, async (get) => {
       assert.deepEqual(await get('/metrics'), [200, 'up 1\n']);
@@ -409,7 +409,7 @@ describe('the HTTP server of probes and metrics', () => {
     });
   });
 
-  it('answers 404 to whatever else is asked, names of JavaScript and half addresses too', async () => {
+  it('responds with 404 to unknown paths, including names of JavaScript properties', async () => {
     await serving({ livez: [] }, async (get) => {
       for (const path of ['/constructor', '/__proto__', '/toString/x', '//', '//a:b/', '/%']) {
         assert.deepEqual(await get(path), [404, '404 not found\n'], path);
@@ -417,7 +417,7 @@ describe('the HTTP server of probes and metrics', () => {
     });
   });
 
-  it('rejects when the port is in use', async () => {
+  it('rejects if the port is in use', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;
@@ -429,7 +429,7 @@ describe('the HTTP server of probes and metrics', () => {
     other.close();
   });
 
-  it('reads bind addresses, and says what is wrong with one', () => {
+  it('parses bind addresses, and rejects invalid ones', () => {
     assert.deepEqual(parseBindAddress(':8081'), { port: 8081 });
     assert.deepEqual(parseBindAddress('127.0.0.1:80'), { host: '127.0.0.1', port: 80 });
     assert.deepEqual(parseBindAddress('[::1]:80'), { host: '::1', port: 80 });

@@ -86,7 +86,7 @@ async function dial(port: number, options: ConnectionOptions = {}): Promise<TLSS
   return socket;
 }
 
-/** `GET /livez` over a connection that goes on. */
+/** Sends `GET /livez` over an existing connection. */
 async function ask(socket: TLSSocket): Promise<string> {
   const answer = request({ path: '/livez', createConnection: () => socket });
   answer.setHeader('connection', 'keep-alive');
@@ -103,8 +103,8 @@ async function closed(socket: Socket): Promise<void> {
 
 const nameOf = (socket: TLSSocket) => socket.getPeerCertificate().subject.CN;
 
-describe('the server over TLS', () => {
-  it('shows new connections a new certificate, and leaves those there are', async () => {
+describe('HttpServer with TLS', () => {
+  it('uses a new certificate for new connections, and keeps existing connections', async () => {
     const { port, renew } = await serving();
     const before = await dial(port);
     assert.equal(nameOf(before), 'first');
@@ -115,7 +115,7 @@ describe('the server over TLS', () => {
     assert.equal(await ask(after), 'ok');
   });
 
-  it('takes no version of TLS that is older than asked for, also with a new certificate', async () => {
+  it('rejects TLS versions below the minimum, also after a renewal', async () => {
     const { port } = await serving();
     const newest = await dial(port, { maxVersion: 'TLSv1.2' });
     assert.equal(newest.getProtocol(), 'TLSv1.2');
@@ -132,7 +132,7 @@ describe('the server over TLS', () => {
     assert.equal((await dial(strict.port)).getProtocol(), 'TLSv1.3');
   });
 
-  it('takes the ciphers it is told', async () => {
+  it('uses the configured ciphers', async () => {
     const { port, renew } = await serving({
       ciphers: 'TLS_AES_256_GCM_SHA384:ECDHE-ECDSA-AES256-GCM-SHA384',
     });
@@ -150,7 +150,7 @@ describe('the server over TLS', () => {
     }
   });
 
-  it('speaks HTTP/2 if it is told to, and HTTP/1.1 in any case', async () => {
+  it('supports HTTP/2 if enabled, and always HTTP/1.1', async () => {
     const protocols = { ALPNProtocols: ['h2', 'http/1.1'] };
     const plain = await serving();
     assert.equal((await dial(plain.port, protocols)).alpnProtocol, 'http/1.1');
@@ -173,7 +173,7 @@ describe('the server over TLS', () => {
     assert.deepEqual(await answer({ ':path': '/livez' }), [200, 'ok']);
   });
 
-  it('closes connections that are silent before or after the handshake', async () => {
+  it('closes idle connections before and after the handshake', async () => {
     const { port } = await serving({ http2: true }, { requestTimeoutMs: 400 });
     const plain = connectPlain(port, '127.0.0.1').resume();
     const silent = await dial(port, { ALPNProtocols: ['http/1.1'] });
@@ -182,7 +182,7 @@ describe('the server over TLS', () => {
     await Promise.all([plain, silent, modern].map(closed));
   });
 
-  it('answers probes while it has as many silent connections as it allows', async () => {
+  it('responds to probes while all allowed connections are idle', async () => {
     for (const http2 of [false, true]) {
       const { port } = await serving({ http2 }, { maxConnections: 2 });
       const handshaking = connectPlain(port, '127.0.0.1').on('error', () => undefined);

@@ -7,28 +7,28 @@ import { runAll } from '../../../src/util/runnable.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
 /**
- * A worker that serves its own profiles, asks for them, and writes what it was told: an isolate with
- * little in it is looked into much faster than one that holds all tests.
+ * A worker that serves and requests its own profiles, and writes the results. Profiling a small isolate
+ * is much faster than profiling the isolate of the tests.
  */
 
-/** Looked for in the CPU profile. */
+/** Function that the CPU profile must contain. */
 function burnForAWhile(ms: number): number {
   let sum = 0;
   for (const end = performance.now() + ms; performance.now() < end;) sum += Math.sqrt(sum + 1);
   return sum;
 }
 
-/** Looked for in the heap profile. */
+/** Allocation that the heap profile must contain. */
 function hoardForAWhile(): readonly unknown[] {
   return Array.from({ length: 8 }, () => Array<number>(262_144).fill(1));
 }
 
-/** Looked for in the heap snapshot, and so is its token. */
+/** Object that the heap snapshot must contain, with its token. */
 class HoardedSecret {
   readonly token: string = ['canary', 'of', 'the', 'worker'].join('-');
 }
 
-/** What it found. */
+/** Results. */
 export interface Found {
   readonly cpu: { readonly hasFunction: boolean; readonly samples: number; readonly ms: number };
   readonly heap: { readonly hasFunction: boolean; readonly hoarded: number };
@@ -37,11 +37,11 @@ export interface Found {
     readonly hasClass: boolean;
     readonly hasToken: boolean;
   };
-  /** Whether a profile that was given up was none. */
+  /** Whether a cancelled profile was empty. */
   readonly abandoned: boolean;
-  /** Timers that are left over. */
+  /** Number of remaining timers. */
   readonly pending: number;
-  /** Heap profiles while no samples are taken. */
+  /** Heap profiles while the profiler does not run. */
   readonly outside: number;
   readonly inspectorUrl: string;
 }

@@ -18,15 +18,15 @@ import { recordingLogger } from '../../support/recording-logger.ts';
 const MIB = 1024 ** 2;
 
 /**
- * Profiles behind a server of their own, made up: in a process that holds all tests, real ones take
- * long. Those are in profiled-process.ts.
+ * Server with fake profiles, because real ones take long in the process of the tests. See
+ * profiled-process.ts for real ones.
  */
 class Profiled {
   readonly clock = new FakeClock();
   readonly recorded = recordingLogger();
   heap: HeapProfiler.SamplingHeapProfile | undefined;
   readonly snapshots: Readable[] = [];
-  /** How many CPU profiles are being taken. */
+  /** Number of CPU profiles in progress. */
   taking = 0;
   #address = '';
   readonly #stop = new AbortController();
@@ -83,7 +83,7 @@ class Profiled {
     return [status, text.trimEnd()];
   }
 
-  /** Resolves when everything has come to its end. */
+  /** Stops the server and waits for its end. */
   async end(): Promise<void> {
     this.#stop.abort();
     await this.#running;
@@ -107,7 +107,7 @@ function* begunForEver() {
 }
 
 describe('the CPU profile', () => {
-  it('is of the seconds that were asked for, and a file', async (t) => {
+  it('covers the requested number of seconds, and is an attachment', async (t) => {
     const world = await profiled(t);
     const answer = world.get('/debug/pprof/profile?seconds=5');
     await until(() => world.taking === 1);
@@ -122,7 +122,7 @@ describe('the CPU profile', () => {
     assert.deepEqual(JSON.parse(text), { nodes: [], startTime: 0, endTime: 5_000_000 });
   });
 
-  it('takes 30 s if nobody says otherwise, and nobody says nonsense', async (t) => {
+  it('takes 30 s by default, and rejects invalid durations', async (t) => {
     const world = await profiled(t);
     const answer = world.refusal('/debug/pprof/profile');
     await until(() => world.taking === 1);
@@ -139,7 +139,7 @@ describe('the CPU profile', () => {
     assert.equal(world.taking, 0);
   });
 
-  it('is one at a time, and over when its client goes', async (t) => {
+  it('allows one request at a time, and ends when the client disconnects', async (t) => {
     const world = await profiled(t);
     const first = world.ask('/debug/pprof/profile');
     await until(() => world.taking === 1);
@@ -156,7 +156,7 @@ describe('the CPU profile', () => {
     assert.equal((await next)[0], 200);
   });
 
-  it('does not hold up a daemon that stops', async (t) => {
+  it('does not delay the shutdown', async (t) => {
     const world = await profiled(t);
     world.ask('/debug/pprof/profile');
     await until(() => world.taking === 1);
@@ -167,7 +167,7 @@ describe('the CPU profile', () => {
 });
 
 describe('the heap profile', () => {
-  it('is of all since the start, once samples are taken', async (t) => {
+  it('covers the time since the profiler was started', async (t) => {
     const world = await profiled(t);
     assert.equal((await world.refusal('/debug/pprof/heap'))[0], 503);
     const callFrame = {
@@ -190,7 +190,7 @@ describe('the heap profile', () => {
 });
 
 describe('the heap snapshot', () => {
-  it('is refused where it would leave this machine', async (t) => {
+  it('is rejected on addresses that other machines can reach', async (t) => {
     const open = await profiled(t, { address: ':6060' });
     const [status, why] = await open.refusal('/debug/heapsnapshot');
     assert.equal(status, 403);
@@ -198,7 +198,7 @@ describe('the heap snapshot', () => {
     assert.deepEqual(open.snapshots, []);
   });
 
-  it('is refused where it would take more memory than there is', async (t) => {
+  it('is rejected if the memory is not sufficient', async (t) => {
     for (const [used, heap, needed] of [
       [101, 6, 101],
       [100, 7, 112],
@@ -213,7 +213,7 @@ describe('the heap snapshot', () => {
     }
   });
 
-  it('is one at a time, and gone when its client goes', async (t) => {
+  it('allows one request at a time, and is discarded when the client disconnects', async (t) => {
     const world = await profiled(t);
     const asked = world.ask('/debug/heapsnapshot');
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
@@ -237,7 +237,7 @@ describe('the heap snapshot', () => {
   });
 });
 
-describe('a process that asks for its own profiles', () => {
+describe('a process that requests its own profiles', () => {
   let found: Found;
   before(async () => {
     const entry = new URL('profiled-process.ts', import.meta.url);
@@ -246,25 +246,25 @@ describe('a process that asks for its own profiles', () => {
     found = JSON.parse(written);
   });
 
-  it('finds in that of the CPU what ran for how long', () => {
+  it('finds the running functions with their durations in the CPU profile', () => {
     const { hasFunction, samples, ms } = found.cpu;
     assert.ok(hasFunction);
     assert.ok(samples > 5, `${samples} samples`);
     assert.ok(ms >= 60, `${ms} ms`);
   });
 
-  it('finds in that of the heap who allocated what is still there', () => {
+  it('finds the allocation sites of live memory in the heap profile', () => {
     assert.deepEqual(found.heap, { hasFunction: true, hoarded: 8 });
     assert.equal(found.outside, 0, 'before samples are taken, and after');
   });
 
-  it('finds in the heap snapshot every object, secrets too', () => {
+  it('finds every object in the heap snapshot, including secrets', () => {
     const { nodes, ...has } = found.snapshot;
     assert.ok(nodes > 10_000, String(nodes));
     assert.deepEqual(has, { hasClass: true, hasToken: true });
   });
 
-  it('can give up, and lets nobody attach a debugger', () => {
+  it('can cancel a profile, and opens no debugger port', () => {
     assert.deepEqual([found.abandoned, found.pending], [true, 0]);
     assert.equal(found.inspectorUrl, 'none');
   });

@@ -29,7 +29,7 @@ const LOOP: HotLoop = {
   fieldManager: 'us',
 };
 
-describe('the pages for people who ask why', () => {
+describe('the queue pages', () => {
   let clock: FakeClock;
   let queue: WorkQueue<ObjectKey>;
   let history: SyncHistory;
@@ -52,8 +52,8 @@ describe('the pages for people who ask why', () => {
     return { status, body: JSON.parse(body) };
   };
 
-  function begin(name: string): SyncRecorder {
-    const begun = {
+  function startSync(name: string): SyncRecorder {
+    const run = {
       reconcileID: '0badcafe',
       causes: [ADDED],
       omittedCauses: 0,
@@ -61,26 +61,26 @@ describe('the pages for people who ask why', () => {
       delayedMs: 0,
       queuedMs: 1,
     };
-    const recorder = new SyncRecorder('count', key(name), begun, [], clock.now());
+    const recorder = new SyncRecorder('count', key(name), run, [], clock.now());
     history.start(recorder);
     return recorder;
   }
 
-  /** A run of `key` that failed. */
+  /** A failed sync of `key`. */
   function run(name: string, tookMs: number): void {
-    const recorder = begin(name);
+    const recorder = startSync(name);
     recorder.finish({ result: 'error', tookMs, error: new Error('password is hunter2') });
     history.finish(recorder);
   }
 
-  it('show the queues, hot loops, and who takes the most time', async () => {
+  it('show queues, hot loops, and the keys that take the most time', async () => {
     queue.add(key('running'));
     queue.tryTake();
     queue.add(key('waiting'), { cause: 'Pod default/x deleted' });
     queue.add(key('later'), { afterMs: 9000 });
     queue.add(key('soon'), { afterMs: 5000 });
     await clock.advance(1000);
-    begin('running');
+    startSync('running');
     run('quick', 1.00049);
     run('slow', 5000);
     const { status, body } = get('/debug/queues');
@@ -140,14 +140,14 @@ describe('the pages for people who ask why', () => {
     });
   });
 
-  it('show a hundred keys of a state at most, and how many there are', () => {
+  it('show at most 100 keys per state, and their number', () => {
     for (let at = 0; at < 150; at++) queue.add(key(`k${at}`));
     const { body } = get('/debug/queues');
     const { controllers } = body as { controllers: { ready: { count: number; keys: [] } }[] };
     assert.deepEqual([controllers[0]?.ready.count, controllers[0]?.ready.keys.length], [150, 100]);
   });
 
-  it('tell where a key is and what its last runs did, without what must not be read', () => {
+  it('show the state and the last syncs of a key, with masked credentials', () => {
     run('hot', 7);
     queue.add(key('hot'), { afterMs: 2000, cause: 'postponed: in a hot loop' });
     const { status, body } = get('/debug/why', 'key=default/hot');
@@ -173,8 +173,8 @@ describe('the pages for people who ask why', () => {
     );
   });
 
-  it('know of no key that has neither run nor waits, and ask back for one', () => {
-    assert.equal(get('/debug/why', 'key=default/nobody').status, 404);
+  it('respond with 404 for an unknown key, and with 400 without a key', () => {
+    assert.equal(get('/debug/why', 'key=default/unknown').status, 404);
     assert.equal(get('/debug/why').status, 400);
     run('a', 1);
     assert.equal(get('/debug/why', 'key=default/a&controller=count').status, 200);
@@ -182,7 +182,7 @@ describe('the pages for people who ask why', () => {
   });
 });
 
-/** A history of runs, given as times of their beginning and how long they took, by key. */
+/** Histories of syncs by key, with start and duration of each sync. */
 function historyOf(runs: Record<string, readonly (readonly [atMs: number, tookMs?: number])[]>) {
   const history = new SyncHistory();
   for (const [name, ofKey] of Object.entries(runs)) {
@@ -206,7 +206,7 @@ function historyOf(runs: Record<string, readonly (readonly [atMs: number, tookMs
   return history.all();
 }
 
-test('the slowest are ranked by their slowest run, with what caused that one', () => {
+test('slowest ranks keys by their slowest sync, with its causes', () => {
   const keys = historyOf({
     a: [
       [0, 5],
@@ -226,7 +226,7 @@ test('the slowest are ranked by their slowest run, with what caused that one', (
   assert.equal(slowest(keys, 1).length, 1);
 });
 
-test('the hottest run most often until now; one run is no habit, and heat goes away', () => {
+test('hottest ranks keys by syncs per minute, which decrease with time, and omits keys with one sync', () => {
   const keys = historyOf({
     once: [[59_999, 1]],
     steady: [

@@ -20,7 +20,7 @@ const authority = await createCertificateAuthority({ commonName: 'test-ca' });
 const issue = () =>
   authority.issue({ commonName: 'metrics', dnsNames: ['localhost'], usages: 'server' });
 
-/** A folder with a certificate, mounted as a Secret is: behind a link that is turned. */
+/** A folder with a certificate behind a symbolic link, like a mounted Secret. */
 function mounted(first: Certificate) {
   const folder = mkdtempSync(join(root, 'secret-'));
   let versions = 0;
@@ -42,7 +42,7 @@ function mounted(first: Certificate) {
       privateKeyPath: join(folder, 'data/tls.key'),
     },
   );
-  /** Lets it look once, and waits until it has seen. */
+  /** Waits until the files have been read again. */
   const look = async () => {
     await clock.advance(10_000);
     while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -50,8 +50,8 @@ function mounted(first: Certificate) {
   return { folder, put, files, lines, look };
 }
 
-describe('a certificate in files', () => {
-  it('is renewed when they change, together, and told by its print', async () => {
+describe('CertificateFiles', () => {
+  it('renews certificate and key together when the files change, and logs the fingerprint', async () => {
     const [first, second] = await Promise.all([issue(), issue()]);
     const { put, files, lines, look } = mounted(first);
     assert.deepEqual(await files.load(), first);
@@ -73,7 +73,7 @@ describe('a certificate in files', () => {
     await watching;
   });
 
-  it('stays as it was while they are of no use, which is told once', async () => {
+  it('keeps the previous certificate while the files are invalid, and logs the error once', async () => {
     const [first, second, third] = await Promise.all([issue(), issue(), issue()]);
     const { folder, put, files, lines, look } = mounted(first);
     await files.load();
@@ -81,29 +81,29 @@ describe('a certificate in files', () => {
     const stop = new AbortController();
     const watching = files.watch(stop.signal, (pair) => renewed.push(pair));
     const messages = () => lines.splice(0).map(({ message }) => message);
-    const useless = 'Unable to load the new certificate; serving the previous one';
+    const invalid = 'Unable to load the new certificate; serving the previous one';
 
     put({ ...second, privateKeyPem: first.privateKeyPem });
     for (let times = 0; times < 3; times++) await look();
-    assert.deepEqual(messages(), [useless]);
+    assert.deepEqual(messages(), [invalid]);
     put({ ...second, certificatePem: second.certificatePem.slice(0, 300) });
     await look();
-    assert.deepEqual(messages(), [useless], 'another trouble is told');
+    assert.deepEqual(messages(), [invalid], 'another error is logged');
     rmSync(join(folder, 'data'));
     for (let times = 0; times < 3; times++) await look();
-    assert.deepEqual(messages(), [useless]);
+    assert.deepEqual(messages(), [invalid]);
     assert.deepEqual(renewed, []);
     put(third);
     await look();
     assert.deepEqual([renewed, messages()], [[third], ['Serving a new certificate']]);
     rmSync(join(folder, 'data'));
     await look();
-    assert.deepEqual(messages(), [useless], 'trouble that comes back is logged again');
+    assert.deepEqual(messages(), [invalid], 'trouble that comes back is logged again');
     stop.abort();
     await watching;
   });
 
-  it('is not taken at the start unless it is one', async () => {
+  it('rejects invalid files at startup', async () => {
     const [first, second] = await Promise.all([issue(), issue()]);
     const broken = mounted({ ...first, privateKeyPem: second.privateKeyPem });
     await assert.rejects(
@@ -115,8 +115,8 @@ describe('a certificate in files', () => {
   });
 });
 
-describe('a certificate that nobody vouches for', () => {
-  it('names this machine, and is renewed by nobody', async () => {
+describe('a self-signed certificate', () => {
+  it('is valid for this machine, and is never renewed', async () => {
     const source = selfSignedCertificate({ clock: new FakeClock(), dnsNames: ['pod-a'] });
     const { certificatePem, privateKeyPem } = await source.load();
     const certificate = new X509Certificate(certificatePem);

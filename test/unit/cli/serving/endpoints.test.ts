@@ -33,12 +33,12 @@ const ROUTES: EndpointsDeps['routes'] = {
   profiling: { downloads: new Map() },
 };
 
-/** Runs what `config` asks for, and asks for `/livez` and `/metrics` in the clear at the first address. */
+/** Runs the endpoints of `config`, and requests `/livez` and `/metrics` without TLS at the first address. */
 async function asked(config: Partial<EndpointsConfig>) {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
   const certificate = await servingCertificate(SERVING, { clock, log, host: 'pod-a' });
-  const reviewer = { raw: () => Promise.reject(new Error('nobody is asked')) };
+  const reviewer = { raw: () => Promise.reject(new Error('unexpected review')) };
   const secure = { reviewer, certificate };
   const servers = endpoints({ clock, log, routes: ROUTES, secure }, { ...NOWHERE, ...config });
   const stop = new AbortController();
@@ -66,12 +66,12 @@ async function asked(config: Partial<EndpointsConfig>) {
 const HERE = '127.0.0.1:0';
 const INSECURE = { ...SERVING, isMetricsSecure: false };
 
-describe('the endpoints of a daemon', () => {
-  it('are none, unless flags say where', async () => {
+describe('the endpoints of the daemon', () => {
+  it('are not served without an address', async () => {
     assert.deepEqual(await asked({}), { servers: 0, statuses: [], warnings: [] });
   });
 
-  it('show probes to everybody in the clear, and metrics to nobody', async () => {
+  it('serve probes without TLS, and reject requests for metrics without TLS', async () => {
     assert.deepEqual(await asked({ healthProbeBindAddress: HERE, serving: SERVING }), {
       servers: 1,
       statuses: [200, 404],
@@ -82,7 +82,7 @@ describe('the endpoints of a daemon', () => {
     assert.deepEqual(await asked({ metricsBindAddress: HERE }), secure, 'by default');
   });
 
-  it('show metrics to everybody if they are told to, and say so where others can reach them', async () => {
+  it('serve metrics without authorization if configured, and warn if other machines can reach them', async () => {
     const here = await asked({ metricsBindAddress: HERE, serving: INSECURE });
     assert.deepEqual(here, { servers: 1, statuses: [404, 200], warnings: [] });
     const everywhere = await asked({ metricsBindAddress: '0.0.0.0:0', serving: INSECURE });
@@ -93,7 +93,7 @@ describe('the endpoints of a daemon', () => {
     });
   });
 
-  it('protect what is for debugging where more than this machine can reach it', async () => {
+  it('require authorization for debug pages on addresses that other machines can reach', async () => {
     const here = await asked({ debugBindAddress: HERE, serving: SERVING });
     assert.deepEqual(here.statuses, [404, 404]);
     assert.deepEqual((await asked({ profilerAddress: HERE })).statuses, [404, 404]);
@@ -103,7 +103,7 @@ describe('the endpoints of a daemon', () => {
     }
   });
 
-  it('that share an address are as secure as the most secure of them', async () => {
+  it('require authorization for all routes of an address if one route needs it', async () => {
     const shared = {
       healthProbeBindAddress: HERE,
       metricsBindAddress: HERE,
@@ -117,7 +117,7 @@ describe('the endpoints of a daemon', () => {
     assert.deepEqual((await asked({ ...shared, serving: INSECURE })).statuses, [200, 200]);
   });
 
-  it('are a matter of usage where the port is taken or the certificate is not there', async () => {
+  it('report a usage error if the port is in use or the certificate is missing', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;
@@ -141,7 +141,7 @@ describe('the endpoints of a daemon', () => {
     });
   });
 
-  it('that are not for everybody take what protects them', () => {
+  it('need the dependencies for authorization', () => {
     const { log } = recordingLogger();
     const deps = { clock: new FakeClock(), log, routes: ROUTES };
     assert.throws(
@@ -156,7 +156,7 @@ describe('/debug/flags/v', () => {
   const level = new ChangeableLogLevel(2, () => log);
   const setting = debugFlags(level).get('/debug/flags/v');
 
-  it('is the verbosity, as klog reads it', () => {
+  it("is the log verbosity in klog's format", () => {
     assert.equal(setting?.get(), '2');
     for (const [text, verbosity] of [
       ['4', 4],
@@ -169,7 +169,7 @@ describe('/debug/flags/v', () => {
     }
   });
 
-  it('stays as it is when it is told nonsense', () => {
+  it('keeps the value if the new value is invalid', () => {
     for (const text of ['', 'high', '4.5', '0x4', '1e1', '-1', '2147483648', '9'.repeat(19)]) {
       assert.throws(() => setting?.set(text), RangeError, text);
     }

@@ -16,7 +16,7 @@ import { DAEMON_CONFIG } from '../../../support/test-cluster.ts';
 
 const SRC = join(import.meta.dirname, '../../../../src');
 
-/** The paths of all pages, settings and downloads in the source. */
+/** Returns the paths of all pages, settings and downloads in the source. */
 function servedPaths(): string[] {
   const files = globSync('{serving,cli/serving}/*.ts', { cwd: SRC });
   const paths = files.flatMap((file) =>
@@ -27,7 +27,7 @@ function servedPaths(): string[] {
   return [...new Set([...paths, '/metrics'])].toSorted();
 }
 
-/** They need the profiler, which slows down the process that it runs in. */
+/** Paths that need the profiler, which slows down its process. */
 const PROFILES = ['/debug/heapsnapshot', '/debug/pprof/heap', '/debug/pprof/profile'];
 
 describe('every page of a daemon on a loopback address', () => {
@@ -73,11 +73,11 @@ describe('every page of a daemon on a loopback address', () => {
     return response.statusCode ?? 0;
   }
 
-  it('answers local clients', async () => {
+  it('responds to local clients', async () => {
     const paths = servedPaths();
     for (const path of paths.filter((path) => !PROFILES.includes(path))) {
       const status = await statusOf(path, {});
-      // A page that needs a query answers 400.
+      // A page with a required parameter responds with 400.
       assert.ok(status === 200 || status === 400, `${path}: ${status}`);
     }
     assert.deepEqual(
@@ -86,7 +86,7 @@ describe('every page of a daemon on a loopback address', () => {
     );
   });
 
-  it('refuses web pages, also those whose host name resolves to this machine', async () => {
+  it('rejects web pages, also those whose host name resolves to this machine', async () => {
     for (const path of servedPaths()) {
       for (const headers of [
         { host: 'rebound.example:6060' },

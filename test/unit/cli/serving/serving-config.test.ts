@@ -16,14 +16,14 @@ const OLDER = [
   'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256',
 ];
 
-test('every suite that Go takes for safe has its name in OpenSSL', () => {
+test('every secure suite of Go has a name in OpenSSL', () => {
   const known = new Set(getCiphers());
   const names = cipherList(OLDER)?.split(':') ?? [];
   assert.equal(names.length, 3 + OLDER.length);
   for (const name of names) assert.ok(known.has(name.toLowerCase()), name);
 });
 
-test('those of TLS 1.3 all stay, unless some are named', () => {
+test('the suites of TLS 1.3 stay enabled unless some are configured', () => {
   assert.equal(cipherList([]), undefined);
   assert.equal(
     cipherList(['TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384']),
@@ -35,7 +35,7 @@ test('those of TLS 1.3 all stay, unless some are named', () => {
   );
 });
 
-test('what is unknown or not safe is refused', () => {
+test('unknown and insecure suites are rejected', () => {
   for (const name of ['TLS_RSA_WITH_AES_128_CBC_SHA', 'ECDHE-RSA-AES128-SHA', 'constructor']) {
     assert.throws(() => cipherList([name]), {
       name: 'UsageError',

@@ -34,19 +34,19 @@ const object = {
   status: { conditions: [{ type: 'Initialized', status: 'True' }, { type: 'Ready' }] },
 };
 
-describe('the owners of a field', () => {
-  it('are those whose managed fields have it', () => {
+describe('ownersOf', () => {
+  it('returns the managers whose managed fields contain the field', () => {
     assert.deepEqual(ownersOf(object, ['metadata', 'labels', 'team']), ['kubectl']);
     assert.deepEqual(ownersOf(object, ['spec', 'replicas']), ['scaler']);
     assert.deepEqual(ownersOf(object, ['metadata', 'labels', 'other']), []);
   });
 
-  it('own what is below a field that is set as a whole, and what is above their own', () => {
+  it('returns the owners of a containing field that is set as a whole, and of contained fields', () => {
     assert.deepEqual(ownersOf(object, ['spec', 'selector', 'matchLabels', 'app']), ['scaler']);
     assert.deepEqual(ownersOf(object, ['metadata', 'labels']), ['kubectl']);
   });
 
-  it('own elements of lists by their keys or values, wherever they stand', () => {
+  it('finds list elements by key or value at any index', () => {
     assert.deepEqual(ownersOf(object, ['status', 'conditions', 1, 'status']), ['kubelet']);
     assert.deepEqual(ownersOf(object, ['status', 'conditions', 0, 'status']), ['kubelet']);
     assert.deepEqual(ownersOf(object, ['status', 'conditions', 0, 'reason']), []);
@@ -54,7 +54,7 @@ describe('the owners of a field', () => {
     assert.deepEqual(ownersOf(object, ['metadata', 'finalizers', 0]), []);
   });
 
-  it('are unknown where an object tells nothing, or nonsense', () => {
+  it('returns nothing without managed fields or with invalid ones', () => {
     for (const value of [undefined, null, 'text', {}, { metadata: { managedFields: 'x' } }]) {
       assert.deepEqual(ownersOf(value, ['spec']), []);
     }

@@ -19,14 +19,14 @@ interface Thing extends KubernetesObject {
 
 const KEY = objectKey('default', 'web');
 
-describe('the detector of hot loops', () => {
+describe('HotLoopDetector', () => {
   let clock: FakeClock;
   let loops: HotLoopDetector;
   let ended: string[];
   let version: number;
-  /** What the key names. */
+  /** Object of the key. */
   let thing: Thing;
-  /** Something else that it writes. */
+  /** Another object that the key writes. */
   let child: Thing;
 
   beforeEach(() => {
@@ -43,7 +43,7 @@ describe('the detector of hot loops', () => {
     child = { ...about, kind: 'Deployment', metadata: { ...metadata, uid: 'child' } };
   });
 
-  /** The next state of an object. */
+  /** Returns the next state of an object. */
   function next(
     object: Thing,
     change: Partial<Pick<Thing, 'spec' | 'status'>>,
@@ -67,11 +67,11 @@ describe('the detector of hot loops', () => {
   const called = (call: Partial<EndedCall>) =>
     loops.record(KEY, { verb: 'patch', at: KEY, ms: 1, failed: false, resource: COUNTS, ...call });
 
-  /** An event of `before` becoming `after`. */
+  /** Records an event with a change from `before` to `after`. */
   const event = (before: Thing, after: Thing, resource: Resource = COUNTS) =>
     loops.observe(KEY, resource, before, after, resource === COUNTS);
 
-  /** The key writes its own object, and hears of it. */
+  /** Writes the object of the key, with its event. */
   function write(change: Partial<Pick<Thing, 'spec' | 'status'>>, labels = {}): void {
     const before = thing;
     thing = next(thing, change, labels);
@@ -79,17 +79,17 @@ describe('the detector of hot loops', () => {
     event(before, thing);
   }
 
-  /** Others write it. */
-  function foreignWrite(change: Partial<Pick<Thing, 'spec' | 'status'>>, labels = {}): void {
+  /** Writes the object as another client. */
+  function otherWrite(change: Partial<Pick<Thing, 'spec' | 'status'>>, labels = {}): void {
     const before = thing;
     thing = next(thing, change, labels);
     event(before, thing);
   }
 
-  /** Something else wakes the key. */
-  const distraction = () => event(child, next(child, { status: { ready: version } }), PODS);
+  /** Records another event that triggers the key. */
+  const otherEvent = () => event(child, next(child, { status: { ready: version } }), PODS);
 
-  /** Runs and writes `turns` times, `gapMs` apart; the verdicts that were not to run. */
+  /** Syncs and writes `turns` times at intervals of `gapMs`; returns the decisions to postpone. */
   async function turn(
     turns: number,
     write: (turn: number) => void,
@@ -97,9 +97,9 @@ describe('the detector of hot loops', () => {
   ): Promise<Exclude<HotLoopDecision, { kind: 'sync' }>[]> {
     const held = [];
     for (let at = 0; at < turns; at++) {
-      const verdict = loops.check(KEY);
-      if (verdict.kind === 'sync') write(at);
-      else held.push(verdict);
+      const decision = loops.check(KEY);
+      if (decision.kind === 'sync') write(at);
+      else held.push(decision);
       await clock.advance(gapMs);
     }
     return held;
@@ -107,13 +107,13 @@ describe('the detector of hot loops', () => {
 
   const timestamp = (at: number) => write({ status: { seenAt: `t${clock.monotonic()}-${at}` } });
 
-  it('finds a key that writes a timestamp, wakes itself, and writes it again', async () => {
+  it('detects a key that writes a timestamp in each sync', async () => {
     assert.deepEqual(await turn(11, timestamp), []);
-    const verdict = loops.check(KEY);
-    assert.ok(verdict.kind === 'found');
-    const { kind, paths, name, times, withinMs, fieldManager } = verdict.loop;
+    const decision = loops.check(KEY);
+    assert.ok(decision.kind === 'found');
+    const { kind, paths, name, times, withinMs, fieldManager } = decision.loop;
     assert.deepEqual(
-      { kind, paths, name, times, withinMs, fieldManager, ms: verdict.ms },
+      { kind, paths, name, times, withinMs, fieldManager, ms: decision.ms },
       {
         kind: 'selfFed',
         paths: [['status', 'seenAt']],
@@ -124,19 +124,19 @@ describe('the detector of hot loops', () => {
         ms: 1000,
       },
     );
-    assert.deepEqual(loops.loops, [verdict.loop]);
+    assert.deepEqual(loops.loops, [decision.loop]);
   });
 
-  it('finds a key that cannot decide between two values', async () => {
+  it('detects a key that alternates between two values', async () => {
     const [first] = await turn(12, (at) => write({}, { side: at % 2 ? 'left' : 'right' }));
     assert.ok(first?.kind === 'found');
     assert.deepEqual(first.loop.paths, [['metadata', 'labels', 'side']]);
   });
 
-  it('finds two that fight over a field, once it is as the others want it', async () => {
+  it('detects conflicting writes to a field once the other client has written it', async () => {
     const held = await turn(6, () => {
       write({}, { team: 'red' });
-      foreignWrite({}, { team: 'blue', theirs: String(version) });
+      otherWrite({}, { team: 'blue', theirs: String(version) });
     });
     const [found] = held;
     assert.ok(found?.kind === 'found' && held.length === 1);
@@ -147,17 +147,17 @@ describe('the detector of hot loops', () => {
     );
   });
 
-  it('waits with its verdict on a fight until the others have their way: then they can be named', async () => {
+  it('reports conflicting writes only while the field has the value of the other client', async () => {
     const reversed = () => {
-      foreignWrite({}, { team: 'blue' });
+      otherWrite({}, { team: 'blue' });
       write({}, { team: 'red' });
     };
     assert.deepEqual(await turn(12, reversed), []);
-    foreignWrite({}, { team: 'blue' });
+    otherWrite({}, { team: 'blue' });
     assert.equal(loops.check(KEY).kind, 'found');
   });
 
-  it('finds a fight over the spec, and over an object that the key does not name', async () => {
+  it('detects conflicting writes to the spec and to other objects', async () => {
     const held = await turn(6, () => {
       const before = child;
       const ours = next(child, { spec: { replicas: 3 } });
@@ -172,7 +172,7 @@ describe('the detector of hot loops', () => {
     assert.deepEqual([resource.kind, paths], ['Deployment', [['spec', 'replicas']]]);
   });
 
-  it('knows its own write by an event that comes before the answer', async () => {
+  it('recognizes its own write if the event arrives before the response', async () => {
     const held = await turn(13, (at) => {
       const before = thing;
       thing = next(thing, { status: { at } });
@@ -184,41 +184,41 @@ describe('the detector of hot loops', () => {
 
   const harmless: [what: string, write: (at: number) => void, gapMs?: number][] = [
     [
-      'that others wake each time',
+      'that other events trigger each time',
       (at) => {
         timestamp(at);
-        distraction();
+        otherEvent();
       },
     ],
     [
-      'during whose runs something happens that they may have seen',
+      'with other events during its syncs',
       (at) => {
-        if (at % 2) distraction();
+        if (at % 2) otherEvent();
         timestamp(at);
       },
     ],
     [
-      'that others wake between runs that look self-made',
+      'with other events between self-triggered syncs',
       (at) => {
         timestamp(at);
-        if (at % 3 === 0) distraction();
+        if (at % 3 === 0) otherEvent();
       },
     ],
     [
-      'that makes progress: it creates something each time',
+      'that creates an object in each sync',
       (at) => {
         timestamp(at);
         called({ verb: 'create', answer: next(child, {}), resource: PODS });
       },
     ],
     [
-      'that deletes something each time',
+      'that deletes an object in each sync',
       (at) => {
         timestamp(at);
         called({ verb: 'delete', resource: PODS });
       },
     ],
-    ['that changes another field each time', (at) => write({ status: { [`step${at}`]: 1 } })],
+    ['that changes another field in each sync', (at) => write({ status: { [`step${at}`]: 1 } })],
     ['whose writes fail', () => called({ failed: true })],
     [
       'whose writes are dry runs',
@@ -230,54 +230,54 @@ describe('the detector of hot loops', () => {
       },
     ],
     [
-      'that is overruled once, by somebody who then changes it again and again',
+      'whose field another client overwrites once and then keeps changing',
       (at) => {
         if (at === 0) write({}, { team: 'red' });
-        foreignWrite({}, { team: `blue${at}` });
+        otherWrite({}, { team: `blue${at}` });
       },
     ],
     [
-      'that writes more often than is kept of it: it may be others',
+      'that writes more versions than are remembered',
       (at) => {
         for (let part = 0; part < 20; part++) write({ status: { part: `${at}.${part}` } });
       },
     ],
     ['whose writes change nothing', () => called({ answer: thing })],
     [
-      'that runs by plan, and whose event does not wake it',
+      'that is requeued and whose events do not trigger it',
       (at) => called({ answer: (thing = next(thing, { status: { at } })) }),
     ],
-    ['that is in no hurry', timestamp, 61_000],
+    ['with long intervals', timestamp, 61_000],
     [
-      'that others follow, field for field, and do not contradict',
+      'whose changes another client follows in other fields',
       (at) => {
         write({ spec: { size: at } });
-        foreignWrite({ status: { size: at } });
+        otherWrite({ status: { size: at } });
       },
     ],
     [
-      'whose object others change, and not in what the key writes',
+      'whose object other clients change in other fields',
       (at) => {
         write({ spec: { image: `v${at}` } });
-        foreignWrite({ spec: { replicas: at } }, { revision: String(at) });
+        otherWrite({ spec: { replicas: at } }, { revision: String(at) });
       },
     ],
     [
-      'that is overruled a few times only',
+      'whose field another client overwrites a few times',
       (at) => {
         write({}, { team: 'red' });
-        if (at < 4) foreignWrite({}, { team: 'blue' });
-        else distraction();
+        if (at < 4) otherWrite({}, { team: 'blue' });
+        else otherEvent();
       },
     ],
   ];
   for (const [what, write, gapMs] of harmless) {
-    it(`lets a key run ${what}`, async () => {
+    it(`does not postpone a key ${what}`, async () => {
       assert.deepEqual(await turn(40, write, gapMs), []);
     });
   }
 
-  it('counts runs, however often each of them writes', async () => {
+  it('counts syncs, not writes', async () => {
     const twice = (at: number) => {
       write({ status: { phase: `a${at}` } });
       write({ status: { phase: `b${at}` } });
@@ -286,10 +286,10 @@ describe('the detector of hot loops', () => {
     assert.equal(loops.check(KEY).kind, 'found');
   });
 
-  it('finds a loop even if something else happens now and then', async () => {
+  it('detects a loop despite occasional other events', async () => {
     const held = await turn(60, (at) => {
       timestamp(at);
-      if (at % 10 === 9) distraction();
+      if (at % 10 === 9) otherEvent();
     });
     assert.equal(held[0]?.kind, 'found');
   });
@@ -300,42 +300,42 @@ describe('the detector of hot loops', () => {
       assert.equal(loops.check(KEY).kind, 'found');
     });
 
-    /** Waits as long as it must, runs and writes; how long that was, in milliseconds. */
+    /** Waits for the delay, syncs and writes; returns the delay in milliseconds. */
     async function waited(): Promise<number> {
-      const verdict = loops.check(KEY);
-      assert.ok(verdict.kind === 'wait');
+      const decision = loops.check(KEY);
+      assert.ok(decision.kind === 'wait');
       assert.equal(loops.check(KEY).kind, 'wait', 'asking changes nothing');
-      await clock.advance(verdict.ms);
+      await clock.advance(decision.ms);
       assert.equal(loops.check(KEY).kind, 'sync');
       timestamp(0);
-      return verdict.ms;
+      return decision.ms;
     }
 
-    it('runs are put off from one second to five minutes', async () => {
+    it('postpones syncs by 1 s to 5 min', async () => {
       const delays = [];
       for (let at = 0; at < 11; at++) delays.push((await waited()) / 1000);
       assert.deepEqual(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
       assert.deepEqual(ended, []);
     });
 
-    it('what others do meanwhile neither ends nor shortens it', async () => {
+    it('keeps the delay if other clients change the object', async () => {
       await waited();
-      foreignWrite({ status: { note: 'theirs' } }, { label: 'theirs' });
-      distraction();
+      otherWrite({ status: { note: 'theirs' } }, { label: 'theirs' });
+      otherEvent();
       assert.deepEqual(loops.check(KEY), { kind: 'wait', ms: 2000 });
     });
 
-    it('a new spec is looked at at once, and the delays begin anew', async () => {
+    it('syncs a new spec immediately and resets the delay', async () => {
       await waited();
       await waited();
-      foreignWrite({ spec: { size: 2 } });
+      otherWrite({ spec: { size: 2 } });
       assert.equal(loops.check(KEY).kind, 'sync');
       timestamp(0);
       assert.equal(await waited(), 1000);
       assert.deepEqual(ended, []);
     });
 
-    it('so is a deletion', () => {
+    it('syncs a deletion immediately', () => {
       const before = thing;
       thing = next(thing, {});
       thing.metadata.deletionTimestamp = 'now';
@@ -343,7 +343,7 @@ describe('the detector of hot loops', () => {
       assert.equal(loops.check(KEY).kind, 'sync');
     });
 
-    it('it is over when nothing has flapped for a minute', async () => {
+    it('ends after one minute without changes', async () => {
       await waited();
       loops.check(KEY);
       await clock.advance(59_999);
@@ -355,13 +355,13 @@ describe('the detector of hot loops', () => {
       assert.deepEqual(await turn(9, timestamp), [], 'the evidence is gone');
     });
 
-    it('it is over for good: what was found then is no evidence any more', async () => {
+    it('resets the counts after the end', async () => {
       await clock.advance(60_000);
       assert.equal(ended.length, 1);
       assert.equal(loops.check(KEY).kind, 'sync');
     });
 
-    it('it is over when nothing has flapped for twice the delay, if that is longer', async () => {
+    it('ends after twice the delay without changes, if that is longer', async () => {
       for (let at = 0; at < 9; at++) await waited();
       loops.check(KEY);
       await clock.advance(599_999);
@@ -370,7 +370,7 @@ describe('the detector of hot loops', () => {
       assert.equal(ended.length, 1);
     });
 
-    it('it is over when the object is gone; its successor begins anew', () => {
+    it('ends when the object is deleted; a new object starts without history', () => {
       loops.observe(KEY, COUNTS, thing, undefined, true);
       assert.equal(ended.length, 1);
       assert.equal(loops.size, 0);
@@ -378,20 +378,20 @@ describe('the detector of hot loops', () => {
       assert.equal(clock.pending, 0);
     });
 
-    it('other keys run', () => {
+    it('does not postpone other keys', () => {
       assert.equal(loops.check(objectKey('default', 'other')).kind, 'sync');
     });
 
-    it('nothing is left of it when all is stopped', () => {
+    it('cancels all timers on close', () => {
       loops.close();
       assert.deepEqual([clock.pending, loops.size, ended], [0, 0, []]);
     });
   });
 
-  it('does not take the value that others insist on for a new spec', async () => {
+  it('does not treat the value of the other client as a new spec', async () => {
     const fight = (at: number) => {
       write({ spec: { size: 0 } });
-      foreignWrite({ spec: { size: 100 + at } });
+      otherWrite({ spec: { size: 100 + at } });
     };
     const held = await turn(6, fight);
     assert.equal(held[0]?.kind, 'found');
@@ -401,7 +401,7 @@ describe('the detector of hot loops', () => {
     assert.deepEqual(loops.check(KEY), { kind: 'wait', ms: 2000 });
   });
 
-  it('remembers keys that write, the last ones only, and for a while', async () => {
+  it('remembers a limited number of writing keys for a limited time', async () => {
     loops = new HotLoopDetector({ clock, onEnd: () => undefined }, { capacity: 3 });
     const keyOfNumber = (at: number) => objectKey('default', `k${at}`);
     const writes = (at: number) =>
