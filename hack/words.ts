@@ -45,6 +45,13 @@ const CHECKED = [
   ':(glob)test/*.test.ts',
   'test/docs',
   'hack',
+  'src/serving',
+  'src/cluster',
+  'src/cli/serving',
+  'src/manager/hot-loop',
+  'test/unit/serving',
+  'test/unit/cluster',
+  'test/unit/cli/serving',
 ];
 
 /** Regular expressions without case, and what to write instead. */
