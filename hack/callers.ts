@@ -6,7 +6,7 @@ const LOGGING = /\.(?:info|error|enabled)\b/g;
 
 /**
  * Returns the source location of each log call of a bundle, by line and column of the bundle:
- * `{"12:345":"cache/reflector/reflector.ts:110"}`. With it, a running program finds the caller of a log line
+ * `{"12:345":"cache/reflector.ts:110"}`. With it, a running program finds the caller of a log line
  * without a source map.
  */
 export function callersIn(code: string, payload: SourceMapPayload): Record<string, string> {

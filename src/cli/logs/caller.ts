@@ -89,7 +89,7 @@ function firstOf(quick: Origins, thorough: Origins): Origins {
   return (line, column) => quick(line, column) ?? thorough(line, column);
 }
 
-/** What `hack/bundle.ts` wrote of the places that log: `{"12:345":"cache/reflector/reflector.ts:110"}`. */
+/** What `hack/bundle.ts` wrote of the places that log: `{"12:345":"cache/reflector.ts:110"}`. */
 function placesBeside(url: string): Origins {
   const places = beside(
     `${url}${CALLERS_SUFFIX}`,

@@ -11,18 +11,18 @@ function world() {
   const { log, lines } = recordingLogger();
   const shown = () =>
     lines.filter(({ level }) => level !== 4).map(({ message, level }) => [level, message]);
-  return { clock, lines, shown, trouble: new FailureReporter({ clock, log, resource: 'pods' }) };
+  return { clock, lines, shown, reporter: new FailureReporter({ clock, log, resource: 'pods' }) };
 }
 
 // upstream: 68
 test('logs a lasting failure once, and its end once', async () => {
-  const { clock, trouble, shown, lines } = world();
+  const { clock, reporter, shown, lines } = world();
   for (let attempt = 0; attempt < 20; attempt++) {
-    trouble.failed(unreachable(), 'list', 1000);
+    reporter.failed(unreachable(), 'list', 1000);
     await clock.advance(1000);
   }
-  trouble.recovered();
-  trouble.recovered();
+  reporter.recovered();
+  reporter.recovered();
   assert.deepEqual(shown(), [
     ['error', 'Failed to list'],
     [0, 'Recovered'],
@@ -36,10 +36,10 @@ test('logs a lasting failure once, and its end once', async () => {
 });
 
 test('logs a failure of another kind', () => {
-  const { trouble, shown } = world();
-  trouble.failed(unreachable(), 'watch', 1000);
-  trouble.failed(apiError('forbidden', 'no', 403), 'list', 1000);
-  trouble.failed(apiError('forbidden', 'no', 403), 'list', 1000);
+  const { reporter, shown } = world();
+  reporter.failed(unreachable(), 'watch', 1000);
+  reporter.failed(apiError('forbidden', 'no', 403), 'list', 1000);
+  reporter.failed(apiError('forbidden', 'no', 403), 'list', 1000);
   assert.equal(shown().length, 2);
 });
 
@@ -49,30 +49,30 @@ function failedToConnect(code: string) {
 }
 
 test('logs another reason at once, also if the server is still unreachable', () => {
-  const { trouble, shown, lines } = world();
-  trouble.failed(failedToConnect('ECONNREFUSED'), 'watch', 1000);
-  trouble.failed(failedToConnect('ECONNREFUSED'), 'watch', 1000);
+  const { reporter, shown, lines } = world();
+  reporter.failed(failedToConnect('ECONNREFUSED'), 'watch', 1000);
+  reporter.failed(failedToConnect('ECONNREFUSED'), 'watch', 1000);
   assert.equal(shown().length, 1);
-  trouble.failed(failedToConnect('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), 'watch', 1000);
+  reporter.failed(failedToConnect('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), 'watch', 1000);
   assert.match(String(lines.at(-1)?.error), /x509: certificate signed by unknown authority/);
-  trouble.failed(apiError('unauthorized', 'Unauthorized', 401), 'list', 1000);
+  reporter.failed(apiError('unauthorized', 'Unauthorized', 401), 'list', 1000);
   assert.equal(shown().length, 3);
 });
 
 test('logs two alternating reasons once a minute each', async () => {
-  const { clock, trouble, shown } = world();
+  const { clock, reporter, shown } = world();
   for (let second = 0; second < 230; second++) {
     const code = second % 2 === 0 ? 'ECONNREFUSED' : 'ECONNRESET';
-    trouble.failed(failedToConnect(code), 'list', 1000);
+    reporter.failed(failedToConnect(code), 'list', 1000);
     await clock.advance(1000);
   }
   assert.equal(shown().length, 8);
 });
 
 test('logs a lasting failure again every five minutes', async () => {
-  const { clock, trouble, lines, shown } = world();
+  const { clock, reporter, lines, shown } = world();
   for (let minute = 0; minute <= 10; minute++) {
-    trouble.failed(unreachable(), 'list', 1000);
+    reporter.failed(unreachable(), 'list', 1000);
     await clock.advance(60_000);
   }
   assert.equal(shown().length, 3);
@@ -85,10 +85,10 @@ test('logs a lasting failure again every five minutes', async () => {
 });
 
 test('names the permission to grant if the server keeps refusing', async () => {
-  const { clock, trouble, lines, shown } = world();
+  const { clock, reporter, lines, shown } = world();
   const message =
     'pods is forbidden: User "system:serviceaccount:ops:crd-controller" cannot list resource "pods" in API group "" in the namespace "a"';
-  const refused = () => trouble.failed(apiError('forbidden', message, 403), 'list', 1000);
+  const refused = () => reporter.failed(apiError('forbidden', message, 403), 'list', 1000);
   assert.equal(refused(), true);
   for (let second = 1; second < 10; second++) {
     await clock.advance(1000);
@@ -106,16 +106,16 @@ test('names the permission to grant if the server keeps refusing', async () => {
 });
 
 test('logs a resource that is not served as info, with a fix', () => {
-  const { trouble, lines } = world();
-  trouble.failed(notFound(), 'list', 1000);
+  const { reporter, lines } = world();
+  reporter.failed(notFound(), 'list', 1000);
   assert.equal(lines.length, 1);
   assert.equal(lines[0]!.level, 0);
   assert.match(String(lines[0]!.fields['fix']), /kubectl apply -f crds\//);
 });
 
 test('logs a fix for a bare 401', () => {
-  const { trouble, lines } = world();
-  trouble.failed(apiError('unauthorized', 'Unauthorized', 401), 'list', 1234.5678);
+  const { reporter, lines } = world();
+  reporter.failed(apiError('unauthorized', 'Unauthorized', 401), 'list', 1234.5678);
   assert.equal(lines.length, 1);
   assert.equal(lines[0]!.fields['retryIn'], '1.235s');
   assert.match(String(lines[0]!.fields['fix']), /renew the token or client certificate/);

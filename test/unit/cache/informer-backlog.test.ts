@@ -19,7 +19,7 @@ const many = (name: string) => Array.from({ length: COUNT }, (_, at) => thing(`$
  * Informer that is blocked during its initial state: handlers have received `a` and `b`, not the last
  * filler. Later deltas stay queued until `release`.
  */
-async function heldUp(
+async function blocked(
   more: EventHandler<Thing> = {},
   resyncPeriodMs = 0,
   options: InformerOptions<Thing> = {},
@@ -34,8 +34,8 @@ async function heldUp(
   informer.addHandler(more);
   await world.start();
   /** Events since now, without fillers. */
-  const told = () => notes.splice(0).filter((note) => !note.includes('filler'));
-  assert.deepEqual(told(), ['+a=1!', '+b=1!']);
+  const received = () => notes.splice(0).filter((note) => !note.includes('filler'));
+  assert.deepEqual(received(), ['+a=1!', '+b=1!']);
   const release = async () => {
     gate?.resolve();
     gate = undefined;
@@ -50,12 +50,12 @@ async function heldUp(
     await clock.advance(2000);
     assert.equal(source.openWatches, 1);
   };
-  return { ...world, notes, told, registration, release, relist };
+  return { ...world, notes, received, registration, release, relist };
 }
 
 // upstream: 42, 74
 test('has not synced before handlers have received all initial objects', async () => {
-  const { informer, registration, release, stop } = await heldUp();
+  const { informer, registration, release, stop } = await blocked();
   assert.equal(informer.lister.size, COUNT + 2);
   assert.deepEqual([informer.hasSynced, registration.hasSynced], [false, false]);
   await release();
@@ -65,7 +65,7 @@ test('has not synced before handlers have received all initial objects', async (
 
 // upstream: 38, 43
 test('delivers every queued change in order', async () => {
-  const { source, told, release, stop } = await heldUp();
+  const { source, received, release, stop } = await blocked();
   source.put('x', 1);
   source.put('y', 1);
   source.put('x', 2);
@@ -73,26 +73,26 @@ test('delivers every queued change in order', async () => {
   source.put('x', 3);
   source.put('y', 2);
   await settle();
-  assert.deepEqual(told(), []);
+  assert.deepEqual(received(), []);
   await release();
-  assert.deepEqual(told(), ['+x=1', '+y=1', '~x=1→2', '-x', '+x=3', '~y=1→2']);
+  assert.deepEqual(received(), ['+x=1', '+y=1', '~x=1→2', '-x', '+x=3', '~y=1→2']);
   await stop();
 });
 
 // upstream: 36
 test('delivers a queued deletion before the addition by a relist', async () => {
-  const { source, told, release, relist, stop } = await heldUp();
+  const { source, received, release, relist, stop } = await blocked();
   source.remove('a');
   await relist(() => source.put('a', 2));
   await release();
-  assert.deepEqual(told(), ['-a', '+a=2']);
+  assert.deepEqual(received(), ['-a', '+a=2']);
   await stop();
 });
 
 // upstream: 37
 test('delivers an object that was added and deleted while queued, with its newest state', async () => {
   const ends: [string, number, boolean][] = [];
-  const { source, told, release, relist, stop } = await heldUp({
+  const { source, received, release, relist, stop } = await blocked({
     onDelete: ({ metadata, spec }, finalStateKnown) => {
       ends.push([metadata.name, spec.value, finalStateKnown]);
     },
@@ -101,31 +101,31 @@ test('delivers an object that was added and deleted while queued, with its newes
   source.put('new', 2);
   await relist(() => source.remove('new'));
   await release();
-  assert.deepEqual(told(), ['+new=1', '~new=1→2', '-new?']);
+  assert.deepEqual(received(), ['+new=1', '~new=1→2', '-new?']);
   assert.deepEqual(ends, [['new', 2, false]]);
   await stop();
 });
 
 // upstream: 36
 test('delivers one deletion for an object that was deleted and is missing from the next relist', async () => {
-  const { source, told, release, relist, stop } = await heldUp();
+  const { source, received, release, relist, stop } = await blocked();
   source.remove('a');
   await relist(() => undefined);
   await release();
-  assert.deepEqual(told(), ['-a']);
+  assert.deepEqual(received(), ['-a']);
   await stop();
 });
 
 // upstream: 40
 test('resyncs with the objects in the store at that time', async () => {
-  const { source, clock, notes, informer, release, stop } = await heldUp({}, 1000);
+  const { source, clock, notes, informer, release, stop } = await blocked({}, 1000);
   source.put('a', 2);
   source.remove('b');
   await clock.advance(1000);
   source.put('a', 3);
   await release();
-  const told = notes.filter((note) => !note.includes('filler-'));
-  assert.deepEqual(told, ['~a=1→2', '-b', '~a=2→2', '~a=2→3']);
+  const received = notes.filter((note) => !note.includes('filler-'));
+  assert.deepEqual(received, ['~a=1→2', '-b', '~a=2→2', '~a=2→3']);
   assert.equal(notes.filter((note) => note.startsWith('~filler')).length, COUNT);
   assert.equal(informer.lister.size, COUNT + 1);
   await stop();
@@ -133,17 +133,17 @@ test('resyncs with the objects in the store at that time', async () => {
 
 // upstream: 37
 test('applies two queued relists one after the other', async () => {
-  const { source, told, release, relist, stop } = await heldUp();
+  const { source, received, release, relist, stop } = await blocked();
   await relist(() => source.put('between', 1));
   await relist(() => source.remove('between'));
   await release();
-  assert.deepEqual(told(), ['+between=1', '-between?']);
+  assert.deepEqual(received(), ['+between=1', '-between?']);
   await stop();
 });
 
 // upstream: 71
 test('delivers the current store to a handler that is added during a backlog', async () => {
-  const { source, informer, release, stop } = await heldUp();
+  const { source, informer, release, stop } = await blocked();
   source.put('a', 2);
   await settle();
   const { notes, handler } = notebook();
@@ -153,8 +153,8 @@ test('delivers the current store to a handler that is added during a backlog', a
   assert.deepEqual([notes.length, late.hasSynced], [0, false]);
   await release();
   assert.equal(late.hasSynced, true);
-  const told = notes.filter((note) => !note.includes('filler'));
-  assert.deepEqual(told, ['+a=2!', '+b=1!', '~b=1→2']);
+  const received = notes.filter((note) => !note.includes('filler'));
+  assert.deepEqual(received, ['+a=2!', '+b=1!', '~b=1→2']);
   assert.equal(notes.length, COUNT + 3);
   await stop();
 });
@@ -167,7 +167,7 @@ test('queues one entry for resyncs that become due during a backlog', async () =
       return noInformerMetrics;
     },
   };
-  const { clock, release, stop } = await heldUp({}, 1000, { metrics });
+  const { clock, release, stop } = await blocked({}, 1000, { metrics });
   assert.equal(state?.queued, 0);
   await clock.advance(5500);
   assert.equal(state.queued, 1);
@@ -217,7 +217,7 @@ for (const [what, start] of [
 ][]) {
   test(`delivers no further event after a stop during ${what}`, async () => {
     let gate: Deferred | undefined;
-    let told = 0;
+    let received = 0;
     const yieldTurn = () => gate?.promise ?? Promise.resolve();
     const world = informerWorld({ yieldTurn, freeze: false }, 'refused');
     world.source.restore(10, many('filler'));
@@ -225,18 +225,18 @@ for (const [what, start] of [
     assert.equal(world.informer.hasSynced, true);
     // Only events during the block count.
     const count = () => {
-      if (gate) told++;
+      if (gate) received++;
     };
     const starting = start(world, { onAdd: count, onUpdate: count, onDelete: count });
     if (starting) await settle();
     gate = new Deferred();
     await starting;
     await settle();
-    assert.ok(told > 0 && told < COUNT, `${told} told`);
-    const soFar = told;
+    assert.ok(received > 0 && received < COUNT, `${received} received`);
+    const soFar = received;
     const stopping = world.stop();
     gate.resolve();
     await stopping;
-    assert.equal(told, soFar);
+    assert.equal(received, soFar);
   });
 }

@@ -104,8 +104,8 @@ test('delivers every event once to a handler that is added at any time during th
     await starting;
     await settle();
     const history = notes.join(' ').replaceAll('!', '');
-    const heard = history.replace('+a=1 +b=1 ~a=1→2', '+a=2 +b=1');
-    assert.equal(heard, '+a=2 +b=1 +c=1', `after ${turns} turns: ${history}`);
+    const received = history.replace('+a=1 +b=1 ~a=1→2', '+a=2 +b=1');
+    assert.equal(received, '+a=2 +b=1 +c=1', `after ${turns} turns: ${history}`);
     await world.stop();
   }
 });

@@ -50,47 +50,47 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** Expected events of a handler, computed from the history. */
 class Model {
   /** Last delivered state. A write creates a new one, also with an equal value. */
-  #told: ReadonlyMap<string, { readonly value: number }> = new Map();
-  readonly seats: { readonly expected: string[]; present: boolean }[] = [];
+  #delivered: ReadonlyMap<string, { readonly value: number }> = new Map();
+  readonly registrations: { readonly expected: string[]; present: boolean }[] = [];
 
   join(): void {
-    const known = [...this.#told].map(([name, { value }]) => `+${name}=${value}!`);
-    this.seats.push({ expected: known, present: true });
+    const known = [...this.#delivered].map(([name, { value }]) => `+${name}=${value}!`);
+    this.registrations.push({ expected: known, present: true });
   }
 
   /** One write, sent by the watch. */
   see({ do: what, name, value }: Write): void {
-    const old = this.#told.get(name);
-    const next = new Map(this.#told);
+    const old = this.#delivered.get(name);
+    const next = new Map(this.#delivered);
     if (what === 'remove') {
       if (!old) return;
       next.delete(name);
-      this.#say(`-${name}`);
+      this.#expect(`-${name}`);
     } else {
       next.set(name, { value });
-      this.#say(old ? `~${name}=${old.value}→${value}` : `+${name}=${value}`);
+      this.#expect(old ? `~${name}=${old.value}→${value}` : `+${name}=${value}`);
     }
-    this.#told = next;
+    this.#delivered = next;
   }
 
   /** Several writes of which only the final state is visible. */
   seeState(writes: readonly Write[]): void {
-    const next = new Map(this.#told);
+    const next = new Map(this.#delivered);
     for (const { do: what, name, value } of writes) {
       if (what === 'put') next.set(name, { value });
       else next.delete(name);
     }
-    for (const name of this.#told.keys()) if (!next.has(name)) this.#say(`-${name}?`);
+    for (const name of this.#delivered.keys()) if (!next.has(name)) this.#expect(`-${name}?`);
     for (const [name, object] of next) {
-      const old = this.#told.get(name);
-      if (!old) this.#say(`+${name}=${object.value}`);
-      else if (old !== object) this.#say(`~${name}=${old.value}→${object.value}`);
+      const old = this.#delivered.get(name);
+      if (!old) this.#expect(`+${name}=${object.value}`);
+      else if (old !== object) this.#expect(`~${name}=${old.value}→${object.value}`);
     }
-    this.#told = next;
+    this.#delivered = next;
   }
 
-  #say(note: string): void {
-    for (const { expected, present } of this.seats) if (present) expected.push(note);
+  #expect(note: string): void {
+    for (const { expected, present } of this.registrations) if (present) expected.push(note);
   }
 }
 
@@ -145,13 +145,13 @@ test('delivers exactly the history to every handler, whenever it was added or re
             await settle(1);
             const nth = happens.nth % books.length;
             books[nth]!.registration.remove();
-            model.seats[nth]!.present = false;
+            model.registrations[nth]!.present = false;
           }
         }
         await settle(1);
       }
       for (const [nth, { notes, registration }] of books.entries()) {
-        const { expected, present } = model.seats[nth]!;
+        const { expected, present } = model.registrations[nth]!;
         assert.deepEqual(notes, expected);
         assert.equal(registration.hasSynced || !present, true);
       }

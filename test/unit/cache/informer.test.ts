@@ -327,10 +327,10 @@ test('delivers nothing to a removed handler, not even events in progress', async
   const world = informerWorld();
   world.source.put('a', 1);
   world.source.put('b', 1);
-  const told: string[] = [];
+  const received: string[] = [];
   const registration = world.informer.addHandler({
     onAdd: ({ metadata }) => {
-      told.push(metadata.name);
+      received.push(metadata.name);
       registration.remove();
       registration.remove();
     },
@@ -338,7 +338,7 @@ test('delivers nothing to a removed handler, not even events in progress', async
   const { notes, handler } = notebook();
   world.informer.addHandler(handler);
   await world.start();
-  assert.deepEqual(told, ['a']);
+  assert.deepEqual(received, ['a']);
   assert.deepEqual(notes, ['+a=1!', '+b=1!']);
   assert.equal(registration.hasSynced, false);
   await assert.rejects(registration.synced, /removed before it had synced/);
@@ -565,7 +565,7 @@ test('delivers nothing and rejects handlers after the stop', async () => {
 // upstream: 72
 test('delivers 20,000 initial objects in slices, and none after a stop', async () => {
   let turns = 0;
-  const told: string[] = [];
+  const received: string[] = [];
   const world = informerWorld({
     yieldTurn: () => {
       if (++turns === 5) void world.stop();
@@ -575,13 +575,13 @@ test('delivers 20,000 initial objects in slices, and none after a stop', async (
   for (let at = 0; at < 20_000; at++) world.source.put(`thing-${at}`);
   world.informer.addHandler({
     onAdd: ({ metadata }) => {
-      told.push(metadata.name);
+      received.push(metadata.name);
     },
   });
   await world.start();
   await settle();
   assert.equal(turns, 5);
-  assert.ok(told.length > 1000 && told.length < 10_000, `${told.length} told`);
+  assert.ok(received.length > 1000 && received.length < 10_000, `${received.length} received`);
   assert.equal(world.informer.hasSynced, false);
 });
 

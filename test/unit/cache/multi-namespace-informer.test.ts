@@ -82,7 +82,7 @@ test('reads all namespaces through one lister', async () => {
 test('delivers events of all namespaces with one registration', async () => {
   const { things, source, start, stop } = world();
   const { notes, handler } = notebook();
-  const seat = things.addHandler(handler);
+  const registration = things.addHandler(handler);
   source('a').put('a/x', 1);
   await start();
   source('b').put('b/y', 2);
@@ -93,8 +93,8 @@ test('delivers events of all namespaces with one registration', async () => {
   const late = notebook();
   await things.addHandler(late.handler).synced;
   assert.deepEqual(late.notes, ['+x=3!']);
-  seat.remove();
-  seat.remove();
+  registration.remove();
+  registration.remove();
   source('a').put('a/z');
   source('b').put('b/z');
   await settle();
@@ -108,7 +108,7 @@ test('has synced when all namespaces have, and reports a forbidden one', async (
   const { clock, things, source, start, stop } = world();
   const forbidden = apiError('forbidden', 'things is forbidden', 403);
   for (const verb of ['watch', 'list'] as const) source('b').failNext(verb, forbidden, 3);
-  const seat = things.addHandler({});
+  const registration = things.addHandler({});
   await start();
   assert.deepEqual(
     things.parts.map(({ name, hasSynced, progress }) => [name, hasSynced, progress.lastError]),
@@ -117,10 +117,10 @@ test('has synced when all namespaces have, and reports a forbidden one', async (
       ['things.test.example in b', false, forbidden],
     ],
   );
-  assert.deepEqual([things.hasSynced, seat.hasSynced], [false, false]);
+  assert.deepEqual([things.hasSynced, registration.hasSynced], [false, false]);
   await clock.advance(10_000);
-  assert.deepEqual([things.hasSynced, seat.hasSynced], [true, true]);
-  await Promise.all([things.synced, seat.synced]);
+  assert.deepEqual([things.hasSynced, registration.hasSynced], [true, true]);
+  await Promise.all([things.synced, registration.synced]);
   await stop();
 });
 
@@ -128,10 +128,10 @@ test('rejects synced if it stops first', async () => {
   const { things, source, start, stop } = world();
   source('b').listsHang = true;
   source('b').watchListMode = 'refused';
-  const seat = things.addHandler({});
+  const registration = things.addHandler({});
   const waiting = Promise.all([
     assert.rejects(things.synced, /in b stopped before it had synced/),
-    assert.rejects(seat.synced, /in b stopped before it had synced/),
+    assert.rejects(registration.synced, /in b stopped before it had synced/),
   ]);
   await start();
   await stop();

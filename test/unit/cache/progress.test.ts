@@ -68,7 +68,7 @@ test('counts answers to pings as activity, but not as a byte', async () => {
     [30, 100, false],
   );
   await clock.advance(1);
-  assert.equal(progress.isStale, true, 'nothing was heard for longer than it may take');
+  assert.equal(progress.isStale, true, 'inactive for longer than the limit');
 });
 
 test('keeps an error and its time until a watch is established', async () => {

@@ -238,7 +238,7 @@ test('removes the objects of a resource that disappears and lists it when it ret
   await world.clock.advance(5000);
   assert.deepEqual(world.deltas.map(brief), ['replaced a@11', 'replaced @11']);
   await world.clock.advance(60_000);
-  assert.equal(world.deltas.length, 2, 'told once');
+  assert.equal(world.deltas.length, 2, 'pushed once');
   world.source.missing = false;
   world.source.restore(5, []);
   world.source.put('b');

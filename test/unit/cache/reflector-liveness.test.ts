@@ -30,7 +30,7 @@ test('resumes a watch with a dead connection at once and counts it as stalled', 
       .map(({ message, fields }) => [message, fields['inactiveMs']]),
     [['Watch stalled; re-establishing it', 31_000]],
   );
-  assert.deepEqual(world.shown(), [], 'nothing that people must hear of');
+  assert.deepEqual(world.shown(), [], 'no line at the default verbosity');
   await world.stop();
 });
 

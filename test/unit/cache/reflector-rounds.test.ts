@@ -39,21 +39,21 @@ interface Ending {
   readonly how: string;
   /** Requests that belong to the end itself. */
   readonly requests?: number;
-  readonly befall: (world: ReflectorWorld) => void | Promise<void>;
+  readonly cause: (world: ReflectorWorld) => void | Promise<void>;
   /** Expected delay and requests. */
   readonly next: string;
 }
 
 const inStream = (how: string, error: ApiError, next: string): Ending => ({
   how: `${how} in the stream`,
-  befall: ({ source }) => source.emit({ type: 'error', error }),
+  cause: ({ source }) => source.emit({ type: 'error', error }),
   next,
 });
 
 const refused = (how: string, error: ApiError, next: string): Ending => ({
   how: `a watch refused with ${how}`,
   requests: 2,
-  befall: ({ source }) => {
+  cause: ({ source }) => {
     source.failNext('watch', error);
     source.endWatches();
   },
@@ -63,7 +63,7 @@ const refused = (how: string, error: ApiError, next: string): Ending => ({
 const unverified = (how: string, error: ApiError, next: string): Ending => ({
   how: `a check refused with ${how}`,
   requests: 1,
-  befall: ({ source }) => {
+  cause: ({ source }) => {
     source.failNext('list', error);
     source.endWatches();
   },
@@ -88,7 +88,7 @@ const endings: Ending[] = [
   refused('a page of HTML', apiError('malformed', '<html>'), '800 ms, list latest, watch 11'),
   {
     how: 'a watch that ran its time',
-    befall: async ({ clock, source }) => {
+    cause: async ({ clock, source }) => {
       for (let minute = 0; minute < 5; minute++) {
         await clock.advance(60_000);
         source.bookmark();
@@ -100,13 +100,13 @@ const endings: Ending[] = [
   },
   {
     how: 'a watch that ends before its time',
-    befall: ({ source }) => source.endWatches(),
+    cause: ({ source }) => source.endWatches(),
     next: '0 ms, check, watch 11',
   },
   {
     how: 'a watch that ends without an event or a bookmark',
     requests: 2,
-    befall: async ({ clock, source }) => {
+    cause: async ({ clock, source }) => {
       source.endWatches();
       source.activity = { lastMs: Infinity };
       await clock.advance(299_000);
@@ -117,7 +117,7 @@ const endings: Ending[] = [
   {
     how: 'a watch that ends within a second, without an event,',
     requests: 2,
-    befall: async ({ source }) => {
+    cause: async ({ source }) => {
       source.endWatches();
       await settle();
       source.endWatches();
@@ -127,7 +127,7 @@ const endings: Ending[] = [
   {
     how: 'a watch that ends within a second, after an event,',
     requests: 2,
-    befall: async ({ source }) => {
+    cause: async ({ source }) => {
       source.endWatches();
       await settle();
       source.put('b');
@@ -138,12 +138,12 @@ const endings: Ending[] = [
   },
   {
     how: 'a cut connection',
-    befall: ({ source }) => source.resetWatches(),
+    cause: ({ source }) => source.resetWatches(),
     next: '0 ms, check, watch 11',
   },
   {
     how: 'a line that is no event',
-    befall: ({ source }) => source.resetWatches(apiError('malformed', 'no JSON')),
+    cause: ({ source }) => source.resetWatches(apiError('malformed', 'no JSON')),
     next: '800 ms, list 11, watch 11',
   },
   inStream('410', expired(), '800 ms, list 11, watch 11'),
@@ -153,7 +153,7 @@ const endings: Ending[] = [
   inStream('403', apiError('forbidden', 'no', 403), '800 ms, list 11, watch 11'),
 ];
 
-for (const { how, requests = 0, befall, next } of endings) {
+for (const { how, requests = 0, cause, next } of endings) {
   // upstream: 1, 34d, 34e, 34g, 34m
   test(`continues with ${next} after ${how}`, async () => {
     const world = reflectorWorld();
@@ -162,7 +162,7 @@ for (const { how, requests = 0, befall, next } of endings) {
     source.put('a');
     await world.clock.advance(2000);
     const soFar = source.requests.length + requests;
-    await befall(world);
+    await cause(world);
     const waitedMs = await untilRequest(world, soFar);
     await settle();
     const asked = source.requests.slice(soFar).map(brief);

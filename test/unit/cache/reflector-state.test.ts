@@ -23,7 +23,7 @@ const table: [name: string, end: WatchEnd, reaction: string][] = [
   ['a watch that ended before its time', { how: 'ended', lastedMs: 299_999, events: 9 }, 'verify'],
   ['a quick watch that said something', { how: 'ended', lastedMs: 10, events: 1 }, 'verify'],
   ['a quick watch that said nothing', { how: 'ended', ...quick }, 'wait, relist, log'],
-  ['a silent watch', { how: 'stalled' }, 'verify'],
+  ['a stalled watch', { how: 'stalled' }, 'verify'],
   ['a bookmark from the past', { how: 'wentBack' }, 'wait, verify'],
   ['a cut connection', { how: 'cut', lastedMs: 5000, error: unreachable() }, 'verify'],
   ['a connection cut at once', { how: 'cut', lastedMs: 10, error: unreachable() }, 'wait, verify'],

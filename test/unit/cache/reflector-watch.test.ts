@@ -323,7 +323,7 @@ test('uses the configured stall timeout', async () => {
   await world.start();
   await world.clock.advance(500);
   assert.equal(world.reflector.progress.stalls, 1);
-  assert.equal(world.source.openWatches, 1, 'however short, silence is no very short watch');
+  assert.equal(world.source.openWatches, 1, 'a stalled watch does not count as very short');
   await world.stop();
 });
 

@@ -47,7 +47,7 @@ function sourceOf(asked: (string | undefined)[], batched: boolean): ListerWatche
   };
 }
 
-async function heard(batched: boolean, request: WatchRequest): Promise<string[]> {
+async function eventsOf(batched: boolean, request: WatchRequest): Promise<string[]> {
   const stream = await withinShard(sourceOf([], batched), UPPER).watch(request);
   const all: WatchEvent<Thing>[] = [];
   if (stream.batches) for await (const batch of stream.batches()) all.push(...batch);
@@ -76,7 +76,7 @@ describe('withinShard', () => {
 
   for (const batched of [true, false]) {
     it(`advances the resourceVersion by changes of other shards, ${batched ? 'in batches' : 'one by one'}`, async () => {
-      assert.deepEqual(await heard(batched, { resourceVersion: '6' }), [
+      assert.deepEqual(await eventsOf(batched, { resourceVersion: '6' }), [
         'added x',
         'at 8',
         'at 9, complete',
@@ -86,7 +86,7 @@ describe('withinShard', () => {
     });
 
     it(`does not advance the resourceVersion by the initial state, ${batched ? 'in batches' : 'one by one'}`, async () => {
-      assert.deepEqual(await heard(batched, { sendInitialEvents: true }), [
+      assert.deepEqual(await eventsOf(batched, { sendInitialEvents: true }), [
         'added x',
         'at 9, complete',
         'modified y',

@@ -126,7 +126,7 @@ test('counts a delay as a retry, and a delayed key as ready when it is due', asy
   await clock.advance(5);
   await shows('the delayed one too', { adds: 2, depth: 2 });
   queue.add('foo', { afterMs: 10 });
-  await shows('a later wish for a ready key is a retry that changes nothing', { retries: 3 });
+  await shows('a later addition of a ready key is a retry that changes nothing', { retries: 3 });
   queue.tryTake();
   await shows('ready for 5 ms', { depth: 1, queued: [1, 5000] });
 });

@@ -49,63 +49,63 @@ const tenantOf = (key: string) => key.split('/')[0] ?? '';
 /** Reference model of the queue without its data structures. */
 class Model {
   now = 0;
-  readonly wishes = new Map<string, { dueMs: number; priority: number; arrival: number }>();
+  readonly items = new Map<string, { dueMs: number; priority: number; arrival: number }>();
   readonly held = new Set<string>();
   #arrivals = 0;
 
   add(key: string, priority: number, afterMs: number): void {
     const dueMs = this.now + afterMs;
-    const wish = this.wishes.get(key);
-    if (!wish) {
+    const item = this.items.get(key);
+    if (!item) {
       const arrival = afterMs === 0 && !this.held.has(key) ? this.#arrivals++ : Infinity;
-      this.wishes.set(key, { dueMs, priority, arrival });
+      this.items.set(key, { dueMs, priority, arrival });
       return;
     }
-    wish.dueMs = Math.min(wish.dueMs, dueMs);
-    const raised = priority > wish.priority;
-    wish.priority = Math.max(wish.priority, priority);
-    if (this.#isReady(key) && (raised || wish.arrival === Infinity))
-      wish.arrival = this.#arrivals++;
+    item.dueMs = Math.min(item.dueMs, dueMs);
+    const raised = priority > item.priority;
+    item.priority = Math.max(item.priority, priority);
+    if (this.#isReady(key) && (raised || item.arrival === Infinity))
+      item.arrival = this.#arrivals++;
   }
 
   finish(key: string): void {
     this.held.delete(key);
-    const wish = this.wishes.get(key);
-    if (wish && this.#isReady(key)) wish.arrival = this.#arrivals++;
+    const item = this.items.get(key);
+    if (item && this.#isReady(key)) item.arrival = this.#arrivals++;
   }
 
   advance(ms: number): void {
     this.now += ms;
-    const arrived = [...this.wishes]
-      .filter(([key, wish]) => wish.arrival === Infinity && this.#isReady(key))
+    const arrived = [...this.items]
+      .filter(([key, item]) => item.arrival === Infinity && this.#isReady(key))
       .toSorted(([, a], [, b]) => a.dueMs - b.dueMs);
-    for (const [, wish] of arrived) wish.arrival = this.#arrivals++;
+    for (const [, item] of arrived) item.arrival = this.#arrivals++;
   }
 
   ready(): string[] {
-    return [...this.wishes.keys()].filter((key) => this.#isReady(key));
+    return [...this.items.keys()].filter((key) => this.#isReady(key));
   }
 
   take(key: string, queuedMs: number): void {
-    const wish = this.wishes.get(key);
-    assert.ok(wish, `${key} was wished for`);
+    const item = this.items.get(key);
+    assert.ok(item, `${key} was added`);
     assert.ok(!this.held.has(key), `${key} has no other holder`);
-    assert.ok(wish.dueMs <= this.now, `${key} is due`);
-    assert.equal(queuedMs, this.now - wish.dueMs, 'the earliest wish has won');
+    assert.ok(item.dueMs <= this.now, `${key} is due`);
+    assert.equal(queuedMs, this.now - item.dueMs, 'the earliest due time applies');
     for (const other of this.ready()) {
-      const rival = this.wishes.get(other);
-      const sameLine = tenantOf(other) === tenantOf(key) && rival?.priority === wish.priority;
+      const rival = this.items.get(other);
+      const sameLine = tenantOf(other) === tenantOf(key) && rival?.priority === item.priority;
       // Other tests check the order of keys with the same due time.
-      const cameBefore = rival && rival.arrival < wish.arrival && rival.dueMs !== wish.dueMs;
+      const cameBefore = rival && rival.arrival < item.arrival && rival.dueMs !== item.dueMs;
       assert.ok(!(sameLine && cameBefore), `${other} came before ${key}`);
     }
-    this.wishes.delete(key);
+    this.items.delete(key);
     this.held.add(key);
   }
 
   #isReady(key: string): boolean {
-    const wish = this.wishes.get(key);
-    return wish !== undefined && wish.dueMs <= this.now && !this.held.has(key);
+    const item = this.items.get(key);
+    return item !== undefined && item.dueMs <= this.now && !this.held.has(key);
   }
 }
 
@@ -150,7 +150,7 @@ test('loses, duplicates or reorders no key in any sequence of operations', async
       await clock.advance(100);
       model.advance(100);
       for (let key = take(); key !== undefined; key = take()) finish(key);
-      assert.equal(model.wishes.size, 0, 'every wish was granted');
+      assert.equal(model.items.size, 0, 'every added key was taken');
       assert.deepEqual(queue.snapshot(), { ready: [], delayed: [], processing: [] });
       assert.equal(clock.pending, 0);
     }),

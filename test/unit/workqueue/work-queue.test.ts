@@ -215,7 +215,7 @@ test('reports how long a key was delayed and ready', async () => {
   await clock.advance(40);
   queue.add('b');
   await clock.advance(5);
-  assert.deepEqual(waits(), [40, 5], 'an earlier wish wins');
+  assert.deepEqual(waits(), [40, 5], 'the earlier due time applies');
 });
 
 // upstream: 78f

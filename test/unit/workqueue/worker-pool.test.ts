@@ -467,16 +467,16 @@ test('keeps the causes of a postponed sync and logs its reason', async () => {
 });
 
 test('calls onSyncEnd for each sync when its key is forgotten or requeued', async () => {
-  const told: unknown[] = [];
+  const reports: unknown[] = [];
   const failure = new Error('quota exceeded');
   const pool = startPool(() => Promise.reject(failure), {
     onSyncEnd: ({ key, result, error, requeueAfterMs }) => {
-      told.push({ key, result, error, requeueAfterMs, retries: pool.queue.retries('a') });
+      reports.push({ key, result, error, requeueAfterMs, retries: pool.queue.retries('a') });
     },
   });
   pool.queue.add('a');
   await pool.clock.advance(5);
-  assert.deepEqual(told, [
+  assert.deepEqual(reports, [
     { key: 'a', result: 'error', error: failure, requeueAfterMs: 5, retries: 1 },
     { key: 'a', result: 'error', error: failure, requeueAfterMs: 10, retries: 2 },
   ]);
