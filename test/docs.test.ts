@@ -70,6 +70,16 @@ describe('An example of the guides prints what its comments say', { concurrency:
   }
 });
 
+test('the test of the controller on one page passes', async () => {
+  const file = join(import.meta.dirname, 'docs/greeting-controller.test.ts');
+  const { code, stdout, stderr } = await new Program(
+    process.execPath,
+    ['--import', join(ROOT, 'hack/import-from-source.ts'), file],
+    { NODE_COMPILE_CACHE: COMPILE_CACHE },
+  ).ended();
+  assert.deepEqual([code, stderr], [0, ''], stdout);
+});
+
 test('every entry point of the package has an example that runs', () => {
   const { exports } = JSON.parse(page('package.json')) as { readonly exports: object };
   const examples = readdirSync(join(import.meta.dirname, 'docs'))

@@ -113,7 +113,7 @@ export class StatusWriter<T extends WithStatus> {
     checkOptions(report, REPORT, 'report');
     const { object, status, event, error } = report;
     const isNew = this.differs(object, status);
-    if (event && (event.repeats || (isNew && !this.hasFailed(object, status)))) {
+    if (event && (event.repeats || (isNew && !this.#hasFailed(object, status)))) {
       await this.#record(object, event).attempted(context.signal);
     }
     if (isNew) await this.write(context, object, status);
@@ -133,7 +133,7 @@ export class StatusWriter<T extends WithStatus> {
   }
 
   /** Returns whether a write of `status` to this version of the object has failed before. */
-  hasFailed({ metadata }: DeepReadonly<T>, status: NonNullable<T['status']>): boolean {
+  #hasFailed({ metadata }: DeepReadonly<T>, status: NonNullable<T['status']>): boolean {
     const failed = this.#failed.get(metadata.uid);
     return (
       failed?.resourceVersion === metadata.resourceVersion &&
