@@ -7,7 +7,7 @@ export type {
   ApplyChange,
   ApplyResult,
   FieldConflict,
-  Refusal,
+  Rejection,
 } from './client/apply/apply-result.ts';
 export { applyManifests } from './client/apply/apply.ts';
 export type { ApplyOptions } from './client/apply/apply.ts';

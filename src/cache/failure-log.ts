@@ -1,6 +1,6 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
 import { canICommand, parseForbidden, qualifiedResource } from '../api/permission.ts';
-import { REFUSAL_PERSISTS_MS } from '../client/missing-permissions.ts';
+import { DENIAL_PERSISTS_MS } from '../client/missing-permissions.ts';
 import { failureReason } from '../client/transport/connection-error.ts';
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
@@ -275,7 +275,7 @@ function fixOf(error: unknown, forMs: number): string | undefined {
   if (isApiError(error, 'unauthorized') && error.code === 401) {
     return 'the server does not accept the credentials: renew the token or client certificate of the kubeconfig, and see: kubectl auth whoami';
   }
-  const isMissing = isApiError(error, 'forbidden') && forMs >= REFUSAL_PERSISTS_MS;
+  const isMissing = isApiError(error, 'forbidden') && forMs >= DENIAL_PERSISTS_MS;
   return isMissing ? permissionToGrant(error.message) : undefined;
 }
 

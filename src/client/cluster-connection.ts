@@ -159,7 +159,7 @@ function openTarget(config: ClusterConfig, options: ClusterConnectionOptions): O
   const transport = clusterTransport({
     server,
     tls: () => credentials.tls(),
-    onTlsRefused: () => credentials.invalidateTls(),
+    onTlsRejected: () => credentials.invalidateTls(),
     serverName: config.tlsServerName,
     insecure: config.insecureSkipTlsVerify,
     proxyUrl: config.proxyUrl,
@@ -313,9 +313,9 @@ function measuredLookup({
 }: MeasuredLookupDeps): LookupFunction {
   return (host, options, callback) => {
     const sinceMs = clock.monotonic();
-    lookup(host, options, (...answer) => {
+    lookup(host, options, (...result) => {
       metrics.resolved({ host, seconds: (clock.monotonic() - sinceMs) / 1000 });
-      callback(...answer);
+      callback(...result);
     });
   };
 }

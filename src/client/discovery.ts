@@ -47,10 +47,10 @@ const AGGREGATED =
 export async function discover(client: Client, signal?: AbortSignal): Promise<Discovery> {
   const parts = await Promise.all(
     ['/api', '/apis'].map(async (path): Promise<Part> => {
-      const answer = await client.raw({ path, accept: AGGREGATED, signal });
-      return isRecord(answer) && answer['kind'] === 'APIGroupDiscoveryList'
-        ? aggregated(answer)
-        : legacy(client, path, answer, signal);
+      const response = await client.raw({ path, accept: AGGREGATED, signal });
+      return isRecord(response) && response['kind'] === 'APIGroupDiscoveryList'
+        ? aggregated(response)
+        : legacy(client, path, response, signal);
     }),
   );
   const resources = parts.flatMap((part) => part.resources);
@@ -63,17 +63,17 @@ export async function discover(client: Client, signal?: AbortSignal): Promise<Di
 
 /** Requests the version of a server. */
 export async function serverVersion(client: Client, signal?: AbortSignal): Promise<ServerVersion> {
-  const answer = await client.raw({ path: '/version', signal });
-  if (!isRecord(answer) || typeof answer['gitVersion'] !== 'string') {
+  const response = await client.raw({ path: '/version', signal });
+  if (!isRecord(response) || typeof response['gitVersion'] !== 'string') {
     throw malformed(
       'The response to GET /version is not a version. Check that the address is that of a Kubernetes API server.',
     );
   }
   return {
-    major: text(answer['major']),
-    minor: text(answer['minor']),
-    gitVersion: answer['gitVersion'],
-    platform: text(answer['platform']),
+    major: text(response['major']),
+    minor: text(response['minor']),
+    gitVersion: response['gitVersion'],
+    platform: text(response['platform']),
   };
 }
 
@@ -132,14 +132,15 @@ function aggregated(list: Record<string, unknown>): Part {
 async function legacy(
   client: Client,
   root: string,
-  answer: unknown,
+  response: unknown,
   signal: AbortSignal | undefined,
 ): Promise<Part> {
-  if (!isRecord(answer)) throw malformed(`The response to GET ${root} is not a discovery document`);
+  if (!isRecord(response))
+    throw malformed(`The response to GET ${root} is not a discovery document`);
   const groupVersions =
-    answer['kind'] === 'APIVersions'
-      ? texts(answer['versions'])
-      : records(answer['groups']).flatMap(groupVersionsOf);
+    response['kind'] === 'APIVersions'
+      ? texts(response['versions'])
+      : records(response['groups']).flatMap(groupVersionsOf);
   const parts = await Promise.all(
     groupVersions.map(async (groupVersion): Promise<Part> => {
       try {

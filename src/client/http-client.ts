@@ -157,10 +157,10 @@ export class HttpClient implements Client {
       continue: continueToken,
     });
     const accept = metadataOnly ? metadataType('PartialObjectMetadataList') : JSON_TYPE;
-    const answer = await this.#json({ method: 'GET', path, accept, signal }, (bytes, what) =>
+    const response = await this.#json({ method: 'GET', path, accept, signal }, (bytes, what) =>
       this.#decoder.parse(bytes, what, 'list'),
     );
-    return this.#decoder.list(answer, { resource, metadataOnly });
+    return this.#decoder.list(response, { resource, metadataOnly });
   }
 
   async watch<T extends KubernetesObject>(
@@ -240,7 +240,7 @@ export class HttpClient implements Client {
     const { signal, uid, resourceVersion, dryRun, ...rest } = options;
     const preconditions =
       uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
-    const answer = await this.#json({
+    const response = await this.#json({
       method: 'DELETE',
       path: pathOf(resource, at),
       body: {
@@ -253,7 +253,7 @@ export class HttpClient implements Client {
       signal,
     });
     // An API server responds with the object or a Status.
-    if (!isRecord(answer) || typeof answer['kind'] !== 'string') {
+    if (!isRecord(response) || typeof response['kind'] !== 'string') {
       throw malformed(
         `The response to the deletion of ${groupResourceOf(resource)} is not a Kubernetes object`,
       );
@@ -266,8 +266,8 @@ export class HttpClient implements Client {
 
   /** Sends a request whose response is text, such as a Pod's log or `/metrics`. */
   async text({ method = 'GET', path, accept = '*/*', body, signal }: RawRequest): Promise<string> {
-    const answer = await this.#executor.send(httpCall({ method, path, accept, body, signal }));
-    return answer.body.toString('utf8');
+    const response = await this.#executor.send(httpCall({ method, path, accept, body, signal }));
+    return response.body.toString('utf8');
   }
 
   async #write<T extends KubernetesObject>(resource: Resource<T>, write: JsonCall): Promise<T> {

@@ -14,13 +14,13 @@ const MAX_REMEMBERED = 1000;
  * Time for which a permission must have been denied before it counts as missing, in milliseconds. An API
  * server that has just started may not have read its roles.
  */
-export const REFUSAL_PERSISTS_MS = 10_000;
+export const DENIAL_PERSISTS_MS = 10_000;
 
 /** Time without a denial after which a permission is forgotten, in milliseconds. */
 const FORGET_MS = 30 * 60_000;
 
 /** Times of the denials of one permission. */
-interface Refused {
+interface Denials {
   sinceMs: number;
   lastMs: number;
   loggedMs: number;
@@ -35,12 +35,12 @@ export function logMissingPermissions(
   log: Logger,
   clock: Pick<Clock, 'monotonic'>,
 ): (error: unknown) => void {
-  const permissions = new LruMap<string, Refused>(MAX_REMEMBERED);
+  const permissions = new LruMap<string, Denials>(MAX_REMEMBERED);
   return (error) => {
-    const refusal = isApiError(error, 'forbidden') ? parseForbidden(error.message) : undefined;
-    if (!refusal || refusal.verb === 'list' || refusal.verb === 'watch') return;
-    const rule = missingRule(refusal);
-    const { user, namespace } = refusal;
+    const denial = isApiError(error, 'forbidden') ? parseForbidden(error.message) : undefined;
+    if (!denial || denial.verb === 'list' || denial.verb === 'watch') return;
+    const rule = missingRule(denial);
+    const { user, namespace } = denial;
     const key = JSON.stringify([rule, namespace, user]);
     const nowMs = clock.monotonic();
     const known = permissions.get(key);
@@ -49,14 +49,14 @@ export function logMissingPermissions(
       return;
     }
     known.lastMs = nowMs;
-    if (nowMs - known.sinceMs < REFUSAL_PERSISTS_MS) return;
+    if (nowMs - known.sinceMs < DENIAL_PERSISTS_MS) return;
     if (nowMs - known.loggedMs < REMINDER_MS) return;
     known.loggedMs = nowMs;
     log.error(undefined, 'A permission is missing', {
       user,
       ...(namespace !== undefined && { namespace }),
       rule,
-      fix: `add the rule to a ${namespace === undefined ? 'ClusterRole' : 'Role or ClusterRole'} of this user, and see: ${canICommand(refusal)}`,
+      fix: `add the rule to a ${namespace === undefined ? 'ClusterRole' : 'Role or ClusterRole'} of this user, and see: ${canICommand(denial)}`,
     });
   };
 }

@@ -10,7 +10,7 @@ import { errorFromResponse, isSuccess, readBody, retryAfterOf } from './response
 import type { LoggedRequest } from './request-log.ts';
 import { RequestLog } from './request-log.ts';
 import {
-  isCertificateRefused,
+  isCertificateRejected,
   isConnectionReset,
   isNeverSent,
   unreachable,
@@ -350,7 +350,7 @@ function withoutCredentials(body: Buffer, credentials: Readonly<Record<string, s
 
 /** Reports whether the server did not process the request: it was not sent or not authenticated. */
 function isNotProcessed(error: unknown): boolean {
-  return isApiError(error, 'unauthorized') || isNeverSent(error) || isCertificateRefused(error);
+  return isApiError(error, 'unauthorized') || isNeverSent(error) || isCertificateRejected(error);
 }
 
 /** Reports whether a request without a response can be sent again: only reads are safe. */

@@ -61,7 +61,7 @@ describe('The apply command on an empty cluster', () => {
     for (const dryRun of [false, true]) {
       for await (const result of applyManifests(plane.client, manifests, { dryRun })) {
         const { kind, metadata } = result.manifest.object;
-        const what = result.kind === 'applied' ? result.change : result.refusal.message;
+        const what = result.kind === 'applied' ? result.change : result.rejection.message;
         assert.equal(
           what,
           'unchanged',

@@ -49,7 +49,7 @@ export async function applyObjects(
     object,
   }));
   for await (const result of applyManifests(client, manifests, { fieldManager: 'admin' })) {
-    if (result.kind === 'refused') assert.fail(result.refusal.message);
+    if (result.kind === 'rejected') assert.fail(result.rejection.message);
   }
 }
 

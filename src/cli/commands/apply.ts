@@ -24,7 +24,7 @@ const VALIDATION = { strict: 'Strict', warn: 'Warn', ignore: 'Ignore' } as const
 
 /**
  * Applies what the flags name to a cluster and prints a line for each object, in kubectl's words.
- * Exits with 1 if an object was refused, and with 2, having sent nothing, if a file cannot be read.
+ * Exits with 1 if an object was rejected, and with 2, having sent nothing, if a file cannot be read.
  *
  * @throws {UsageError} on flags that cannot be
  */
@@ -102,20 +102,20 @@ export async function applyTo(
     servedTimeoutMs: flags.timeout,
     signal: context.signal,
   });
-  const count = { applied: 0, refused: 0 };
+  const count = { applied: 0, rejected: 0 };
   try {
     for await (const result of results) {
       count[result.kind]++;
       tell(result, context, isDryRun);
     }
   } catch (error) {
-    const left = manifests.length - count.applied - count.refused;
+    const left = manifests.length - count.applied - count.rejected;
     complain(context, 'Stopped', `${left} of ${manifests.length} objects were not applied`);
     throw error;
   }
-  if (count.refused === 0) return EXIT_OK;
+  if (count.rejected === 0) return EXIT_OK;
   const objects = manifests.length === 1 ? 'object was' : 'objects were';
-  complain(context, 'Error', `${count.refused} of ${manifests.length} ${objects} rejected`);
+  complain(context, 'Error', `${count.rejected} of ${manifests.length} ${objects} rejected`);
   return EXIT_FAILURE;
 }
 
@@ -127,14 +127,18 @@ function tell(result: ApplyResult, context: ApplyContext, isDryRun: boolean): vo
       context.print(`${nameOf(result)} ${what}${isDryRun ? ' (server dry run)' : ''}`);
       break;
     }
-    case 'refused': {
-      const { refusal } = result;
+    case 'rejected': {
+      const { rejection } = result;
       const next =
-        refusal.reason === 'conflict'
+        rejection.reason === 'conflict'
           ? '. Omit the fields, or set --force-conflicts to take them over'
           : '';
       const subject = result.resource ? nameOf(result) : `${object.kind}/${object.metadata.name}`;
-      complain(context, 'Error', `${describePlace(place)}: ${subject}: ${refusal.message}${next}`);
+      complain(
+        context,
+        'Error',
+        `${describePlace(place)}: ${subject}: ${rejection.message}${next}`,
+      );
       break;
     }
   }

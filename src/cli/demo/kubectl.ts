@@ -180,7 +180,7 @@ export class Kubectl {
     const options = { fieldManager: FIELD_MANAGER, namespace, clock, signal };
     for await (const result of applyManifests(client, parseManifests(texts), options)) {
       const { name } = result.manifest.object.metadata;
-      if (result.kind === 'refused') throw new Error(`${name}: ${result.refusal.message}`);
+      if (result.kind === 'rejected') throw new Error(`${name}: ${result.rejection.message}`);
       applied.push({ resource: result.resource, name });
       this.#print([`${titleOf(result.resource, name)} ${result.change}`]);
     }

@@ -105,11 +105,11 @@ export class AppliedCrds {
     let established = false;
     try {
       const crd = await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, { signal });
-      const refused = conditionOf(crd, 'NamesAccepted');
-      if (refused?.status === 'False') {
+      const namesAccepted = conditionOf(crd, 'NamesAccepted');
+      if (namesAccepted?.status === 'False') {
         return {
           kind: 'never',
-          why: `the names of ${name} are not accepted: ${refused.message ?? ''}`,
+          why: `the names of ${name} are not accepted: ${namesAccepted.message ?? ''}`,
         };
       }
       established = conditionOf(crd, 'Established')?.status === 'True';

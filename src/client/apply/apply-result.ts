@@ -15,18 +15,18 @@ export type ApplyResult =
       readonly object: KubernetesObject;
     }
   | {
-      readonly kind: 'refused';
+      readonly kind: 'rejected';
       readonly manifest: Manifest;
       /** Absent if the server does not have the kind. */
       readonly resource?: Resource;
-      readonly refusal: Refusal;
+      readonly rejection: Rejection;
     };
 
 /** `unknown`: the user cannot read the object, so its previous state is not known. */
 export type ApplyChange = 'created' | 'configured' | 'unchanged' | 'unknown';
 
 /** The reason why an object was not applied. No message quotes a value of a Secret. */
-export type Refusal =
+export type Rejection =
   | {
       readonly reason: 'unknownKind';
       readonly message: string;
@@ -57,8 +57,8 @@ export interface FieldConflict {
 }
 
 /** Explains the server's error, without values of Secrets. */
-export function refusalOf(refused: ApiError, object: ManifestObject): Refusal {
-  const error = isSecret(object) ? withoutValues(refused) : refused;
+export function rejectionOf(rejected: ApiError, object: ManifestObject): Rejection {
+  const error = isSecret(object) ? withoutValues(rejected) : rejected;
   const conflicts = conflictsIn(error);
   if (conflicts.length === 0) return { reason: 'server', message: error.message, error };
   return { reason: 'conflict', message: conflictMessage(conflicts), conflicts, error };
@@ -120,8 +120,8 @@ function withoutValues({ kind, code, reason, message, details }: ApiError): ApiE
   const fields = (details?.causes ?? []).map(
     (cause) => `${cause.field ?? ''}: ${cause.reason ?? 'invalid'}`,
   );
-  const words = new Set([...fields, ...(message.match(SAFE_TEXTS) ?? [])]);
-  const known = words.size === 0 ? '' : `: ${[...words].join(', ')}`;
+  const safeTexts = new Set([...fields, ...(message.match(SAFE_TEXTS) ?? [])]);
+  const known = safeTexts.size === 0 ? '' : `: ${[...safeTexts].join(', ')}`;
   return new ApiError({
     kind,
     code,

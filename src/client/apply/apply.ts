@@ -6,8 +6,8 @@ import { apiVersionOf, groupResourceOf } from '../../api/resource.ts';
 import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
 import { AppliedCrds } from './applied-crds.ts';
-import { isFatal, refusalOf } from './apply-result.ts';
-import type { ApplyChange, ApplyResult, Refusal } from './apply-result.ts';
+import { isFatal, rejectionOf } from './apply-result.ts';
+import type { ApplyChange, ApplyResult, Rejection } from './apply-result.ts';
 import type { Client, WriteOptions } from '../client.ts';
 import type { DiscoveredResource } from '../discovery.ts';
 import { RestMapper } from './rest-mapper.ts';
@@ -41,7 +41,7 @@ export interface ApplyOptions {
    */
   readonly force?: boolean | undefined;
   /**
-   * Sends server-side dry runs. Objects whose namespace or definition is only in the batch are refused, because
+   * Sends server-side dry runs. Objects whose namespace or definition is only in the batch are rejected, because
    * the dry run does not create these.
    * @default false
    */
@@ -57,7 +57,7 @@ export interface ApplyOptions {
    */
   readonly namespace?: string | undefined;
   /**
-   * Refuses objects that name another namespace.
+   * Rejects objects that name another namespace.
    * @default false
    */
   readonly enforceNamespace?: boolean | undefined;
@@ -77,7 +77,7 @@ const SERVED_TIMEOUT_MS = 60_000;
 /**
  * Applies manifests to a cluster by server-side apply and yields the result of each. It applies Namespaces first,
  * then CustomResourceDefinitions, then all others in their order. It waits until kinds that the batch defines are
- * served. An object that is refused does not stop the others.
+ * served. An object that is rejected does not stop the others.
  *
  * @throws {ApiError} if the server cannot be reached or rejects the credentials
  */
@@ -138,18 +138,18 @@ class Batch {
     const { apiVersion, kind } = manifest.object;
     const notServed = await this.#definitions.served(apiVersion, kind);
     if (notServed !== undefined) {
-      return refused(manifest, { reason: 'notServed', message: notServed });
+      return rejected(manifest, { reason: 'notServed', message: notServed });
     }
     const found = await this.#finder.find(apiVersion, kind, this.#options.signal);
-    if (found.kind === 'unknown') return refused(manifest, this.#unknown(manifest.object, found));
+    if (found.kind === 'unknown') return rejected(manifest, this.#unknown(manifest.object, found));
     const { resource } = found;
-    const refusal = this.#misplaced(manifest.object, resource);
-    if (refusal) return refused(manifest, refusal, resource);
+    const rejection = this.#misplaced(manifest.object, resource);
+    if (rejection) return rejected(manifest, rejection, resource);
     try {
       return await this.#applyTo(resource, manifest);
     } catch (error) {
       if (!(error instanceof ApiError) || isFatal(error)) throw error;
-      return refused(manifest, this.#explained(error, manifest.object, resource), resource);
+      return rejected(manifest, this.#explained(error, manifest.object, resource), resource);
     }
   }
 
@@ -199,7 +199,7 @@ class Batch {
     }
   }
 
-  #misplaced({ metadata }: ManifestObject, resource: DiscoveredResource): Refusal | undefined {
+  #misplaced({ metadata }: ManifestObject, resource: DiscoveredResource): Rejection | undefined {
     const { namespace, enforceNamespace = false } = this.#options;
     if (!resource.verbs.includes('patch')) {
       const message = `${groupResourceOf(resource)} cannot be applied: the server supports only ${resource.verbs.join(', ')}`;
@@ -216,7 +216,7 @@ class Batch {
   #unknown(
     { apiVersion, kind }: ManifestObject,
     { suggestions, isDown }: RestMapping & { readonly kind: 'unknown' },
-  ): Refusal {
+  ): Rejection {
     const isDefinedHere = this.#manifests.some(
       ({ object }) => isDefinition(object) && defines(object, apiVersion, kind),
     );
@@ -225,7 +225,7 @@ class Batch {
       : isDefinedHere && this.#options.dryRun
         ? 'its definition is in this batch, and a dry run does not create it'
         : isDefinedHere
-          ? 'its definition, in this batch, was refused'
+          ? 'its definition, in this batch, was rejected'
           : suggestions.length > 0
             ? `did you mean ${suggestions.join(', or ')}?`
             : 'is its CustomResourceDefinition missing?';
@@ -233,24 +233,28 @@ class Batch {
     return { reason: 'unknownKind', message, suggestions };
   }
 
-  #explained(error: ApiError, object: ManifestObject, resource: DiscoveredResource): Refusal {
-    const refusal = refusalOf(error, object);
+  #explained(error: ApiError, object: ManifestObject, resource: DiscoveredResource): Rejection {
+    const rejection = rejectionOf(error, object);
     const { namespace } = this.#addressOf(object, resource);
     const isMissingNamespace =
-      refusal.reason === 'server' &&
+      rejection.reason === 'server' &&
       error.kind === 'notFound' &&
       this.#options.dryRun === true &&
       this.#manifests.some(
         ({ object: other }) => isNamespace(other) && other.metadata.name === namespace,
       );
-    if (!isMissingNamespace) return refusal;
-    const message = `${refusal.message}: the namespace is in this batch, and a dry run does not create it`;
-    return { ...refusal, message };
+    if (!isMissingNamespace) return rejection;
+    const message = `${rejection.message}: the namespace is in this batch, and a dry run does not create it`;
+    return { ...rejection, message };
   }
 }
 
-function refused(manifest: Manifest, refusal: Refusal, resource?: DiscoveredResource): ApplyResult {
-  return { kind: 'refused', manifest, refusal, ...(resource && { resource }) };
+function rejected(
+  manifest: Manifest,
+  rejection: Rejection,
+  resource?: DiscoveredResource,
+): ApplyResult {
+  return { kind: 'rejected', manifest, rejection, ...(resource && { resource }) };
 }
 
 /** Reports whether the CustomResourceDefinition defines the kind. */

@@ -246,13 +246,13 @@ async function get(url: URL, options: Hop): Promise<string | URL> {
     allowH2: false,
   });
   try {
-    const answer = await request(client, url, signal);
+    const response = await request(client, url, signal);
     // Destroying the client fails an unread body, and that error needs a listener.
-    answer.body.on('error', () => undefined);
-    const next = redirectOf(answer, url);
+    response.body.on('error', () => undefined);
+    const next = redirectOf(response, url);
     if (next) return next;
-    requireText(answer, presentable(url));
-    return await textOf(answer.body, maxBytes, presentable(url));
+    requireText(response, presentable(url));
+    return await textOf(response.body, maxBytes, presentable(url));
   } finally {
     await client.destroy();
   }

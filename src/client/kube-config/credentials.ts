@@ -80,8 +80,8 @@ export function credentialsOf(
       return {
         ...tls,
         headers: async () => bearer(await file.token()),
-        invalidate(refused) {
-          file.invalidate(tokenOf(refused) ?? '');
+        invalidate(rejected) {
+          file.invalidate(tokenOf(rejected) ?? '');
           return true;
         },
       };
@@ -131,8 +131,8 @@ function execCredentials(
       return last.material;
     },
 
-    invalidate(refused) {
-      plugin.invalidate(tokenOf(refused));
+    invalidate(rejected) {
+      plugin.invalidate(tokenOf(rejected));
       return true;
     },
   };

@@ -169,7 +169,7 @@ async function isRegularOrMissing(file: string): Promise<boolean> {
   );
 }
 
-/** What kubelet and the API server give every Pod, unless its service account is not mounted. */
+/** Returns the configuration of a Pod with a mounted service account, or undefined. */
 async function inCluster(
   directory: string,
   environment: Environment,

@@ -67,7 +67,7 @@ export function isDeadConnection(error: unknown): boolean {
  * Reports whether one side rejected the other's certificate. The request was not processed. The certificate
  * files may have been replaced since they were read.
  */
-export function isCertificateRefused(error: unknown): boolean {
+export function isCertificateRejected(error: unknown): boolean {
   return codesOf(error).some(
     (code) =>
       UNTRUSTED_CODES.has(code) || INVALID_CERTIFICATE.has(code) || REJECTED_BY_SERVER.has(code),
@@ -229,8 +229,8 @@ function explain(error: unknown): Explanation {
 /** Returns the message of the innermost cause, on one line. */
 function rootMessageOf(error: unknown): string {
   const cause = causesOf(error).at(-1);
-  const words = cause instanceof Error ? cause.message || cause.name : String(cause);
-  return words.replaceAll(/\s+/g, ' ').slice(0, 200);
+  const text = cause instanceof Error ? cause.message || cause.name : String(cause);
+  return text.replaceAll(/\s+/g, ' ').slice(0, 200);
 }
 
 /** Returns the codes of the error and its causes, outermost first. */

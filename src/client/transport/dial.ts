@@ -308,7 +308,7 @@ async function connect(
 ): Promise<void> {
   const authority = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
   const pair = user && Buffer.from(`${user.name}:${user.password}`).toString('base64');
-  const asked = request({
+  const connectRequest = request({
     method: 'CONNECT',
     path: authority,
     headers: {
@@ -318,10 +318,10 @@ async function connect(
     createConnection: () => socket,
   });
   const { statusCode } = await new Promise<IncomingMessage>((resolve, reject) => {
-    asked.on('error', reject);
-    asked.once('connect', resolve);
-    asked.once('response', resolve);
-    asked.end();
+    connectRequest.on('error', reject);
+    connectRequest.once('connect', resolve);
+    connectRequest.once('response', resolve);
+    connectRequest.end();
   });
   if (statusCode !== 200)
     throw new Error(`it responded with ${statusCode} to CONNECT ${authority}`);

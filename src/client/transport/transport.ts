@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import { Pool } from 'undici';
 import type { Clock } from '../../util/clock.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from '../../util/http.ts';
-import { isCertificateRefused, unreachable } from './connection-error.ts';
+import { isCertificateRejected, unreachable } from './connection-error.ts';
 import type { TlsMaterial } from './dial.ts';
 import { dialer } from './dial.ts';
 import { rejectOnAbort } from '../../util/abort.ts';
@@ -21,7 +21,7 @@ export interface TransportOptions {
    */
   readonly tls?: () => TlsMaterial | Promise<TlsMaterial>;
   /** Called when either side rejected the other's certificate, so that `tls` can read the files again. */
-  readonly onTlsRefused?: (() => void) | undefined;
+  readonly onTlsRejected?: (() => void) | undefined;
   /**
    * Expected name in the server's certificate.
    * @default the host name
@@ -103,7 +103,7 @@ export function undiciTransport(options: TransportOptions): Transport {
     try {
       const dispatcher = currentDispatcher(material);
       const sender = beforeSend ? dispatcher.compose(calling(beforeSend)) : dispatcher;
-      const answer = await sender.request({
+      const response = await sender.request({
         origin: server.origin,
         path: prefix + request.path,
         method: request.method,
@@ -112,12 +112,12 @@ export function undiciTransport(options: TransportOptions): Transport {
         ...(signal === undefined ? {} : { signal }),
       });
       return {
-        status: answer.statusCode,
-        headers: flatten(answer.headers),
-        body: readBody(answer.body, signal, presentable),
+        status: response.statusCode,
+        headers: flatten(response.headers),
+        body: readBody(response.body, signal, presentable),
       };
     } catch (error) {
-      if (isCertificateRefused(error)) options.onTlsRefused?.();
+      if (isCertificateRejected(error)) options.onTlsRejected?.();
       signal?.throwIfAborted();
       throw unreachable(error, presentable);
     }

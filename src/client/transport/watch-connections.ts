@@ -5,7 +5,7 @@ import { systemClock } from '../../util/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import type { Logger } from '../../util/logger.ts';
 import { silentLogger } from '../../util/logger.ts';
-import { isCertificateRefused, PingTimeoutError, unreachable } from './connection-error.ts';
+import { isCertificateRejected, PingTimeoutError, unreachable } from './connection-error.ts';
 import type { TlsMaterial } from './dial.ts';
 import { dial } from './dial.ts';
 import type { HealthCheckLimits } from './health-check.ts';
@@ -123,7 +123,7 @@ export class WatchConnections {
         signal,
       });
     } catch (error) {
-      if (isCertificateRefused(error)) this.#options.onTlsRefused?.();
+      if (isCertificateRejected(error)) this.#options.onTlsRejected?.();
       throw unreachable(error, origin);
     }
     if (!(socket instanceof TLSSocket) || socket.alpnProtocol !== 'h2') {

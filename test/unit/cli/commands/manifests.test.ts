@@ -86,7 +86,7 @@ describe('manifests', () => {
       const results: string[] = [];
       for await (const result of applyManifests(client, wanted, options)) {
         const { kind } = result.manifest.object;
-        if (result.kind === 'refused') assert.fail(`${kind}: ${result.refusal.message}`);
+        if (result.kind === 'rejected') assert.fail(`${kind}: ${result.rejection.message}`);
         results.push(`${kind} ${result.change}`);
       }
       return [...new Set(results)];

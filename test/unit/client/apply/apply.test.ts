@@ -63,7 +63,7 @@ describe('applyManifests', () => {
   function told(results: readonly ApplyResult[]): string[] {
     return results.map((result) => {
       const { kind, metadata } = result.manifest.object;
-      const what = result.kind === 'applied' ? result.change : result.refusal.message;
+      const what = result.kind === 'applied' ? result.change : result.rejection.message;
       return `${kind}/${metadata.name} ${what}`;
     });
   }
@@ -105,7 +105,7 @@ describe('applyManifests', () => {
       assert.equal((await client.get(COUNTS, { namespace: 'prod', name: 'c' })).spec.count, 1);
     });
 
-    test('continues after an object that is refused', async () => {
+    test('continues after an object that is rejected', async () => {
       assert.deepEqual(
         told(await apply([configMap(undefined, '{name: A}'), configMap()])).at(1),
         'ConfigMap/a created',
@@ -159,7 +159,7 @@ describe('applyManifests', () => {
       assert.deepEqual(await client.list(CONFIG_MAPS), before);
     });
 
-    test('refuses objects whose namespace or definition is only in the batch', async () => {
+    test('rejects objects whose namespace or definition is only in the batch', async () => {
       const documents = [
         DEFINITION,
         namespace('prod'),
@@ -234,9 +234,9 @@ describe('applyManifests', () => {
       };
       const rival = { ...crd, metadata: { name: 'others.demo.mark8s.io' }, spec: group };
       await apply([JSON.stringify(rival)]);
-      const [, refused] = told(await apply([DEFINITION, count()]));
+      const [, rejected] = told(await apply([DEFINITION, count()]));
       assert.match(
-        refused ?? '',
+        rejected ?? '',
         /^Count\/c the names of counts\.demo\.mark8s\.io are not accepted: .*already in use/,
       );
     });
@@ -254,7 +254,7 @@ describe('applyManifests', () => {
   });
 
   describe('for an object', () => {
-    test('uses the default namespace, and refuses another namespace if enforced', async () => {
+    test('uses the default namespace, and rejects another namespace if enforced', async () => {
       await apply([namespace('prod')]);
       const there = configMap(undefined, '{name: b, namespace: default}');
       const options = { namespace: 'prod', enforceNamespace: true };
@@ -286,9 +286,9 @@ describe('applyManifests', () => {
       assert.deepEqual(
         results.map(
           (result) =>
-            result.kind === 'refused' &&
-            result.refusal.reason === 'unknownKind' &&
-            result.refusal.suggestions,
+            result.kind === 'rejected' &&
+            result.rejection.reason === 'unknownKind' &&
+            result.rejection.suggestions,
         ),
         [
           ['apps/v1 Deployment'],
@@ -304,24 +304,24 @@ describe('applyManifests', () => {
       ]);
     });
 
-    test('refuses a field that the kind does not have, and names the field', async () => {
-      const [refused] = told(
+    test('rejects a field that the kind does not have, and names the field', async () => {
+      const [rejected] = told(
         await apply([DEFINITION, count('{name: a, count: 1, cuont: 2}')]),
       ).slice(1);
-      assert.match(refused ?? '', /^Count\/c .*\.spec\.cuont: field not declared in schema/);
+      assert.match(rejected ?? '', /^Count\/c .*\.spec\.cuont: field not declared in schema/);
     });
 
     test('reports a conflict with the field managers, and force takes over the fields', async () => {
       await apply([configMap('{a: b, b: c}')]);
       const theirs = [configMap('{a: c, b: d}')];
       const [conflict] = await apply(theirs, { fieldManager: 'other' });
-      assert.ok(conflict?.kind === 'refused' && conflict.refusal.reason === 'conflict');
-      assert.deepEqual(conflict.refusal.conflicts, [
+      assert.ok(conflict?.kind === 'rejected' && conflict.rejection.reason === 'conflict');
+      assert.deepEqual(conflict.rejection.conflicts, [
         { field: '.data.a', manager: '"crd-controller-apply"' },
         { field: '.data.b', manager: '"crd-controller-apply"' },
       ]);
       assert.equal(
-        conflict.refusal.message,
+        conflict.rejection.message,
         '2 fields were set to another value by other managers: .data.a, .data.b by "crd-controller-apply"',
       );
       const forced = await apply(theirs, { fieldManager: 'other', force: true });
@@ -336,7 +336,7 @@ describe('applyManifests', () => {
       assert.deepEqual(told(results), ['ConfigMap/a unknown']);
     });
 
-    test('refuses a kind that does not support patch without sending it', async () => {
+    test('rejects a kind that does not support patch without sending it', async () => {
       const readOnly = behind((handler) => async (request) => {
         const response = await handler(request);
         if (request.path !== '/api') return response;
@@ -376,16 +376,16 @@ describe('applyManifests', () => {
       const results = await apply(documents, {}, from);
       assert.equal(results.length, 5);
       for (const result of results) {
-        assert.ok(result.kind === 'refused' && result.refusal.reason === 'server');
-        const { message, error } = result.refusal;
+        assert.ok(result.kind === 'rejected' && result.rejection.reason === 'server');
+        const { message, error } = result.rejection;
         assert.doesNotMatch(JSON.stringify([message, error, error.message]), /hunter2|4242/);
         assert.match(message, /the server rejected the Secret \(\d+ \w+\)/);
       }
     }
     // Other objects are not secret, so the message of the server is shown.
     const [shown] = await apply([configMap('{a: hunter2}')], {}, quoting);
-    assert.ok(shown?.kind === 'refused');
-    assert.match(shown.refusal.message, /Invalid value: .*hunter2/);
+    assert.ok(shown?.kind === 'rejected');
+    assert.match(shown.rejection.message, /Invalid value: .*hunter2/);
     const [first] = told(await apply(documents.slice(0, 1), {}, quoting));
     assert.match(
       first ?? '',
