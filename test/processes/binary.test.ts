@@ -110,7 +110,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     await daemon.printed(/"Starting workers"/);
     await listening.close();
     await client.create(COUNTS, countDraft('default', { count: 1 }));
-    await daemon.printed(/connection refused \(ECONNREFUSED\)\. Check that it runs/);
+    await daemon.printed(/connection refused \(ECONNREFUSED\)\. Check that the server runs/);
     await listenAgain();
     await daemon.printed(/"Recovered" .* from="connection refused" failures=\d+ took="/);
     await daemon.printed(/"Created Pod" .*pod="default\/test-count-0"/);
@@ -165,7 +165,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
       /"Failed again"|"Failed to list"(.*\n)*.*"Failed to list"(.*\n)*.*"Failed/,
     );
     assert.match(daemon.stderr, /not a Kubernetes Status: Sign in Hello/);
-    assert.match(daemon.stderr, /Is there a proxy or login page in between\?/);
+    assert.match(daemon.stderr, /Check for a proxy or login page between client and server\./);
     for (const line of daemon.stderr.split('\n')) assert.ok(line.length < 700, line);
     assert.ok(requests <= 12, `${requests} requests`);
     await endBy('SIGTERM', daemon);

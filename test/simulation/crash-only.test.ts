@@ -13,7 +13,7 @@ const DISRUPTIONS: Readonly<Record<string, Disruption>> = {
 };
 
 /** The warning after a lost response. It is correct and has no consequences. */
-const LOST_RESPONSE = /The request may have been carried out/;
+const LOST_RESPONSE = /The server may have processed the request/;
 
 for (const scenario of SCENARIOS) {
   describe(`A scenario with ${scenario.name}`, () => {

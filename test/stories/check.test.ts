@@ -144,7 +144,7 @@ describe('The check command, for users with complete and incomplete roles', { sk
     assert.equal(code, 1);
     assert.match(
       lines[1] ?? '',
-      /^API server +FAILED +Cannot reach .*connection refused.*Check that it runs/,
+      /^API server +FAILED +Cannot reach .*connection refused.*Check that the server runs/,
     );
     assert.equal(lines.at(-1), '1 of 1 check failed.');
   });
