@@ -193,8 +193,6 @@ class Rollout {
   }
 }
 
-export type { Rollout };
-
 function sizeOf(set: DeepReadonly<ReplicaSet> | undefined): {
   replicas: number;
   available: number;

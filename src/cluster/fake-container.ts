@@ -66,16 +66,8 @@ function interpret([command = '', ...args]: readonly string[]): Program {
   }
 }
 
-function job({
-  runsMs = 0,
-  exitCode = 0,
-  log = '',
-}: {
-  runsMs?: number;
-  exitCode?: number;
-  log?: string;
-}): Program {
-  return { kind: 'job', runsMs, exitCode, log };
+function job(values: Partial<Extract<Program, { kind: 'job' }>>): Program {
+  return { kind: 'job', runsMs: 0, exitCode: 0, log: '', ...values };
 }
 
 function numberIn(annotations: Annotations, name: string): number | undefined {

@@ -170,7 +170,7 @@ class FakeKubelet {
     return Number.isNaN(startedMs) ? undefined : Math.max(0, this.#clock.now() - startedMs);
   }
 
-  /** Resolves after `ms`, when the Pod is gone, or when `signal` aborts. */
+  /** Resolves after `ms`, when the Pod is removed, or when `signal` aborts. */
   async #untilOver({ gone }: KnownPod, ms: number, signal: AbortSignal | undefined): Promise<void> {
     const over = signal ? AbortSignal.any([signal, gone.signal]) : gone.signal;
     await (ms === Infinity ? untilAborted(over) : this.#clock.sleep(ms, over));

@@ -20,9 +20,11 @@ export interface RequestAttributes {
   readonly signal: AbortSignal;
 }
 
+type DeniedStatus = 401 | 403 | 500 | 503;
+
 export type AccessDecision =
   | { readonly allowed: true }
-  | { readonly allowed: false; readonly status: 401 | 403 | 500 | 503; readonly reason: string };
+  | { readonly allowed: false; readonly status: DeniedStatus; readonly reason: string };
 
 /** Authenticates and authorizes requests. */
 export interface RequestAuthorizer {
@@ -109,20 +111,11 @@ export class DelegatedAccess implements RequestAuthorizer {
       if (await this.#isAllowed(subject, { verb, path }, signal)) return { allowed: true };
       const { username } = subject;
       log.v(4).info('Denied request', { user: username, verb, path });
-      return {
-        allowed: false,
-        status: 403,
-        reason: `User "${username}" cannot ${verb} path "${path}"`,
-      };
+      return denied(403, `User "${username}" cannot ${verb} path "${path}"`);
     } catch (error) {
-      if (error instanceof TooManyReviews)
-        return { allowed: false, status: 503, reason: error.message };
+      if (error instanceof TooManyReviews) return denied(503, error.message);
       log.error(error, 'Unable to authorize request', { path });
-      return {
-        allowed: false,
-        status: 500,
-        reason: 'Unable to authorize: the API server is not available',
-      };
+      return denied(500, 'Unable to authorize: the API server is not available');
     }
   }
 
@@ -202,7 +195,11 @@ export class DelegatedAccess implements RequestAuthorizer {
   }
 }
 
-const UNAUTHORIZED: AccessDecision = { allowed: false, status: 401, reason: 'Unauthorized' };
+const UNAUTHORIZED = denied(401, 'Unauthorized');
+
+function denied(status: DeniedStatus, reason: string): AccessDecision {
+  return { allowed: false, status, reason };
+}
 
 class TooManyReviews extends Error {
   constructor() {

@@ -115,7 +115,7 @@ interface Reply {
   readonly fileName?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Closes the connection, because the client is not authenticated. */
-  readonly closesConnection?: boolean;
+  readonly close?: boolean;
 }
 
 /** Origin of a server, against which requests of browsers are checked. */
@@ -247,14 +247,7 @@ export class HttpServer implements Runnable {
       this.#log.error(error, 'Unable to handle request', { server: this.name });
       reply = { status: 500, body: 'internal error\n' };
     }
-    const {
-      status,
-      contentType = PLAIN_TEXT,
-      body,
-      fileName,
-      headers = {},
-      closesConnection,
-    } = reply;
+    const { status, contentType = PLAIN_TEXT, body, fileName, headers = {}, close } = reply;
     response.statusCode = status;
     response.setHeader('content-type', contentType);
     response.setHeader('x-content-type-options', 'nosniff');
@@ -262,7 +255,7 @@ export class HttpServer implements Runnable {
       response.setHeader('content-disposition', `attachment; filename="${fileName}"`);
     }
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    if (closesConnection) closeConnectionAfter(response);
+    if (close) closeConnectionAfter(response);
     if (typeof body === 'string') response.end(body);
     else await this.#stream(body, response);
   }
@@ -283,19 +276,15 @@ export class HttpServer implements Runnable {
     if (checks) {
       if (!isRead(method)) return NOT_ALLOWED;
       const probeRequest = { probe, checks, only, query: new URLSearchParams(query) };
-      return { ...probeResponse(probeRequest, this.#log), closesConnection: true };
+      return { ...probeResponse(probeRequest, this.#log), close: true };
     }
     const crossOrigin = crossOriginReason(request.headers, this.#origin);
     if (crossOrigin !== undefined) return rejected(403, crossOrigin);
     const { authorization } = request.headers;
-    const decision = await this.#options.authorizer?.authorize({
-      method,
-      path,
-      authorization,
-      signal,
-    });
+    const { authorizer, routes } = this.#options;
+    const decision = await authorizer?.authorize({ method, path, authorization, signal });
     if (decision && !decision.allowed) return rejected(decision.status, decision.reason);
-    const { metrics, pages, downloads, settings } = this.#options.routes;
+    const { metrics, pages, downloads, settings } = routes;
     const setting = settings?.get(path);
     if (setting && method === 'PUT') {
       const text = await bodyOf(request, MAX_SETTING_BYTES);
@@ -332,7 +321,7 @@ const TOO_LARGE: Reply = { status: 413, body: '413 too large\n' };
 
 function rejected(status: number, reason: string): Reply {
   const headers = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
-  return { status, body: `${reason}\n`, headers, closesConnection: true };
+  return { status, body: `${reason}\n`, headers, close: true };
 }
 
 /** Closes the connection after the response, for HTTP/2 after all responses in progress. */

@@ -4,22 +4,18 @@ import { UsageError } from '../exit-codes.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { RUN_OPTIONS } from '../flags/run-options.ts';
 import { isLoopback } from '../../serving/bind-address.ts';
+import type { CertificateFilesOptions } from '../../serving/serving-certificate.ts';
 
 /** TLS and authorization of the endpoints. */
 export interface ServingConfig {
   /** Whether /metrics needs TLS and authorization. */
   readonly isMetricsSecure: boolean;
   /** Undefined for a self-signed certificate. */
-  readonly certificate: CertificatePaths | undefined;
+  readonly certificate: CertificateFilesOptions | undefined;
   readonly minVersion: (typeof TLS_VERSIONS)[keyof typeof TLS_VERSIONS];
   /** Cipher list in OpenSSL's format; undefined for the ciphers of Node.js. */
   readonly ciphers: string | undefined;
   readonly http2: boolean;
-}
-
-export interface CertificatePaths {
-  readonly certificatePath: string;
-  readonly privateKeyPath: string;
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { DeepReadonly, KubernetesObject, ManagedFieldsEntry } from '../../api/object.ts';
 import { objectPath } from '../../api/resource.ts';
 import type { Resource } from '../../api/resource.ts';
+import { isRecord } from '../../util/values.ts';
 import type { Client } from '../client.ts';
 
 /** Object, and the field manager whose fields are upgraded. */
@@ -69,13 +70,9 @@ function union(left: Fields, right: Fields): Fields {
   const merged = new Map(Object.entries(left));
   for (const [name, value] of Object.entries(right)) {
     const present = merged.get(name);
-    merged.set(name, isFields(present) && isFields(value) ? union(present, value) : value);
+    merged.set(name, isRecord(present) && isRecord(value) ? union(present, value) : value);
   }
   return Object.fromEntries(merged);
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null;
 }
 
 function metadataOf(object: unknown): {
@@ -83,6 +80,6 @@ function metadataOf(object: unknown): {
   readonly resourceVersion?: string;
   readonly uid?: string;
 } {
-  const metadata = isFields(object) ? object['metadata'] : undefined;
-  return isFields(metadata) ? metadata : {};
+  const metadata = isRecord(object) ? object['metadata'] : undefined;
+  return isRecord(metadata) ? metadata : {};
 }

@@ -52,15 +52,8 @@ async function serving(
       return untilAborted(signal);
     },
   };
-  const listening = new Deferred<string>();
-  const log = {
-    ...silentLogger,
-    v: () => log,
-    info: (_: string, fields: { address?: unknown } = {}) =>
-      listening.resolve(String(fields.address)),
-  };
   const server = new HttpServer(
-    { log },
+    { log: silentLogger },
     {
       name: 'metrics',
       bindAddress: '127.0.0.1:0',
@@ -70,13 +63,14 @@ async function serving(
     },
   );
   const stop = new AbortController();
-  const run = server.run(stop.signal);
+  let hasEnded = false;
+  const run = server.run(stop.signal).finally(() => (hasEnded = true));
   ends.push(async () => {
     stop.abort();
     await run;
   });
-  const port = Number((await listening.promise).split(':')[1]);
-  return { port, renew: await watching.promise };
+  const port = Number((await server.listening).split(':')[1]);
+  return { port, renew: await watching.promise, hasEnded: () => hasEnded };
 }
 
 async function dial(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
@@ -113,6 +107,12 @@ describe('HttpServer with TLS', () => {
     assert.equal(nameOf(after), 'second');
     assert.equal(await ask(before), 'ok');
     assert.equal(await ask(after), 'ok');
+  });
+
+  it('runs until it is aborted', async () => {
+    const { port, hasEnded } = await serving();
+    assert.equal(await ask(await dial(port)), 'ok');
+    assert.equal(hasEnded(), false);
   });
 
   it('rejects TLS versions below the minimum, also after a renewal', async () => {
