@@ -7,17 +7,21 @@ import type { OptionValues } from './flags/option.ts';
 import type { CLUSTER_OPTIONS } from './flags/common-options.ts';
 import { isLoopback } from '../serving/bind-address.ts';
 
-/** Which cluster, and as whom. */
+/** Cluster and user of a command. */
 export interface ClusterAccess {
-  /** Path of a kubeconfig file; absent: found as kubectl finds it, or in the Pod. */
+  /** Path of a kubeconfig file; absent: the default search order of kubectl, or the Pod's ServiceAccount. */
   readonly kubeconfig: string | undefined;
   readonly context: string | undefined;
-  /** URL that replaces the one of the kubeconfig. */
+  /** URL of the API server; overrides the kubeconfig. */
   readonly master: string | undefined;
   readonly impersonate: { readonly user: string; readonly groups: readonly string[] } | undefined;
 }
 
-/** @throws {UsageError} if flags contradict each other, or an address would give away credentials */
+/**
+ * Returns the cluster access of the flags.
+ *
+ * @throws {UsageError} if flags contradict each other, or an address would expose credentials
+ */
 export function clusterAccess(values: OptionValues<typeof CLUSTER_OPTIONS>): ClusterAccess {
   return Object.freeze({
     kubeconfig: values.kubeconfig || undefined,
@@ -27,7 +31,7 @@ export function clusterAccess(values: OptionValues<typeof CLUSTER_OPTIONS>): Clu
   });
 }
 
-/** Reads where the cluster is, and what proves who we are. */
+/** Loads the address of the cluster and the credentials. */
 export function loadCluster(
   { kubeconfig, context, master, impersonate }: ClusterAccess,
   { environment, log }: Pick<CommandContext, 'environment' | 'log'>,
@@ -43,12 +47,12 @@ export function loadCluster(
   });
 }
 
-/** How a server knows what it talks to. */
+/** Returns the User-Agent header of the program's requests. */
 export function userAgent(version: string): string {
   return `crd-controller/${version} (${process.platform}/${process.arch})`;
 }
 
-/** Credentials do not travel in the clear: plain HTTP is for a proxy on this very machine. */
+/** Credentials are not sent unencrypted: plain HTTP is permitted for a proxy on the same machine only. */
 function serverUrl(text: string): string {
   const url = URL.parse(text);
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.hostname === '') {
@@ -71,7 +75,11 @@ function impersonation(user: string, groups: readonly string[]): ClusterAccess['
   return undefined;
 }
 
-/** @throws {UsageError} naming the flag */
+/**
+ * Validates a namespace name.
+ *
+ * @throws {UsageError} naming the flag
+ */
 export function namespaceName(name: string, flag: string): string {
   if (name.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name)) {
     throw new UsageError(

@@ -22,8 +22,8 @@ import type { Terminal } from './terminal.ts';
 import { processTerminal } from './terminal.ts';
 
 /**
- * Runs the program: standard output is for what was asked for, standard error for the log and for
- * one line that says why it could not be done.
+ * Runs the program. Standard output has the output of the command. Standard error has the log, and one line
+ * with the error if the command fails.
  *
  * @returns the exit code
  */
@@ -69,7 +69,7 @@ async function runCommand(
   }
 }
 
-/** Node would take any certificate for any server: a way to hand one's token to anybody. */
+/** With this variable, Node.js accepts every certificate, and any server could receive the token. */
 function requireCertificateChecks(environment: Readonly<Record<string, string | undefined>>): void {
   if (environment['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
     throw new UsageError(
@@ -82,7 +82,7 @@ interface CommandRequest {
   readonly command: Command;
   readonly flags: readonly string[];
   readonly operands: readonly string[];
-  /** Flags that had a meaning in klog, as they were normalised. */
+  /** Normalised legacy flags of klog. */
   readonly klogFlags: readonly string[];
 }
 
@@ -109,9 +109,9 @@ function readCommand(argv: readonly string[], named: Command | undefined): Comma
   };
 }
 
-/** Returns the named command, wherever its name is among the flags. */
+/** Returns the named command. Its name can stand between flags. */
 function findCommand(argv: readonly string[]): Command | undefined {
-  // Usually the first argument, which does not depend on flags: those may be invalid.
+  // The name is usually the first argument. Then invalid flags do not hide it.
   const first = COMMANDS.find(({ name }) => name === argv[0]);
   if (first) return first;
   for (const word of argv) {
@@ -121,13 +121,13 @@ function findCommand(argv: readonly string[]): Command | undefined {
   return undefined;
 }
 
-/** A name may mean one flag to one command and another to the next: the command's own counts. */
+/** A flag name can have different meanings for different commands. The command's own flags decide. */
 function argumentsOf(argv: readonly string[], { options }: Command): Arguments {
   const all = COMMANDS.flatMap((each) => flagForms(each.options));
   return normaliseArguments(argv, [...all, ...KLOG_FLAGS, ...flagForms(options)]);
 }
 
-/** What only one format of logs knows. */
+/** Flags that affect one log format only. */
 const FLAGS_OF_FORMAT: Readonly<Record<LoggingOptions['format'], readonly string[]>> = {
   text: ['vmodule', 'skip-headers', 'add-dir-header'],
   json: ['log-json-split-stream'],
@@ -168,7 +168,7 @@ async function run(
       log,
       logging,
       logLevel: level,
-      // Nobody gets what a command that cannot print goes on to print.
+      // A command whose output cannot be written is stopped.
       signal: output ? AbortSignal.any([termination.signal, output.failed]) : termination.signal,
       environment,
       print,
@@ -182,7 +182,7 @@ async function run(
   }
 }
 
-/** A bug must be seen, and must not leave half a daemon behind. */
+/** Logs an unhandled error and exits: a partly working daemon must not continue. */
 function exitOnUnhandledErrors(log: Logger): { dispose(): void } {
   const listener = (error: Error, origin: NodeJS.UncaughtExceptionOrigin) => {
     log.error(error, 'Unhandled error', { origin, stack: error.stack });
@@ -192,7 +192,7 @@ function exitOnUnhandledErrors(log: Logger): { dispose(): void } {
   return { dispose: () => process.off('uncaughtException', listener) };
 }
 
-/** One line that says what is wrong, and one that helps, or the stack of what should not be. */
+/** Returns one line with the error, and a second line with a hint or the stack of an internal error. */
 function errorMessage(error: unknown, named: Command | undefined, verbosity: number): string {
   const lines = [`Error: ${logText(errorText(error))}`];
   if (error instanceof UsageError) {

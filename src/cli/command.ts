@@ -6,43 +6,43 @@ import type { LoggingOptions } from './logs/logging.ts';
 import type { Completion, Options } from './flags/option.ts';
 import type { COMMON_OPTIONS } from './flags/common-options.ts';
 
-/** What a command gets from the process it runs in. */
+/** What the process provides to a command. */
 export interface CommandContext {
   readonly log: Logger;
-  /** What `log` was made with, for who needs another that says less. */
+  /** Options of `log`, to create another log with a different verbosity. */
   readonly logging: LoggingOptions;
-  /** How much `log` says; it may be changed while the process runs. */
+  /** Verbosity of `log`; can change while the process runs. */
   readonly logLevel: LogLevel;
-  /** Aborts when the process is asked to stop. */
+  /** Aborts on SIGTERM, SIGINT and a failed standard output. */
   readonly signal: AbortSignal;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Standard output: what the user asked for, as opposed to the log. */
+  /** Writes a line of the command's output to standard output. */
   readonly print: (text: string) => void;
-  /** Standard error: what the user must know besides, said in words of its own and not as a log line. */
+  /** Writes a message for the user to standard error, outside the log. */
   readonly warn: (text: string) => void;
-  /** Whether what is printed goes to a terminal that shows colours. */
+  /** Whether standard output is a terminal with colours. */
   readonly colour: boolean;
 }
 
 export interface CommandDefinition<O extends Options> {
   readonly name: string;
-  /** One line of the list of commands. */
+  /** Line in the list of commands. */
   readonly summary: string;
-  /** What its own help says first. */
+  /** First paragraph of the command's help. */
   readonly description: string;
   readonly options: O;
   /**
-   * What it is about, besides its flags, as the help shows it: `KIND`.
-   * @default nothing: further arguments are refused
+   * Positional arguments as the help shows them: `KIND`.
+   * @default none, positional arguments are rejected
    */
   readonly operands?: string;
   /**
-   * What a shell offers for operands.
-   * @default nothing
+   * Shell completion of the positional arguments.
+   * @default none
    */
   readonly operandCompletion?: Completion;
   readonly examples: readonly (readonly [commandLine: string, meaning: string])[];
-  /** Resolves to the exit code. */
+  /** Runs the command and resolves to the exit code. */
   readonly run: (
     flags: ParsedFlags<O>,
     context: CommandContext,
@@ -50,18 +50,18 @@ export interface CommandDefinition<O extends Options> {
   ) => Promise<number>;
 }
 
-/** A command whose flags have been read and checked. */
+/** Command whose flags were parsed and validated. */
 export interface ReadyCommand {
   readonly common: ParsedFlags<typeof COMMON_OPTIONS>['values'];
   readonly changed: Readonly<Record<string, string>>;
   run(context: CommandContext): Promise<number>;
 }
 
-/** A command of any kind of flags. */
+/** Command with any options. */
 export interface Command extends Omit<CommandDefinition<Options>, 'run'> {
   /**
-   * Rejects with `UsageError` on flags that the command does not have or that have bad values, and on
-   * a configuration file that is no good.
+   * Parses and validates the flags. Rejects with `UsageError` on an unknown flag, an invalid value and an
+   * invalid configuration file.
    */
   prepare(
     flags: readonly string[],
@@ -90,7 +90,7 @@ export function command<O extends typeof COMMON_OPTIONS>(
   };
 }
 
-/** Few have one, and what reads it takes its time to load. */
+/** Imported on demand: few command lines have a configuration file, and the YAML parser loads slowly. */
 async function configFile(path: string, options: Options): Promise<FileSettings> {
   const { readConfigFile } = await import('./flags/config-file.ts');
   return readConfigFile(path, options);

@@ -16,8 +16,8 @@ import { COMMON_OPTIONS } from './flags/common-options.ts';
 import { RUN_OPTIONS } from './flags/run-options.ts';
 
 /**
- * The commands, in the order of the help text; the first is the one that runs without a name. What
- * a command needs is imported when it runs, so that `--help` and a mistyped flag answer at once.
+ * All commands, in the order of the help. The first one is the default command. The modules of a command are
+ * imported when it runs, so that `--help` and usage errors are fast.
  */
 export const COMMANDS: readonly [Command, ...Command[]] = [
   command({

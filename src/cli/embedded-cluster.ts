@@ -12,36 +12,40 @@ import type { ServerIdentity } from './kubeconfig-file.ts';
 /** Options of `EmbeddedCluster`. */
 export interface EmbeddedClusterOptions {
   readonly host: string;
-  /** 0: any that is free. */
+  /** 0 selects a free port. */
   readonly port: number;
   /**
-   * Where `port` is 0, tried first.
+   * Tried first if `port` is 0.
    * @default none
    */
   readonly previousPort?: number | undefined;
-  /** @default a new one */
+  /** @default a new identity */
   readonly identity?: ServerIdentity | undefined;
 }
 
-/** An API server in this process, listening with TLS; what reaches it comes over the wire. */
+/** API server in this process, listening with TLS. */
 export interface EmbeddedCluster {
   /** `https://127.0.0.1:6444` */
   readonly url: string;
-  /** For kubectl and for the daemon. */
+  /** Kubeconfig for kubectl and for the daemon. */
   readonly kubeconfig: object;
-  /** How many requests there have been. */
+  /** Number of requests received. */
   readonly requests: number;
-  /** Number of the last write: it stands still when nobody writes. */
+  /** Number of the last write; unchanged while nothing is written. */
   readonly revision: number;
-  /** A client with connections of its own. */
+  /** Returns a client with its own connections. */
   connect(userAgent: string): ClusterConnection;
-  /** Runs what a cluster has besides its API server, until `signal` aborts. */
+  /** Runs the controllers of a cluster until `signal` aborts. */
   runControllers(signal: AbortSignal, options?: ClusterOptions): Promise<void>;
-  /** Breaks all connections and gives the port back. */
+  /** Closes all connections and releases the port. */
   close(): Promise<void>;
 }
 
-/** @throws {Error} saying what to do, if the address cannot be listened on */
+/**
+ * Starts an API server that listens on the given address.
+ *
+ * @throws {Error} with the next step, if the address cannot be used
+ */
 export async function startEmbeddedCluster(
   options: EmbeddedClusterOptions,
   log: Logger,
@@ -97,7 +101,7 @@ async function listen(server: ApiServer, options: EmbeddedClusterOptions) {
   }
 }
 
-/** In words that say it all, and what to do; what they do not cover stays as it is. */
+/** Turns known errors into a `UsageError` with the next step. */
 function listenError(error: unknown, { host, port }: EmbeddedClusterOptions): unknown {
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE':

@@ -1,18 +1,18 @@
 import { ApiError } from '../api/api-error.ts';
 import { isSecretName } from './logs/redact.ts';
 
-/** Causes below this depth are not shown: a chain may be a circle. */
+/** Causes below this depth are omitted: a chain can be circular. */
 const DEEPEST_CAUSE = 8;
 
 /**
- * What went wrong, in one text: the error's message and those of its causes, outermost first, as
- * Go wraps them (`Failed to list: connect ECONNREFUSED 127.0.0.1:6443`). A cause that the text
- * quotes already is not repeated. Anything that can be thrown has a text.
+ * Returns the message of the error and of its causes, outermost first, as Go wraps errors (`Failed to list:
+ * connect ECONNREFUSED 127.0.0.1:6443`). A cause that the message already contains is omitted. Every thrown
+ * value has a text.
  */
 export function errorText(error: unknown, depth: number = 0): string {
   if (!(error instanceof Error)) return thrownText(error);
   const own = error instanceof AggregateError ? aggregateText(error, depth) : messageOf(error);
-  // An API error has told its cause already, and what to do about it.
+  // The message of an API error already contains its cause and the next step.
   if (error instanceof ApiError || depth >= DEEPEST_CAUSE) return own;
   if (error.cause === undefined || error.cause === null) return own;
   const cause = errorText(error.cause, depth + 1);
@@ -20,8 +20,8 @@ export function errorText(error: unknown, depth: number = 0): string {
 }
 
 /**
- * True for the errors that JavaScript raises when a program is wrong, as opposed to the context
- * around it: for these, people need the stack.
+ * Returns whether the error indicates a bug, as opposed to a failure of the environment. Only bugs are shown
+ * with a stack.
  */
 export function isProgrammerError(error: unknown): boolean {
   return (
@@ -39,7 +39,7 @@ function messageOf(error: Error): string {
   return isProgrammerError(error) ? `${error.name}: ${error.message}` : error.message;
 }
 
-/** As apimachinery's Aggregate: the message alone if there is one, else `[a, b]`, each text once. */
+/** Formats as apimachinery's Aggregate: a single message alone, else `[a, b]`, each text once. */
 function aggregateText(error: AggregateError, depth: number): string {
   const errors: readonly unknown[] = error.errors;
   if (depth >= DEEPEST_CAUSE) return messageOf(error);
@@ -48,7 +48,7 @@ function aggregateText(error: AggregateError, depth: number): string {
   return error.message ? `${error.message}: ${list}` : list;
 }
 
-/** Of an object that is no error, what it says of itself; what it holds may be anything. */
+/** Returns a text for a thrown value that is not an Error. */
 function thrownText(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
   const plain = (name: string, value: unknown) =>

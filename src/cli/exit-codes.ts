@@ -1,26 +1,23 @@
-/** What the process says to whoever started it. */
+/** The command succeeded. */
 export const EXIT_OK = 0;
-/** Something failed while running: the API server, a lost lease, a second signal. */
+/** The command failed while running: the API server, a lost Lease, a second signal. */
 export const EXIT_FAILURE = 1;
-/**
- * The command line, the environment or a file it names is wrong, or asks for a port that somebody
- * else has; trying again will not help.
- */
+/** The command line, the environment or a file is invalid, or a port is in use. A retry does not help. */
 export const EXIT_USAGE = 2;
 
 /**
- * The user asked for something that cannot be. The message says what, and what would be right; it
- * is shown as it is, without a stack, and the process exits with `EXIT_USAGE`.
+ * Invalid input of the user. The message says what is wrong and how to correct it. It is shown without a
+ * stack, and the process exits with `EXIT_USAGE`.
  */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
 /**
- * Runs `action` on a path that the user gave. What the file system refuses because of what the path
- * is becomes a `UsageError`; all else stays what it was.
+ * Runs `action` on a path of the user. Errors caused by the path become a `UsageError`; others are
+ * unchanged.
  *
- * @param what begins the sentence: `cannot read the configuration file x.yaml`
+ * @param what start of the message: `cannot read the configuration file x.yaml`
  */
 export async function onPath<T>(what: string, action: () => T | Promise<T>): Promise<T> {
   try {
@@ -30,10 +27,10 @@ export async function onPath<T>(what: string, action: () => T | Promise<T>): Pro
   }
 }
 
-/** As `onPath`, of an error that has been caught already. */
+/** Returns the `UsageError` for an error on a path, or the error itself. */
 export function pathError(what: string, error: unknown): unknown {
   const reason = reasonOf(error instanceof Error && 'code' in error ? error.code : undefined);
-  // The reason says all; the system's own words would say it again.
+  // The reason is complete; the system's message would repeat it.
   return reason === undefined ? error : new UsageError(`${what}: ${reason}`);
 }
 

@@ -7,17 +7,17 @@ import type { ManifestPart } from './flags/command-options.ts';
 import { readFileSync } from 'node:fs';
 import { packageRoot } from './package.ts';
 
-/** The namespace that the files are written for. */
+/** Namespace in the files. */
 const NAMESPACE = 'crd-controller-system';
 
-/** What an installation is to be; absent: what the files say. */
+/** Modifications of an installation; absent: as in the files. */
 export interface InstallationOptions {
-  /** Where the controller itself lives. */
+  /** Namespace of the controller itself. */
   readonly namespace?: string | undefined;
   readonly image?: string | undefined;
-  /** Where objects are looked after, with rights in these namespaces only. Empty: everywhere. */
+  /** Namespaces to watch, with permissions in these only. Empty: all. */
   readonly namespaces?: readonly string[] | undefined;
-  /** Those that run; `roles` finds what each needs. */
+  /** Controllers to run, with their CRDs and roles. */
   readonly controllers?: readonly InstalledController[] | undefined;
   /** Parts to print. Empty: all. */
   readonly only?: readonly ManifestPart[] | undefined;
@@ -26,24 +26,24 @@ export interface InstallationOptions {
 export interface InstalledController {
   readonly name: string;
   readonly resource: Resource;
-  /** Its rights are not part of every installation. */
+  /** If false, the default installation does not contain its permissions. */
   readonly isOnByDefault: boolean;
 }
 
 const HEADER = '# Installation of crd-controller, printed by: crd-controller manifests\n';
 
 /**
- * The manifests of an installation, as one YAML text. Each document that fits as it is is printed as
- * it was written, comments and all.
+ * Returns the manifests of an installation as YAML. Documents without modifications keep their text and
+ * comments.
  *
- * @param read finds files below hack/deploy
+ * @param read reads a file below hack/deploy
  */
 export function installation(read: ReadFile, options: InstallationOptions = {}): string {
   const { controllers, namespaces = [], only = [] } = options;
   const files = selectFiles(read, kustomizationFiles(read), controllers).filter(
     ({ path }) =>
       (only.length === 0 || only.some((part) => path.startsWith(`${part}/`))) &&
-      // Whoever has rights in some namespaces alone cannot give any beyond them.
+      // These grant cluster-wide permissions.
       (namespaces.length === 0 || !path.startsWith('rbac/metrics/')),
   );
   const edits = editsOf(options);
@@ -52,7 +52,7 @@ export function installation(read: ReadFile, options: InstallationOptions = {}):
     if (namespaces.length === 0 || !isRoleOfControllers(file)) {
       return texts.map((text) => edited(text, edits));
     }
-    // Events about the Lease are where the Lease is.
+    // Events about the Lease are created in its namespace.
     const own = isEvents(file) ? [options.namespace ?? NAMESPACE] : [];
     return [...new Set([...own, ...namespaces])].flatMap((namespace) =>
       texts.map((text) => edited(text, [...edits, asRole(namespace)])),
@@ -61,7 +61,7 @@ export function installation(read: ReadFile, options: InstallationOptions = {}):
   return HEADER + documents.join('---\n');
 }
 
-/** Without what only other controllers need, and with what those need that are off by default. */
+/** Removes the files of other controllers, and adds those of controllers that are off by default. */
 function selectFiles(
   read: ReadFile,
   files: readonly ManifestFile[],
@@ -89,13 +89,13 @@ function isRoleOfControllers(file: ManifestFile): boolean {
   return file.path.startsWith('rbac/controllers/') || isEvents(file);
 }
 
-/** As the files are written. */
+/** Format of the files. */
 const FORMAT: ToStringOptions = { lineWidth: 0, flowCollectionPadding: false, singleQuote: true };
 
-/** Changes a document. */
+/** Modifies a document. */
 type Edit = (document: Document) => void;
 
-/** As edits leave it; as it was written if they leave it alone. */
+/** Returns the modified text, or the original text if nothing changed. */
 function edited(text: string, edits: readonly Edit[]): string {
   if (edits.length === 0) return text;
   const document = parseDocument(text);
@@ -134,7 +134,7 @@ function withDeployment(image: string | undefined, flags: readonly string[]): Ed
   };
 }
 
-/** A ClusterRole, or its binding, as a Role in one namespace. */
+/** Turns a ClusterRole or its binding into a Role or binding in one namespace. */
 function asRole(namespace: string): Edit {
   return (document) => {
     const kind = String(document.get('kind'));
@@ -144,25 +144,28 @@ function asRole(namespace: string): Edit {
   };
 }
 
-/** The manifests that this package has. */
+/** Reads a manifest of this package. */
 export const readDeployed: ReadFile = (path) =>
   readFileSync(new URL(`hack/deploy/${path}`, packageRoot()), 'utf8');
 
-/** One file of a kustomization. */
+/** File of a kustomization. */
 export interface ManifestFile {
-  /** Below the folder that holds everything: `rbac/controllers/count.yaml`. */
+  /** Path below the root folder: `rbac/controllers/count.yaml`. */
   readonly path: string;
   readonly text: string;
 }
 
-/** The text of a file below the folder that holds everything. @throws {Error} if it is missing */
+/**
+ * Returns the text of a file below the root folder.
+ *
+ * @throws {Error} if it does not exist
+ */
 export type ReadFile = (path: string) => string;
 
 /**
- * The files that the kustomization of `folder` names, directly or through others, in their order: all
- * resources of an installation, for who has no kustomize.
+ * Returns the files that the kustomization of `folder` names, directly or through others, in their order.
  *
- * @throws {Error} if a kustomization does more than name resources: that takes a real kustomize
+ * @throws {Error} if a kustomization uses more than `resources`
  */
 export function kustomizationFiles(read: ReadFile, folder: string = ''): ManifestFile[] {
   const file = posix.join(folder, 'kustomization.yaml');
@@ -172,7 +175,7 @@ export function kustomizationFiles(read: ReadFile, folder: string = ''): Manifes
   });
 }
 
-/** The files that a component names as its resources. The caller applies what its patches do. */
+/** Returns the files that a component names as resources. Its patches are not applied. */
 export function componentFiles(read: ReadFile, folder: string): ManifestFile[] {
   const { resources } = parse(read(posix.join(folder, 'kustomization.yaml'))) as {
     readonly resources: readonly string[];

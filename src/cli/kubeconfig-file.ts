@@ -11,39 +11,39 @@ import type { Certificate } from '../util/x509.ts';
 import { errorText } from './error-text.ts';
 import { UsageError } from './exit-codes.ts';
 
-/** First line of every kubeconfig that this program writes. kubectl drops it. */
+/** First line of every kubeconfig that this program writes. kubectl removes it. */
 const MARKER = '# Written by crd-controller, which may write it again.';
 
 /** Extension of the cluster in every kubeconfig that this program writes. kubectl keeps it. */
 const EXTENSION = 'crd-controller/serve';
 
-/** First line of the file with the authority's key; PEM allows text before the key. */
+/** First line of the file with the key of the CA; PEM permits text before the key. */
 const KEY_MARKER =
   'Written by crd-controller serve: the key of the CA in the kubeconfig beside it.';
 
-/** An authority that is valid for less than this, in milliseconds, is replaced. */
+/** A CA with a shorter remaining validity, in milliseconds, is replaced. */
 const SHORTEST_VALIDITY_MS = 30 * 24 * 60 * 60_000;
 
-/** What clients know a server by: whom to trust, and what to send as bearer token. */
+/** Identity of a server for its clients: the CA and the bearer token. */
 export interface ServerIdentity {
   readonly authority: Certificate;
   readonly token: string;
 }
 
-/** A kubeconfig that this program wrote, maybe changed by kubectl since. */
+/** Kubeconfig that this program wrote. kubectl may have modified it. */
 export interface OwnKubeconfig {
   readonly document: Readonly<Record<string, unknown>>;
-  /** Where the server was, if that is still in there. */
+  /** Address of the server, if present. */
   readonly server: URL | undefined;
   readonly identity: ServerIdentity | undefined;
 }
 
 /**
- * Reads the kubeconfig at `path`, before anything is written to it. The identity is there only if the
- * authority's key is in the file beside it, readable by its owner alone, and valid for a while.
+ * Reads the kubeconfig at `path` before it is overwritten. The identity is present only if the key of the CA
+ * is in the file beside it, readable by its owner only, and valid long enough.
  *
- * @returns undefined if there is no such file
- * @throws {UsageError} if the file is not ours, or cannot be read
+ * @returns undefined if the file does not exist
+ * @throws {UsageError} if this program did not write the file, or it cannot be read
  */
 export async function readOwnKubeconfig(
   path: string,
@@ -78,19 +78,18 @@ export async function readOwnKubeconfig(
   };
 }
 
-/** An identity that no client knows yet. */
+/** Creates a new identity. */
 export async function newIdentity(): Promise<ServerIdentity> {
   return { authority: await createServerAuthority(), token: randomBytes(32).toString('hex') };
 }
 
 /**
- * Writes a kubeconfig to `path`, for its owner's eyes only. The file is there completely or not at
- * all. Entries that others added to a file of ours stay; a file that is not ours is left unchanged.
+ * Writes a kubeconfig to `path`, readable by its owner only. The write is atomic. Entries that others added
+ * are kept. A file that this program did not write is not changed.
  *
- * @param authority what signs the server's certificates. Its key is written to a file beside `path`,
- * for the next server
+ * @param authority CA of the server. Its key is written to a file beside `path`, for the next start
  * @returns the absolute path
- * @throws {UsageError} if `path` cannot be written, or is a file that is not ours
+ * @throws {UsageError} if `path` cannot be written, or if this program did not write it
  */
 export async function writeKubeconfig(
   path: string,
@@ -99,7 +98,7 @@ export async function writeKubeconfig(
 ): Promise<string> {
   const target = resolve(path);
   const own = await readOwnKubeconfig(target);
-  // The key comes first: a kubeconfig whose CA has no key beside it gets another CA at the next start.
+  // The key is written first: without it, the next start would replace the CA.
   if (authority && own?.identity?.authority.privateKeyPem !== authority.privateKeyPem) {
     const keyFile = keyFileOf(target);
     const key = await textOf(keyFile);
@@ -115,7 +114,7 @@ export async function writeKubeconfig(
   return target;
 }
 
-/** A kubeconfig in a new folder of its own, which `remove` deletes. */
+/** Writes a kubeconfig to a new folder, which `remove` deletes. */
 export async function temporaryKubeconfig(
   kubeconfig: object,
 ): Promise<{ readonly path: string; remove(): Promise<void> }> {
@@ -146,7 +145,7 @@ async function authorityOf(
     const belongs = certificate.checkPrivateKey(createPrivateKey(privateKeyPem));
     return isCurrent && belongs ? { certificatePem, privateKeyPem } : undefined;
   } catch {
-    // Changed by hand: clients of the former server get a new one.
+    // The file was edited: the server gets a new identity.
     return undefined;
   }
 }
@@ -162,7 +161,7 @@ function marked(kubeconfig: object): Entry {
   };
 }
 
-/** Entries of `own` replace those of the same name, but for the namespace somebody chose. */
+/** Entries of `own` replace those of the same name, except a namespace that the user set. */
 function merged(former: Entry, own: Entry): Entry {
   const list = (key: string) => {
     const entries = entriesOf(own, key);
@@ -218,7 +217,7 @@ async function textOf(path: string): Promise<string | undefined> {
   throw new UsageError(`${path} is not a regular file: choose another file`);
 }
 
-/** @param isReplaced a file that came to be there meanwhile is not */
+/** @param isReplaced whether to replace a file; a file created in the meantime is never replaced */
 async function writePrivately(target: string, text: string, isReplaced: boolean): Promise<void> {
   const draft = join(dirname(target), `.${randomUUID()}.kubeconfig`);
   try {
@@ -228,7 +227,7 @@ async function writePrivately(target: string, text: string, isReplaced: boolean)
     } finally {
       await file.close();
     }
-    // A link, unlike a rename, fails if a file has come to be there meanwhile.
+    // Unlike a rename, a link fails if the file exists.
     await (isReplaced ? rename(draft, target) : link(draft, target));
   } catch (error) {
     throw new UsageError(`Could not write the kubeconfig ${target}: ${reasonOf(error, target)}`);

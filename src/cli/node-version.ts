@@ -1,12 +1,12 @@
 /**
- * This file and `main.ts` are parsed by whatever `node` the user has. Keep them free of imports and
- * of syntax younger than Node 14.
+ * `main.ts` and this file are parsed by any version of Node.js. They have no other imports and no syntax
+ * newer than Node.js 14.
  */
 
 const MINIMUM_MAJOR = 22;
 const MINIMUM_MINOR = 19;
 
-/** One line saying why this Node.js is too old, or undefined if it is not. */
+/** Returns an error message if this Node.js is too old. */
 export function unsupportedNodeMessage(version: string, execPath: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major > MINIMUM_MAJOR || (major === MINIMUM_MAJOR && minor >= MINIMUM_MINOR)) {

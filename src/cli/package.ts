@@ -3,15 +3,15 @@ import { fileURLToPath } from 'node:url';
 
 export interface Manifest {
   readonly version: string;
-  /** Commit that was built, where the build noted it. */
+  /** Commit of the build, if known. */
   readonly gitHead?: string;
 }
 
 /**
- * The folder that holds this package's `package.json`, `crds` and `examples`, ending in a slash:
- * the same whether this file runs from `src`, from `dist` or bundled.
+ * Returns the folder with the `package.json`, `crds` and `examples` of this package, with a final slash.
+ * Works from `src`, from `dist` and bundled.
  *
- * @throws {Error} if there is none: the installation is broken
+ * @throws {Error} if the installation is broken
  */
 export function packageRoot(from: string = import.meta.url): URL {
   for (let folder = new URL('.', from); ; folder = new URL('..', folder)) {
@@ -31,21 +31,21 @@ export function manifest(root: URL = packageRoot()): Manifest {
   return gitHead === undefined ? { version } : { version, gitHead };
 }
 
-/** As much of `process` as the version line tells. */
+/** Part of `process` that the version line shows. */
 export interface Platform {
   readonly versions: { readonly node: string };
   readonly platform: string;
   readonly arch: string;
 }
 
-/** `crd-controller v0.1.0 (commit 1a2b3c4, node v24.21.0, linux/amd64)` */
+/** Returns `crd-controller v0.1.0 (commit 1a2b3c4, node v24.21.0, linux/amd64)`. */
 export function versionLine({ version, gitHead }: Manifest, platform: Platform): string {
   const commit = gitHead ? [`commit ${gitHead.slice(0, 7)}`] : [];
   const details = [...commit, `node v${platform.versions.node}`, goPlatform(platform)];
   return `crd-controller v${version} (${details.join(', ')})`;
 }
 
-/** In Go's words, which are those of images and of the rest of Kubernetes. */
+/** Returns the platform in Go's terms, as images do. */
 function goPlatform({ platform, arch }: Platform): string {
   const system = platform === 'win32' ? 'windows' : platform;
   const processor = arch === 'x64' ? 'amd64' : arch === 'ia32' ? '386' : arch;

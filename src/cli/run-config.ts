@@ -13,27 +13,27 @@ import type { ClusterConfig } from '../client/kube-config/cluster-config.ts';
 import type { WriteFence } from '../client/write-fence.ts';
 import type { LeaseClient } from '../leaderelection/lease-lock.ts';
 
-/** What the daemon runs on: every flag checked, in the units of the program, and frozen. */
+/** Validated configuration of the daemon, in the units of the program; frozen. */
 export interface RunConfig {
   readonly cluster: ClusterAccess;
   /** Names of the controllers to run, in the order of the registry. */
   readonly controllers: readonly string[];
   /** Empty: all namespaces. */
   readonly namespaces: readonly string[];
-  /** Labels of the objects that controllers are for; empty: any. */
+  /** Label selector for the objects to reconcile; empty: all. */
   readonly labelSelector: string;
   readonly features: FeatureGates;
-  /** Nothing is to be changed. */
+  /** Whether writes are server-side dry runs. */
   readonly isDryRun: boolean;
-  /** One pass over everything, and no more. */
+  /** Whether the daemon exits after a single pass. */
   readonly isOnce: boolean;
-  /** How many keys of a controller are worked on at the same time, by its name. */
+  /** Number of concurrent syncs, by controller. */
   readonly concurrentSyncs: ReadonlyMap<string, number>;
-  /** Whether pod-count records an event on each new Pod. */
+  /** Whether pod-count emits an event on each new Pod. */
   readonly podCountEvents: boolean;
-  /** 0: never. */
+  /** 0 disables resyncs. */
   readonly resyncPeriodMs: number;
-  /** Absent: this is the only replica. */
+  /** Absent: leader election is disabled. */
   readonly leaderElection: LeaderElectionConfig | undefined;
   readonly requests: RequestLimits;
   readonly gracefulShutdownTimeoutMs: number;
@@ -41,50 +41,54 @@ export interface RunConfig {
   readonly healthProbeBindAddress: string | undefined;
   /** `HOST:PORT` or `:PORT`; absent: no server. */
   readonly metricsBindAddress: string | undefined;
-  /** `HOST:PORT` or `:PORT`; absent: no server, and no history of runs. */
+  /** `HOST:PORT` or `:PORT`; absent: no server and no sync history. */
   readonly debugBindAddress?: string | undefined;
-  /** `HOST:PORT` or `:PORT`; absent: no server, and no samples. */
+  /** `HOST:PORT` or `:PORT`; absent: no server and no profiler. */
   readonly profilerAddress?: string | undefined;
   readonly serving: ServingConfig;
-  /** The flags that are not at their default, as text, secrets masked: for the log. */
+  /** Flags that differ from their defaults, as text, with secrets masked, for the log. */
   readonly changedFlags: Readonly<Record<string, string>>;
 }
 
-/** The Lease to hold, and the times of it. */
+/** Lease and timing of leader election. */
 export interface LeaderElectionConfig {
   readonly name: string;
-  /** Absent: where this process belongs. */
+  /** Absent: the namespace of the ServiceAccount or of the kubeconfig context. */
   readonly namespace: string | undefined;
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
   /**
-   * Whether an orderly stop gives the Lease back.
+   * Whether a clean stop releases the Lease.
    * @default true
    */
   readonly releaseOnCancel?: boolean;
   /**
-   * Into how many shards the work is split.
-   * @default 1, one replica does everything
+   * Number of shards.
+   * @default 1
    */
   readonly shards?: number;
 }
 
 export interface RequestLimits {
-  /** Requests a second; absent: no limit on our side. */
+  /** Requests per second; absent: no client-side limit. */
   readonly qps: number | undefined;
   readonly burst: number;
-  /** How long a request other than a watch may take; absent: for ever. */
+  /** Timeout in milliseconds of requests other than watches; absent: none. */
   readonly timeoutMs: number | undefined;
 }
 
-/** The controllers there are, by name. */
+/** Names of the available controllers. */
 export interface KnownControllers {
   readonly all: readonly string[];
   readonly onByDefault: readonly string[];
 }
 
-/** @throws {UsageError} if flags contradict each other or name what is not there */
+/**
+ * Validates the flags of `run`.
+ *
+ * @throws {UsageError} if flags contradict each other or name an unknown controller
+ */
 export function runConfig(
   { values, changed }: ParsedFlags<typeof RUN_OPTIONS>,
   known: KnownControllers,
@@ -105,7 +109,7 @@ export function runConfig(
     ]),
     podCountEvents: values['pod-count-events'],
     resyncPeriodMs: values['resync-period'],
-    // To lead is to write, and to stand by would be to see nothing.
+    // A dry run must not write a Lease, and a standby would show nothing.
     leaderElection: values['dry-run'] ? undefined : leaderElection(values),
     requests: {
       qps: queriesPerSecond(values['kube-api-qps']),
@@ -126,7 +130,7 @@ export function runConfig(
   return Object.freeze(config);
 }
 
-/** As the elector checks them, in the words of the command line. */
+/** Applies the elector's validation with messages that name the flags. */
 function leaderElection(
   values: OptionValues<typeof RUN_OPTIONS>,
 ): LeaderElectionConfig | undefined {
@@ -182,11 +186,11 @@ function queriesPerSecond(qps: number): number | undefined {
 }
 
 /**
- * The controllers that `--controllers` asks for: `*` is all that are on by default, `name` turns one
- * on, `-name` takes one away, wherever it stands. Nothing but `-name`s means `*` without those.
+ * Selects controllers: `*` selects all that are on by default, `name` adds one, and `-name` removes one in
+ * any position. If there are only `-name`s, `*` is implied.
  *
  * @returns names in the order of `known`
- * @throws {UsageError} on a name that is not in `known`, and if none is left
+ * @throws {UsageError} on an unknown name, and if no controller is selected
  */
 export function selectControllers(
   selectors: readonly string[],
@@ -211,24 +215,28 @@ export function selectControllers(
   return selected;
 }
 
-/** What a daemon needs to be one of several. */
+/** Dependencies of leader election in the daemon. */
 export interface LeadershipDeps {
-  /** Of a connection of its own, not behind the fence. */
+  /** Client with a connection of its own, not behind the fence. */
   readonly client: LeaseClient;
-  /** What every write of the daemon's own client passes. */
+  /** Fence around the daemon's other client. */
   readonly fence: WriteFence;
-  /** What the Lease calls this process: no other may ever be called so. */
+  /** Identity of this process in the Lease; unique. */
   readonly identity: string;
-  /** Where the Lease is. */
+  /** Namespace of the Lease. */
   readonly namespace: string;
 }
 
-/** Half the time that a renewal may take, so that one request that hangs is not the end of it. */
+/** Half of the renew deadline in milliseconds, so that one hanging request does not lose the Lease. */
 export function leaseTimeoutMs({ renewDeadlineMs }: LeaderElectionConfig): number {
   return Math.max(1000, renewDeadlineMs / 2);
 }
 
-/** @throws {UsageError} if nobody has said where the Lease is to be */
+/**
+ * Returns the namespace of the Lease.
+ *
+ * @throws {UsageError} if no namespace is configured
+ */
 export function leaseNamespace(
   { namespace }: LeaderElectionConfig,
   cluster: Pick<ClusterConfig, 'namespace' | 'namespaceIsAssumed' | 'source'>,

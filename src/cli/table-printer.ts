@@ -1,8 +1,8 @@
-/** `meta.k8s.io/v1` Table: what a server answers when asked for a kind as people see it. */
+/** `meta.k8s.io/v1` Table: the printed form of a list. */
 export interface Table {
   readonly columnDefinitions: readonly {
     readonly name: string;
-    /** 0: always shown. Above: wide output only. */
+    /** 0: always shown. Above 0: in wide output only. */
     readonly priority?: number;
   }[];
   readonly rows: readonly { readonly cells: readonly unknown[] }[];
@@ -11,25 +11,25 @@ export interface Table {
 /** Options of `TablePrinter`. */
 export interface TablePrinterOptions {
   /**
-   * Show the columns that are left out by default, as `-o wide` does.
+   * Whether to show all columns, as `-o wide` does.
    * @default false
    */
   readonly wide?: boolean;
   /**
-   * Put before every name, as kubectl does when it prints several kinds: `pod/`.
+   * Prefix of every name, as kubectl prints it for several kinds: `pod/`.
    * @default ''
    */
   readonly namePrefix?: string;
 }
 
-/** The proportions of kubectl's columns. */
+/** Column widths of kubectl. */
 const NARROWEST = 6;
 const GAP = 3;
 
-/** The media type that asks a server for a Table. */
+/** Media type that requests a Table. */
 export const TABLE_TYPE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 
-/** The lines that kubectl prints for `table`: headings in capitals, then a line for each row. */
+/** Returns the lines that kubectl prints for `table`: a heading in capitals, then one line for each row. */
 export function tableLines(table: Table, options: TablePrinterOptions = {}): string[] {
   const { wide = false, namePrefix = '' } = options;
   const shown = [...table.columnDefinitions.entries()].filter(
@@ -42,7 +42,7 @@ export function tableLines(table: Table, options: TablePrinterOptions = {}): str
   return columnLines([names, ...rows]);
 }
 
-/** Pads each column to its longest cell; the last one ends where its text does. */
+/** Pads each column to its longest cell. The last column is not padded. */
 export function columnLines(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
@@ -59,7 +59,7 @@ export function columnLines(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** What a row has no value for is empty; a text ends with its first line and drives no terminal. */
+/** Returns the first line of a cell without control characters; empty if there is no value. */
 function cellText(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
   const text = typeof cell === 'string' ? cell : JSON.stringify(cell);

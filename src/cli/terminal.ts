@@ -3,39 +3,39 @@ import type { LoggingEnvironment } from './logs/logging.ts';
 
 /** Standard output and standard error of a command line. */
 export interface Terminal {
-  /** A line, or several, for standard output. */
+  /** Writes one or more lines to standard output. */
   readonly print: (text: string) => void;
-  /** The same for standard error. */
+  /** Writes one or more lines to standard error. */
   readonly warn: (text: string) => void;
   /**
-   * Its width.
-   * @default what help texts take for it
+   * Width of the terminal.
+   * @default 80
    */
   readonly columns?: number | undefined;
   readonly colour: boolean;
   /**
-   * Where the log goes.
+   * Destination of the log.
    * @default standard error
    */
   readonly logging?: LoggingEnvironment | undefined;
   /**
-   * Standard output, if it can fail.
-   * @default it cannot
+   * State of standard output.
+   * @default writes never fail
    */
   readonly output?: Output | undefined;
 }
 
-/** What became of text for standard output. A reader who has gone (`| head`) is no failure. */
+/** State of standard output. A closed pipe (`| head`) is not a failure. */
 export interface Output {
-  /** Aborts when text cannot be written, with the error as its reason. */
+  /** Aborts when a write fails, with the error as its reason. */
   readonly failed: AbortSignal;
-  /** Resolves when everything printed is written or has failed. */
+  /** Resolves when all writes have succeeded or failed. */
   flush(): Promise<void>;
 }
 
 /**
- * The terminal of this process. Getting `process.stderr` makes a pipe non-blocking, so that a reader
- * who has stopped does not stop the process; see `LineWriter`.
+ * Returns the terminal of this process. Reading `process.stderr` makes a pipe non-blocking, so that a
+ * stopped reader does not stop the process; see `LineWriter`.
  */
 export function processTerminal(): Terminal {
   const { stdout, stderr } = process;
@@ -43,7 +43,7 @@ export function processTerminal(): Terminal {
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') failed.abort(error);
   });
-  // What Node.js itself writes there, such as warnings, may be lost as well.
+  // Output of Node.js itself, such as warnings, can be lost too.
   stderr.on('error', () => undefined);
   const errors = lineWriterOf(2);
   let written = Promise.resolve();

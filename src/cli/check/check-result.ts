@@ -1,13 +1,13 @@
 import { columnLines } from '../table-printer.ts';
 
-/** What was found out about one thing. */
+/** Result of one check. */
 export interface CheckResult {
-  /** What was looked at: `CRD counts.demo.mark8s.io`. */
+  /** Name of the check: `CRD counts.demo.mark8s.io`. */
   readonly check: string;
-  /** `warning`: it works, or may. `skipped`: it could not be found out. Only `failed` counts. */
+  /** `warning`: the daemon works, or may work. `skipped`: unknown. Only `failed` changes the exit code. */
   readonly result: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly detail: string;
-  /** What to do about it: a sentence, or a command. */
+  /** What to do next: sentences or commands. */
   readonly next?: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export function allPassed(results: readonly CheckResult[]): boolean {
   return !results.some(({ result }) => result === 'failed');
 }
 
-/** A table for people; under each row that is not well stands what to do. */
+/** Returns the results as a table, with the next steps below each failed check or warning. */
 export function formatResults(results: readonly CheckResult[]): string[] {
   const [head = '', ...lines] = columnLines([
     ['CHECK', 'RESULT', 'DETAIL'],
@@ -44,7 +44,7 @@ export function formatResults(results: readonly CheckResult[]): string[] {
   return [head, ...table, verdict(results)];
 }
 
-/** What a script reads. */
+/** Returns the results as JSON, for scripts. */
 export function resultsJson(results: readonly CheckResult[]): string {
   return JSON.stringify({ ok: allPassed(results), checks: results }, undefined, 2);
 }
@@ -57,12 +57,12 @@ function verdict(results: readonly CheckResult[]): string {
   return `${failures} of ${results.length} ${results.length === 1 ? 'check' : 'checks'} failed.`;
 }
 
-/** A failure must be seen in a long table without colours. */
+/** Capitals make a failure visible in a long table without colours. */
 function shown(result: CheckResult['result']): string {
   return result === 'failed' ? 'FAILED' : result;
 }
 
-/** Of what servers and files say nothing drives the terminal, and nothing breaks the table. */
+/** Removes line breaks and control characters from text of servers and files. */
 function visible(text: string): string {
   return text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '�');
 }

@@ -9,13 +9,13 @@ import { errorText } from '../error-text.ts';
 import { failed, ok } from './check-result.ts';
 import type { CheckResult } from './check-result.ts';
 
-/** What installs the definitions that fit this build. */
+/** Command that installs the CRDs of this version. */
 const INSTALL =
   'crd-controller manifests --only=crds | kubectl apply --server-side --force-conflicts -f -';
 
 /**
- * Whether the definition of `resource` is there, Established, and serves the version we use. Who may
- * not read definitions, as our own service account, is told by whether the version is served.
+ * Checks that the CRD of `resource` exists, is Established and serves the required version. A user who
+ * cannot read CRDs, such as the daemon's own ServiceAccount, learns only whether the version is served.
  */
 export async function checkDefinition(
   client: Client,

@@ -10,20 +10,19 @@ import { parseAllDocuments } from 'yaml';
 import type { ReadFile } from '../installation.ts';
 
 /**
- * Nobody sends a request for finalizers: a plugin of admission looks whether who creates a child that
- * blocks the deletion of its owner has the permission to it. Whether the plugin is on, no server tells.
+ * No request is made for the finalizers subresource. The admission plugin checks the permission when an
+ * object with a blocking owner reference is created. The API does not show whether the plugin is enabled.
  */
 const ASKED_BY_ADMISSION =
   'no owned object can be created if the admission plugin OwnerReferencesPermissionEnforcement is enabled, as in OpenShift';
 
-/** So many questions are asked at once. */
+/** Maximum number of concurrent access reviews. */
 const AT_ONCE = 10;
 
 /**
- * Whether the server allows all that `required` needs, by asking it about each permission. Nothing is tried
- * out.
+ * Checks by SelfSubjectAccessReviews that the server grants all `required` permissions.
  *
- * @param user who we are to the server, if it tells
+ * @param user the user name as the server knows it, if available
  */
 export async function checkPermissions(
   client: Client,
@@ -82,7 +81,7 @@ function reviewFailure(check: string, error: unknown): CheckResult {
   return failed(check, errorText(error));
 }
 
-/** Rights about the same, apart from their verbs. */
+/** Groups permissions that differ in their verbs only. */
 function groupsOf(permissions: readonly Permission[]): (readonly [Permission, ...Permission[]])[] {
   const groups = new Map<string, [Permission, ...Permission[]]>();
   for (const permission of permissions) {
@@ -118,7 +117,7 @@ function missingPermissions(
     : failed(check, detail, ...next);
 }
 
-/** A rule of a role, as the manifests have it. */
+/** Rule of an RBAC role. */
 export interface Rule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -126,29 +125,32 @@ export interface Rule {
   readonly verbs: readonly string[];
 }
 
-/** A part of the program, and what it needs. */
+/** Permissions that one part of the program requires. */
 export interface RequiredPermissions {
-  /** `count`, `events` */
+  /** Name of the part: `count`, `events`. */
   readonly part: string;
   readonly permissions: readonly Permission[];
 }
 
-/** What is going to run. */
+/** Input of `requiredPermissions`. */
 export interface PermissionPlan {
   readonly controllers: readonly { readonly name: string; readonly isOnByDefault: boolean }[];
-  /** Empty: all. */
+  /** Empty: all namespaces. */
   readonly namespaces: readonly string[];
-  /** Something is served for which the cluster is asked who may read it. */
+  /**
+   * Whether an endpoint authorizes its clients by the review APIs.
+   * @default false
+   */
   readonly hasProtectedEndpoints?: boolean;
-  /** Leases to hold, and where; absent: none. */
+  /** Leases for leader election or shards; absent: none. */
   readonly leases?: { readonly namespace: string; readonly names: readonly string[] } | undefined;
 }
 
 /**
- * Every permission that the plan takes, by the roles of hack/deploy: those that an installation grants, no
- * more and no less.
+ * Returns the permissions that the planned run requires. They are those of the roles in hack/deploy, which
+ * an installation grants.
  *
- * @param read finds files below hack/deploy
+ * @param read reads a file below hack/deploy
  */
 export function requiredPermissions(read: ReadFile, plan: PermissionPlan): RequiredPermissions[] {
   const { controllers, namespaces, leases, hasProtectedEndpoints = false } = plan;
@@ -159,7 +161,7 @@ export function requiredPermissions(read: ReadFile, plan: PermissionPlan): Requi
   });
   const events = permissionsOf(
     rulesIn(read('rbac/events/events.yaml')),
-    // Events about a Lease are where the Lease is.
+    // Events about a Lease are created in its namespace.
     [...new Set([...everywhere, ...(leases && namespaces.length > 0 ? [leases.namespace] : [])])],
   );
   const reviews = hasProtectedEndpoints ? rulesIn(read('rbac/metrics/auth-role.yaml')) : [];
@@ -177,7 +179,7 @@ export function requiredPermissions(read: ReadFile, plan: PermissionPlan): Requi
   ].filter(({ permissions }) => permissions.length > 0);
 }
 
-/** The rule of the manifests, for objects of other names. */
+/** Returns the rule with other resource names. */
 function named(rule: Rule, resourceNames: readonly string[]): Rule {
   return { ...rule, resourceNames };
 }

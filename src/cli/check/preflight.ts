@@ -19,12 +19,12 @@ import { failed, ok, skipped, warning } from './check-result.ts';
 /** Dependencies of `Preflight`. */
 export interface PreflightDeps {
   readonly client: Client;
-  /** What messages call the server. */
+  /** Address of the server, for messages. */
   readonly server: string;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Around the transport of `client`. */
+  /** Wraps the transport of `client`. */
   readonly serverClock: ServerClock;
-  /** Finds files below hack/deploy. */
+  /** Reads a file below hack/deploy. */
   readonly read: ReadFile;
 }
 
@@ -38,8 +38,8 @@ export interface PreflightPlan extends PermissionPlan {
 }
 
 /**
- * Everything that must be so before the daemon can work, looked at without changing anything: a row
- * for each. If the server cannot be reached there is one row.
+ * Checks the prerequisites of the daemon without changing anything. Returns one result for each check. If
+ * the server cannot be reached, there is one result.
  */
 export async function preflight(
   { client, server, clock, serverClock, read }: PreflightDeps,
@@ -71,9 +71,9 @@ export async function preflight(
 }
 
 /**
- * Who holds a Lease, and whether they renew it.
+ * Checks who holds a Lease, and whether the holder renews it.
  *
- * @param now what the holder's clock shows, as far as is known
+ * @param now returns the time of the server's clock, in milliseconds
  */
 export async function checkLease(
   client: Client,
@@ -87,7 +87,7 @@ export async function checkLease(
   } catch (error) {
     signal.throwIfAborted();
     if (isApiError(error, 'notFound')) return ok(check, 'not held yet');
-    // The permission that is missing has a row of its own.
+    // The missing permission has a result of its own.
     if (isApiError(error, 'forbidden')) return skipped(check, 'no permission to read it');
     return failed(check, errorText(error));
   }
@@ -109,7 +109,7 @@ function judge(check: string, { spec = {} }: Lease, nowMs: number): CheckResult 
   );
 }
 
-/** Identities begin with the name of the Pod or machine. */
+/** Identities start with the name of the Pod or host. */
 function podOf(holder: string): string {
   const [name = ''] = holder.split('_');
   return /^[\w.-]+$/.test(name) ? name : 'crd-controller';

@@ -12,12 +12,12 @@ import { formatDuration } from '../../util/duration.ts';
 
 const REACH = 'API server';
 
-/** Whether the server answers, as whom it knows us, and which version it is. */
+/** Results of the checks of the API server: availability, user, version. */
 export interface ServerCheck {
   readonly results: readonly CheckResult[];
-  /** Nothing else can be found out. */
+  /** Whether no further check is possible. */
   readonly isUnreachable: boolean;
-  /** Absent: the server does not say. */
+  /** Absent: the server does not return it. */
   readonly user?: string;
 }
 
@@ -71,7 +71,10 @@ function checkVersion(version: Awaited<ReturnType<typeof serverVersion>>): Check
   }
 }
 
-/** Undefined if the server does not tell: it is older than the question, or does not let us ask. */
+/**
+ * Returns the user name as the server knows it. Undefined if the server does not serve SelfSubjectReviews or
+ * does not permit them.
+ */
 async function whoAmI(client: Client, signal: AbortSignal): Promise<string | undefined> {
   try {
     const answer = await client.raw({
@@ -95,19 +98,19 @@ function nextSteps(error: unknown): string[] {
   return ['Renew the token or client certificate in the kubeconfig. Verify: kubectl auth whoami'];
 }
 
-/** By so much, in milliseconds, clocks may differ before something goes wrong that people notice. */
+/** Maximum clock skew in milliseconds before the check fails. */
 const MOST_SKEW_MS = 5000;
 
 const CHECK = 'clock';
 
 /**
- * What the clock of the API server shows, by the `Date` of its answers. A date has whole seconds, and
- * was written at some moment between request and answer: each answer bounds the difference, and many
+ * Estimates the clock of the API server from the `Date` headers of its responses. A date has whole seconds
+ * and was written between request and response. Each response bounds the difference, and several responses
  * bound it closely.
  */
 export class ServerClock {
   readonly #clock: Pick<Clock, 'now'>;
-  /** The difference, server's minus ours, is within these bounds, as far as is known. */
+  /** Bounds of the difference between the server's clock and the local clock, in milliseconds. */
   #leastMs = -Infinity;
   #mostMs = Infinity;
 
@@ -115,7 +118,7 @@ export class ServerClock {
     this.#clock = clock;
   }
 
-  /** Put around a transport, it sees every answer. */
+  /** Wraps a transport and reads the date of every response. */
   readonly around =
     (handler: HttpHandler): HttpHandler =>
     async (request) => {
@@ -131,17 +134,17 @@ export class ServerClock {
     const least = serverMs - answeredMs;
     const most = serverMs + 1000 - sentMs;
     const isNews = least > this.#mostMs || most < this.#leastMs;
-    // One of the clocks was set meanwhile, or another server answered: what came last counts.
+    // A clock was set, or another server responded: the latest response decides.
     this.#leastMs = isNews ? least : Math.max(least, this.#leastMs);
     this.#mostMs = isNews ? most : Math.min(most, this.#mostMs);
   }
 
-  /** What the server's clock shows now, as far as is known. */
+  /** Returns the estimated time of the server's clock, in milliseconds since the Unix epoch. */
   now(): number {
     return this.#clock.now() + (this.#differenceMs ?? 0);
   }
 
-  /** The difference of which is known that there is that much; undefined if nothing is known. */
+  /** Least difference that the responses prove, in milliseconds; undefined if unknown. */
   get #differenceMs(): number | undefined {
     if (this.#mostMs === Infinity) return undefined;
     if (this.#leastMs > 0) return this.#leastMs;

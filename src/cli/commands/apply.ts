@@ -23,10 +23,10 @@ type Flags = OptionValues<typeof APPLY_OPTIONS>;
 const VALIDATION = { strict: 'Strict', warn: 'Warn', ignore: 'Ignore' } as const;
 
 /**
- * Applies what the flags name to a cluster and prints a line for each object, in kubectl's words.
- * Exits with 1 if an object was rejected, and with 2, having sent nothing, if a file cannot be read.
+ * Applies the manifests of the flags to a cluster and prints a line for each object, as kubectl does. The
+ * exit code is 1 if an object was rejected. It is 2 if a file cannot be read; then nothing was sent.
  *
- * @throws {UsageError} on flags that cannot be
+ * @throws {UsageError} on invalid flags
  */
 export async function apply(flags: Flags, context: CommandContext): Promise<number> {
   if (flags.filename.length === 0) {
@@ -56,7 +56,7 @@ export async function apply(flags: Flags, context: CommandContext): Promise<numb
   }
 }
 
-/** Undefined if they cannot be read; why is told. */
+/** Returns undefined after printing why the manifests cannot be read. */
 async function manifestsOf(
   { filename, recursive }: Pick<Flags, 'filename' | 'recursive'>,
   context: Pick<CommandContext, 'warn' | 'environment' | 'signal'>,
@@ -79,9 +79,9 @@ async function manifestsOf(
   }
 }
 
-/** What is needed of the process and the cluster to apply what has been read. */
+/** Context of `applyTo`. */
 export interface ApplyContext extends Pick<CommandContext, 'print' | 'warn' | 'signal'> {
-  /** Where objects belong that do not say so. */
+  /** Namespace of objects that name none. */
   readonly namespace: string;
 }
 
@@ -144,13 +144,13 @@ function tell(result: ApplyResult, context: ApplyContext, isDryRun: boolean): vo
   }
 }
 
-/** As kubectl calls it: `count.demo.mark8s.io/test-count` */
+/** Returns the name that kubectl prints: `count.demo.mark8s.io/test-count`. */
 function nameOf({ resource, manifest: { object } }: ApplyResult): string {
   const group = resource?.group ? `.${resource.group}` : '';
   return `${object.kind.toLowerCase()}${group}/${object.metadata.name}`;
 }
 
-/** What others wrote is shown without what could move a terminal's cursor. */
+/** Replaces control characters, because the text can contain names and messages of others. */
 function complain(context: Pick<CommandContext, 'warn'>, word: string, text: string): void {
   context.warn(`${word}: ${logText(text).replaceAll(/[^\P{Cc}\n]/gu, '\uFFFD')}`);
 }

@@ -17,14 +17,14 @@ import type { CHECK_OPTIONS } from '../flags/command-options.ts';
 import { manifest } from '../package.ts';
 import type { RunConfig } from '../run-config.ts';
 
-/** Whoever checks wants to know now: a server that takes longer is as good as none. */
+/** Shorter than the daemon's timeout, because a user waits for the result. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * Looks whether a daemon with these flags could work, and prints what it found. Changes nothing.
+ * Checks whether a daemon with these flags could run, and prints the results. Changes nothing.
  *
- * @returns 1 if anything failed
- * @throws {UsageError} on flags that the daemon would refuse too
+ * @returns 1 if a check failed
+ * @throws {UsageError} on flags that the daemon rejects too
  */
 export async function check(
   flags: ParsedFlags<typeof CHECK_OPTIONS>,
@@ -40,7 +40,7 @@ export async function check(
   const { timeoutMs = REQUEST_TIMEOUT_MS } = config.requests;
   const connection = connectCluster(cluster, {
     clock,
-    // What is refused has a row, with what to do: the same in the log would be noise.
+    // Failed requests are results with next steps. They are not logged in addition.
     log: context.log.v(4).enabled ? context.log.named('client') : silentLogger,
     userAgent: `${userAgent(manifest().version)}/check`,
     requestTimeoutMs: Math.min(timeoutMs, REQUEST_TIMEOUT_MS),

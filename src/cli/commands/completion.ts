@@ -15,10 +15,10 @@ const SHELLS: ReadonlyMap<string, (model: CompletionModel) => string> = new Map(
 ]);
 
 /**
- * Prints a script that completes `commands` and their flags in a shell. It knows all there is to know: the
- * shell never has to run the program, as it would for what yargs can print, at each press of a key.
+ * Prints a script that completes `commands` and their flags. The script contains all data, so that the shell
+ * does not start the program at each key press.
  *
- * @throws {UsageError} if it is not said for which shell, or there is none for that one
+ * @throws {UsageError} if the shell is missing or unknown
  */
 export async function completion(
   [shell, ...rest]: readonly string[],

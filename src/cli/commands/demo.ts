@@ -27,17 +27,16 @@ import { runConfig } from '../run-config.ts';
 import { runController } from './run.ts';
 import { exportLine } from './serve.ts';
 
-/** How long Pods take to come and to go: long enough to be observed, in milliseconds. */
+/** Milliseconds in which Pods start and stop: long enough to be visible. */
 const KUBELET = { startupMs: 600, terminationMs: 400 };
 
 const NAMESPACE = 'default';
 
 /**
- * The whole system in one process, over the wire as in production: an API server with TLS, what a
- * cluster has besides, the daemon with a kubeconfig of its own, and a user. Tells what happens and
- * checks what it tells.
+ * Runs the whole system in one process, over HTTPS as in production: an API server, cluster controllers, the
+ * daemon with its own kubeconfig, and a user. Prints what happens and checks the results.
  *
- * @throws {UsageError} if a controller is to be shown that there is not
+ * @throws {UsageError} on an unknown controller
  */
 export async function demo(
   flags: OptionValues<typeof DEMO_OPTIONS>,
@@ -165,8 +164,8 @@ async function runDaemon(args: readonly string[], log: Logger, signal: AbortSign
 }
 
 /**
- * The daemon's log: errors alone, unless the user wants to see it. Counts the errors that no scenario
- * is about; those that one is about are not shown either.
+ * Creates the daemon's log. Without `-v` it shows errors only. Counts unexpected errors; errors that a
+ * scenario expects are not shown.
  */
 function daemonLog(
   { logging }: CommandContext,

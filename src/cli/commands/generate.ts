@@ -11,14 +11,14 @@ import { EXIT_FAILURE, EXIT_OK, onPath, pathError, UsageError } from '../exit-co
 import type { OptionValues } from '../flags/option.ts';
 import type { GENERATE_OPTIONS } from '../flags/command-options.ts';
 
-/** Files of a folder that may have definitions. */
+/** Names of files that can contain CRDs. */
 const MANIFEST = /\.(?:ya?ml|json)$/;
 
 /**
- * Turns the CustomResourceDefinitions in files and folders into TypeScript modules. Files that were
- * not generated are never overwritten.
+ * Generates TypeScript modules from the CRDs in files and folders. Files that were not generated are not
+ * overwritten.
  *
- * @throws {UsageError} if there is nothing to read, or a definition is no good
+ * @throws {UsageError} if there is no input, or a CRD is invalid
  */
 export async function generate(
   paths: readonly string[],
@@ -84,7 +84,10 @@ async function manifestsIn(folder: string): Promise<string[]> {
   return names.map((name) => join(folder, name));
 }
 
-/** The same wherever the project lies, so that the text is the same for everybody. */
+/**
+ * Returns a path that does not depend on the location of the project, so that generated text is
+ * reproducible.
+ */
 function sourceOf(file: string): string {
   const path = relative('.', file);
   return path.startsWith('..') || isAbsolute(path) ? basename(path) : path.replaceAll(sep, '/');
@@ -97,7 +100,7 @@ function modulesOf(definitions: readonly Definitions[]): GeneratedModule[] {
       modules: LIBRARY_MODULES,
     });
   } catch (error) {
-    // The message says all; what is behind it would say it again.
+    // The message is complete; a cause would repeat it.
     throw new UsageError(messageOf(error));
   }
 }

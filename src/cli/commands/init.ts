@@ -20,10 +20,11 @@ const PACKAGE = 'package.json';
 const TEMPLATE = new URL('examples/06-library/static-site/', packageRoot());
 
 /**
- * Writes the project of a controller for a new kind. All of it or nothing: no file that is there is
- * touched, but a `package.json` of dependencies alone, as `npm install` writes it, is completed.
+ * Creates the project of a controller for a new kind. No existing file is overwritten, and nothing is
+ * written if a file exists. A `package.json` with dependencies only, as `npm install` writes it, is
+ * completed.
  *
- * @throws {UsageError} if the names are no good, or a file is in the way
+ * @throws {UsageError} if a name is invalid, or a file exists
  */
 export async function init(
   operands: readonly string[],
@@ -37,10 +38,9 @@ export async function init(
   const options = { kind, group, plural: plural || undefined, dependency: await dependency() };
   const files = new Map(project(await template(), options));
   const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --dir=${dir}`, action);
-  const dependenciesIn = await writing(() => installedIn(join(dir, PACKAGE)));
-  if (dependenciesIn)
-    files.set(PACKAGE, withDependencies(files.get(PACKAGE) ?? '', dependenciesIn));
-  const own = [...files.keys()].filter((path) => path !== PACKAGE || !dependenciesIn);
+  const installed = await writing(() => installedIn(join(dir, PACKAGE)));
+  if (installed) files.set(PACKAGE, withDependencies(files.get(PACKAGE) ?? '', installed));
+  const own = [...files.keys()].filter((path) => path !== PACKAGE || !installed);
   const existing = await writing(() => present(own.map((path) => join(dir, path))));
   if (existing.length > 0) {
     throw new UsageError(
@@ -58,7 +58,7 @@ export async function init(
   return EXIT_OK;
 }
 
-/** The dependencies in a `package.json` that has nothing else; undefined if it is not there, or has. */
+/** Returns the dependencies of a `package.json` that has nothing else, or undefined. */
 async function installedIn(path: string): Promise<Readonly<Record<string, unknown>> | undefined> {
   if (!existsSync(path)) return undefined;
   let manifest: unknown;
@@ -73,9 +73,9 @@ async function installedIn(path: string): Promise<Readonly<Record<string, unknow
   return isRecord(dependencies) ? dependencies : undefined;
 }
 
-function withDependencies(text: string, dependenciesIn: Readonly<Record<string, unknown>>): string {
+function withDependencies(text: string, installed: Readonly<Record<string, unknown>>): string {
   const manifest: { readonly dependencies: object } = JSON.parse(text);
-  const dependencies = { ...manifest.dependencies, ...dependenciesIn };
+  const dependencies = { ...manifest.dependencies, ...installed };
   return `${JSON.stringify({ ...manifest, dependencies }, null, 2)}\n`;
 }
 
@@ -110,8 +110,8 @@ async function template(): Promise<ProjectFiles> {
 }
 
 /**
- * How the project finds this package: by its version, or, where it was dependenciesIn from a packed file,
- * by that file, which no registry may know.
+ * Returns the version range by which the project depends on this package. If this package was installed from
+ * a file, returns the path of that file.
  */
 export async function dependency(root: URL = packageRoot()): Promise<string> {
   const lock = new URL('../.package-lock.json', root);

@@ -10,9 +10,9 @@ import type { OptionValues } from '../flags/option.ts';
 import type { MANIFESTS_OPTIONS } from '../flags/command-options.ts';
 
 /**
- * Prints the manifests of an installation: those of this build, changed as flags ask for.
+ * Prints the installation manifests of this version, modified by the flags.
  *
- * @throws {UsageError} on names that cannot be, and on controllers that do not go with the rest
+ * @throws {UsageError} on invalid names, and on controllers that conflict with other flags
  */
 export async function manifests(
   flags: OptionValues<typeof MANIFESTS_OPTIONS>,
@@ -32,7 +32,7 @@ export async function manifests(
   return EXIT_OK;
 }
 
-/** Undefined for what is on by default, of which the manifests need not speak. */
+/** Returns undefined for the default controllers, which need no flag. */
 function installedControllers(
   selectors: readonly string[],
   isNamespaced: boolean,
@@ -51,7 +51,7 @@ function installedControllers(
     });
 }
 
-/** As strict as it takes to find a slip of the finger: the cluster knows what images there are. */
+/** Detects typing errors only. The cluster decides whether the image exists. */
 function imageName(image: string): string {
   if (!/^[\w.-]+(:\d+)?(\/[\w.-]+)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?$/.test(image)) {
     throw new UsageError(

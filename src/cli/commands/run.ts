@@ -18,8 +18,10 @@ import { manifest } from '../package.ts';
 import type { RunConfig } from '../run-config.ts';
 
 /**
- * The composition root: reads where the cluster is, and runs the daemon against it until the context's
- * signal aborts, or the pass that was asked for is over. Resolves to the exit code.
+ * Runs the daemon until the signal of the context aborts, or until a single pass has ended. All parts of the
+ * daemon are created here.
+ *
+ * @returns the exit code
  */
 export async function runController(
   config: RunConfig,
@@ -56,7 +58,7 @@ export async function runController(
   const reviews = connectCluster(cluster, { ...common, userAgent: `${agent}/access-reviews` });
   const lease = leaderElection && {
     namespace: leaseNamespace(leaderElection, cluster),
-    // Whatever the rest of the daemon asks for, and however the server slows it down.
+    // A connection of its own: client-side rate limits and slow responses must not delay renewals.
     connection: connectCluster(cluster, {
       ...common,
       userAgent: `${agent}/leader-election`,
@@ -72,7 +74,7 @@ export async function runController(
     version: `v${version}`,
     node: process.version,
     server,
-    // Without user and password.
+    // The host has no user name and password.
     ...(cluster.proxyUrl !== undefined && { proxy: new URL(cluster.proxyUrl).host }),
     source: cluster.source,
   });
@@ -81,7 +83,7 @@ export async function runController(
     {
       client,
       clock,
-      // "Created Pod" would otherwise be a lie.
+      // Lines such as "Created Pod" must show that nothing was stored.
       log: config.isDryRun ? log.with({ dryRun: true }) : log,
       metrics: { metrics, expose: () => expose(registry) },
       random: Math.random,

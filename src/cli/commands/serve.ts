@@ -13,9 +13,8 @@ import type { SERVE_OPTIONS } from '../flags/command-options.ts';
 import { untilAborted } from '../../util/abort.ts';
 
 /**
- * Serves until the process is asked to stop. Nothing is listened on before the file may be written. The
- * server of a kubeconfig that is there already has its CA, its token and, if it is free, its port: clients
- * go on.
+ * Serves until the process is stopped. Listens only after the kubeconfig file was validated. If the
+ * kubeconfig exists, the CA, the token and, if free, the port are reused, so that clients can continue.
  */
 export async function serve(
   flags: OptionValues<typeof SERVE_OPTIONS>,
@@ -24,7 +23,7 @@ export async function serve(
   const target = flags['write-kubeconfig'];
   const previous = target ? await readOwnKubeconfig(target) : undefined;
   const identity = previous?.identity ?? (await newIdentity());
-  // The scenery says less than the play: these controllers are not what people look at.
+  // The log of the cluster controllers is less verbose, because users watch their own controllers.
   const log = createLogger({ ...logging, verbosity: logging.verbosity - 2 });
   const { host, port } = flags;
   const previousPort = Number(previous?.server?.port) || undefined;
@@ -51,7 +50,7 @@ export async function serve(
   return EXIT_OK;
 }
 
-/** What a shell needs so that kubectl finds the kubeconfig at `path`. */
+/** Returns the shell command that makes kubectl use the kubeconfig at `path`. */
 export function exportLine(path: string): string {
   const word = /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`;
   return `export KUBECONFIG=${word}`;

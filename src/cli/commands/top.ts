@@ -12,15 +12,15 @@ import { render } from '../top/render.ts';
 import { isQuitKey, Screen } from '../top/screen.ts';
 import { DaemonMonitor } from '../top/daemon-monitor.ts';
 
-/** Of lines for no terminal. */
+/** Width of the output if standard output is not a terminal. */
 const WIDTH = 160;
 
 /**
- * Shows what a daemon does, again and again until somebody quits; once, where standard output is no
- * terminal.
+ * Shows what a daemon does and refreshes the view until the user quits. If standard output is not a
+ * terminal, prints once.
  *
- * @returns 1 if there was no answer, and there is to be no second fetchSnapshot
- * @throws {UsageError} on an address that cannot be
+ * @returns 1 if a single print received no response
+ * @throws {UsageError} on an invalid address
  */
 export async function top(
   flags: Pick<OptionValues<typeof TOP_OPTIONS>, 'address' | 'interval' | 'once'>,
@@ -83,7 +83,7 @@ async function watch(
     if (isQuitKey(typed.toString())) quit.abort();
   };
   const restore = () => screen.close();
-  // Also where the process ends in the middle.
+  // Restores the terminal even if the process exits early.
   process.once('exit', restore);
   stdout.on('resize', draw);
   screen.open();
@@ -107,7 +107,7 @@ async function watch(
   }
 }
 
-/** What is shown are names of objects and messages: they do not travel in the clear. */
+/** The pages contain object names and messages, which must not be sent unencrypted over a network. */
 function loopbackAddress(address: string): string {
   const refused = () =>
     new UsageError(

@@ -2,8 +2,8 @@ import { spellings, valueFlags } from './model.ts';
 import type { CompletedCommand, CompletionModel, Candidates } from './model.ts';
 
 /**
- * The script for bash, from 3.2 on. Bash breaks words at `=` and `:`, so that the script reads the
- * line itself and gives of each proposal what stands behind the last of these.
+ * Returns the script for bash 3.2 and later. Bash splits words at `=` and `:`. The script therefore reads
+ * the line itself and returns the part of each proposal after the last separator.
  */
 export function bashCompletion(model: CompletionModel): string {
   const { program, commands } = model;
@@ -132,7 +132,7 @@ ${name}_after_break() {
 complete -F ${name} ${program}`;
 }
 
-/** With a `=` where a value must follow. */
+/** Flags that require a value end with `=`. */
 function flagsOf({ flags }: CompletedCommand): string[] {
   return flags.flatMap((flag) =>
     spellings(flag).map((spelling) =>
@@ -189,7 +189,7 @@ function words(all: readonly string[]): string {
   return all.map(quoted).join(' ');
 }
 
-/** One word of the shell. */
+/** Quotes one word for the shell. */
 function quoted(word: string): string {
   return /^[\w=,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

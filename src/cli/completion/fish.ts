@@ -2,7 +2,7 @@ import { flagNamed } from '../flags/flag-parser.ts';
 import { valueFlags } from './model.ts';
 import type { CompletedCommand, CompletedFlag, CompletionModel, Candidates } from './model.ts';
 
-/** The script for fish, from 3.0 on. */
+/** Returns the script for fish 3.0 and later. */
 export function fishCompletion(model: CompletionModel): string {
   const { program, commands } = model;
   const name = `__${program.replaceAll(/\W/g, '_')}`;
@@ -82,7 +82,7 @@ function flagOf(flag: CompletedFlag): string[] {
 }
 
 function valueOf({ isBoolean, value }: CompletedFlag): string[] {
-  // Without -r the value comes after = only.
+  // Without -r, a value is accepted after = only.
   if (isBoolean) return ['-f'];
   switch (value.kind) {
     case 'nothing':
@@ -116,7 +116,7 @@ function wordsOf({ words, isList }: Extract<Candidates, { kind: 'words' }>): str
     : `-a ${single(list)}`;
 }
 
-/** Fish knows two escapes within single quotes. */
+/** Fish has two escapes within single quotes. */
 function single(text: string): string {
   return `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
 }

@@ -2,10 +2,10 @@ import type { Command } from '../command.ts';
 import { flagNamed, sortedOptions } from '../flags/flag-parser.ts';
 import type { Completion, Option } from '../flags/option.ts';
 
-/** What a shell is told of a command line: the commands, their flags, and what goes with each. */
+/** Data of a completion script: the commands and their flags. */
 export interface CompletionModel {
   readonly program: string;
-  /** The first is the one that runs without a name. */
+  /** The first one is the default command. */
   readonly commands: readonly [CompletedCommand, ...CompletedCommand[]];
 }
 
@@ -13,27 +13,31 @@ export interface CompletedCommand {
   readonly name: string;
   readonly summary: string;
   readonly flags: readonly CompletedFlag[];
-  /** What goes with the command besides flags. */
+  /** Values of positional arguments. */
   readonly operands: Candidates;
 }
 
 export interface CompletedFlag {
-  /** Without dashes; the first is the flag's own. */
+  /** Without dashes; the primary name first. */
   readonly names: readonly string[];
   readonly summary: string;
-  /** It means something without a value, and takes one after `=` only. */
+  /** Boolean flags take a value after `=` only. */
   readonly isBoolean: boolean;
   readonly value: Candidates;
 }
 
-/** What may stand somewhere. */
+/** Values that a shell can offer. */
 export type Candidates =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'files' }
   | { readonly kind: 'folders' }
   | { readonly kind: 'words'; readonly words: readonly string[]; readonly isList: boolean };
 
-/** @param controllers names that `--controllers` knows */
+/**
+ * Returns the completion data of the commands.
+ *
+ * @param controllers values of `--controllers`
+ */
 export function completionModel(
   program: string,
   commands: readonly [Command, ...Command[]],
@@ -91,18 +95,18 @@ function candidatesOf(
   }
 }
 
-/** A line of a menu has little room. */
+/** Menus have room for a short text only. */
 function firstClause(help: string): string {
   const [clause = help] = help.split(/[.;:,] |: /);
   return clause;
 }
 
-/** `--kubeconfig`, `-v`: all spellings of a flag. */
+/** Returns all spellings of a flag: `--kubeconfig`, `-v`. */
 export function spellings({ names }: CompletedFlag): string[] {
   return names.map(flagNamed);
 }
 
-/** Names of the flags whose value may be the next word, to every command that knows them. */
+/** Returns the flags that take the next word as their value in every command that has them. */
 export function valueFlags({ commands }: CompletionModel): string[] {
   const all = commands.flatMap(({ flags }) => flags);
   const booleans = new Set(all.filter(({ isBoolean }) => isBoolean).flatMap(({ names }) => names));

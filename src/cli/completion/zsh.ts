@@ -2,7 +2,7 @@ import { flagNamed } from '../flags/flag-parser.ts';
 import { spellings, valueFlags } from './model.ts';
 import type { CompletedCommand, CompletedFlag, CompletionModel, Candidates } from './model.ts';
 
-/** The script for zsh, to be loaded by `compinit` or sourced after it. */
+/** Returns the script for zsh, to be loaded by `compinit` or sourced after it. */
 export function zshCompletion(model: CompletionModel): string {
   const { program, commands } = model;
   const name = `_${program.replaceAll(/\W/g, '_')}`;
@@ -56,7 +56,7 @@ ${specsOf(command, 8)}        '1: :' \\
       ;;`;
 }
 
-/** Lines of `_arguments`, each with its backslash at the end. */
+/** Returns lines for `_arguments`, each with a backslash at the end. */
 function specsOf({ flags }: CompletedCommand, indent: number): string {
   const margin = ' '.repeat(indent);
   return flags
@@ -69,11 +69,11 @@ function specOf(flag: CompletedFlag, spelling: string): string {
   const summary = `[${flag.summary.replaceAll(/[\\[\]]/g, String.raw`\$&`)}]`;
   const [name = ''] = flag.names;
   if (flag.isBoolean) return `${spelling}=-${summary}:${argument(name, flag.value)}`;
-  // A single letter takes its value after = too.
+  // Short flags accept a value after = too.
   return `${spelling}=${summary}${argument(name, flag.value)}`;
 }
 
-/** What follows, as \`_arguments\` wants it said. */
+/** Returns the argument part of an `_arguments` specification. */
 function argument(name: string, candidatesOf: Candidates): string {
   return `:${name}:${action(candidatesOf)}`;
 }

@@ -6,13 +6,13 @@ type Style = Parameters<typeof styleText>[0];
 /** Options of `DemoPrinter`. */
 export interface DemoPrinterOptions {
   readonly print: (text: string) => void;
-  /** Whether the reader's terminal shows colours. */
+  /** Whether the terminal shows colours. */
   readonly colour: boolean;
   /** Milliseconds from an arbitrary origin. */
   readonly monotonic: () => number;
 }
 
-/** Tells the runner: headings, commands with their output, what happens meanwhile, and verdicts. */
+/** Prints the demo: headings, commands with their output, changes of objects, and checks. */
 export class DemoPrinter {
   readonly #print: (text: string) => void;
   readonly #colour: boolean;
@@ -40,7 +40,7 @@ export class DemoPrinter {
     return this.#monotonic() - this.#startMs;
   }
 
-  /** A chapter begins. */
+  /** Prints the heading of a section. */
   heading(text: string): void {
     this.#print(`\n${this.#styled(['bold', 'cyan'], `== ${text}`)}`);
   }
@@ -49,23 +49,23 @@ export class DemoPrinter {
     this.#print(this.#styled('dim', text));
   }
 
-  /** A command that a reader could have typed. */
+  /** Prints a command. */
   command(line: string): void {
     this.#print(this.#styled('bold', `$ ${line}`));
   }
 
-  /** What a command prints. */
+  /** Prints the output of a command. */
   output(lines: readonly string[]): void {
     for (const line of lines) this.#print(line);
   }
 
-  /** Something that happened just now, with the time since the beginning. */
+  /** Prints a change of an object, with the time since the start. */
   change(text: string): void {
     const seconds = (this.elapsedMs / 1000).toFixed(3).padStart(7);
     this.#print(this.#styled('dim', `${seconds}s  ${text}`));
   }
 
-  /** A check, and whether it is so. `reason` says why it is not. */
+  /** Prints a check and returns whether it passed. `reason` says why it failed. */
   check(check: string, reason?: string): boolean {
     const holds = reason === undefined;
     if (holds) this.#passed++;
@@ -78,7 +78,7 @@ export class DemoPrinter {
     return holds;
   }
 
-  /** The last line. */
+  /** Prints the last line: passed checks, figures and duration. */
   summary(summary: readonly string[]): void {
     const checks =
       this.#failed === 0

@@ -18,15 +18,15 @@ import type { DemoPrinter } from './demo-printer.ts';
 export interface KubectlOptions {
   readonly client: Client & Pick<HttpClient, 'text'>;
   readonly clock: Clock;
-  /** Told of each command, and then of what it prints. */
+  /** Receives each command and its output. */
   readonly printer: Pick<DemoPrinter, 'command' | 'output'>;
-  /** The folder that `crds` and `examples` are in. */
+  /** Folder that contains `crds` and `examples`. */
   readonly root: URL;
   readonly namespace: string;
   readonly signal: AbortSignal;
 }
 
-/** One object of a kind. */
+/** Name of an object and its resource. */
 export interface Named {
   readonly resource: Resource;
   readonly name: string;
@@ -34,10 +34,7 @@ export interface Named {
 
 const FIELD_MANAGER = 'kubectl';
 
-/**
- * What a person does with kubectl: requests of the same kind, and the same output. The tables are
- * the server's own.
- */
+/** Sends the requests of kubectl and prints its output. Tables come from the server. */
 export class Kubectl {
   readonly #options: KubectlOptions;
 
@@ -45,17 +42,17 @@ export class Kubectl {
     this.#options = options;
   }
 
-  /** `kubectl apply -f crds -f examples/01-count`; resolves to what was applied. */
+  /** `kubectl apply -f crds -f examples/01-count`; resolves to the applied objects. */
   async apply(...paths: readonly string[]): Promise<readonly Named[]> {
     const texts = await this.#read(paths);
     this.#type(`apply ${paths.map((path) => `-f ${path}`).join(' ')}`);
     return this.#apply(texts);
   }
 
-  /** A file of the repository, changed by `sed` on its way to `kubectl apply -f -`. */
+  /** Applies a file of the repository after a replacement, as `sed … | kubectl apply -f -` does. */
   async applyChanged(path: string, pattern: RegExp, replace: () => string): Promise<void> {
     const texts = await this.#read([path]);
-    // Not before the file is there: what is said may be about this change.
+    // Called after the file was read, because the replacement can depend on the current time.
     const replacement = replace();
     const { printer } = this.#options;
     printer.command(`sed 's/${pattern.source}/${replacement}/' ${path} | kubectl apply -f -`);
@@ -96,7 +93,7 @@ export class Kubectl {
     this.#print([`${titleOf(resource, name)} patched`]);
   }
 
-  /** `undefined` takes a label away. */
+  /** Sets labels; `undefined` removes one. */
   async label(
     resource: Resource,
     name: string,
@@ -140,7 +137,7 @@ export class Kubectl {
     this.#print(tableLines(table));
   }
 
-  /** `kubectl logs example-at-pod`; resolves to what the Pod printed. */
+  /** `kubectl logs example-at-pod`; resolves to the log. */
   async logs(pod: string): Promise<string> {
     const { client, signal } = this.#options;
     this.#type(`logs ${pod}`);
@@ -222,12 +219,12 @@ function singularOf({ kind }: Resource): string {
   return kind.toLowerCase();
 }
 
-/** As kubectl calls a kind: `pod`, `count.demo.mark8s.io` */
+/** Returns a kind as kubectl prints it: `pod`, `count.demo.mark8s.io`. */
 function qualified(resource: Resource): string {
   return `${singularOf(resource)}${resource.group && `.${resource.group}`}`;
 }
 
-/** As kubectl calls an object: `pod/web-0` */
+/** Returns an object as kubectl prints it: `pod/web-0`. */
 function titleOf(resource: Resource, name: string): string {
   return `${qualified(resource)}/${name}`;
 }

@@ -14,12 +14,12 @@ import type { Resource } from '../../api/resource.ts';
 import { LABEL } from '../../controllers/pod-count/controller.ts';
 import { isReady } from './view.ts';
 
-/** A kind that the demo looks at. */
+/** Kind whose objects the demo prints. */
 export interface ObservedKind<T extends KubernetesObject = KubernetesObject> {
   readonly resource: Resource<T>;
   /**
-   * What people are to know of an object. A change that does not change it is not told, and where
-   * there is nothing to know, nothing is.
+   * Describes the state of an object. A change that does not change the text is not printed. Undefined: the
+   * object is not printed.
    */
   line(object: T): string | undefined;
 }
@@ -33,7 +33,7 @@ const BUILTIN: readonly ObservedKind[] = [
   { resource: EVENTS, line: eventLine },
 ];
 
-/** Kinds that have to be installed. */
+/** Kinds that are installed as CRDs. */
 const CUSTOM: readonly ObservedKind[] = [
   observed(COUNTS, countState),
   observed(WEB_APPS, webAppState),
@@ -41,12 +41,12 @@ const CUSTOM: readonly ObservedKind[] = [
   observed(FOOS, fooState),
 ];
 
-/** What is looked at where these kinds are installed. */
+/** Returns the observed kinds if these kinds are installed. */
 export function observedKinds(installed: readonly Resource[]): readonly ObservedKind[] {
   return [...BUILTIN, ...CUSTOM.filter(({ resource }) => installed.includes(resource))];
 }
 
-/** `pod/web-0  Running` */
+/** Returns the line of an object: `pod/web-0  Running`. */
 export function objectLine({ kind, metadata }: KubernetesObject, state: string): string {
   return `${kind.toLowerCase()}/${metadata.name}  ${state}`;
 }
@@ -83,7 +83,7 @@ function nodeState({ metadata }: Node): string | undefined {
   return count === undefined ? undefined : `${LABEL}=${count}`;
 }
 
-/** What each new Pod is told by pod-count would drown the checkSteadyState. */
+/** The events of pod-count on each Pod are too many to print. */
 function eventLine({ type, reason, message, involvedObject }: Event): string | undefined {
   const { kind = '', name = '' } = involvedObject;
   if (reason === 'SuccessCalculatePod' && kind === PODS.kind) return undefined;

@@ -14,16 +14,13 @@ import type { ObservedKind } from './observed-kinds.ts';
 export interface ObserverDeps {
   readonly client: Pick<Client, 'list' | 'watch'>;
   readonly clock: Clock;
-  /** Told of each change in words. */
+  /** Receives a line for each change. */
   readonly onChange: (text: string) => void;
 }
 
 type Objects = ReadonlyMap<string, ReadonlyMap<string, KubernetesObject>>;
 
-/**
- * The objects of one namespace, and the nodes, as plain watches tell them: an observer that owes
- * nothing to the caches of the daemon it looks at.
- */
+/** Watches the objects of one namespace, and the nodes. It is independent of the daemon's caches. */
 export class Observer implements Runnable {
   readonly name = 'observer';
   readonly #deps: ObserverDeps;
@@ -42,22 +39,22 @@ export class Observer implements Runnable {
     this.#objects = new Map(observed.map(({ resource }) => [groupResourceOf(resource), new Map()]));
   }
 
-  /** What the watches have told so far. */
+  /** The objects as last received. */
   get view(): View {
     return viewOf(this.#objects);
   }
 
-  /** How many Pods there have been. */
+  /** Number of Pods that were created. */
   get podsSeen(): number {
     return this.#podsSeen;
   }
 
-  /** What has gone, as it was last, in the order in which the watches told it. */
+  /** Deleted objects in their last state, in the order of the watch events. */
   get gone(): readonly KubernetesObject[] {
     return this.#gone;
   }
 
-  /** All that was told of one object so far (`at/example-at`), in order. */
+  /** Returns the lines of one object (`at/example-at`), in order. */
   linesOf(title: string): readonly string[] {
     const start = `${title}  `;
     return this.#lines
@@ -72,7 +69,7 @@ export class Observer implements Runnable {
     );
   }
 
-  /** Asks the server itself. */
+  /** Lists the objects on the server. */
   async snapshot(signal: AbortSignal): Promise<View> {
     const lists = this.#observed.map(async ({ resource }) => {
       const { items } = await this.#deps.client.list(resource, {
@@ -86,8 +83,8 @@ export class Observer implements Runnable {
   }
 
   /**
-   * Resolves as soon as `missing` finds nothing missing any more, or at `deadlineMs`
-   * (`Clock.monotonic()`): with what was missing then.
+   * Resolves when `missing` returns undefined, or at `deadlineMs` (`Clock.monotonic()`) with the reason at
+   * that time.
    */
   async until(
     missing: Missing,
@@ -155,7 +152,7 @@ export class Observer implements Runnable {
 function viewOf(objects: Objects): View {
   return <T extends KubernetesObject>(resource: Resource<T>) => {
     const known = objects.get(groupResourceOf(resource));
-    // What is filed under a resource came from its list or watch, which carry its type.
+    // The objects of a resource come from its list or watch, which have its type.
     return (known ?? new Map()) as ReadonlyMap<string, T>;
   };
 }

@@ -21,10 +21,10 @@ export interface ScenarioRunnerDeps extends ScenarioDeps {
   readonly client: Pick<Client, 'list'>;
 }
 
-/** A kind that is installed is served within moments; for so long it is asked for, in steps of 50 ms. */
+/** Maximum attempts, 50 ms apart, until the server serves an installed kind. */
 const SERVED_ATTEMPTS = 100;
 
-/** The scenarios, one after another. The first check that is not so ends the runner. */
+/** Runs the scenarios in order. The first failed check ends the run. */
 export class ScenarioRunner {
   readonly #deps: ScenarioRunnerDeps;
   readonly #scenarios: readonly Scenario[];
@@ -34,7 +34,7 @@ export class ScenarioRunner {
     this.#scenarios = scenarios;
   }
 
-  /** Before the daemon comes: without their CRDs its controllers would wait. */
+  /** Installs the CRDs before the daemon starts, because its controllers wait for them. */
   installKinds(signal: AbortSignal): Promise<boolean> {
     return succeeds(async () => {
       const kinds = this.#scenarios.flatMap((scenario) => scenario.kinds);
@@ -56,7 +56,7 @@ export class ScenarioRunner {
     });
   }
 
-  /** Something for the user to run with. */
+  /** Applies the samples again, for the user. */
   applySamples(signal: AbortSignal): Promise<boolean> {
     return succeeds(async () => {
       const context = new ScenarioContext(this.#deps, signal);
@@ -73,7 +73,7 @@ export class ScenarioRunner {
     });
   }
 
-  /** Which kind the server does not know even after a while. */
+  /** Returns a kind that the server does not serve in time. */
   async #notServed(kinds: readonly Resource[], signal: AbortSignal): Promise<string | undefined> {
     const { client, clock } = this.#deps;
     let attempts = 0;
@@ -102,7 +102,7 @@ async function isServed(
   }
 }
 
-/** False if something that was claimed is not so; that has been told. */
+/** Returns false if a check failed. */
 async function succeeds(run: () => Promise<void>): Promise<boolean> {
   try {
     await run();
@@ -113,7 +113,7 @@ async function succeeds(run: () => Promise<void>): Promise<boolean> {
   }
 }
 
-/** One for each controller, in the order in which they are played. */
+/** One scenario for each controller, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
   countScenario,
   webAppScenario,
@@ -123,9 +123,9 @@ export const SCENARIOS: readonly Scenario[] = [
 ];
 
 /**
- * The scenarios of the controllers in `only`, in their order; all, if it is empty.
+ * Returns the scenarios of the controllers in `only`, in their order; all, if it is empty.
  *
- * @throws {UsageError} on a name that is no controller's
+ * @throws {UsageError} on an unknown controller
  */
 export function selectScenarios(only: readonly string[]): readonly Scenario[] {
   const names = SCENARIOS.map(({ name }) => name);

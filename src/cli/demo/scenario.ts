@@ -11,27 +11,27 @@ export interface ScenarioDeps {
   readonly kubectl: Kubectl;
   readonly printer: DemoPrinter;
   readonly observer: Observer;
-  /** Number of the server's last write. */
+  /** Returns the number of the server's last write. */
   readonly revision: () => number;
 }
 
-/** Something that was claimed is not so. It has been told. */
+/** A check of the demo failed. It was printed. */
 export class DemoCheckError extends Error {
   override readonly name = 'DemoCheckError';
 }
 
-/** Waits for a state of things this long, in milliseconds. */
+/** Maximum time to wait for a state, in milliseconds. */
 const PATIENCE_MS = 10_000;
 
-/** Between two questions to the server, in milliseconds. */
+/** Time between two reads from the server, in milliseconds. */
 const GLANCE_MS = 50;
 
-/** For so long nothing may be written once there is nothing left to do, in milliseconds. */
+/** Time without writes that proves a steady state, in milliseconds. */
 const QUIET_MS = 500;
 
 /**
- * What the scenarios have in common: to do what a user would do, to wait until the observer shows the
- * outcome, and then to ask the server itself whether it is so.
+ * Gives a scenario the actions of a user, and checks that wait for a state in the watches and then verify it
+ * on the server.
  */
 export class ScenarioContext {
   readonly clock: Clock;
@@ -52,18 +52,18 @@ export class ScenarioContext {
     this.#deps.printer.heading(text);
   }
 
-  /** Waits for what is to be shown next, as long as patience lasts; checks nothing. */
+  /** Waits until `missing` returns undefined, or until the time is over. Checks nothing. */
   async waitFor(missing: Missing): Promise<void> {
     const deadline = this.#deps.clock.monotonic() + PATIENCE_MS;
     await this.observer.until(missing, deadline, this.#signal);
   }
 
   /**
-   * Waits until nothing is missing any more on the observer, nor in what the server answers then, and
-   * checks it. The observer may lag behind, so the server may have something else yet.
+   * Waits until `missing` returns undefined for the watched objects and for a list from the server, and
+   * prints the check. Watches can lag behind the server, so both are read.
    *
-   * @returns what the server has
-   * @throws {DemoCheckError}
+   * @returns the objects on the server
+   * @throws {DemoCheckError} if the state is not reached in time
    */
   async checkEventually(check: string, missing: Missing): Promise<View> {
     const { clock } = this.#deps;
@@ -81,14 +81,16 @@ export class ScenarioContext {
   }
 
   /**
-   * @param reason why it is not so; undefined if it is
-   * @throws {DemoCheckError}
+   * Prints a check.
+   *
+   * @param reason why it failed; undefined if it passed
+   * @throws {DemoCheckError} if it failed
    */
   check(check: string, reason: string | undefined): void {
     if (!this.#deps.printer.check(check, reason)) throw new DemoCheckError(check);
   }
 
-  /** Claims that there is nothing left to do. */
+  /** Checks that nothing is written any more. */
   async checkSteadyState(): Promise<void> {
     const { clock, revision } = this.#deps;
     const before = revision();
@@ -102,19 +104,19 @@ export class ScenarioContext {
   }
 }
 
-/** What is shown of one controller. It leaves nothing behind in its namespace. */
+/** Part of the demo for one controller. It leaves no objects in its namespace. */
 export interface Scenario {
-  /** The controller that it shows, as `--controllers` calls it. */
+  /** Name of the controller, as in `--controllers`. */
   readonly name: string;
-  /** Kinds that have to be installed for it. */
+  /** Kinds that must be installed for it. */
   readonly kinds: readonly Resource[];
-  /** Folder with what it begins with, and what is left to the user afterwards. */
+  /** Folder of its sample, which is also applied for the user at the end. */
   readonly sample: string;
   /**
-   * Errors that the daemon is to log, as it should.
+   * Errors that the daemon is expected to log.
    * @default none
    */
   readonly expectedErrors?: RegExp;
-  /** @throws {DemoCheckError} at the first check that is not so: what comes after builds on it */
+  /** @throws {DemoCheckError} at the first failed check */
   readonly run: (context: ScenarioContext) => Promise<void>;
 }

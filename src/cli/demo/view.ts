@@ -4,10 +4,10 @@ import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
 import { controllerOf } from '../../api/metadata.ts';
 import type { Resource } from '../../api/resource.ts';
 
-/** The objects of a kind by name, as they are at one change. */
+/** Objects of a kind by name, at one time. */
 export type View = <T extends KubernetesObject>(resource: Resource<T>) => ReadonlyMap<string, T>;
 
-/** What is missing for a check to hold, for people; undefined if nothing is. */
+/** Returns why a check does not pass yet; undefined if it passes. */
 export type Missing = (view: View) => string | undefined;
 
 type Conditioned = DeepReadonly<{
@@ -15,7 +15,7 @@ type Conditioned = DeepReadonly<{
   status?: { conditions?: { type: string; status: string; reason?: string; message?: string }[] };
 }>;
 
-/** True if the condition of this type is, and the object stays. */
+/** Returns whether the condition is true and the object is not being deleted. */
 export function holds({ metadata, status }: Conditioned, type: string): boolean {
   return (
     metadata.deletionTimestamp === undefined &&
@@ -27,7 +27,7 @@ export function isReady(pod: Pod): boolean {
   return holds(pod, 'Ready');
 }
 
-/** The objects whose controller is `owner`, by uid. */
+/** Returns the objects whose controller owner is `owner`, by uid. */
 export function ownedBy<T extends KubernetesObject>(
   objects: ReadonlyMap<string, T>,
   owner: DeepReadonly<KubernetesObject>,
@@ -35,14 +35,14 @@ export function ownedBy<T extends KubernetesObject>(
   return [...objects.values()].filter((object) => controllerOf(object)?.uid === owner.metadata.uid);
 }
 
-/** The events of this reason, of the object of this uid or of any. */
+/** Returns the events with this reason, of the object with this uid or of all objects. */
 export function eventsOf(view: View, reason: string, uid?: string): readonly Event[] {
   return [...view(EVENTS).values()].filter(
     (event) => event.reason === reason && (uid === undefined || event.involvedObject.uid === uid),
   );
 }
 
-/** How often events were recorded, each of which may have been more than once. */
+/** Returns how often the events were recorded, repetitions included. */
 export function recordings(events: Iterable<Event>): number {
   let times = 0;
   for (const { count = 1 } of events) times += count;

@@ -2,32 +2,31 @@ import { goQuote } from '../../util/go-quote.ts';
 import { UsageError } from '../exit-codes.ts';
 import { parseGoBoolean } from './go-values.ts';
 
-/** What the normaliser must know of a flag. */
+/** Syntax of a flag. */
 export interface FlagForm {
-  /** With dashes: `leader-elect`. */
+  /** Name with dashes: `leader-elect`. */
   readonly name: string;
-  /** Other spellings, such as `h` for `help`. */
+  /** Other names, such as `h` for `help`. */
   readonly aliases?: readonly string[];
-  /** A boolean flag takes its value after `=` only, and means true without one. */
+  /** A boolean flag takes a value after `=` only, and is true without a value. */
   readonly isBoolean: boolean;
-  /** Repeating the flag adds to its comma-separated list; else the last occurrence wins. */
+  /** A repeated flag appends to its comma-separated list. For other flags, the last occurrence wins. */
   readonly isList: boolean;
 }
 
 export interface Arguments {
-  /** Everything that is no flag, in order. */
+  /** Arguments that are not flags, in order. */
   readonly positionals: readonly string[];
-  /** Each flag once, as `--name=value`; unknown flags as they were, but with two dashes. */
+  /** Each flag once, as `--name=value`. Unknown flags are unchanged, with two dashes. */
   readonly flags: readonly string[];
 }
 
 /**
- * Brings a command line in the style of Go and Kubernetes into the one form that is parsed
- * further: `-name`, `--name` and `--na_me` are the same flag; a value follows after `=` or as the
- * next argument, whatever that looks like; `-v4` is `-v=4`; `--` ends the flags; flags and other
- * arguments may be mixed.
+ * Normalises a command line in the style of Go and Kubernetes: `-name`, `--name` and `--na_me` are the same
+ * flag. A value follows after `=` or as the next argument. `-v4` is `-v=4`. `--` ends the flags. Flags and
+ * positional arguments can be mixed.
  *
- * @throws {UsageError} on a missing value, a value that is no boolean, and bad syntax
+ * @throws {UsageError} on a missing value, an invalid boolean and invalid syntax
  */
 export function normaliseArguments(argv: readonly string[], forms: readonly FlagForm[]): Arguments {
   const known = new Map(
@@ -57,7 +56,7 @@ export function normaliseArguments(argv: readonly string[], forms: readonly Flag
   return { positionals, flags: Array.from(values, ([name, value]) => `--${name}=${value}`) };
 }
 
-/** Splits `--name=text`, and `-v4` where `v` is a flag and `v4` is none. */
+/** Splits `--name=text`, and `-v4` if `v` is a flag and `v4` is not. */
 function split(
   argument: string,
   known: ReadonlyMap<string, FlagForm>,

@@ -18,8 +18,8 @@ export const MANIFEST_PARTS = ['namespace', 'crds', 'rbac', 'manager'] as const;
 export type ManifestPart = (typeof MANIFEST_PARTS)[number];
 
 /**
- * Flags of `check`: all that `run` takes, so that a command line can be checked as it is. Those that
- * make no difference to it are not shown.
+ * Flags of `check`: all flags of `run`, so that a command line can be checked unchanged. Flags without
+ * effect on the checks are hidden.
  */
 export const CHECK_OPTIONS = {
   ...onlyShowing(RUN_OPTIONS, [
@@ -137,7 +137,7 @@ export const SERVE_OPTIONS = {
     default: 0,
     min: 0,
     max: 65_535,
-    // Kubernetes sets CRD_CONTROLLER_PORT=tcp://… in Pods beside a Service called crd-controller.
+    // Kubernetes sets CRD_CONTROLLER_PORT=tcp://… in Pods if there is a Service named crd-controller.
     flagOnly: true,
   }),
   'write-kubeconfig': textOption({
@@ -254,7 +254,7 @@ function keysOf<O extends Options>(options: O): (keyof O)[] {
   return Object.keys(options);
 }
 
-/** The same options, of which help shows some. */
+/** Returns the options with all but the `shown` ones hidden. */
 function onlyShowing<O extends Options>(options: O, shown: readonly (keyof O)[]): O {
   const entries = Object.entries(options).map(([name, option]): [string, Option<unknown>] => [
     name,

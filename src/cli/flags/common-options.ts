@@ -9,9 +9,8 @@ import {
 } from './option.ts';
 
 /**
- * Flags that commands have in common. Every flag is said once, here, in `run-options.ts` or in
- * `command-options.ts`: its name, default, meaning and place. Help texts and the guide's table are
- * generated from there.
+ * Flags of several commands. Each flag is defined once: here, in `run-options.ts` or in
+ * `command-options.ts`. Help texts and the options table are generated from the definitions.
  */
 
 /** Flags of every command. */
@@ -65,7 +64,7 @@ export const COMMON_OPTIONS = {
   }),
 } as const;
 
-/** Flags that say which cluster, and as whom. */
+/** Flags that select the cluster and the user. */
 export const CLUSTER_OPTIONS = {
   kubeconfig: textOption({
     group: 'Cluster access',
@@ -92,8 +91,8 @@ export const CLUSTER_OPTIONS = {
 } as const;
 
 /**
- * What klog once had and many a script still sets. Each asks for something that holds here anyway,
- * or for log files, which this program does not write: accepted, without effect.
+ * Legacy flags of klog. Their behaviour is the default here, or they configure log files, which do not exist
+ * here. They are accepted and ignored.
  */
 export const KLOG_FLAGS: readonly FlagForm[] = [
   ...[

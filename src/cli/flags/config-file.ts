@@ -12,12 +12,12 @@ import type { Option, Options } from './option.ts';
 export const CONFIG_API_VERSION = 'crd-controller.example.io/v1alpha1';
 export const CONFIG_KIND = 'ControllerConfiguration';
 
-/** `kubeApiQps` of `kube-api-qps`: what a configuration file calls an option. */
+/** Returns the field of a flag in a configuration file: `kubeApiQps` for `kube-api-qps`. */
 export function fieldName(flag: string): string {
   return flag.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The options that a configuration file may set, by their fields. */
+/** Returns the options that a configuration file can set, by field. */
 export function fieldsOf(options: Options): Map<string, [flag: string, option: Option<unknown>]> {
   return new Map(
     Object.entries(options)
@@ -27,8 +27,8 @@ export function fieldsOf(options: Options): Map<string, [flag: string, option: O
 }
 
 /**
- * What the configuration file at `path` says of `options`, by flag. A file that is not wholly
- * understood is refused: a field that nobody reads is a setting that somebody misses.
+ * Reads a configuration file and returns its settings by flag. Unknown fields are errors, because a
+ * misspelled setting would have no effect.
  *
  * @throws {UsageError} naming the file, the line and the field
  */
@@ -90,9 +90,9 @@ function onlyObject(
 const EXPECTED = `expected one ${CONFIG_KIND} of ${CONFIG_API_VERSION}`;
 
 /**
- * A field's value as its flag would have it.
+ * Returns the value of a field in the syntax of its flag.
  *
- * @throws {UsageError} if it is of another type
+ * @throws {UsageError} on a value of another type
  */
 function textIn(value: unknown, { type }: Option<unknown>, field: string): string {
   const wrong = (expected: string) => new UsageError(`${field}: must be ${expected}`);
@@ -128,7 +128,7 @@ function textIn(value: unknown, { type }: Option<unknown>, field: string): strin
   }
 }
 
-/** Lines of the sample are no longer than this. */
+/** Maximum line length of the sample. */
 const WIDTH = 100;
 
 const HEADER = `# Configuration file of crd-controller (--config=FILE): all fields with their defaults. Each field sets
@@ -138,7 +138,7 @@ apiVersion: ${CONFIG_API_VERSION}
 kind: ${CONFIG_KIND}
 `;
 
-/** A configuration file with every field that `options` have, all of them commented out. */
+/** Returns a configuration file with every field of `options`, commented out. */
 export function configSample(options: Options): string {
   const fields = new Map(
     [...fieldsOf(options)].map(([field, [flag]]): [string, string] => [flag, field]),
@@ -156,7 +156,7 @@ export function configSample(options: Options): string {
   return sections.join('\n');
 }
 
-/** The default as YAML has it. */
+/** Returns the default value as YAML. */
 function valueOf({ type, default: initial }: Option<unknown>): string {
   switch (type) {
     case 'boolean':

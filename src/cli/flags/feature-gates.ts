@@ -3,15 +3,15 @@ import { parseGoBoolean } from './go-values.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { Option } from './option.ts';
 
-/** Something that can be switched off, or on, until it is beyond doubt. */
+/** Feature that can be disabled or enabled until it is stable. */
 interface FeatureGate {
   readonly stage: 'ALPHA' | 'BETA';
   readonly default: boolean;
-  /** For the reader of `--help`. */
+  /** Text for `--help`. */
   readonly help: string;
 }
 
-/** By the names they have in Kubernetes, where it has them. */
+/** Feature gates by their Kubernetes names. */
 const FEATURE_GATES = {
   WatchListClient: {
     stage: 'BETA',
@@ -22,12 +22,12 @@ const FEATURE_GATES = {
 
 export type FeatureName = keyof typeof FEATURE_GATES;
 
-/** Which features are on. */
+/** Enabled features. */
 export type FeatureGates = Readonly<Record<FeatureName, boolean>>;
 
 export const FEATURE_NAMES: readonly FeatureName[] = ['WatchListClient'];
 
-/** `A=true,B=false`; also by `KUBE_FEATURE_A=true`, as for programs in Go. */
+/** Returns the option for `A=true,B=false`. `KUBE_FEATURE_A=true` sets a gate too, as in Go programs. */
 export function featureGatesOption(
   about: Pick<Option<FeatureGates>, 'group'>,
 ): Option<FeatureGates> {
@@ -49,7 +49,7 @@ export function featureGatesOption(
   };
 }
 
-/** The last of several settings of a gate counts. */
+/** The last setting of a gate wins. */
 function parseFeatureGates(text: string): FeatureGates {
   const gates: Record<FeatureName, boolean> = {
     WatchListClient: FEATURE_GATES.WatchListClient.default,

@@ -10,11 +10,11 @@ import { MASK, isSecretName, redactText } from '../logs/redact.ts';
 
 export interface ParsedFlags<O extends Options> {
   readonly values: OptionValues<O>;
-  /** What was set to something else than its default, as text, secrets masked: for the log. */
+  /** Options that differ from their defaults, as text, with secrets masked, for the log. */
   readonly changed: Readonly<Record<string, string>>;
 }
 
-/** What the normaliser must know of `options`. */
+/** Returns the syntax of the flags of `options`. */
 export function flagForms(options: Options): FlagForm[] {
   return Object.entries(options).map(([name, { aliases = [], type }]) => ({
     name,
@@ -24,26 +24,29 @@ export function flagForms(options: Options): FlagForm[] {
   }));
 }
 
-/** kube-controller-manager says `--leader-elect-lease-duration`; cert-manager and Flux say it otherwise. */
+/**
+ * kube-controller-manager uses `--leader-elect-lease-duration`; cert-manager and Flux use
+ * `--leader-election-…`.
+ */
 function otherSpellings(name: string): readonly string[] {
   const [, which] = /^leader-elect-(.*)$/.exec(name) ?? [];
   return which === undefined ? [] : [`leader-election-${which}`];
 }
 
-/** A value that somebody has given to an option. */
+/** Value that a user gave to an option. */
 export interface Setting {
-  /** Flag, variable or field, as its author knows it. */
+  /** Flag, variable or field, for messages. */
   readonly called: string;
   readonly text: string;
 }
 
-/** What a configuration file says, by flag. */
+/** Settings of a configuration file, by flag. */
 export type FileSettings = ReadonlyMap<string, Setting>;
 
-/** The flag that names the configuration file. */
+/** Name of the flag for the configuration file. */
 export const CONFIG_FLAG = 'config';
 
-/** Path of the configuration file; empty if none is named. */
+/** Returns the path of the configuration file; empty if there is none. */
 export function configPath(
   options: Options,
   flags: readonly string[],
@@ -60,10 +63,9 @@ export function configPath(
 }
 
 /**
- * Reads normalised flags. A flag on the command line comes first, then its environment variable,
- * then the configuration file, then its default.
+ * Parses normalised flags. Precedence: flag, environment variable, configuration file, default.
  *
- * @throws {UsageError} on a flag that is not in `options` and on a value it does not take
+ * @throws {UsageError} on an unknown flag and on an invalid value
  */
 export function parseFlags<O extends Options>(
   options: O,
@@ -91,13 +93,13 @@ export function parseFlags<O extends Options>(
     return [name, parse(option, setting)] as const;
   });
   return {
-    // Built from every entry of `options`, each parsed by its own parser.
+    // Each entry of `options` was parsed by its own parser.
     values: Object.fromEntries(values) as OptionValues<O>,
     changed: Object.fromEntries(changed),
   };
 }
 
-/** A yargs that knows `options`, takes no other, and never prints or exits by itself. */
+/** Returns a yargs parser for `options` that rejects other flags and never prints or exits. */
 export function flagParser(options: Options): Argv {
   const parser = yargs([])
     .parserConfiguration({
@@ -121,14 +123,14 @@ export function flagParser(options: Options): Argv {
       describe: describe(option),
       alias: [...(option.aliases ?? [])],
       hidden: option.hidden ?? false,
-      // Text stays text until the option's own parser reads it.
+      // Values stay text until the parser of the option reads them.
       ...(option.type === 'boolean' ? { type: 'boolean' } : {}),
     });
   }
   return parser;
 }
 
-/** `--port`, `-v` */
+/** Returns the flag with dashes: `--port`, `-v`. */
 export function flagNamed(name: string): string {
   return name.length === 1 ? `-${name}` : `--${name}`;
 }
@@ -149,7 +151,7 @@ function flagSettings(name: string, given: Readonly<Record<string, unknown>>): S
     : [];
 }
 
-/** An empty variable sets nothing. The weakest first. */
+/** Returns settings in ascending precedence. An empty variable sets nothing. */
 function environmentSettings(
   name: string,
   option: Option<unknown>,
@@ -166,7 +168,7 @@ function environmentSettings(
   );
 }
 
-/** @param settings the weakest first */
+/** @param settings in ascending precedence */
 function effective(name: string, option: Option<unknown>, settings: readonly Setting[]): Setting {
   if (option.type === 'switches') {
     for (const setting of settings) parse(option, setting);
@@ -176,7 +178,7 @@ function effective(name: string, option: Option<unknown>, settings: readonly Set
   return settings.at(-1) ?? { called: flagNamed(name), text: option.default };
 }
 
-/** `CRD_CONTROLLER_KUBE_API_QPS` */
+/** Returns the environment variable of a flag: `CRD_CONTROLLER_KUBE_API_QPS`. */
 export function environmentVariable(flag: string): string {
   return `CRD_CONTROLLER_${flag.replaceAll('-', '_').toUpperCase()}`;
 }
@@ -190,7 +192,7 @@ function parse<T>(option: Option<T>, { called, text }: Setting): T {
   }
 }
 
-/** As they are shown: by group, and by name within a group. */
+/** Returns the options sorted by group, and by name within a group. */
 export function sortedOptions(options: Options): [string, Option<unknown>][] {
   return Object.entries(options).sort(
     ([a, { group: groupOfA }], [b, { group: groupOfB }]) =>

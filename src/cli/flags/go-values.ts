@@ -9,14 +9,14 @@ const MS_PER_UNIT: ReadonlyMap<string, number> = new Map([
   ['h', 3_600_000],
 ]);
 
-/** Go's int64 nanoseconds end here, and a longer duration is a slip of the finger anyway. */
+/** Maximum of Go's int64 nanoseconds. */
 const LONGEST_MS = 2 ** 63 / 1e6;
 
 /**
- * Milliseconds of a duration as Go writes it: `1h30m`, `500ms`, `-1.5s`. As in Go, a number needs
- * its unit unless it is `0`.
+ * Parses a Go duration and returns milliseconds: `1h30m`, `500ms`, `-1.5s`. As in Go, a number requires a
+ * unit unless it is `0`.
  *
- * @throws {SyntaxError} saying what is wrong with `text`
+ * @throws {SyntaxError} with the reason
  */
 export function parseGoDuration(text: string): number {
   const sign = text.startsWith('-') ? -1 : 1;
@@ -39,11 +39,11 @@ export function parseGoDuration(text: string): number {
   return total === 0 ? 0 : sign * total;
 }
 
-/** What Go's `strconv.ParseBool` takes. */
+/** Values that Go's `strconv.ParseBool` accepts. */
 const TRUE: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
 const FALSE: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
 
-/** Undefined if `text` is no boolean. */
+/** Parses a Go boolean; undefined if `text` is invalid. */
 export function parseGoBoolean(text: string): boolean | undefined {
   if (TRUE.has(text)) return true;
   return FALSE.has(text) ? false : undefined;

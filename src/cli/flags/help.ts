@@ -9,8 +9,8 @@ const NARROWEST = 80;
 const WIDEST = 110;
 
 /**
- * The help text of `command`. The one of the command that runs without a name is also that of the
- * program: it lists the others.
+ * Returns the help text of `command`. The help of the default command is also that of the program and lists
+ * all commands.
  *
  * @param columns width of the terminal
  */
@@ -60,7 +60,7 @@ function examples(command: Command, width: number): string {
   return ['Examples:', ...lines].join('\n');
 }
 
-/** A line for the shell, which reads on behind a backslash. */
+/** Breaks a shell command with backslashes. */
 function continued(line: string, width: number): string {
   const end = line.lastIndexOf(' ', width - 2);
   const isBreakable = line.length > width && line.slice(0, end).trim() !== '';
@@ -69,7 +69,7 @@ function continued(line: string, width: number): string {
     : line;
 }
 
-/** Breaks a paragraph into lines; text that has lines already keeps them. */
+/** Wraps a paragraph. Text with line breaks is unchanged. */
 function wrapped(text: string, width: number): string {
   if (text.includes('\n')) return text;
   const lines: string[] = [];
@@ -85,7 +85,7 @@ function wrapped(text: string, width: number): string {
   return [...lines, line].join('\n');
 }
 
-/** The table of the daemon's flags in the guide, as Markdown. */
+/** Returns the table of the daemon's flags for the documentation, as Markdown. */
 export function optionsTable(options: Options = RUN_OPTIONS): string {
   const lines = ['| Flag | Default | Meaning |', '| --- | --- | --- |'];
   let group = '';

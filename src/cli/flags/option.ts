@@ -6,7 +6,7 @@ import { goQuote } from '../../util/go-quote.ts';
 import type { VModulePattern } from '../logs/vmodule.ts';
 import { parseVModule } from '../logs/vmodule.ts';
 
-/** The headings that flags stand under, in their order. */
+/** Headings of the flags, in their order. */
 export const GROUPS = [
   'Cluster access',
   'Apply',
@@ -22,56 +22,60 @@ export const GROUPS = [
   'Other',
 ] as const;
 
-/** One flag: everything that parsing, help, documentation and the log need to know of it. */
+/** Definition of a flag, used by parsing, help, documentation and the log. */
 export interface Option<T> {
   readonly group: (typeof GROUPS)[number];
-  /** What it does, for the reader of `--help`. One or two sentences without a final period. */
+  /** Text for `--help`: one or two sentences without a final period. */
   readonly help: string;
-  /** The value it has when nobody sets it, as a user would write it. */
+  /** Default value in the syntax of the flag. */
   readonly default: string;
-  /** @throws {SyntaxError} saying what was expected, without repeating flag and value */
+  /**
+   * Parses the value.
+   *
+   * @throws {SyntaxError} with what was expected, without flag and value
+   */
   readonly parse: (text: string) => T;
-  /** What is written for it in a configuration file, and what becomes of several settings. */
+  /** Type in a configuration file, and how several settings are combined. */
   readonly type: ValueType;
   readonly aliases?: readonly string[];
-  /** Environment variables that set it, besides `CRD_CONTROLLER_<NAME>`. */
+  /** Environment variables that set it, in addition to `CRD_CONTROLLER_<NAME>`. */
   readonly environment?: readonly (string | EnvironmentSource)[];
-  /** Nothing else sets it: neither environment nor configuration file. */
+  /** Whether it cannot be set by the environment and the configuration file. */
   readonly flagOnly?: boolean;
-  /** Accepted, but left out of help and documentation. */
+  /** Whether it is omitted from help and documentation. */
   readonly hidden?: boolean;
   /**
-   * What a shell offers for its value.
-   * @default nothing
+   * Shell completion of its value.
+   * @default none
    */
   readonly completion?: Completion;
 }
 
 /**
- * The last setting counts, save that of `switches` (`A=true,B=false`) each does: a switch has the
- * value of the strongest setting that names it.
+ * The setting with the highest precedence wins. For `switches` (`A=true,B=false`) this applies to each
+ * switch.
  */
 export type ValueType = 'text' | 'boolean' | 'integer' | 'list' | 'switches';
 
-/** A variable whose value is not what the flag would have. */
+/** Variable whose value has another syntax than the flag. */
 export interface EnvironmentSource {
   readonly variable: string;
-  /** What the flag would have. */
+  /** Converts the value to the syntax of the flag. */
   readonly read: (text: string) => string;
 }
 
-/** Words to choose from, names of controllers, or paths. */
+/** Words, names of controllers, or paths. */
 export type Completion = readonly string[] | 'controllers' | 'file' | 'folder';
 
-/** Flags by name. */
+/** Options by flag name. */
 export type Options = Readonly<Record<string, Option<unknown>>>;
 
-/** What parsing `O` gives. */
+/** Parsed values of the options `O`. */
 export type OptionValues<O extends Options> = {
   readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never;
 };
 
-/** What most flags have in common; the rest is in the functions below, one for each type. */
+/** Fields that all types of options share. */
 interface OptionFields<D> extends Pick<
   Option<unknown>,
   'group' | 'help' | 'aliases' | 'environment' | 'flagOnly' | 'hidden' | 'completion'
@@ -96,7 +100,7 @@ export function booleanOption(about: OptionFields<boolean>): Option<boolean> {
   };
 }
 
-/** `a,b`, or the flag several times. */
+/** `a,b`, or the flag repeated. */
 export function listOption(about: OptionFields<string>): Option<readonly string[]> {
   return {
     ...about,
@@ -127,7 +131,7 @@ export function choiceOption<const C extends string>(
   };
 }
 
-/** Several of `choices`, each once, in their order. */
+/** Any of `choices`, each once, in their order. */
 export function choicesOption<const C extends string>(
   about: OptionFields<''> & { readonly choices: readonly C[] },
 ): Option<readonly C[]> {
@@ -172,7 +176,7 @@ export function integerOption(
   };
 }
 
-/** Go's form of a duration; the value is in milliseconds, 0 or more. */
+/** Go duration; the value is in milliseconds, 0 or more. */
 export function durationOption(about: OptionFields<string>): Option<number> {
   return {
     ...about,
@@ -185,7 +189,7 @@ export function durationOption(about: OptionFields<string>): Option<number> {
   };
 }
 
-/** `:8081`, `127.0.0.1:8081` or `[::1]:8081`; nothing for `0`, which is how a server is off. */
+/** `:8081`, `127.0.0.1:8081` or `[::1]:8081`; undefined for `0`, which disables the server. */
 export function bindAddressOption(about: OptionFields<string>): Option<string | undefined> {
   return {
     ...about,
@@ -206,7 +210,7 @@ export function vmoduleOption(about: OptionFields<string>): Option<readonly VMod
   return { ...about, type: 'text', parse: parseVModule };
 }
 
-/** An IP address, or a name that is none: what looks like an address must be one. */
+/** IP address or host name. A malformed address is not accepted as a host name. */
 export function hostOption(about: OptionFields<string>): Option<string> {
   return {
     ...about,

@@ -2,33 +2,33 @@ import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** The place in the source that a log line comes from. */
+/** Source position of a log line. */
 export interface Caller {
   /** Base name of the file: `reflector.ts`. */
   readonly file: string;
-  /** Name of the folder it is in. */
+  /** Name of its folder. */
   readonly folder: string;
   readonly line: number;
 }
 
-/** Where a bundle says of its places what they are: beside it, `bundle.mjs.callers.json`. */
+/** Suffix of the file beside a bundle that maps its positions to sources: `bundle.mjs.callers.json`. */
 export const CALLERS_SUFFIX = '.callers.json';
 
 const UNKNOWN: Caller = { file: '???', folder: '???', line: 1 };
 
-/** One entry for each place that ever logged; its size is that of the program. */
+/** Callers by position; limited by the number of log statements. */
 const callers = new Map<string, Caller>();
 
-/** What is known of compiled files, by URL. */
+/** Source positions of compiled files, by URL. */
 const origins = new Map<string, Origins>();
 
-/** Where the places of a compiled file come from. */
+/** Maps a position of a compiled file to its source. */
 type Origins = (line: number, column: number) => Caller | undefined;
 
 /**
- * The caller of the function that calls this one. Compiled files are traced back to their source,
- * by what was written beside them when they were built. The stack is read each time, two frames of
- * it and not as text; what a frame means is looked up once.
+ * Returns the caller of the function that calls this one. Positions in compiled files are mapped to their
+ * sources by files written at build time. Only two frames of the stack are read, without formatting it, and
+ * each position is resolved once.
  */
 export function callerOfCaller(): Caller {
   const site = secondFrame();
@@ -45,8 +45,8 @@ export function callerOfCaller(): Caller {
 }
 
 /**
- * Node would make a text of the stack, and under `--enable-source-maps` read the source map of
- * the program to do so: tens of megabytes, for a line number.
+ * Formatting the stack is slow, and with `--enable-source-maps` Node.js would load the whole source map,
+ * which takes tens of megabytes.
  */
 function secondFrame(): NodeJS.CallSite | undefined {
   const holder: { stack?: unknown } = {};
@@ -65,7 +65,7 @@ function structured(_error: Error, sites: NodeJS.CallSite[]): NodeJS.CallSite[] 
   return sites;
 }
 
-/** What `structured` made, unless somebody has forbidden to set it. */
+/** Returns whether `structured` was used. A program can forbid to set it. */
 function isSites(stack: unknown): stack is readonly NodeJS.CallSite[] {
   return Array.isArray(stack);
 }
@@ -89,7 +89,7 @@ function firstOf(quick: Origins, thorough: Origins): Origins {
   return (line, column) => quick(line, column) ?? thorough(line, column);
 }
 
-/** What `hack/bundle.ts` wrote of the places that log: `{"12:345":"cache/reflector.ts:110"}`. */
+/** Reads the positions that `hack/bundle.ts` wrote: `{"12:345":"cache/reflector.ts:110"}`. */
 function placesBeside(url: string): Origins {
   const places = beside(
     `${url}${CALLERS_SUFFIX}`,
@@ -102,7 +102,7 @@ function placesBeside(url: string): Origins {
   };
 }
 
-/** The source map, read once there is a place that is not known otherwise. */
+/** Reads the source map when a position is not known otherwise. */
 function sourceMapBeside(url: string): Origins {
   let map: { readonly read: SourceMap | undefined } | undefined;
   return (line, column) => {
@@ -114,7 +114,7 @@ function sourceMapBeside(url: string): Origins {
   };
 }
 
-/** A missing or broken file costs the original line number, never the log line. */
+/** If the file is missing or invalid, the compiled position is used. */
 function beside<T>(url: string, read: (text: string) => T): T | undefined {
   try {
     return read(readFileSync(fileURLToPath(url), 'utf8'));

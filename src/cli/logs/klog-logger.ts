@@ -10,19 +10,19 @@ import { logText, logValue } from './log-value.ts';
 import type { VModulePattern } from './vmodule.ts';
 import { verbosityOf } from './vmodule.ts';
 
-/** What every logger of a process shares. */
+/** State that all loggers of a process share. */
 export interface KlogCore {
   readonly write: (record: LogRecord) => void;
   readonly now: () => number;
-  /** Read for each line: it may change at any time. */
+  /** Read for each line, because it can change. */
   readonly level: Pick<LogLevel, 'verbosity'>;
   readonly vmodule: readonly VModulePattern[];
 }
 
-/** From this verbosity on, people want every character of a text. */
+/** Least verbosity at which texts are not cut. */
 const WHOLE_TEXTS = 10;
 
-/** What one logger adds to its lines. */
+/** State of one logger. */
 export interface KlogScope {
   readonly verbosity: number;
   readonly name: string;
@@ -30,12 +30,11 @@ export interface KlogScope {
 }
 
 /**
- * Decides what is shown and puts together what a line says, as klog does: an error first, then the
- * logger's name, then its fields, then those of the line; of two with the same key, the last, unless
- * the first says the same.
+ * Filters log lines by verbosity and collects their fields in klog's order: error, name of the logger,
+ * fields of the logger, fields of the line. If a key occurs twice, the last value wins, and an equal value
+ * keeps its place.
  *
- * `info`, `error` and `enabled` each ask for their caller themselves: `callerOfCaller` counts
- * frames.
+ * `info`, `error` and `enabled` each call `callerOfCaller` themselves, because it counts stack frames.
  */
 export class KlogLogger implements Logger {
   readonly #core: KlogCore;
@@ -82,7 +81,7 @@ export class KlogLogger implements Logger {
     return this.#core.level.verbosity >= WHOLE_TEXTS ? Number.POSITIVE_INFINITY : undefined;
   }
 
-  /** Where it is false, nobody needs to know the caller, which costs. */
+  /** If false, the caller, which is slow to find, is not needed. */
   #isEnabledSomewhere(): boolean {
     return this.#core.vmodule.some(({ verbosity }) => this.#scope.verbosity <= verbosity);
   }
@@ -114,15 +113,12 @@ export class KlogLogger implements Logger {
   }
 }
 
-/** Where a bug is, for errors that are bugs; a stack says nothing about the context outside. */
+/** Returns the stack of an error that indicates a bug. */
 function stackOf(error: unknown): string | undefined {
   return error instanceof Error && isProgrammerError(error) ? error.stack : undefined;
 }
 
-/**
- * Sets `fields` in `target`. A key that is there already moves to the place of its last mention,
- * unless that says the same.
- */
+/** Sets `fields` in `target`. A key with another value moves to the end. */
 function merge(
   target: Map<string, LogValue>,
   fields: LogFields,

@@ -3,35 +3,35 @@ import { escapeUnprintable, goQuote } from '../../util/go-quote.ts';
 import type { LogValue } from './log-value.ts';
 import { ObjectReference } from './log-value.ts';
 
-/** One line of the log, before it has a form. */
+/** Log line before it is formatted. */
 export interface LogRecord {
   readonly severity: 'info' | 'error';
   readonly message: string;
-  /** In the order in which they are shown. */
+  /** Fields in the order of the line. */
   readonly fields: ReadonlyMap<string, LogValue>;
   /** Verbosity of an info line. */
   readonly verbosity: number;
   readonly caller: Caller;
-  /** Milliseconds since the Unix epoch, with microseconds behind the point. */
+  /** Milliseconds since the Unix epoch, with a fraction of microseconds. */
   readonly timeMs: number;
 }
 
 /** Options of `KlogText`. */
 export interface KlogTextOptions {
   readonly pid: number;
-  /** Leave out everything before the message. */
+  /** Whether to omit everything before the message. */
   readonly skipHeaders: boolean;
-  /** Show the folder before the file name. */
+  /** Whether to write the folder before the file name. */
   readonly addDirHeader: boolean;
 }
 
 /**
- * The record as klog v2 writes it, with its final line break:
+ * Formats a record as klog v2 does, with the final line break:
  *
  *     I0530 07:57:55.721030    4866 controller.go:63] "Updated Deployment" foo="default/web" replicas=3
  *
- * What klog leaves as it is, this escapes, for the sake of terminals: control characters in values of
- * several lines, in members of objects and lists, and in names of objects.
+ * Unlike klog, it escapes control characters in values with several lines, in members of objects and
+ * lists, and in names of objects, because they could control a terminal.
  */
 export function klogText(record: LogRecord, options: KlogTextOptions): string {
   let line = options.skipHeaders ? '' : header(record, options);
@@ -40,7 +40,7 @@ export function klogText(record: LogRecord, options: KlogTextOptions): string {
   return `${line}\n`;
 }
 
-/** Local time, and a process id in seven columns. */
+/** Returns the header, with local time and the process ID in seven columns. */
 function header({ severity, timeMs, caller }: LogRecord, options: KlogTextOptions): string {
   const letter = severity === 'error' ? 'E' : 'I';
   const micros = Math.floor(timeMs * 1000);
@@ -55,7 +55,7 @@ function header({ severity, timeMs, caller }: LogRecord, options: KlogTextOption
   return `${letter}${date} ${clock}.${fraction} ${pid} ${file}:${caller.line}] `;
 }
 
-/** `value` as it follows its key and a `=`. */
+/** Returns the text of a value after its key and `=`. */
 export function valueText(value: LogValue): string {
   if (typeof value === 'string') return value.includes('\n') ? linesText(value) : goQuote(value);
   if (value instanceof ObjectReference) return goQuote(value.toString());
@@ -66,7 +66,10 @@ function isReferences(value: LogValue): value is readonly ObjectReference[] {
   return Array.isArray(value) && value.every((each) => each instanceof ObjectReference);
 }
 
-/** The lines of `text`, indented by a tab between `<` and ` >`; a final line break does not show. */
+/**
+ * Returns a value with several lines in klog's format: lines are indented by a tab between `<` and ` >`, and
+ * a final line break is omitted.
+ */
 function linesText(text: string): string {
   const lines = (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n');
   return `<\n${lines.map((line) => `\t${visible(line)}\n`).join('')} >`;
@@ -76,18 +79,15 @@ function visible(line: string): string {
   return line.replaceAll(/[^\P{C}\t]|[\u2028\u2029]/gu, escapeUnprintable);
 }
 
-/** JSON as Go's encoder writes it: what HTML and JavaScript treat specially is escaped. */
+/** Returns JSON as Go's encoder writes it, with special characters of HTML and JavaScript escaped. */
 function goJson(value: LogValue): string {
   return visibleJson(JSON.stringify(value)).replaceAll(/[<>&]/g, escapeUnits);
 }
 
-/** The common case, which needs no look at each character. */
+/** Matches text that needs no escaping. */
 const PLAIN_JSON = /^[ -~\n]*$/;
 
-/**
- * Lines of JSON without characters that could control a terminal or break a line elsewhere: they are
- * escaped, as JSON allows.
- */
+/** Escapes characters in JSON that could control a terminal or break a line. */
 export function visibleJson(json: string): string {
   if (PLAIN_JSON.test(json)) return json;
   return json.replaceAll(/[^\P{C}\n]|[\u2028\u2029]/gu, escapeUnits);

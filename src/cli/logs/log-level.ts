@@ -1,31 +1,33 @@
 import type { Logger } from '../../util/logger.ts';
 
-/** The verbosity of a running process, for whoever may change it. */
+/** Verbosity of a running process. */
 export interface LogLevel {
-  /** Lines of this verbosity and below are shown. */
+  /** Lines of this verbosity and below are written. */
   readonly verbosity: number;
 
   /**
-   * From now on, lines of `verbosity` and below are shown, by every logger of the process. Tells so
-   * in the log.
+   * Sets the verbosity of all loggers of the process, and logs the change.
    *
-   * @throws {RangeError} if it is not an integer from 0 to 2147483647, which is what klog takes
+   * @throws {RangeError} unless the value is an integer from 0 to 2147483647, as in klog
    */
   setVerbosity(verbosity: number): void;
 }
 
 const HIGHEST_VERBOSITY = 2 ** 31 - 1;
 
-/** From here on bodies of requests are shown, cut; from `WHOLE_BODIES` on, all of them. */
+/**
+ * Least verbosity at which request bodies are logged, cut to a maximum length; from `WHOLE_BODIES` they are
+ * complete.
+ */
 const BODIES = 8;
 const WHOLE_BODIES = 10;
 
-/** The level that the loggers made with it read for each line. */
+/** Verbosity that can change; loggers read it for each line. */
 export class ChangeableLogLevel implements LogLevel {
   #verbosity: number;
   readonly #log: () => Logger;
 
-  /** `log` is asked for when there is something to tell, not before. */
+  /** `log` is called when there is something to log, because it depends on this level. */
   constructor(verbosity: number, log: () => Logger) {
     this.#verbosity = verbosity;
     this.#log = log;
@@ -48,7 +50,7 @@ export class ChangeableLogLevel implements LogLevel {
     this.warn();
   }
 
-  /** Says what a reader of such a log should know about it; nothing, below the level of bodies. */
+  /** Logs a warning if request bodies are logged. */
   warn(): void {
     if (this.#verbosity < BODIES) return;
     this.#log().info('The log contains request bodies: protect it like the objects themselves', {
@@ -57,18 +59,18 @@ export class ChangeableLogLevel implements LogLevel {
   }
 }
 
-/** As much of `process` as it takes to be told to say more or less. */
+/** Part of `process` that delivers the signal. */
 export interface LevelSignalSource {
   on(signal: 'SIGUSR2', listener: () => void): unknown;
   off(signal: 'SIGUSR2', listener: () => void): unknown;
 }
 
-/** What SIGUSR2 leads to, one after the other and then from the start. */
+/** Verbosities that SIGUSR2 sets in turn. */
 const CYCLE = [2, 4, 6] as const;
 
 /**
- * Each SIGUSR2 leads to the next of the verbosities 2, 4 and 6 above the present one, and to 2 from
- * 6 and above. `dispose` gives the signal back.
+ * Sets the next higher verbosity of 2, 4 and 6 on each SIGUSR2, or 2 if it is 6 or higher. `dispose` removes
+ * the signal handler.
  */
 export function cycleVerbosityOnSignal(
   source: LevelSignalSource,

@@ -1,15 +1,12 @@
 import { errorText } from '../error-text.ts';
 import { isSecretName, MASK, redactText } from './redact.ts';
 
-/**
- * The limits that keep a line bounded, whatever an object from the cluster holds: characters of a
- * string unless a reader wants them all, members of a value in all, and levels of nesting.
- */
+/** Limits of a line: characters of a string, members of a value in total, and levels of nesting. */
 const LONGEST_TEXT = 10_240;
 const MOST_MEMBERS = 500;
 const DEEPEST_LEVEL = 8;
 
-/** A Kubernetes object, by name: shown as `namespace/name`, in JSON as an object. */
+/** Reference to a Kubernetes object: `namespace/name` as text, an object in JSON. */
 export class ObjectReference {
   readonly name: string;
   readonly namespace?: string;
@@ -24,7 +21,7 @@ export class ObjectReference {
   }
 }
 
-/** What can stand in a log line: JSON, and references to objects. */
+/** Value in a log line: JSON or references to objects. */
 export type LogValue =
   | null
   | boolean
@@ -35,8 +32,8 @@ export type LogValue =
   | { readonly [name: string]: LogValue };
 
 /**
- * `value` as it may be shown under `name`: secrets masked, sizes bounded, errors as text, objects
- * of Kubernetes as references and never whole. Nothing is left of an absent value.
+ * Returns `value` as it is logged under `name`: secrets are masked, sizes limited, errors turned into text,
+ * and Kubernetes objects into references. Undefined stays undefined.
  */
 export function logValue(
   name: string,
@@ -46,12 +43,12 @@ export function logValue(
   return shown(name, value, { longest, members: MOST_MEMBERS }, 0);
 }
 
-/** A secret may begin within what is shown of a text and end beyond it: so far, one is recognised. */
+/** A secret can start before the cut and end after it. Secrets up to this length are recognised. */
 const LONGEST_SECRET = 8192;
 
 /**
- * `text` without credentials, its end cut off if it has more than `longest` characters. What is half
- * a character becomes U+FFFD, as it does in UTF-8.
+ * Returns `text` without credentials, cut after `longest` characters. Incomplete characters become U+FFFD,
+ * as in UTF-8.
  */
 export function logText(text: string, longest: number = LONGEST_TEXT): string {
   if (text.length <= longest) return redactText(text.toWellFormed());
@@ -61,7 +58,7 @@ export function logText(text: string, longest: number = LONGEST_TEXT): string {
 
 interface Bounds {
   readonly longest: number;
-  /** How many more may be shown. */
+  /** Remaining number of members. */
   members: number;
 }
 
@@ -87,12 +84,12 @@ function shown(name: string, value: unknown, bounds: Bounds, level: number): Log
   }
 }
 
-/** What programs are told by their environment is often a secret. */
+/** Environment variables often contain secrets. */
 function isEnvironment(name: string): boolean {
   return name === 'env' || name === 'environment';
 }
 
-/** Names of variables, as a container has them, or as a process does. */
+/** Returns the variables of a container or of a process without their values. */
 function withoutValues(environment: object): readonly unknown[] {
   return Array.isArray(environment)
     ? environment.slice(0, MOST_MEMBERS + 1).map(withoutValue)
@@ -104,7 +101,7 @@ function withoutValue(variable: unknown): unknown {
   return hasValue ? { ...variable, value: MASK } : variable;
 }
 
-/** As Go spells it: JSON has no such number. */
+/** JSON has no such numbers: they are written as Go spells them. */
 function unbounded(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   return value > 0 ? '+Inf' : '-Inf';
@@ -148,7 +145,7 @@ function shownMembers(
   return Object.fromEntries(members);
 }
 
-/** A reference if `value` is an object of Kubernetes, or the name of one and nothing else. */
+/** Returns a reference for a Kubernetes object, or for an object with a name and namespace only. */
 function referenceTo(value: object): ObjectReference | undefined {
   if (value instanceof ObjectReference) return value;
   if ('metadata' in value) return referenceToObject(value, value.metadata);
@@ -158,7 +155,7 @@ function referenceTo(value: object): ObjectReference | undefined {
   return isName ? namedReference(value) : undefined;
 }
 
-/** Elements of lists have no kind; what is to be created may have no name, or the start of one. */
+/** List elements have no kind. A new object can have no name, or `generateName`. */
 function referenceToObject(value: object, metadata: unknown): ObjectReference | undefined {
   if (typeof metadata !== 'object' || metadata === null) return undefined;
   const named = namedReference(metadata);

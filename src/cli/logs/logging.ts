@@ -16,54 +16,54 @@ import type { VModulePattern } from './vmodule.ts';
 /** Options of `Logging`. */
 export interface LoggingOptions {
   readonly format: 'text' | 'json';
-  /** Lines of this verbosity and below are shown. */
+  /** Lines of this verbosity and below are written. */
   readonly verbosity: number;
-  /** Other verbosities for some source files; text format only, as in klog. */
+  /** Verbosity by source file; text format only, as in klog. */
   readonly vmodule: readonly VModulePattern[];
-  /** Text format: leave out time, process id and place. */
+  /** Text format: omit time, process ID and source position. */
   readonly skipHeaders: boolean;
-  /** Text format: show the folder before the file name. */
+  /** Text format: write the folder before the file name. */
   readonly addDirHeader: boolean;
   /**
-   * JSON format: info lines go to standard output, errors alone to standard error.
+   * JSON format: write info lines to standard output and errors to standard error.
    * @default false
    */
   readonly splitStream?: boolean;
 }
 
-/** Where lines go, and what else a line needs from the context. */
+/** Destination of log lines, clock and process ID. */
 export interface LoggingEnvironment {
   /**
-   * Takes one line with its line break, and writes it before it returns if it can. It must not throw.
-   * `notice` formats the line that reports earlier lines that could not be written.
+   * Writes one line with its line break, synchronously if possible. It must not throw. `notice` formats the
+   * line that reports dropped lines.
    */
   readonly write: (line: string, severity: LogRecord['severity'], notice: DropNotice) => void;
-  /** Milliseconds since the Unix epoch, with microseconds behind the point. */
+  /** Milliseconds since the Unix epoch, with a fraction of microseconds. */
   readonly now: () => number;
   readonly pid: number;
   /**
-   * Measures for how long identical lines are held back.
-   * @default none ever are
+   * Measures the windows in which identical lines are limited.
+   * @default no limit
    */
   readonly clock?: Pick<Clock, 'monotonic' | 'after'>;
-  /** Called once, with what is to be done at the end of the process: tell of what is held back. */
+  /** Registers a function that writes the lines about suppressed lines at the end of the process. */
   readonly atEnd?: (flush: () => void) => void;
 }
 
-/** The log of a process. */
+/** Log of a process. */
 export interface Logging {
   readonly log: Logger;
   readonly level: LogLevel;
 }
 
-/** Makes the log of a process; see `util/logger.ts` for what may be said to it. */
+/** Creates the log of a process; see `util/logger.ts`. */
 export function createLogging(options: LoggingOptions, environment?: LoggingEnvironment): Logging {
   const { log, level } = logging(options, environment);
   level.warn();
   return { log, level };
 }
 
-/** Another log beside that of the process, whose level stays as it is. */
+/** Creates another log whose verbosity does not change. */
 export function createLogger(options: LoggingOptions, environment?: LoggingEnvironment): Logger {
   return logging(options, environment).log;
 }
@@ -144,12 +144,12 @@ function textFormat(options: LoggingOptions, pid: number): (record: LogRecord) =
   return (record) => klogText(record, { pid, skipHeaders, addDirHeader });
 }
 
-/** The members every line has; a field of such a name is shown with an underscore before it. */
+/** Members of every line. A field with such a name gets an underscore as prefix. */
 const RESERVED: ReadonlySet<string> = new Set(['ts', 'caller', 'v', 'msg']);
 
 /**
- * One object a line, as kube-apiserver's `--logging-format=json` has it; but the time is in seconds, as
- * Kubernetes documents it, where its components write milliseconds, and no member comes twice.
+ * Writes one object per line, as kube-apiserver does with `--logging-format=json`. Differences: the time is
+ * in seconds, as Kubernetes documents it (components write milliseconds), and no member occurs twice.
  */
 function jsonFormat(): (record: LogRecord) => string {
   let timeMs = 0;
@@ -160,7 +160,7 @@ function jsonFormat(): (record: LogRecord) => string {
       level: 'info',
       messageKey: 'msg',
       errorKey: 'err',
-      // First member of the line, so without a comma before it.
+      // The first member has no comma before it.
       timestamp: () => `"ts":${Math.floor(timeMs * 1000) / 1e6}`,
       formatters: { level: () => ({}) },
     },
@@ -185,8 +185,8 @@ function jsonFormat(): (record: LogRecord) => string {
 }
 
 /**
- * Wall-clock time with microseconds. The high-resolution clock stands still while a machine
- * sleeps and does not follow NTP, so it is set anew whenever it strays from the wall clock.
+ * Returns wall-clock time with microseconds. The high-resolution clock stops while the machine sleeps and
+ * does not follow NTP. It is therefore adjusted when it differs from the wall clock.
  */
 export function preciseNow(
   wall: () => number = Date.now,

@@ -1,6 +1,6 @@
 import type { Caller } from './caller.ts';
 
-/** One `pattern=N` of `--vmodule`: files whose base name matches log at verbosity N. */
+/** One `pattern=N` of `--vmodule`: verbosity N for files whose base name matches. */
 export interface VModulePattern {
   readonly pattern: RegExp;
   readonly verbosity: number;
@@ -26,7 +26,7 @@ export function parseVModule(text: string): VModulePattern[] {
     });
 }
 
-/** The verbosity that the first matching pattern gives to the caller's file. */
+/** Returns the verbosity of the first pattern that matches the file of the caller. */
 export function verbosityOf(
   caller: Caller,
   patterns: readonly VModulePattern[],
@@ -35,7 +35,7 @@ export function verbosityOf(
   return patterns.find(({ pattern }) => pattern.test(module))?.verbosity;
 }
 
-/** Runs of `*` become one, so that matching a short name stays cheap whatever the pattern. */
+/** Consecutive `*` are merged, so that matching is fast for every pattern. */
 function globPattern(glob: string): RegExp {
   const source = glob
     .replaceAll(/\*+/g, '*')

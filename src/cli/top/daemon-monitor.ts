@@ -2,21 +2,21 @@ import { observedSince, quantile } from './exposition.ts';
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
 import type { DaemonSnapshot, QueuesPage } from './snapshot.ts';
 
-/** Over so long, in milliseconds, rates and quantiles are taken. */
+/** Time range of rates and quantiles, in milliseconds. */
 const WINDOW_MS = 60_000;
 
-/** All that is shown, computed. */
+/** Data of the view. */
 export interface View {
   readonly address: string;
-  /** Why there is no news, if there is none; or that there is again. */
+  /** Why the data is not current, or that it is current again. */
   readonly notice?: { readonly text: string; readonly isError: boolean };
-  /** Absent: it has never answered. */
+  /** Absent: there was no response yet. */
   readonly daemon?: DaemonView;
 }
 
 export interface DaemonView {
   readonly status: ProcessStatus;
-  /** Over how long rates and quantiles are; absent: since its start. */
+  /** Time range of rates and quantiles in milliseconds; absent: since the start. */
   readonly windowMs?: number;
   readonly cpu: number | undefined;
   readonly residentBytes: number | undefined;
@@ -37,16 +37,16 @@ export interface QueueView {
   readonly addsPerSecond: number | undefined;
   readonly retriesPerSecond: number | undefined;
   readonly errorsPerSecond: number | undefined;
-  /** Absent: nothing was handed out. */
+  /** Absent: no key was dequeued. */
   readonly waitP50Ms: number | undefined;
   readonly waitP99Ms: number | undefined;
   readonly runP99Ms: number | undefined;
 }
 
-/** What has been seen of one daemon, as long as somebody watches. */
+/** Collects snapshots of one daemon and computes the view. */
 export class DaemonMonitor {
   readonly #address: string;
-  /** Of the current process, oldest first. */
+  /** Snapshots of the current process, oldest first. */
   #snapshots: DaemonSnapshot[] = [];
   #lost: { readonly sinceMs: number; readonly reason: string } | undefined;
   #back: { readonly atMs: number; readonly text: string } | undefined;
@@ -74,7 +74,7 @@ export class DaemonMonitor {
     }
   }
 
-  /** There was no answer. */
+  /** Records a failed request. */
   recordFailure(reason: string, atMs: number): void {
     this.#lost = { sinceMs: this.#lost?.sinceMs ?? atMs, reason };
   }

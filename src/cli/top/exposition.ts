@@ -7,11 +7,11 @@ interface Sample {
 const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)(?: -?\d+)?$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 
-/** The samples of an answer in Prometheus' text format, to be asked for by name and labels. */
+/** Samples in Prometheus' text format, by name and labels. */
 export class Exposition {
   readonly #samples = new Map<string, Sample[]>();
 
-  /** Lines that are no samples are passed over. */
+  /** Lines that are not samples are ignored. */
   constructor(text: string) {
     for (const line of text.split('\n')) {
       const [, name, labels = '', value = ''] = SAMPLE.exec(line) ?? [];
@@ -23,14 +23,14 @@ export class Exposition {
     }
   }
 
-  /** Sum of the samples that have these labels; undefined if there is none. */
+  /** Returns the sum of the samples with these labels; undefined if there are none. */
   value(name: string, labels: Readonly<Record<string, string>> = {}): number | undefined {
     const found = this.#find(name, labels);
     if (found.length === 0) return undefined;
     return found.reduce((sum, { value }) => sum + value, 0);
   }
 
-  /** Counts of a histogram by the upper bounds of its buckets, each with all below. */
+  /** Returns the cumulative counts of a histogram, by upper bound. */
   buckets(name: string, labels: Readonly<Record<string, string>>): Buckets {
     const counts = new Map<number, number>();
     for (const sample of this.#find(`${name}_bucket`, labels)) {
@@ -48,10 +48,10 @@ export class Exposition {
   }
 }
 
-/** How many observations were at most so large, by bounds, least first; the last is infinite. */
+/** Cumulative counts by upper bound, in ascending order; the last bound is infinite. */
 export type Buckets = ReadonlyMap<number, number>;
 
-/** What was observed since `before`; all of it, if a counter has begun anew. */
+/** Returns the observations since `before`; all of them, if the counter was reset. */
 export function observedSince(before: Buckets | undefined, now: Buckets): Buckets {
   if (!before) return now;
   const since = new Map(
@@ -61,8 +61,7 @@ export function observedSince(before: Buckets | undefined, now: Buckets): Bucket
 }
 
 /**
- * The value that a share of the observations does not exceed, as Prometheus' `histogram_quantile`
- * estimates it; undefined if there are no observations.
+ * Returns an estimated quantile, as Prometheus' `histogram_quantile` does; undefined without observations.
  */
 export function quantile(buckets: Buckets, share: number): number | undefined {
   const total = [...buckets.values()].at(-1) ?? 0;

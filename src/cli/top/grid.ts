@@ -1,7 +1,7 @@
-/** How a text stands out. */
+/** Style of a text. */
 export type Style = 'plain' | 'heading' | 'faint' | 'good' | 'warning' | 'alarm';
 
-/** A part of a line. */
+/** Part of a line. */
 export interface Span {
   readonly text: string;
   readonly style: Style;
@@ -10,25 +10,25 @@ export interface Span {
 export interface Column {
   readonly title: string;
   /**
-   * Numbers stand at the right.
+   * Numbers are aligned right.
    * @default false
    */
   readonly isNumber?: boolean;
   /**
-   * The higher, the sooner it is left out where there is no room; 0 is never left out.
+   * Columns with a higher value are omitted first if there is no room; 0 is never omitted.
    * @default 0
    */
   readonly spare?: number;
 }
 
-/** A cell, and how it stands out. */
+/** Text of a cell, with an optional style. */
 export type Cell = string | Span;
 
 const GAP = 2;
 
 /**
- * The lines of a table that is no wider than `width`: what can be spared goes first, then texts are
- * cut, the last column first and then the first.
+ * Returns the lines of a table that fits in `width`. Columns that can be omitted are omitted first. Then
+ * texts are cut, the last column first and then from the left.
  */
 export function grid(
   columns: readonly Column[],
@@ -60,7 +60,7 @@ function columnsThatFit(
 ): number[] {
   let kept = [...columns.keys()];
   const spareOf = (column: number) => columns[column]?.spare ?? 0;
-  // The last column may be cut to this much before others are left out for it.
+  // The last column can be cut to this width before other columns are omitted.
   const least = (column: number) =>
     column === columns.length - 1
       ? Math.min(20, natural(columns, rows, column))
@@ -110,7 +110,7 @@ function spanOf(cell: Cell): Span {
   return { text: printable(text), style };
 }
 
-/** Spans as one line of at most `width` characters. */
+/** Cuts spans to a line of at most `width` characters. */
 export function cutLine(spans: readonly Span[], width: number): Span[] {
   let room = width;
   const line: Span[] = [];
@@ -127,7 +127,7 @@ function cut(text: string, room: number): string {
   return text.length <= room ? text : `${text.slice(0, Math.max(0, room - 1))}…`.slice(0, room);
 }
 
-/** Names and messages are others': one character of ours is one of the terminal, and drives nothing. */
+/** Replaces characters of names and messages that control a terminal or have another width. */
 function printable(text: string): string {
   return text.replaceAll(/[^\x20-\x7e…µ]/g, '?');
 }
@@ -141,7 +141,7 @@ const CODES: Readonly<Record<Style, string>> = {
   alarm: '1;31',
 };
 
-/** A line as a terminal shows it. */
+/** Returns a line with the escape sequences of its styles. */
 export function paint(spans: readonly Span[], colour: boolean): string {
   return spans
     .map(({ text, style }) =>

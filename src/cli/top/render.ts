@@ -9,21 +9,21 @@ import type { DaemonView, QueueView, View } from './daemon-monitor.ts';
 export interface Size {
   /** Columns. */
   readonly width: number;
-  /** Lines; `Infinity` where there is room for everything. */
+  /** Lines; `Infinity` shows everything. */
   readonly height: number;
 }
 
-/** A heading, and rows of which as many are shown as there is room for. */
+/** Table of the view; shows as many rows as there is room for. */
 interface Section {
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly Cell[])[];
-  /** Said instead of rows where there are none. */
+  /** Text if there are no rows. */
   readonly nothing: string;
-  /** Rows that are wanted before other sections get more. */
+  /** Rows to show before other sections get more. */
   readonly fair: number;
 }
 
-/** Everything, as lines that fit. */
+/** Returns the view as lines that fit in the terminal. */
 export function render(view: View, { width, height }: Size, colour: boolean): string[] {
   const { daemon } = view;
   const head = headOf(view);
@@ -139,7 +139,7 @@ const INFORMER_COLUMNS: readonly Column[] = [
   { title: 'ERROR', spare: 4 },
 ];
 
-/** Those that are not well come first: there may be no room for all. */
+/** Informers with problems come first, because there may be no room for all. */
 function informers({ status }: DaemonView): Section {
   const rank = (informer: InformerStatus) => (styleOf(informer) === 'plain' ? 1 : 0);
   return {
@@ -211,7 +211,10 @@ function slowest({ slowest }: DaemonView): Section {
   };
 }
 
-/** A blank line, a heading and a row at least; then what is fair; then what is left, from the top. */
+/**
+ * Distributes lines: a heading and one row for each section, then the fair number of rows, then the rest
+ * from the top.
+ */
 function roomFor(sections: readonly Section[], height: number): number[] {
   let left = height;
   const rows = sections.map(({ rows: { length } }) => Math.max(1, length));
@@ -219,7 +222,7 @@ function roomFor(sections: readonly Section[], height: number): number[] {
   const grow = (limit: (at: number) => number) => {
     for (const at of sections.keys()) {
       const has = room[at] ?? 0;
-      // The blank line and the heading come with the first row.
+      // The blank line and the heading are added with the first row.
       const overhead = has === 0 ? 2 : 0;
       const more = Math.min(limit(at) - has, left - overhead);
       if (more <= 0) continue;
@@ -269,7 +272,7 @@ function duration(ms: number | undefined): string {
   return formatDuration(ms < 1000 ? Number(ms.toPrecision(2)) : 100 * Math.round(ms / 100));
 }
 
-/** Of ages, the two largest units. */
+/** Formats a time by its two largest units. */
 function roughly(ms: number): string {
   const seconds = Math.round(ms / 1000);
   const units = [

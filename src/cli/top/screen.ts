@@ -1,23 +1,23 @@
-/** The terminal, as much of it as is needed. */
+/** Part of a terminal that `Screen` uses. */
 export interface ScreenTerminal {
   readonly columns: number;
   readonly rows: number;
   write(text: string): void;
-  /** Has keys come one by one, unseen; false: as the terminal likes. Absent: there is no keyboard. */
+  /** Enables or disables raw mode of the keyboard; absent: there is no keyboard. */
   readonly setRaw?: ((isRaw: boolean) => void) | undefined;
 }
 
 const ESC = '\u001b[';
-/** The other screen, so that this one is found as it was; no cursor; no wrapping of long lines. */
+/** Alternate screen, without cursor and without line wrapping. */
 const ENTER = `${ESC}?1049h${ESC}?25l${ESC}?7l`;
 const LEAVE = `${ESC}?7h${ESC}?25h${ESC}?1049l`;
-/** What is written between the two is shown at once, where the terminal knows them. */
-const BEGIN = `${ESC}?2026h`;
-const END = `${ESC}?2026l`;
+/** Synchronised output: terminals that support it show the text between the two at once. */
+const SYNC_START = `${ESC}?2026h`;
+const SYNC_END = `${ESC}?2026l`;
 
 /**
- * The whole terminal, drawn again and again without flicker: each line is overwritten, and what is
- * left of the one before is erased behind it, so nothing is ever blank in between.
+ * Draws on the whole terminal without flicker: each line is overwritten, and the rest of the previous line
+ * is erased.
  */
 export class Screen {
   readonly #terminal: ScreenTerminal;
@@ -29,7 +29,7 @@ export class Screen {
 
   get size(): { readonly width: number; readonly height: number } {
     const { columns, rows } = this.#terminal;
-    // A line that ends in the last column leaves the cursor nowhere, and erasing would eat its end.
+    // A line in the last column would be erased by the erase sequence.
     return { width: Math.max(1, columns - 1), height: Math.max(1, rows) };
   }
 
@@ -43,10 +43,10 @@ export class Screen {
   draw(lines: readonly string[]): void {
     if (!this.#isOpen) return;
     const text = lines.map((line) => `${line}${ESC}K`).join('\r\n');
-    this.#terminal.write(`${BEGIN}${ESC}H${text}${ESC}J${END}`);
+    this.#terminal.write(`${SYNC_START}${ESC}H${text}${ESC}J${SYNC_END}`);
   }
 
-  /** Gives the terminal back as it was; twice does nothing. */
+  /** Restores the terminal; a second call does nothing. */
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -55,10 +55,10 @@ export class Screen {
   }
 }
 
-/** `q`, Ctrl-C and Ctrl-D, as a keyboard without a line discipline gives them. */
+/** `q`, Ctrl-C and Ctrl-D in raw mode. */
 const QUIT: ReadonlySet<string> = new Set(['q', 'Q', '\u0003', '\u0004']);
 
-/** True if what was typed means to leave. Escape begins what arrows and mice say. */
+/** Returns whether the input contains a quit key. Arrow keys and mouse events start with Escape. */
 export function isQuitKey(typed: string): boolean {
   return !typed.startsWith('\u001b') && Array.from(typed).some((key) => QUIT.has(key));
 }

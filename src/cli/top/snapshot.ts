@@ -3,16 +3,16 @@ import type { Cause } from '../../workqueue/queue-item.ts';
 import { hasErrorCode, messageOf } from '../../util/values.ts';
 import { Exposition } from './exposition.ts';
 
-/** What a daemon said of itself at one moment. */
+/** State of a daemon at one time. */
 export interface DaemonSnapshot {
-  /** On the monotonic clock of who snapshots. */
+  /** Time on the caller's monotonic clock. */
   readonly atMs: number;
   readonly status: ProcessStatus;
   readonly queues: QueuesPage;
   readonly metrics: Exposition;
 }
 
-/** As much of `/debug/queues` as is shown. */
+/** Shown part of `/debug/queues`. */
 export interface QueuesPage {
   readonly controllers: readonly {
     readonly controller: string;
@@ -36,13 +36,13 @@ export interface QueuesPage {
   }[];
 }
 
-/** Longer than a daemon takes that is alive, in milliseconds. */
+/** Timeout of the requests, in milliseconds. */
 const TIMEOUT_MS = 5000;
 
 /**
- * Asks the daemon at `address`, `HOST:PORT`, for all that is shown.
+ * Reads the debug pages of the daemon at `address` (`HOST:PORT`).
  *
- * @throws {Error} saying why there was no answer, or none to use
+ * @throws {Error} if there is no response, or an invalid one
  */
 export async function fetchSnapshot(
   address: string,
@@ -55,7 +55,7 @@ export async function fetchSnapshot(
   const [status, queues, metrics] = await Promise.all([
     get('/debug/status'),
     get('/debug/queues'),
-    // A program may keep none: then what they would show stays empty.
+    // A program without metrics has no such page.
     get('/metrics', { mayBeMissing: true }),
   ]);
   return {
@@ -66,13 +66,13 @@ export async function fetchSnapshot(
   };
 }
 
-/** A page that has `lists`; others are somebody else's. */
+/** Parses a page that has `lists`; other pages are not from a daemon. */
 function page<P>(text: string, lists: readonly (keyof P)[]): P {
   try {
     const parsed: P = JSON.parse(text);
     if (lists.every((list) => Array.isArray(parsed[list]))) return parsed;
   } catch {
-    // Somebody else's too.
+    // The page is not from a daemon.
   }
   throw new Error('it is not a crd-controller, or it has another version');
 }
@@ -97,7 +97,7 @@ async function text(
   return response.text();
 }
 
-/** `fetch` hides what happened. */
+/** Returns the cause that `fetch` hides. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   if (hasErrorCode(cause, 'ECONNREFUSED')) return 'connection refused';

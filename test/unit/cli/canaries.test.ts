@@ -1,6 +1,6 @@
 /**
- * Secrets of every kind go through the real client and into the log, at every verbosity and in both
- * forms. None may be seen there.
+ * Sends secrets of every kind through the real client and into the log, at every verbosity and in both
+ * formats. None may appear there.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ import { loadClusterConfig } from '../../../src/client/kube-config/kube-config.t
 import type { HttpHandler, HttpRequest } from '../../../src/util/http.ts';
 import type { Logger } from '../../../src/util/logger.ts';
 
-/** What every secret here has in it, and what people may read in bodies from -v=8 on. */
+/** Parts of every secret in this test, and texts that bodies may contain from -v=8. */
 const CANARY = 'c4n4ry';
 const COMMAND = 'c0mm4nd';
 
@@ -43,7 +43,7 @@ const encoded = Buffer.from(`${CANARY}-data-of-a-secret`).toString('base64');
 const PEM = `-----BEGIN PRIVATE KEY-----\n${CANARY}AAAA\n-----END PRIVATE KEY-----\n`;
 const encodedPem = Buffer.from(PEM).toString('base64');
 
-/** Everything a line must not have: as it is, and encoded as a Secret has it. */
+/** Forbidden texts, plain and base64-encoded. */
 const FORBIDDEN = [CANARY, encoded, encoded.slice(0, 10), encodedPem.slice(60)];
 
 const folder = mkdtempSync(join(tmpdir(), 'canaries-'));
@@ -51,7 +51,7 @@ after(() => rmSync(folder, { recursive: true }));
 
 const LEVELS = Array.from({ length: 11 }, (_, verbosity) => verbosity);
 
-/** Lets `act` log at every verbosity and in both forms, and looks at each line. */
+/** Runs `act` with a logger of every verbosity and format, and checks each line. */
 async function watchLines(
   act: (log: Logger) => Promise<void> | void,
   levels: readonly number[] = LEVELS,
@@ -78,7 +78,7 @@ async function watchLog(
   assert.ok(lines.length > 0 || options.verbosity < 6);
 }
 
-/** What is thrown is logged, and must be. */
+/** Logs the error that must be thrown. */
 async function refused(log: Logger, doing: () => Promise<unknown>): Promise<void> {
   try {
     await doing();
@@ -124,7 +124,7 @@ function clientOf(handler: HttpHandler, log: Logger): HttpClient {
 
 const name = { namespace: 'default', name: 'a' };
 
-test('what requests and answers hold', async () => {
+test('requests and responses', async () => {
   await watchLines(async (log) => {
     const client = clientOf(new ApiServer().handler, log);
     await client.create(SECRETS, secret);
@@ -153,7 +153,7 @@ test('what requests and answers hold', async () => {
   });
 });
 
-/** Answers everything alike. */
+/** Returns the same response for every request. */
 const answering =
   (
     status: number,
@@ -168,7 +168,7 @@ const answering =
     })(),
   });
 
-test('what a server or a proxy says that refuses', async () => {
+test('error responses of servers and proxies', async () => {
   const json = { 'content-type': 'application/json' };
   const plain = { 'content-type': 'text/plain' };
   const echo = ({ headers }: HttpRequest) => headers['authorization'] ?? '';
@@ -197,7 +197,7 @@ test('what a server or a proxy says that refuses', async () => {
   );
 });
 
-test('a transport that fails, and who it was told to ask', async () => {
+test('transport errors and proxy addresses', async () => {
   const config: ClusterConfig = {
     source: 'test',
     server: 'https://127.0.0.1:1',
@@ -233,7 +233,7 @@ test('a transport that fails, and who it was told to ask', async () => {
   );
 });
 
-describe('what proves who we are:', () => {
+describe('credentials:', () => {
   const credentialsError = async (log: Logger, config: Pick<ClusterConfig, 'credentials'>) => {
     const whole = {
       source: 'test',
@@ -250,7 +250,7 @@ describe('what proves who we are:', () => {
     });
   };
 
-  test('the output of a plugin', async () => {
+  test('output of a credential plugin', async () => {
     const apiVersion = 'client.authentication.k8s.io/v1';
     const outputs = [
       CANARY,
@@ -276,7 +276,7 @@ describe('what proves who we are:', () => {
     }
   });
 
-  test('keys and tokens that are no use', async () => {
+  test('invalid keys and tokens', async () => {
     const file = join(folder, 'key');
     writeFileSync(file, PEM);
     const data = { kind: 'data', pem: PEM } as const;
@@ -301,7 +301,7 @@ describe('what proves who we are:', () => {
     );
   });
 
-  test('kubeconfigs that are wrong, or shown', async () => {
+  test('invalid and logged kubeconfigs', async () => {
     const whole = (cluster: string, user: string) =>
       `apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts:\n- {name: a, context: {cluster: a, user: a}}\nclusters:\n- name: a\n  cluster:\n    ${cluster}\nusers:\n- name: a\n  user:\n    ${user}\n`;
     const server = 'server: https://127.0.0.1:1';
@@ -355,7 +355,7 @@ describe('what proves who we are:', () => {
   });
 });
 
-test('whole objects, however they come into a line', async () => {
+test('objects in log fields', async () => {
   const { kind: _kind, ...listed } = secret;
   const draft = { ...secret, metadata: { generateName: 'a-' } };
   const values = [
@@ -375,7 +375,7 @@ test('whole objects, however they come into a line', async () => {
     { headers: { 'Proxy-Authorization': `Basic ${CANARY}`, 'set-cookie': [CANARY] } },
     new Error(`x-token: Bearer ${CANARY}`),
     `curl -H "Authorization: Bearer ${CANARY}" https://me:${CANARY}@host?access_token=${CANARY}`,
-    // Cut off behind the canary, before what shows that it is one.
+    // Cut after the canary, before the text that marks it as a secret.
     `${`https://me:${CANARY}`.padStart(10_240, 'x ')}@host`,
   ];
   await watchLines((log) => {

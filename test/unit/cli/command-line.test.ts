@@ -18,7 +18,7 @@ async function run(...argv: readonly string[]) {
   return { code, ...spoken };
 }
 
-test('a flag means what it means to the command that is named, wherever its name stands', async () => {
+test('interprets flags for the named command, at any position of its name', async () => {
   for (const { name: command, options, description } of COMMANDS) {
     const flags = Object.entries(options).map(([name, option]) => `--${name}=${option.default}`);
     for (const argv of [
@@ -33,12 +33,12 @@ test('a flag means what it means to the command that is named, wherever its name
   }
 });
 
-test('a value that is called like a command is a value', async () => {
+test('treats a value with the name of a command as a value', async () => {
   const { stdout } = await run('--filename', 'demo', 'apply', '--help');
   assert.match(stdout, /crd-controller apply/);
 });
 
-test('a name that no command has is refused, with the one that was meant', async () => {
+test('rejects an unknown command, with a suggestion', async () => {
   for (const word of ['aply', 'rnu']) {
     const { code, stderr } = await run('-v=1', word);
     assert.equal(code, 2);
@@ -47,7 +47,7 @@ test('a name that no command has is refused, with the one that was meant', async
   assert.match((await run('aply')).stderr, /did you mean apply\?/);
 });
 
-test('flags of leader election may be spelled as cert-manager and Flux do', async () => {
+test('accepts leader election flags in the spelling of cert-manager and Flux', async () => {
   const times = ['--leader-elect', '--leader-election-lease-duration=5s'];
   const { code, stderr } = await run(...times, '-leader_election_renew_deadline', '6s');
   assert.equal(code, 2);
@@ -56,7 +56,7 @@ test('flags of leader election may be spelled as cert-manager and Flux do', asyn
   assert.doesNotMatch(stdout, /leader-election-/, 'one spelling is shown');
 });
 
-test('an error names the help of the command that was given', async () => {
+test('names the help of the command in an error', async () => {
   const helps = async (...argv: readonly string[]) =>
     /^Run '(.*)' for usage\.$/m.exec((await run(...argv)).stderr)?.[1];
   assert.equal(await helps('--no-such-flag'), 'crd-controller --help');
@@ -67,7 +67,7 @@ test('an error names the help of the command that was given', async () => {
   assert.equal(await helps('init'), 'crd-controller init --help', 'also of its own errors');
 });
 
-test('a command that cannot print is told to stop, and fails', async () => {
+test('stops a command that cannot write its output, and fails', async () => {
   const failed = new AbortController();
   let warned = '';
   const code = await commandLine(

@@ -4,7 +4,7 @@ import { selectControllers } from '../../../src/cli/run-config.ts';
 
 const known = ['count', 'webapp', 'foo'];
 
-test('names are selected in the order of the registry', () => {
+test('selects names in the order of the registry', () => {
   assert.deepEqual(selectControllers(['*'], known), known);
   assert.deepEqual(selectControllers([], known), known);
   assert.deepEqual(selectControllers(['foo', 'count'], known), ['count', 'foo']);
@@ -13,7 +13,7 @@ test('names are selected in the order of the registry', () => {
   assert.deepEqual(selectControllers(['-foo', '*', 'foo'], known), ['count', 'webapp']);
 });
 
-test('what is not on by default runs when it is named, and only then', () => {
+test('selects a controller that is off by default only by its name', () => {
   const onByDefault = ['count', 'webapp'];
   assert.deepEqual(selectControllers(['*'], known, onByDefault), onByDefault);
   assert.deepEqual(selectControllers(['-count'], known, onByDefault), ['webapp']);
@@ -21,7 +21,7 @@ test('what is not on by default runs when it is named, and only then', () => {
   assert.deepEqual(selectControllers(['foo'], known, onByDefault), ['foo']);
 });
 
-test('a name that does not exist is refused, with the ones that do', () => {
+test('rejects an unknown name, with the known ones', () => {
   assert.throws(() => selectControllers(['*', '-counts'], known), {
     name: 'UsageError',
     message:
@@ -29,6 +29,6 @@ test('a name that does not exist is refused, with the ones that do', () => {
   });
 });
 
-test('a selection of nothing is refused', () => {
+test('rejects an empty selection', () => {
   assert.throws(() => selectControllers(['count', '-count'], known), /selects no controller/);
 });

@@ -8,7 +8,7 @@ import { LEADER_ELECTION, Replicas } from '../../support/replicas.ts';
 import { Simulation } from '../../support/simulation.ts';
 import { countDraft } from '../../support/test-cluster.ts';
 
-/** What single flags of `run` change about what a daemon does: those that no other story is about. */
+/** Effects of flags of `run` that no other test covers. */
 describe('given a daemon in a cluster, and', () => {
   let world: Simulation;
   const requests: string[] = [];
@@ -28,7 +28,7 @@ describe('given a daemon in a cluster, and', () => {
   afterEach(() => world.end());
 
   describe('--watch-label-selector=team=a', () => {
-    it('it looks after the objects that have the label, and their Pods, which have not', async () => {
+    it('reconciles objects with the label, and their Pods without it', async () => {
       await start({ labelSelector: 'team=a' });
       for (const team of ['a', 'b']) {
         const draft = countDraft(world.namespace, { count: 2 }, `of-${team}`);
@@ -44,7 +44,7 @@ describe('given a daemon in a cluster, and', () => {
       assert.equal(status?.readyReplicas, 2);
     });
 
-    it('it lets go of an object that loses the label, and leaves it what it has', async () => {
+    it('stops reconciling an object that loses the label, and keeps its Pods', async () => {
       await start({ labelSelector: 'team=a' });
       const draft = countDraft(world.namespace, { count: 1 });
       await world.client.create(COUNTS, {
@@ -84,7 +84,7 @@ describe('given a leader, and', () => {
     [true, ''],
     [false, 'a'],
   ] as const) {
-    it(`--leader-elect-release-on-cancel=${releaseOnCancel}: that is what becomes of its Lease`, async () => {
+    it(`--leader-elect-release-on-cancel=${releaseOnCancel} releases or keeps the Lease`, async () => {
       const world = new Replicas();
       await world.installCrd();
       const leaderElection = { ...LEADER_ELECTION, releaseOnCancel };

@@ -3,19 +3,19 @@ import { test } from 'node:test';
 import { ApiError } from '../../../src/api/api-error.ts';
 import { errorText, isProgrammerError } from '../../../src/cli/error-text.ts';
 
-test('causes follow the message, outermost first', () => {
+test('appends the causes to the message, outermost first', () => {
   const error = new Error('Failed to list Pods', {
     cause: new Error('no route', { cause: new Error('EHOSTUNREACH') }),
   });
   assert.equal(errorText(error), 'Failed to list Pods: no route: EHOSTUNREACH');
 });
 
-test('a cause that the message quotes already is not repeated', () => {
+test('omits a cause that the message contains', () => {
   const error = new Error('Could not read x: ENOENT', { cause: new Error('ENOENT') });
   assert.equal(errorText(error), 'Could not read x: ENOENT');
 });
 
-test('nothing comes behind the advice that an API error ends with', () => {
+test('appends nothing to the message of an API error', () => {
   const error = new ApiError({
     kind: 'unreachable',
     message: 'Cannot reach the API server https://x: connection refused. Check the port.',
@@ -27,14 +27,14 @@ test('nothing comes behind the advice that an API error ends with', () => {
   );
 });
 
-test('a chain of causes that is a circle ends', () => {
+test('ends a circular chain of causes', () => {
   const error = new Error('a');
   const other = new Error('b', { cause: error });
   error.cause = other;
   assert.match(errorText(error), /^a: b/);
 });
 
-test('several errors are listed once each', () => {
+test('lists several errors, each once', () => {
   const refused = new Error('connect ECONNREFUSED ::1:1');
   const both = new AggregateError([
     refused,
@@ -52,13 +52,13 @@ test('several errors are listed once each', () => {
   );
 });
 
-test('an error of the program carries its name, one without message its code', () => {
+test('adds the name of an internal error, and the code of an error without message', () => {
   assert.equal(errorText(new TypeError('x is not a function')), 'TypeError: x is not a function');
   assert.equal(errorText(Object.assign(new Error(''), { code: 'ECONNRESET' })), 'ECONNRESET');
   assert.equal(errorText(new Error('')), 'Error');
 });
 
-test('whatever was thrown has a text', () => {
+test('returns a text for every thrown value', () => {
   const circle: { self?: unknown } = {};
   circle.self = circle;
   assert.equal(errorText('plain'), 'plain');
@@ -69,7 +69,7 @@ test('whatever was thrown has a text', () => {
   assert.equal(errorText(circle), '[object Object]');
 });
 
-test('only errors that JavaScript raises for bugs are errors of the program', () => {
+test('treats errors that JavaScript raises for bugs as internal errors', () => {
   assert.ok(isProgrammerError(new ReferenceError('x')));
   assert.ok(!isProgrammerError(new Error('x')));
   assert.ok(!isProgrammerError(new SyntaxError('Malformed resourceVersion')));

@@ -14,11 +14,11 @@ import type { Option } from '../../../src/cli/flags/option.ts';
 import { RUN_OPTIONS } from '../../../src/cli/flags/run-options.ts';
 
 /**
- * Every flag of every command, used wrongly in every way there is: what comes of it is one line that
- * names the flag, a hint, and exit code 2. A flag that is new must say here what it refuses.
+ * Every flag of every command with invalid values. Each results in one line that
+ * names the flag, a hint, and exit code 2. New flags must have invalid values here.
  */
 
-/** Names the command's own help, or the program's without a command. */
+/** Returns the hint with the help of the command, or of the program. */
 function hintFor([first = '']: readonly string[]): string {
   const command = COMMANDS.some(({ name }) => name === first) ? `${first} ` : '';
   return `Run 'crd-controller ${command}--help' for usage.`;
@@ -33,7 +33,7 @@ writeFileSync(at('not.yaml'), 'a: [');
 writeFileSync(at('list.yaml'), '- 1');
 
 const ROOT = join(import.meta.dirname, '../../..');
-/** A cluster that nobody ever reaches. */
+/** Kubeconfig of a server that cannot be reached. */
 const CLUSTER = ['--kubeconfig', at('kubeconfig')];
 writeFileSync(
   at('kubeconfig'),
@@ -49,11 +49,11 @@ writeFileSync(
 );
 const SERVED = ['--metrics-bind-address=127.0.0.1:0', `--metrics-cert-path=${at('folder')}`];
 
-/** Paths that cannot be read as what they should be, each for another reason. */
+/** Paths that cannot be read, each for another reason. */
 const UNREADABLE = [at('missing'), at('folder'), at('binary'), at('not.yaml'), at('list.yaml')];
 
 /**
- * Values that a flag does not take, where they do not follow from its type: of all commands, or of
+ * Invalid values that do not follow from the type of a flag, of all commands or of
  * `COMMAND --FLAG`.
  */
 const WRONG: Readonly<Record<string, readonly string[]>> = {
@@ -83,7 +83,7 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   'write-kubeconfig': [at('binary'), at('folder'), at('missing/below')],
 };
 
-/** What it takes for a flag to be looked at. */
+/** Other flags that a flag requires. */
 const TOGETHER: Readonly<Record<string, readonly string[]>> = {
   'leader-elect-resource-name': ['--leader-elect'],
   'leader-elect-resource-namespace': ['--leader-elect'],
@@ -92,19 +92,19 @@ const TOGETHER: Readonly<Record<string, readonly string[]>> = {
   'metrics-cert-key': [...CLUSTER, ...SERVED],
 };
 
-/** Which flag is named, if it is another. */
+/** Flag in the message, if it is another. */
 const BLAMED: Readonly<Record<string, string>> = {
   'metrics-cert-name': 'metrics-cert-path',
   'metrics-cert-key': 'metrics-cert-path',
 };
 
-/** Whatever they are given means something: to a cluster, if not to us. */
+/** Flags that accept every value. */
 const ANYTHING = new Set(['as', 'context']);
 
-/** Errors about these tell what to do; they need no hint. */
+/** Flags whose errors contain the next step, without a hint. */
 const EXPLAINED = new Set(['kubeconfig', 'filename']);
 
-/** What a command cannot do without. */
+/** Arguments that a command requires. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   apply: ['-f', join(ROOT, 'examples/01-count')],
   completion: ['bash'],
@@ -118,7 +118,7 @@ interface Spoken {
   readonly stderr: string;
 }
 
-/** A machine without any cluster: what is not refused finds none. */
+/** Environment without a cluster: a valid command line finds none. */
 const NOWHERE = { HOME: '/nonexistent', KUBECONFIG: '/nonexistent/kubeconfig' };
 
 async function run(argv: readonly string[], environment: object = {}): Promise<Spoken> {
@@ -158,20 +158,20 @@ for (const { name: command, options } of COMMANDS) {
   const flags = Object.entries(options);
   const start = [command, ...(NEEDED[command] ?? [])];
 
-  describe(`${command} refuses`, () => {
-    test('a flag that there is not, and guesses what was meant', async () => {
+  describe(`${command} rejects`, () => {
+    test('an unknown flag, with a suggestion', async () => {
       await assertRefused([command, '--no-such-flag=1'], { named: '--no-such-flag' });
       await assertRefused([command, '--hepl'], { named: 'did you mean --help?' });
     });
 
-    test('a flag without its value', async () => {
+    test('a flag without a value', async () => {
       for (const [name, { type }] of flags) {
         if (type === 'boolean') continue;
         await assertRefused([command, flagNamed(name)], { named: flagNamed(name) });
       }
     });
 
-    test('values of another type, and none, where there must be one', async () => {
+    test('values of another type, and missing values', async () => {
       for (const [name, option] of flags) {
         for (const value of wrongFor(option)) {
           await assertRefused([...start, `--${name}=${value}`], { named: flagNamed(name) });
@@ -179,9 +179,9 @@ for (const { name: command, options } of COMMANDS) {
       }
     });
 
-    test('values that cannot be, though they are of the right type', async () => {
+    test('invalid values of the right type', async () => {
       for (const [name, option] of flags) {
-        // What a command does not show it takes for another's sake, and does not look at.
+        // Hidden flags are accepted for compatibility, and their values are not checked.
         if (option.hidden || wrongFor(option).includes('')) continue;
         for (const value of WRONG[name] ?? []) {
           const argv = [...startOf(command, name), ...(TOGETHER[name] ?? []), `--${name}=${value}`];
@@ -191,7 +191,7 @@ for (const { name: command, options } of COMMANDS) {
       }
     });
 
-    test('the same in the environment, naming the variable', async () => {
+    test('the same values in the environment, naming the variable', async () => {
       for (const [name, option] of flags) {
         const [value] = wrongFor(option);
         if (option.flagOnly || !value) continue;
@@ -201,7 +201,7 @@ for (const { name: command, options } of COMMANDS) {
     });
   });
 
-  test(`each flag of ${command} that takes text says here what it refuses`, () => {
+  test(`every text flag of ${command} has invalid values in this test`, () => {
     const silent = flags
       .filter(([name, option]) => wrongFor(option).length === 0 && !ANYTHING.has(name))
       .map(([name]) => name)
@@ -210,7 +210,7 @@ for (const { name: command, options } of COMMANDS) {
   });
 }
 
-describe('run refuses', () => {
+describe('run rejects', () => {
   test('fields of another type in a configuration file, naming file, line and field', async () => {
     const wrong = {
       text: ['1', '[a]', 'null'],
@@ -229,12 +229,12 @@ describe('run refuses', () => {
     }
   });
 
-  test('a machine that checks no certificates', async () => {
+  test('disabled certificate verification', async () => {
     const environment = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
     await assertRefused(['--help'], { named: 'NODE_TLS_REJECT_UNAUTHORIZED=0', environment });
   });
 
-  test('what is neither command nor flag', async () => {
+  test('unknown commands and arguments', async () => {
     await assertRefused(['frobnicate'], { named: 'unknown command: "frobnicate"' });
     await assertRefused(['serv'], { named: 'unknown command: "serv"; did you mean serve?' });
     await assertRefused(['run', 'this'], { named: 'unexpected argument: "this"' });
@@ -242,7 +242,7 @@ describe('run refuses', () => {
   });
 });
 
-describe('a port that is taken', () => {
+describe('a port in use', () => {
   let holder: Server;
   let port: number;
 
@@ -256,26 +256,26 @@ describe('a port that is taken', () => {
 
   const endpoints = ['metrics', 'health-probe', 'debug'].map((name) => `--${name}-bind-address`);
   for (const flag of [...endpoints, '--profiler-address']) {
-    test(`is no port for ${flag}`, async () => {
+    test(`is rejected for ${flag}`, async () => {
       const on = flag === '--profiler-address' ? ['--enable-profiling'] : [];
       const argv = [...CLUSTER, '--metrics-secure=false', '--controllers=count', ...on];
       await assertRefused([...argv, `${flag}=127.0.0.1:${port}`], { named: String(port) });
     });
   }
 
-  test('is no port for serve --port', async () => {
+  test('is rejected for serve --port', async () => {
     await assertRefused(['serve', `--port=${port}`], {
       named: `Port ${port} on 127.0.0.1 is in use`,
     });
   });
 });
 
-/** A command line that could be, but for a flag. */
+/** Returns a command line that is valid except for one flag. */
 function startOf(command: string, flag: string): string[] {
   return flag === 'filename' ? [command] : [command, ...(NEEDED[command] ?? [])];
 }
 
-/** What is wrong for all flags of the type; empty for those that take any text. */
+/** Returns invalid values for the type of the flag; none for text. */
 function wrongFor(option: Option<unknown>): readonly string[] {
   switch (option.type) {
     case 'boolean':
@@ -283,7 +283,7 @@ function wrongFor(option: Option<unknown>): readonly string[] {
     case 'integer':
       return ['1.5', '', '99999999999999999999'];
     case 'text':
-      // One that is not any text does not take these either.
+      // A flag that does not accept every text rejects these too.
       return ['\u0000 no such', ''].filter((value) => isRefused(option, value));
     case 'list':
     case 'switches':

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commandLine } from '../../../src/cli/command-line.ts';
 
-/** What a start with `flags` and no cluster logs. */
+/** Returns the log of a start with `flags` and without a cluster. */
 async function startedWith(...flags: readonly string[]): Promise<string[]> {
   const lines: string[] = [];
   const said: string[] = [];
@@ -21,7 +21,7 @@ async function startedWith(...flags: readonly string[]): Promise<string[]> {
   return lines;
 }
 
-/** Every flag that klog has ever had, as people wrote them. */
+/** All flags of klog, in their spellings. */
 const OLD = [
   '-logtostderr=true',
   '-alsologtostderr',
@@ -40,7 +40,7 @@ const OLD = [
   '--log-flush-frequency=5s',
 ] as const;
 
-test("klog's old flags are taken, and told of in one line from -v=1 on", async () => {
+test("accepts klog's legacy flags, and logs them in one line at -v=1", async () => {
   assert.deepEqual(await startedWith(...OLD), []);
   const lines = await startedWith(...OLD, '-v=1');
   assert.equal(lines.length, 2);
@@ -51,7 +51,7 @@ test("klog's old flags are taken, and told of in one line from -v=1 on", async (
   );
 });
 
-test('flags of the other format of logs are told of', async () => {
+test('logs ignored flags of another log format', async () => {
   const flags =
     /^\{.*"msg":"Ignored flags of another log format","flags":\["vmodule","skip-headers"\]\}/;
   const json = await startedWith(

@@ -1,6 +1,6 @@
 /**
- * Our log against the real klog: `klog-vectors.jsonl` holds what that makes of many calls. How it
- * came to be is told in hack/klog/vectors.ts.
+ * Compares the log with klog: `klog-vectors.jsonl` has klog's output for many calls.
+ * hack/klog/vectors.ts generates it.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -15,10 +15,10 @@ const vectors = readFileSync(VECTORS, 'utf8')
   .filter(Boolean)
   .map((line): Vector => JSON.parse(line));
 
-/** The 30 characters and the place that a line begins with. */
+/** Header of a line: 30 characters and the source position. */
 const HEADER = /^[IE]\d{4} [\d:.]{15} .{7} [^ ]+:\d+\] /;
 
-test('a line is byte for byte what klog writes', () => {
+test('writes lines that are byte for byte those of klog', () => {
   for (const vector of vectors) {
     if (vector.differs?.text === undefined) {
       assert.equal(oursOf(vector).text, vector.text, vector.about);
@@ -26,7 +26,7 @@ test('a line is byte for byte what klog writes', () => {
   }
 });
 
-test('a line of JSON says what that of a Kubernetes component says', () => {
+test('writes JSON lines with the content of Kubernetes components', () => {
   for (const vector of vectors) {
     if (vector.differs?.json === undefined) {
       assert.deepEqual(comparable(oursOf(vector).json), vector.json, vector.about);
@@ -34,7 +34,7 @@ test('a line of JSON says what that of a Kubernetes component says', () => {
   }
 });
 
-test('a line differs where it is meant to, and as it is meant to', () => {
+test('differs from klog in documented cases only', () => {
   for (const vector of vectors) {
     const { about, differs, text } = vector;
     const ours = oursOf(vector);
@@ -48,7 +48,7 @@ test('a line differs where it is meant to, and as it is meant to', () => {
   }
 });
 
-test('the vectors are those of the calls', () => {
+test('has a vector for each call', () => {
   const calls = vectors.map(({ text: _text, json: _json, ...curated }) => curated);
   assert.deepEqual(calls, JSON.parse(JSON.stringify(CURATED)));
 });

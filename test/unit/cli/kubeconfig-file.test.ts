@@ -38,7 +38,7 @@ function kubeconfigFor({ authority, token }: ServerIdentity): object {
   return kubeconfigOf({ url: URL_OF_SERVER, caPem: authority.certificatePem, token });
 }
 
-/** A kubeconfig as `serve` writes it, with the identity in it. */
+/** Returns a kubeconfig with the identity, as `serve` writes it. */
 async function written(context: TestContext) {
   const path = join(folderFor(context), 'dev');
   const identity = await newIdentity();
@@ -48,7 +48,7 @@ async function written(context: TestContext) {
 
 const identityIn = async (path: string) => (await readOwnKubeconfig(path))?.identity;
 
-test('only the owner can read the file, and nothing is left beside it', async (context) => {
+test('makes the file readable by its owner only, and leaves no temporary file', async (context) => {
   const folder = folderFor(context);
   const path = await writeKubeconfig(join(folder, 'dev'), { kind: 'Config' });
   assert.equal(path, join(folder, 'dev'));
@@ -57,7 +57,7 @@ test('only the owner can read the file, and nothing is left beside it', async (c
   assert.deepEqual(readdirSync(folder), ['dev']);
 });
 
-test('a file of ours is written again, with its mode', async (context) => {
+test('overwrites its own file, and keeps the mode', async (context) => {
   const path = join(folderFor(context), 'dev');
   await writeKubeconfig(path, { kind: 'first' });
   await writeKubeconfig(path, { kind: 'second' });
@@ -65,7 +65,7 @@ test('a file of ours is written again, with its mode', async (context) => {
   assert.equal(statSync(path).mode & 0o777, 0o600);
 });
 
-test('the next server finds the CA with its key, the token and the address of the one before', async (context) => {
+test('reads the CA with its key, the token and the address of the previous server', async (context) => {
   const { path, identity, keyFile } = await written(context);
   const own = await readOwnKubeconfig(path);
   assert.deepEqual(own?.identity?.token, identity.token);
@@ -79,7 +79,7 @@ test('the next server finds the CA with its key, the token and the address of th
 const program = findKubectl();
 const skip = program === undefined && 'there is no kubectl: put one on the PATH, or set $KUBECTL';
 
-test('a file that kubectl has rewritten is still ours', { skip }, async (context) => {
+test('recognises its own file after kubectl has rewritten it', { skip }, async (context) => {
   const { path, identity } = await written(context);
   const kubectl = (...args: string[]) =>
     execFileSync(program ?? '', ['config', `--kubeconfig=${path}`, ...args]);
@@ -101,7 +101,7 @@ test('a file that kubectl has rewritten is still ours', { skip }, async (context
   assert.equal((await identityIn(path))?.token, next.token);
 });
 
-test('without the key of the CA, or with one that others can read, the server gets a new identity', async (context) => {
+test('returns no identity if the key of the CA is missing or readable by others', async (context) => {
   const { path, identity, keyFile } = await written(context);
   const key = readFileSync(keyFile);
   chmodSync(keyFile, 0o640);
@@ -123,7 +123,7 @@ test('without the key of the CA, or with one that others can read, the server ge
   assert.ok(await identityIn(path));
 });
 
-test('a file in the place of the key that is not ours is refused and stays unchanged', async (context) => {
+test('rejects a key file that it did not write, and does not change it', async (context) => {
   const path = join(folderFor(context), 'dev');
   writeFileSync(`${path}.ca-key`, 'mine');
   const { authority, token } = await newIdentity();
@@ -135,7 +135,7 @@ test('a file in the place of the key that is not ours is refused and stays uncha
   assert.ok(!existsSync(path));
 });
 
-test("somebody else's file is refused and stays as it is", async (context) => {
+test('rejects a kubeconfig that it did not write, and does not change it', async (context) => {
   const folder = folderFor(context);
   const path = join(folder, 'config');
   for (const text of ['kind: Config # mine\n', '', '[', 'clusters: [{name: a, cluster: 1}, 2]\n']) {
@@ -149,7 +149,7 @@ test("somebody else's file is refused and stays as it is", async (context) => {
   assert.deepEqual(readdirSync(folder), ['config']);
 });
 
-test('a folder that is not there, and one in place of the file, are named', async (context) => {
+test('names a missing folder, and a folder in place of the file', async (context) => {
   const folder = folderFor(context);
   await assert.rejects(writeKubeconfig(join(folder, 'no', 'dev'), {}), {
     name: 'UsageError',
@@ -158,7 +158,7 @@ test('a folder that is not there, and one in place of the file, are named', asyn
   await assert.rejects(writeKubeconfig(folder, {}), { name: 'UsageError' });
 });
 
-test('a temporary file goes away with its folder', async () => {
+test('removes a temporary kubeconfig with its folder', async () => {
   const file = await temporaryKubeconfig({});
   assert.ok(existsSync(file.path));
   await file.remove();

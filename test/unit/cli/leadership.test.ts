@@ -11,14 +11,14 @@ function configOf(...flags: readonly string[]) {
   return leaderElection;
 }
 
-test('the Lease is where the flag says, else where the process belongs', () => {
+test('uses the namespace of the flag, else the namespace of the process', () => {
   const here = { namespace: 'here', source: 'in-cluster' };
   assert.equal(leaseNamespace(configOf(), here), 'here');
   const flag = configOf('--leader-elect-resource-namespace=there');
   assert.equal(leaseNamespace(flag, here), 'there');
 });
 
-test('a namespace that nobody has named is asked for, not assumed', () => {
+test('requires a namespace for the Lease instead of assuming one', () => {
   const nowhere = { namespace: 'default', namespaceIsAssumed: true, source: '/home/me/config' };
   assert.throws(() => leaseNamespace(configOf(), nowhere), {
     name: 'UsageError',
@@ -27,7 +27,7 @@ test('a namespace that nobody has named is asked for, not assumed', () => {
   });
 });
 
-test('a request for the Lease may take half of the renew deadline, a second at least', () => {
+test('sets the timeout of Lease requests to half of the renew deadline, and at least 1 s', () => {
   assert.equal(leaseTimeoutMs(configOf()), 5000);
   const short = ['--leader-elect-renew-deadline=1500ms', '--leader-elect-retry-period=500ms'];
   assert.equal(leaseTimeoutMs(configOf(...short)), 1000);

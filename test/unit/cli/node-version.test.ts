@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { unsupportedNodeMessage } from '../../../src/cli/node-version.ts';
 
-test('an older Node.js is told what is needed, and which one it is', () => {
+test('rejects an old Node.js with the required and the current version', () => {
   assert.equal(
     unsupportedNodeMessage('20.19.5', '/usr/bin/node'),
     'crd-controller needs Node.js 22.19 or newer; this is v20.19.5 (/usr/bin/node)',
@@ -11,7 +11,7 @@ test('an older Node.js is told what is needed, and which one it is', () => {
   assert.ok(unsupportedNodeMessage('8.0.0', 'node'));
 });
 
-test('a Node.js that is new enough is left in peace', () => {
+test('accepts a supported Node.js', () => {
   for (const version of ['22.19.0', '22.20.1', '23.0.0', '24.21.0', '100.0.0-nightly']) {
     assert.equal(unsupportedNodeMessage(version, 'node'), undefined, version);
   }

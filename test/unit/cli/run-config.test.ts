@@ -11,7 +11,7 @@ function configOf(argv: readonly string[], environment: Record<string, string> =
   return runConfig(parseFlags(RUN_OPTIONS, flags, environment), known);
 }
 
-test('without any flag, the defaults suit a laptop', () => {
+test('has defaults for local runs', () => {
   assert.deepEqual(configOf([]), {
     cluster: {
       kubeconfig: undefined,
@@ -51,7 +51,7 @@ test('without any flag, the defaults suit a laptop', () => {
   });
 });
 
-test('flags arrive in the units of the program, and as text for the log', () => {
+test('converts flags to the units of the program, and to text for the log', () => {
   const config = configOf([
     '-kubeconfig=/tmp/k',
     '--context=dev',
@@ -143,7 +143,7 @@ test('flags arrive in the units of the program, and as text for the log', () => 
   assert.equal(Object.keys(changedFlags).length, 35);
 });
 
-test('it cannot be changed', () => {
+test('is frozen', () => {
   const config = configOf([]);
   assert.ok(Object.isFrozen(config));
   assert.ok(Object.isFrozen(config.cluster));
@@ -151,7 +151,7 @@ test('it cannot be changed', () => {
 });
 
 describe('a flag', () => {
-  test('comes before its environment variable, and that before the default', () => {
+  test('has precedence over its environment variable, and the variable over the default', () => {
     const environment = { CRD_CONTROLLER_RESYNC_PERIOD: '5m', WATCH_NAMESPACE: 'dev' };
     assert.equal(configOf([], environment).resyncPeriodMs, 300_000);
     assert.equal(configOf(['--resync-period=1s'], environment).resyncPeriodMs, 1000);
@@ -159,7 +159,7 @@ describe('a flag', () => {
     assert.equal(configOf([], environment).changedFlags['resync-period'], '5m');
   });
 
-  test('may have a variable that others set anyway: the namespace of the Pod is that of the Lease', () => {
+  test('can have another variable: POD_NAMESPACE is the namespace of the Lease', () => {
     const namespaceIn = (environment: Record<string, string>) =>
       configOf(['--leader-elect'], environment).leaderElection?.namespace;
     const own = { CRD_CONTROLLER_LEADER_ELECT_RESOURCE_NAMESPACE: 'mine' };
@@ -168,12 +168,12 @@ describe('a flag', () => {
     assert.equal(namespaceIn({ POD_NAMESPACE: 'ops', ...own }), 'mine');
   });
 
-  test('that is a list is replaced by the command line, not added to', () => {
+  test('with a list is replaced by the command line, not appended to', () => {
     const environment = { CRD_CONTROLLER_NAMESPACES: 'a,b' };
     assert.deepEqual(configOf(['--namespaces=c'], environment).namespaces, ['c']);
   });
 
-  test('is not set by an empty variable, nor help and version by any', () => {
+  test('is not set by an empty variable, and help and version not by any variable', () => {
     const environment = { CRD_CONTROLLER_RESYNC_PERIOD: '', CRD_CONTROLLER_VERSION: '1.2.3' };
     assert.equal(configOf([], environment).resyncPeriodMs, 36_000_000);
   });
@@ -238,7 +238,7 @@ const refused: readonly (readonly [argv: string, message: string])[] = [
 ];
 
 for (const [argument, message] of refused) {
-  test(`${argument} is refused`, () => {
+  test(`rejects ${argument}`, () => {
     assert.throws(() => configOf(argument.split(' ')), { name: 'UsageError', message });
   });
 }
@@ -275,13 +275,13 @@ const refusedTerms: readonly (readonly [argv: string, message: string])[] = [
 ];
 
 for (const [argument, message] of refusedTerms) {
-  test(`${argument} is refused of who wants to lead`, () => {
+  test(`rejects ${argument} with leader election`, () => {
     const given = () => configOf(['--leader-elect', argument]);
     assert.throws(given, { name: 'UsageError', message });
   });
 }
 
-test('who wants to lead gets the times of every component of Kubernetes', () => {
+test('has the default timing of Kubernetes components for leader election', () => {
   assert.deepEqual(configOf(['--leader-elect']).leaderElection, {
     name: 'crd-controller',
     namespace: undefined,
@@ -292,18 +292,18 @@ test('who wants to lead gets the times of every component of Kubernetes', () => 
   });
 });
 
-test('a bad value in the environment is blamed on its variable', () => {
+test('names the variable of an invalid value', () => {
   assert.throws(() => configOf([], { CRD_CONTROLLER_V: 'x' }), {
     name: 'UsageError',
     message: 'invalid value "x" for CRD_CONTROLLER_V: must be a whole number, 0 or more',
   });
 });
 
-test('a dry run neither leads nor stands by', () => {
+test('has no leader election in a dry run', () => {
   assert.equal(configOf(['--leader-elect', '--dry-run']).leaderElection, undefined);
 });
 
-test('plain HTTP is for this machine', () => {
+test('permits plain HTTP for loopback addresses only', () => {
   for (const master of ['http://127.0.0.1:8001', 'http://localhost:8001', 'http://[::1]:8001']) {
     assert.equal(configOf([`--master=${master}`]).cluster.master, master);
   }

@@ -15,7 +15,7 @@ const TABLE = {
   ],
 };
 
-test('columns are padded as kubectl pads them, the last one not at all', () => {
+test('pads columns as kubectl does, except the last one', () => {
   assert.deepEqual(tableLines(TABLE), [
     'NAME           READY   AGE',
     'test-count-0   1/1     5s',
@@ -23,7 +23,7 @@ test('columns are padded as kubectl pads them, the last one not at all', () => {
   ]);
 });
 
-test('wide output has every column, and names can carry their kind', () => {
+test('prints all columns in wide output, and names with their kind', () => {
   assert.deepEqual(tableLines(TABLE, { wide: true, namePrefix: 'pod/' }), [
     'NAME               READY   NODE     AGE',
     'pod/test-count-0   1/1     node-1   5s',
@@ -31,11 +31,11 @@ test('wide output has every column, and names can carry their kind', () => {
   ]);
 });
 
-test('no column is narrower than six characters', () => {
+test('makes columns at least six characters wide', () => {
   assert.deepEqual(columnLines([['a', 'b', 'c']]), ['a     b     c']);
 });
 
-test('a cell ends with its first line and drives no terminal', () => {
+test('prints the first line of a cell, without control characters', () => {
   const rows = [{ cells: ['a\nb', '\u001b[31mred\u0007'] }, { cells: [3, true] }];
   const columnDefinitions = [{ name: 'A' }, { name: 'B' }];
   assert.deepEqual(tableLines({ columnDefinitions, rows }), [

@@ -23,7 +23,7 @@ const SPECS: readonly (readonly [resource: Resource, controller: string, spec: o
 const AT = { namespace: 'default', name: 'x' };
 const ROLES = manifestsOf('rbac/users/roles.yaml');
 
-/** Which of the asked may be done: those that are not forbidden. */
+/** Returns the permitted requests. */
 async function allowed(asked: Readonly<Record<string, () => Promise<unknown>>>): Promise<string[]> {
   const names: string[] = [];
   for (const [name, ask] of Object.entries(asked)) {
@@ -37,8 +37,8 @@ async function allowed(asked: Readonly<Record<string, () => Promise<unknown>>>):
   return names;
 }
 
-describe('the roles for people', () => {
-  it('are a viewer and an editor for each kind, which view and edit aggregate', () => {
+describe('the roles for users', () => {
+  it('are a viewer and an editor for each kind, aggregated to view and edit', () => {
     const told = ROLES.map(({ kind, metadata: { name, labels = {} } }) =>
       [kind, name, ...Object.keys(labels)].join(' '),
     );
@@ -54,7 +54,7 @@ describe('the roles for people', () => {
   });
 
   for (const [resource, controller, spec] of SPECS) {
-    it(`let viewers of ${resource.plural} look, and editors do all but what is the controller's`, async () => {
+    it(`permit viewers of ${resource.plural} to read, and editors to write all but the status`, async () => {
       const clock = new FakeClock();
       const server = new ApiServer({
         clock,

@@ -8,10 +8,10 @@ import type { View } from '../view.ts';
 const NAME = 'example-at';
 const POD = 'example-at-pod';
 
-/** How far ahead the command is scheduled at least, in milliseconds: time enough to see it wait. */
+/** Least time between now and the scheduled time, in milliseconds: long enough to see the At wait. */
 const AHEAD_MS = 2000;
 
-/** A command at a time, once. */
+/** Runs a command once, at a scheduled time. */
 export const atScenario: Scenario = {
   name: 'at',
   kinds: [ATS],

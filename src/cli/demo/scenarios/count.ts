@@ -8,7 +8,7 @@ import type { View } from '../view.ts';
 
 const NAME = 'test-count';
 
-/** As many Pods as asked for: three, five, two, and one that is killed. */
+/** Scales a Count to three, five and two Pods, and deletes one Pod. */
 export const countScenario: Scenario = {
   name: 'count',
   kinds: [COUNTS],
@@ -69,10 +69,9 @@ export const countScenario: Scenario = {
 };
 
 /**
- * Waits until exactly `wanted` Pods are there and ready, and the Count and a new `Synced` event say
- * so.
+ * Waits until exactly `wanted` Pods are ready, and the status and a new `Synced` event report it.
  *
- * @param unwanted uid of a Pod that must have gone
+ * @param unwanted uid of a Pod that must be deleted
  */
 function checkEventually(
   context: ScenarioContext,
@@ -139,7 +138,7 @@ function podName(ordinal: number): string {
   return `${NAME}-${ordinal}`;
 }
 
-/** Uids by name: of all Pods, or of those with the given ordinals. */
+/** Returns uids by name: of all Pods, or of those with the given ordinals. */
 function uidsOf(view: View, ordinals?: readonly number[]): ReadonlyMap<string, string> {
   const names = ordinals?.map(podName);
   return new Map(
@@ -149,7 +148,7 @@ function uidsOf(view: View, ordinals?: readonly number[]): ReadonlyMap<string, s
   );
 }
 
-/** Which of the Pods are not the same any more. */
+/** Returns which Pods were replaced or deleted. */
 function changedObjects(before: ReadonlyMap<string, string>, view: View): string | undefined {
   const others = [...before].filter(([name, uid]) => view(PODS).get(name)?.metadata.uid !== uid);
   return others.length === 0 ? undefined : `changed: ${others.map(([name]) => name).join(', ')}`;

@@ -8,7 +8,7 @@ import type { View } from '../view.ts';
 
 const NAME = 'example-foo';
 
-/** sample-controller's Foo: a Deployment that follows it, and others that it leaves alone. */
+/** Creates a Foo with its Deployment, and a name collision with another Deployment. */
 export const fooScenario: Scenario = {
   name: 'foo',
   kinds: [FOOS],
@@ -60,7 +60,7 @@ export const fooScenario: Scenario = {
   },
 };
 
-/** Waits until the Foo has one Deployment, of this name, with so many Pods, and is ready. */
+/** Waits until the Foo owns one Deployment of this name, with this number of Pods, and is ready. */
 function checkEventually(
   context: ScenarioContext,
   deploymentName: string,

@@ -7,7 +7,7 @@ const NODE = 'node-1';
 const ROLE = 'node-role.kubernetes.io/control-plane';
 const REASON = 'SuccessCalculatePod';
 
-/** How many Pods there are, on a label of the control plane's nodes. */
+/** Writes the number of Pods to a label of a control-plane node. */
 export const podCountScenario: Scenario = {
   name: 'pod-count',
   kinds: [],

@@ -11,10 +11,10 @@ import type { View } from '../view.ts';
 
 const NAME = 'webapp-sample';
 
-/** The conditions of the tasks, in the order of the pipeline. */
+/** Condition types of the tasks, in the order of the pipeline. */
 const TASKS = ['DeploymentDone', 'ServiceDone', 'RolloutDone'];
 
-/** A pipeline of tasks: forward, further, and backward. */
+/** Runs a pipeline of tasks, scales, and undoes the tasks in reverse order. */
 export const webAppScenario: Scenario = {
   name: 'webapp',
   kinds: [WEB_APPS],
@@ -100,12 +100,12 @@ function missingFinalizer(view: View): string | undefined {
   return finalizers.includes(FINALIZER) ? undefined : `it has ${JSON.stringify(finalizers)}`;
 }
 
-/** The Service of the API server is nobody's. */
+/** The Service of the API server has no owner. */
 function isOurs({ metadata }: Service): boolean {
   return metadata.ownerReferences !== undefined;
 }
 
-/** Watches of several kinds arrive in no order; what the server wrote has one. */
+/** Watches of several kinds are not ordered; resource versions are. */
 function wrongOrder(
   gone: readonly KubernetesObject[],
   kinds: readonly string[],

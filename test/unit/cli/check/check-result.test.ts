@@ -10,7 +10,7 @@ import {
   warning,
 } from '../../../../src/cli/check/check-result.ts';
 
-test('a table has a line for each check, what to do below those that failed, and a verdict', () => {
+test('formats a line for each check, next steps below failed checks, and a summary', () => {
   const results = [
     ok('API server', 'answered'),
     failed('CRD counts', 'is not there', 'Install it'),
@@ -25,19 +25,19 @@ test('a table has a line for each check, what to do below those that failed, and
   assert.equal(allPassed(results), false);
 });
 
-test('warnings and what could not be found out are no failures, but not all is well either', () => {
+test('does not count warnings and skipped checks as failures', () => {
   const results = [skipped('clock', 'unknown'), warning('version', 'newer', 'Upgrade')];
   assert.ok(allPassed(results));
   assert.equal(formatResults(results).at(-1), 'No check failed.');
   assert.equal(formatResults([ok('a', 'b'), skipped('c', 'd')]).at(-1), 'All checks passed.');
 });
 
-test('what a server says neither breaks a line nor drives the terminal', () => {
+test('removes line breaks and control characters of server messages', () => {
   const [, line] = formatResults([ok('a', 'one\ntwo\u001b[2J')]);
   assert.equal(line, 'a       ok       one two\uFFFD[2J');
 });
 
-test('scripts get the same as JSON', () => {
+test('formats the results as JSON', () => {
   assert.deepEqual(JSON.parse(resultsJson([failed('a', 'b', 'c')])), {
     ok: false,
     checks: [{ check: 'a', result: 'failed', detail: 'b', next: ['c'] }],

@@ -28,7 +28,7 @@ const ROLES = [
   'rbac/identity/leader-election.yaml',
 ].flatMap((file) => rulesOf(manifestsOf(file)));
 
-describe('a look at all that the controllers need', () => {
+describe('preflight', () => {
   let clock: FakeClock;
   let server: ApiServer;
   let around: (handler: HttpHandler) => HttpHandler;
@@ -88,7 +88,7 @@ describe('a look at all that the controllers need', () => {
 
   const install = () => clientOf(server.token).create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
 
-  it('finds all well for who has the roles of an installation, and changes nothing', async () => {
+  it('passes for a user with the roles of an installation, and changes nothing', async () => {
     await install();
     const before = server.requests.recent.length;
     const results = await look({ leases: LEASE }, 'installed');
@@ -109,7 +109,7 @@ describe('a look at all that the controllers need', () => {
     }
   });
 
-  it('tells who may read definitions what is the matter with one', async () => {
+  it('reports the state of a CRD to a user who can read CRDs', async () => {
     const next = () => row(results, 'CRD counts.demo.mark8s.io').next?.join() ?? '';
     const detail = () => row(results, 'CRD counts.demo.mark8s.io').detail;
     let results = await look();
@@ -134,7 +134,7 @@ describe('a look at all that the controllers need', () => {
     assert.equal(detail(), 'serves v2, but this release requires v1');
   });
 
-  it('tells why a definition that is there is not served', async () => {
+  it('reports why an installed CRD is not served', async () => {
     await install();
     const refused = async (change: (crd: CustomResourceDefinition) => object) => {
       around = (handler) => async (request) => {
@@ -166,7 +166,7 @@ describe('a look at all that the controllers need', () => {
     );
   });
 
-  it('tells who may not read definitions that the version is not served', async () => {
+  it('reports a version that is not served to a user who cannot read CRDs', async () => {
     const { detail, result } = row(await look({}, 'installed'), 'CRD counts.demo.mark8s.io');
     assert.deepEqual(
       [result, detail],
@@ -174,7 +174,7 @@ describe('a look at all that the controllers need', () => {
     );
   });
 
-  it('tells of each permission that is missing the rule and the command that shows it', async () => {
+  it('reports the rule and the command for each missing permission', async () => {
     await install();
     const results = await look({ leases: LEASE, namespaces: ['a'] }, 'poor');
     const missing = results.filter(({ result }) => result === 'failed');
@@ -203,7 +203,7 @@ describe('a look at all that the controllers need', () => {
     );
   });
 
-  it('tells of every permission that is missing, however many there are', async () => {
+  it('reports all missing permissions', async () => {
     await install();
     const results = await look({ leases: LEASE }, 'powerless');
     const missing = results.filter(({ check }) => check.startsWith('permissions of '));
@@ -215,7 +215,7 @@ describe('a look at all that the controllers need', () => {
     assert.ok(verbs.length > 10, verbs.join());
   });
 
-  it('asks for what controllers that are off by default need, and for no definition of what is built in', async () => {
+  it('checks controllers that are off by default, and no CRD of built-in kinds', async () => {
     const results = await look({ controllers: [POD_COUNT] }, 'poor');
     assert.equal(
       results.some(({ check }) => check.startsWith('CRD')),
@@ -227,7 +227,7 @@ describe('a look at all that the controllers need', () => {
     );
   });
 
-  it('asks whether it may ask who may read what is guarded', async () => {
+  it('checks the permissions for the review APIs if an endpoint is protected', async () => {
     const results = await look({ hasProtectedEndpoints: true }, 'installed');
     assert.deepEqual(
       results
@@ -240,7 +240,7 @@ describe('a look at all that the controllers need', () => {
     );
   });
 
-  it('warns of a permission that only a plugin of admission asks for', async () => {
+  it('warns of a missing permission that only an admission plugin checks', async () => {
     await install();
     const results = await look({}, 'plain');
     const { result, detail, next } = row(results, 'permissions of count');
@@ -256,7 +256,7 @@ describe('a look at all that the controllers need', () => {
     assert.ok(allPassed(results), told(results).join());
   });
 
-  it('asks about the Leases of this installation, by their names', async () => {
+  it('checks the Leases of this installation by name', async () => {
     const results = await look({ leases: { namespace: 'sys', names: ['mine'] } }, 'installed');
     const { detail, next } = row(results, 'permissions of leader election');
     assert.equal(
@@ -270,7 +270,7 @@ describe('a look at all that the controllers need', () => {
     assert.equal(row(results, 'Lease sys/mine').result, 'skipped');
   });
 
-  it('tells who holds the Lease, and whether it is renewed, by the clock of the server', async () => {
+  it('reports the holder and the last renewal of the Lease, by the clock of the server', async () => {
     const admin = clientOf(server.token);
     const renewTime = new Date(clock.now()).toISOString().replace('Z', '000Z');
     await admin.create(LEASES, {
@@ -299,7 +299,7 @@ describe('a look at all that the controllers need', () => {
     assert.match(next?.join() ?? '', /grep pod-1$/);
   });
 
-  it('tells of a clock that is wrong', async () => {
+  it('fails if the clocks differ', async () => {
     around = (handler) => async (request) => {
       return withDate(await handler(request), clock.now() - 3_600_000);
     };
@@ -308,7 +308,7 @@ describe('a look at all that the controllers need', () => {
     assert.match(detail, /^59m5\ds ahead of the server's clock: Ats start at the wrong time/);
   });
 
-  it('stops at a server that cannot be reached, or does not accept who asks', async () => {
+  it('stops if the server cannot be reached, or rejects the credentials', async () => {
     around = () => () => Promise.reject(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }));
     const [refused, ...none] = await look();
     assert.deepEqual([refused?.check, refused?.result, none], ['API server', 'failed', []]);
@@ -318,7 +318,7 @@ describe('a look at all that the controllers need', () => {
     assert.match(unknown?.next?.[0] ?? '', /^Renew the token/);
   });
 
-  it('tells who may not even ask to give credentials, as nobody may that has none', async () => {
+  it('requests credentials if access reviews are forbidden, as for anonymous users', async () => {
     const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Forbidden' };
     around = (handler) => async (request) =>
       request.path.includes('/selfsubject')
@@ -331,7 +331,7 @@ describe('a look at all that the controllers need', () => {
     assert.equal(nobody?.result, 'ok', 'its version is for everybody');
   });
 
-  it('tells of versions that are not tested', async () => {
+  it('reports server versions that are not tested', async () => {
     const version = async (minor: string): Promise<CheckResult> => {
       around = (handler) => async (request) =>
         request.path === '/version'

@@ -6,7 +6,7 @@ import type { HttpRequest } from '../../../../src/util/http.ts';
 
 const REQUEST: HttpRequest = { method: 'GET', path: '/version', headers: {} };
 
-describe("what is known of the server's clock", () => {
+describe('ServerClock', () => {
   let clock: FakeClock;
   let serverClock: ServerClock;
 
@@ -15,7 +15,7 @@ describe("what is known of the server's clock", () => {
     serverClock = new ServerClock(clock);
   });
 
-  /** An answer whose date was written after half of `tookMs`, by a clock that is `aheadMs` ahead. */
+  /** Handles a response with a date after half of `tookMs`, by a clock that is `aheadMs` ahead. */
   async function ask(aheadMs: number | undefined, tookMs = 100): Promise<void> {
     const handler = serverClock.around(async () => {
       await clock.advance(tookMs / 2);
@@ -26,13 +26,13 @@ describe("what is known of the server's clock", () => {
     await handler(REQUEST);
   }
 
-  it('is nothing as long as it does not tell', async () => {
+  it('is skipped without a Date header', async () => {
     await ask(undefined);
     assert.equal(serverClock.result().result, 'skipped');
     assert.equal(serverClock.now(), clock.now());
   });
 
-  it('is no difference where none can be seen in whole seconds', async () => {
+  it('reports no difference of less than a second', async () => {
     for (let at = 0; at < 20; at++) {
       await clock.advance(137);
       await ask(300);
@@ -43,7 +43,7 @@ describe("what is known of the server's clock", () => {
     );
   });
 
-  it('is a difference that answers at different moments bound closely', async () => {
+  it('bounds the difference closely by several responses', async () => {
     for (let at = 0; at < 20; at++) {
       await clock.advance(137);
       await ask(60_000);
@@ -54,7 +54,7 @@ describe("what is known of the server's clock", () => {
     assert.ok(Math.abs(serverClock.now() - clock.now() - 60_000) < 300);
   });
 
-  it('may be a small one, which nobody notices, or one in the other direction', async () => {
+  it('accepts a small difference, and reports one in the other direction', async () => {
     await ask(-4000);
     assert.equal(serverClock.result().result, 'ok');
     assert.match(serverClock.result().detail, /^[23]s ahead of the server's clock$/);

@@ -45,7 +45,7 @@ describe('crd-controller apply', () => {
     `{apiVersion: v1, kind: ConfigMap, metadata: {name: ${name}}, data: ${data}}`;
 
   describe('apply', () => {
-    test('prints a line for each object, in the words of kubectl', async () => {
+    test('prints a line for each object, as kubectl does', async () => {
       const deployment =
         '{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: b}]}}}}';
       const text = `${map('{a: b}')}\n---\n${deployment}`;
@@ -63,7 +63,7 @@ describe('crd-controller apply', () => {
       assert.deepEqual(warned, []);
     });
 
-    test('says what was refused, where it stands and what can be done, and exits with 1', async () => {
+    test('reports rejected objects with their position and the next step, and exits with 1', async () => {
       await run(map('{a: b}'));
       const text = [
         map('{a: c}'),
@@ -80,14 +80,14 @@ describe('crd-controller apply', () => {
       assert.equal(await run(text[0] ?? '', '--field-manager=other', '--force-conflicts'), 0);
     });
 
-    test('says how far it came where the server is lost', async () => {
+    test('reports how many objects were not applied if the server fails', async () => {
       server.faults.failNext({ method: 'PATCH', name: 'b' }, 401);
       await assert.rejects(run([map('{}'), map('{}', 'b'), map('{}', 'c')].join('\n---\n')));
       assert.deepEqual(printed, ['configmap/a created']);
       assert.deepEqual(warned, ['Stopped: 2 of 3 objects were not applied']);
     });
 
-    test('takes no flags that make no sense, before it reads or sends anything', async () => {
+    test('rejects invalid flags before it reads or sends anything', async () => {
       const { log, level } = createLogging(LOGGING);
       const all = {
         ...world(),

@@ -47,7 +47,7 @@ function workbench(context: TestContext) {
   };
 }
 
-test('a module is written for each kind and served version, from files and folders', async (context) => {
+test('writes a module for each kind and served version, from files and folders', async (context) => {
   const { folder, out, lines, write, run } = workbench(context);
   mkdirSync(join(folder, 'crds'));
   write('crds/b.yaml', `${crd('Backup', ['v1', 'v1beta1'])}\n---\n${crd('Restore')}`);
@@ -69,7 +69,7 @@ test('a module is written for each kind and served version, from files and folde
   assert.deepEqual(lines, [`${out} is up to date`]);
 });
 
-test('--check writes nothing, and fails where something would be written', async (context) => {
+test('--check writes nothing, and fails if files are not up to date', async (context) => {
   const { out, lines, write, run } = workbench(context);
   const file = write('a.yaml', crd('Backup'));
   assert.equal(await run([file], true), 1);
@@ -82,7 +82,7 @@ test('--check writes nothing, and fails where something would be written', async
   assert.deepEqual(lines, [`${join(out, 'backup.ts')} is stale: run crd-controller generate`]);
 });
 
-test('a file that was not generated is left alone, and so is all else then', async (context) => {
+test('writes nothing if a file exists that was not generated', async (context) => {
   const { out, write, run } = workbench(context);
   const file = write('a.yaml', `${crd('Archive')}\n---\n${crd('Backup')}`);
   mkdirSync(out);
@@ -94,7 +94,7 @@ test('a file that was not generated is left alone, and so is all else then', asy
   assert.deepEqual(readdirSync(out), ['backup.ts']);
 });
 
-test('what cannot be generated is told with its file', async (context) => {
+test('names the file of an invalid CRD', async (context) => {
   const { folder, write, run } = workbench(context);
   mkdirSync(join(folder, 'empty'));
   const refusals: [paths: string[], message: RegExp][] = [

@@ -39,7 +39,7 @@ function workbench(context: TestContext) {
   };
 }
 
-test('the project of the kind that the example has is the example', async (context) => {
+test('creates the example for the kind of the example', async (context) => {
   const { files, read, run } = workbench(context);
   assert.equal(await run(['StaticSite']), 0);
   const own = files().filter((path) => path !== '.gitignore');
@@ -51,7 +51,7 @@ test('the project of the kind that the example has is the example', async (conte
   assert.match(read('.gitignore'), /^node_modules\/$/m);
 });
 
-test('another kind has its names everywhere, and nothing is left of the example', async (context) => {
+test('replaces all names of the example for another kind', async (context) => {
   const { files, lines, read, run } = workbench(context);
   assert.equal(await run(['HTTPPolicy'], 'net.acme.org'), 0);
   assert.deepEqual(files(), [
@@ -77,7 +77,7 @@ test('another kind has its names everywhere, and nothing is left of the example'
   assert.match(lines.at(-1) ?? '', /npm install\n {2}npm test/);
 });
 
-test('a plural that is no English one is given by --plural', async (context) => {
+test('uses the plural of --plural', async (context) => {
   const { dir, files, read, run } = workbench(context);
   assert.equal(await run(['Person'], 'example.com', dir, 'people'), 0);
   assert.ok(files().includes('crds/people.example.com.yaml'));
@@ -85,7 +85,7 @@ test('a plural that is no English one is given by --plural', async (context) => 
   assert.match(read('src/controller.ts'), /import \{ PEOPLE \} from/);
 });
 
-test('nothing is overwritten: one file in the way, and none is written', async (context) => {
+test('writes nothing if one file exists', async (context) => {
   const { dir, files, run } = workbench(context);
   writeFileSync(join(dir, 'tsconfig.json'), 'mine');
   await assert.rejects(
@@ -95,7 +95,7 @@ test('nothing is overwritten: one file in the way, and none is written', async (
   assert.deepEqual(files(), ['tsconfig.json']);
 });
 
-test('what npm install has written into an empty folder is completed', async (context) => {
+test('completes a package.json that npm install wrote', async (context) => {
   const { dir, read, run } = workbench(context);
   const installed = { 'crd-controller': 'file:../packed.tgz', left: '^1.0.0' };
   writeFileSync(join(dir, 'package.json'), JSON.stringify({ dependencies: installed }));
@@ -106,7 +106,7 @@ test('what npm install has written into an empty folder is completed', async (co
   assert.deepEqual(dependencies, { ...example.dependencies, ...installed });
 });
 
-test('a package.json with anything else is left alone', async (context) => {
+test('does not change any other package.json', async (context) => {
   const { dir, files, read, run } = workbench(context);
   for (const text of ['{"dependencies":{},"type":"commonjs"}', '{"dependencies":[]}', '{', '[]']) {
     writeFileSync(join(dir, 'package.json'), text);
@@ -119,7 +119,7 @@ test('a package.json with anything else is left alone', async (context) => {
   assert.deepEqual(files(), ['package.json']);
 });
 
-test('a project of a package that came from a file depends on the file', async (context) => {
+test('depends on the file if the package was installed from a file', async (context) => {
   const { dir } = workbench(context);
   const modules = join(dir, 'node_modules');
   mkdirSync(join(modules, 'crd-controller'), { recursive: true });
@@ -139,7 +139,7 @@ test('a project of a package that came from a file depends on the file', async (
   assert.equal(await dependency(root), `file:${join(dir, 'packed.tgz')}`);
 });
 
-test('names that cannot be, or would not work, are refused with what would', async (context) => {
+test('rejects invalid names, with the valid form', async (context) => {
   const { dir, run } = workbench(context);
   const into = join(dir, 'new');
   const refusals: [operands: string[], group: string, message: RegExp][] = [

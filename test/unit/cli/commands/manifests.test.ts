@@ -49,7 +49,7 @@ async function documents(...argv: readonly string[]): Promise<Document[]> {
   });
 }
 
-/** Without CRDs, which are most of it. */
+/** Returns the manifests without CRDs. */
 const SMALL = '--only=namespace,rbac,manager';
 
 const named = (all: readonly Document[], ...kinds: readonly string[]) =>
@@ -63,13 +63,13 @@ const container = (all: readonly Document[]) =>
   all.find(({ kind }) => kind === 'Deployment')?.spec?.template?.spec.containers[0];
 
 describe('manifests', () => {
-  test('are install.yaml, to the letter', async () => {
+  test('are identical to install.yaml', async () => {
     assert.equal(await printed(), readFileSync(join(DEPLOY, 'install.yaml'), 'utf8'));
     assert.equal(await printed('--controllers=*'), await printed());
     assert.equal(await printed('--only=rbac,crds,namespace,manager'), await printed());
   });
 
-  test('can be applied to a server, and applied again without a change', async () => {
+  test('can be applied, and applied again without a change', async () => {
     const server = new ApiServer();
     const client = new HttpClient({
       handler: server.handler,
@@ -98,7 +98,7 @@ describe('manifests', () => {
     assert.ok((await outcomes()).every((outcome) => outcome.endsWith(' unchanged')));
   });
 
-  test('--namespace moves all of it, bindings too', async () => {
+  test('--namespace changes the namespace of all objects and bindings', async () => {
     const text = await printed('--namespace=ops');
     assert.ok(!text.includes('crd-controller-system'));
     const all = await documents('--namespace=ops');
@@ -114,7 +114,7 @@ describe('manifests', () => {
     assert.equal(namespace?.metadata.labels?.['pod-security.kubernetes.io/enforce'], 'restricted');
   });
 
-  test('--image changes nothing but the image', async () => {
+  test('--image changes the image only', async () => {
     const before = (await printed(SMALL)).split('\n');
     const after = (await printed('--image=registry.example.com:5000/team/x:2', SMALL)).split('\n');
     const differing = after.filter((line, at) => line !== before[at]);
@@ -122,7 +122,7 @@ describe('manifests', () => {
     assert.equal(after.length, before.length);
   });
 
-  test('--controllers trims CRDs, rights and flags together', async () => {
+  test('--controllers selects CRDs, roles and flags', async () => {
     const all = await documents('--controllers=count,foo');
     assert.deepEqual(named(all, 'CustomResourceDefinition'), [
       'CustomResourceDefinition counts.demo.mark8s.io',
@@ -139,13 +139,13 @@ describe('manifests', () => {
     assert.deepEqual(parseFlags(RUN_OPTIONS, flags, {}).values.controllers, ['count', 'foo']);
   });
 
-  test('--controllers adds a controller that is off by default, with its rights and their limits', async () => {
+  test('--controllers adds a controller that is off by default, with its roles and policy', async () => {
     const all = await documents('--controllers=*,pod-count');
     assert.ok(named(all, 'ClusterRole').includes('ClusterRole crd-controller-pod-count'));
     assert.ok(
       named(all, 'ClusterRoleBinding').includes('ClusterRoleBinding crd-controller-pod-count'),
     );
-    // Without its policy the right to patch Nodes has no limit.
+    // The policy limits the permission to patch Nodes.
     assert.deepEqual(
       named(all, 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'),
       ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map(
@@ -156,7 +156,7 @@ describe('manifests', () => {
     assert.ok(container(all)?.args.includes('--controllers=count,webapp,at,foo,pod-count'));
   });
 
-  test('--namespaces grants the same in each of them, and nothing beyond', async () => {
+  test('--namespaces grants the same permissions in each namespace, and no others', async () => {
     const everywhere = await documents(SMALL);
     const all = await documents('--namespaces=dev,test', SMALL);
     const ofControllers = (manifest: Document) => !manifest.metadata.name.includes('metrics');
@@ -205,7 +205,7 @@ const refused: readonly (readonly [argv: readonly string[], message: RegExp])[] 
 ];
 
 for (const [argv, message] of refused) {
-  test(`manifests ${argv.join(' ')} is refused`, async () => {
+  test(`rejects manifests ${argv.join(' ')}`, async () => {
     await assert.rejects(printed(...argv), { name: 'UsageError', message });
   });
 }

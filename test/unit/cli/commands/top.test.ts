@@ -30,7 +30,7 @@ function run(address: string) {
   return { printed, warned, code: top(flags, world) };
 }
 
-test('an address must be on this machine', async () => {
+test('requires a loopback address', async () => {
   for (const address of ['', 'here', '6060', '10.0.0.1:6060', 'example.com:80', '127.0.0.1:x']) {
     await assert.rejects(run(address).code, (error) => {
       assert.ok(error instanceof UsageError);
@@ -43,7 +43,7 @@ test('an address must be on this machine', async () => {
   }
 });
 
-test('a daemon that is not there is told, and is a failure if there is no second fetchSnapshot', async () => {
+test('fails if the daemon does not respond to a single print', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -59,7 +59,7 @@ test('a daemon that is not there is told, and is a failure if there is no second
   }
 });
 
-/** A program on the library, with a controller of Pods and its debug pages. */
+/** Returns a program on the library with a controller of Pods and debug pages. */
 function program(options: Partial<ControllerManagerOptions> = {}) {
   const server = new ApiServer();
   const client = new HttpClient({ handler: server.handler, server: 'https://test' });
@@ -84,7 +84,7 @@ function program(options: Partial<ControllerManagerOptions> = {}) {
   };
 }
 
-test('a program on the library is shown, with metrics of its own or without', async () => {
+test('shows a program on the library, with and without metrics', async () => {
   for (const options of [{}, { metrics: metricsOf(createRegistry()) }]) {
     const { address, end } = program(options);
     const { code, printed, warned } = run(await address());
@@ -96,7 +96,7 @@ test('a program on the library is shown, with metrics of its own or without', as
   }
 });
 
-test('the debug pages of a program are for its own machine', async () => {
+test('rejects debug addresses of programs that are not loopback', async () => {
   for (const bindAddress of [':6060', '0.0.0.0:6060', 'example.com:6060']) {
     await assert.rejects(program({ debug: { bindAddress } }).running, {
       name: 'RangeError',
@@ -105,7 +105,7 @@ test('the debug pages of a program are for its own machine', async () => {
   }
 });
 
-test('a server that has no such pages is named once, with what to set', async (context) => {
+test('names the required flag once if the server has no debug pages', async (context) => {
   const server = createHttpServer((_, response) => response.writeHead(404).end());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   context.after(() => server.close());

@@ -4,7 +4,7 @@ import { manifest, packageRoot, versionLine } from '../../../../src/cli/package.
 
 const LINUX = { versions: { node: '24.21.0' }, platform: 'linux', arch: 'x64' };
 
-test('the version names what runs it, in the words of Go', () => {
+test("prints the Node.js version, and the platform in Go's terms", () => {
   assert.equal(
     versionLine({ version: '1.2.3' }, LINUX),
     'crd-controller v1.2.3 (node v24.21.0, linux/amd64)',
@@ -15,14 +15,14 @@ test('the version names what runs it, in the words of Go', () => {
   );
 });
 
-test('a build that knows its commit says so', () => {
+test('prints the commit of the build', () => {
   assert.equal(
     versionLine({ version: '1.2.3', gitHead: '1a2b3c4d5e6f' }, LINUX),
     'crd-controller v1.2.3 (commit 1a2b3c4, node v24.21.0, linux/amd64)',
   );
 });
 
-test('the package is found from any folder in it, and nowhere else', () => {
+test('finds the package from its folders only', () => {
   const root = packageRoot();
   assert.equal(packageRoot(new URL('a/b/c.js', root).href).href, root.href);
   assert.match(manifest(root).version, /^\d+\.\d+\.\d+/);

@@ -23,13 +23,13 @@ mkdirSync(join(folder, 'con text'));
 writeFileSync(join(folder, 'cluster.yaml'), '');
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What a shell would offer, by what was typed. */
+/** Offers of a shell by input. */
 type Offers = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Asks one shell about all lines.
+ * Returns the offers of one shell for all lines.
  *
- * @param program has the shell load $SCRIPT, and print for each line of its input the offers and `.`
+ * @param program loads $SCRIPT, and prints for each line of its input the offers and `.`
  */
 async function offersOf(
   shell: string,
@@ -94,7 +94,7 @@ describe('in bash', { skip: !isThere('bash') && 'there is no bash' }, () => {
     offers = await offersOf('bash', ['--norc', BASH], TYPED);
   });
 
-  test('every flag of every command is offered, and none that is hidden', () => {
+  test('offers every flag of every command, except hidden ones', () => {
     for (const { name, options } of COMMANDS) {
       const flags = Object.entries(options)
         .filter(([, { hidden }]) => !hidden)
@@ -107,7 +107,7 @@ describe('in bash', { skip: !isThere('bash') && 'there is no bash' }, () => {
     }
   });
 
-  test('commands are offered where there is none yet', () => {
+  test('offers commands if there is none yet', () => {
     const names = COMMANDS.map(({ name }) => name);
     assert.deepEqual(offered('crd-controller '), names.toSorted());
     assert.deepEqual(offered('crd-controller se'), ['serve']);
@@ -116,12 +116,12 @@ describe('in bash', { skip: !isThere('bash') && 'there is no bash' }, () => {
     assert.deepEqual(offered('crd-controller version x'), []);
   });
 
-  test('flags of run are offered where no command is named, those of others where they are', () => {
+  test('offers flags of run without a command, and flags of the named command', () => {
     assert.deepEqual(offered('crd-controller --kubeconf'), ['--kubeconfig=']);
     assert.deepEqual(offered('crd-controller serve --leader'), []);
   });
 
-  test('choices are offered as values, behind = and as the next word', () => {
+  test('offers choices as values, after = and as the next word', () => {
     assert.deepEqual(offered('crd-controller --logging-format='), ['json', 'text']);
     assert.deepEqual(offered('crd-controller --logging-format j'), ['json']);
     assert.deepEqual(offered('crd-controller --logging_format=te'), ['text']);
@@ -132,7 +132,7 @@ describe('in bash', { skip: !isThere('bash') && 'there is no bash' }, () => {
     assert.deepEqual(offered('crd-controller --as='), []);
   });
 
-  test('elements of lists are offered one after another, each once', () => {
+  test('offers each element of a list once', () => {
     const names = [...CONTROLLERS.keys()];
     const both = [...names, ...names.map((name) => `-${name}`)].toSorted();
     assert.deepEqual(offered('crd-controller --controllers='), both);
@@ -145,11 +145,11 @@ describe('in bash', { skip: !isThere('bash') && 'there is no bash' }, () => {
     ]);
   });
 
-  test('where a value has a = of its own, what is behind it is offered', () => {
+  test('completes a value that contains =', () => {
     assert.deepEqual(offered('crd-controller --feature-gates=WatchListClient=t'), ['true']);
   });
 
-  test('files are offered for files, folders for folders', () => {
+  test('offers files for files, and folders for folders', () => {
     assert.deepEqual(offered('crd-controller --kubeconfig=c'), [
       'cluster.yaml',
       'con text',
@@ -168,7 +168,7 @@ while read -l line
 end`;
 
 describe('in fish', { skip: !isThere('fish') && 'there is no fish' }, () => {
-  test('commands, flags, choices and files are offered', async () => {
+  test('offers commands, flags, choices and files', async () => {
     const offers = await offersOf('fish', ['--no-config', FISH], TYPED);
     assert.deepEqual(
       [...(offers.get('crd-controller ') ?? [])].toSorted(),
@@ -183,12 +183,12 @@ describe('in fish', { skip: !isThere('fish') && 'there is no fish' }, () => {
 });
 
 describe('in zsh', { skip: !isThere('zsh') && 'there is no zsh' }, () => {
-  test('the script is well-formed', async () => {
+  test('prints a valid script', async () => {
     execFileSync('zsh', ['-n'], { input: await scriptFor('zsh') });
   });
 });
 
-test('each command and flag is told of to shells that show more than words', async () => {
+test('has a description for each command and flag', async () => {
   for (const shell of ['zsh', 'fish']) {
     const script = await scriptFor(shell);
     for (const { name, summary, options } of COMMANDS) {
@@ -209,7 +209,7 @@ for (const [operands, message] of [
   [['tcsh'], 'unknown shell "tcsh": must be one of bash, zsh, fish'],
   [['bash', 'zsh'], 'completion takes one argument'],
 ] as const) {
-  test(`completion ${operands.join(' ')} is refused`, async () => {
+  test(`rejects completion ${operands.join(' ')}`, async () => {
     await assert.rejects(completion(operands, COMMANDS, { print: () => {} }), {
       name: 'UsageError',
       message,

@@ -22,7 +22,7 @@ function tell(colour: boolean): string[] {
   return lines;
 }
 
-test('the runner is plain text where there is no terminal', () => {
+test('prints plain text without a terminal', () => {
   assert.deepEqual(tell(false), [
     '\n== Begin',
     '$ kubectl get x',
@@ -35,7 +35,7 @@ test('the runner is plain text where there is no terminal', () => {
   ]);
 });
 
-test('colours change nothing but the colour', () => {
+test('colours do not change the text', () => {
   const coloured = tell(true);
   assert.notDeepEqual(coloured, tell(false));
   assert.deepEqual(coloured.map(stripVTControlCharacters), tell(false));

@@ -23,7 +23,7 @@ import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../../src/util/logger.ts';
 import { DAEMON_CONFIG } from '../../../support/test-cluster.ts';
 
-/** A observer in this process, on which nobody plays. */
+/** Returns the parts of a demo without a cluster and a daemon. */
 function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
   const clock = new FakeClock();
   let cluster: Cluster | undefined;
@@ -48,7 +48,7 @@ function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
     scenarios,
   );
 
-  /** What the demo has besides: a cluster, and the daemon. */
+  /** Starts the cluster controllers and the daemon. */
   const startAll = (options: ClusterOptions = {}) => {
     cluster = new Cluster({ client, clock, log: silentLogger }, options);
     const config = { ...DAEMON_CONFIG, controllers: scenarios.map(({ name }) => name) };
@@ -56,7 +56,7 @@ function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
     return [cluster.run(signal), daemon(deps, config).run(signal)];
   };
 
-  /** Files are read in real time, so it cannot be said how many turns a runner takes. */
+  /** Files are read in real time, so the number of clock steps is unknown. */
   const ended = async <T>(life: Promise<T>): Promise<T> => {
     const fate = { isOver: false };
     const over = life.finally(() => (fate.isOver = true));
@@ -65,7 +65,7 @@ function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
     return over;
   };
 
-  /** From the beginning to the end, with the others running. */
+  /** Runs the whole demo while `start` runs. */
   const runScenarios = async (start: () => readonly Promise<void>[]) => {
     await ended(runner.installKinds(signal));
     const running = [observer.run(signal), ...start()];
@@ -94,7 +94,7 @@ function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
   };
 }
 
-test('with cluster and daemon everything that is claimed is so, and nothing is left behind', async () => {
+test('all checks pass with a cluster and the daemon, and no objects are left', async () => {
   const { client, lines, printer, startAll, runScenarios, runner, ended, stop } = testDemo();
   const { succeeded, end } = await runScenarios(startAll);
   assert.ok(succeeded, lines.join('\n'));
@@ -112,7 +112,7 @@ test('with cluster and daemon everything that is claimed is so, and nothing is l
   await end();
 });
 
-test('a cluster without garbage collection is found out', async () => {
+test('a check fails in a cluster without garbage collection', async () => {
   const { lines, runScenarios, startAll } = testDemo(selectScenarios(['count']));
   const { succeeded, end } = await runScenarios(() => startAll({ garbageCollection: false }));
   assert.equal(succeeded, false);
@@ -135,7 +135,7 @@ describe('without a controller', () => {
   };
 
   for (const scenario of SCENARIOS) {
-    test(`the scenario of ${scenario.name} ends at the first thing that is not so, and says what`, async () => {
+    test(`the scenario of ${scenario.name} ends at the first failed check with the reason`, async () => {
       const { lines, printer, runScenarios } = testDemo([scenario]);
       const { succeeded, end } = await runScenarios(() => []);
       assert.equal(succeeded, false);
@@ -145,7 +145,7 @@ describe('without a controller', () => {
     });
   }
 
-  test('the runner can be broken off', async () => {
+  test('the run can be aborted', async () => {
     const { observer, stop, runner, ended } = testDemo();
     await ended(runner.installKinds(stop.signal));
     const watching = observer.run(stop.signal);
@@ -157,14 +157,14 @@ describe('without a controller', () => {
   });
 });
 
-test('every controller has a scenario, and every scenario is of a controller', () => {
+test('every controller has a scenario, and every scenario has a controller', () => {
   assert.deepEqual(
     SCENARIOS.map(({ name }) => name),
     [...CONTROLLERS.keys()],
   );
 });
 
-test('scenarios are chosen by the names of controllers, and played in their own order', () => {
+test('selects scenarios by names of controllers, in their own order', () => {
   const chosen = (...only: string[]) => selectScenarios(only).map(({ name }) => name);
   assert.deepEqual(chosen('foo', 'at'), ['at', 'foo']);
   assert.deepEqual(chosen(), [...CONTROLLERS.keys()]);
@@ -175,7 +175,7 @@ test('scenarios are chosen by the names of controllers, and played in their own 
   });
 });
 
-test('the observer tells each change once, in a few words', async () => {
+test('the observer reports each change once', async () => {
   const { client, lines, observer, stop, runner, ended } = testDemo();
   await ended(runner.installKinds(stop.signal));
   const watching = observer.run(stop.signal);
@@ -202,7 +202,7 @@ test('the observer tells each change once, in a few words', async () => {
   );
   await client.delete(PODS, pod.metadata, { gracePeriodSeconds: 0 });
   await settle(50);
-  // A deletion without grace is written, too, before the Pod goes.
+  // A deletion without a grace period is written before the Pod is removed.
   assert.deepEqual(lines, [
     'pod/p  Pending',
     'pod/p  Running, ready',
@@ -215,7 +215,7 @@ test('the observer tells each change once, in a few words', async () => {
   await watching;
 });
 
-test('tables are those of the server', async () => {
+test('prints the tables of the server', async () => {
   const { kubectl, lines, stop, runner, ended } = testDemo();
   await ended(runner.installKinds(stop.signal));
   await kubectl.get(COUNTS, PODS);

@@ -17,7 +17,7 @@ const flags = (...argv: readonly string[]) => normaliseArguments(argv, FORMS).fl
 const positionals = (...argv: readonly string[]) => normaliseArguments(argv, FORMS).positionals;
 
 describe('a flag', () => {
-  test('may have one dash or two, and its value after = or as the next argument', () => {
+  test('has one dash or two, and its value after = or as the next argument', () => {
     for (const argv of [
       ['-kubeconfig=x'],
       ['--kubeconfig=x'],
@@ -28,37 +28,37 @@ describe('a flag', () => {
     }
   });
 
-  test('may be written with _ for -, in its name only', () => {
+  test('can be written with _ for -, in its name only', () => {
     assert.deepEqual(flags('--kube_api_qps=a_b'), ['--kube-api-qps=a_b']);
   });
 
-  test('takes the next argument whatever it looks like', () => {
+  test('takes the next argument in any form', () => {
     assert.deepEqual(flags('-kube-api-qps', '-1'), ['--kube-api-qps=-1']);
     assert.deepEqual(flags('--kubeconfig', '--v=1'), ['--kubeconfig=--v=1']);
   });
 
-  test('keeps a value with = or line breaks, and an empty one', () => {
+  test('accepts a value with = or line breaks, and an empty value', () => {
     assert.deepEqual(flags('--kubeconfig=a=b\nc'), ['--kubeconfig=a=b\nc']);
     assert.deepEqual(flags('--kubeconfig='), ['--kubeconfig=']);
   });
 
-  test('of one letter may have its number attached, unless that is a flag of its own', () => {
+  test('of one letter can have a number attached, unless that is another flag', () => {
     assert.deepEqual(flags('-v4'), ['--v=4']);
     assert.deepEqual(flags('-v2', '5'), ['--v2=5']);
   });
 
-  test('given twice counts as the last time; a list grows', () => {
+  test('has its last value if repeated; a list is appended to', () => {
     assert.deepEqual(flags('-v=1', '--v=2'), ['--v=2']);
     assert.deepEqual(flags('--as-group=a', '--as-group', 'b,c'), ['--as-group=a,b,c']);
   });
 
-  test('that is not known is passed on and takes no argument with it', () => {
+  test('that is unknown is kept, without the next argument', () => {
     const { flags, positionals } = normaliseArguments(['-what', 'run', '--x_y=1'], FORMS);
     assert.deepEqual(flags, ['--what=', '--x-y=1']);
     assert.deepEqual(positionals, ['run']);
   });
 
-  test('without its value, or of bad form, is refused', () => {
+  test('without a value, or with invalid syntax, is rejected', () => {
     assert.throws(() => flags('--kubeconfig'), /flag needs a value: --kubeconfig/);
     for (const bad of ['---v=1', '--=1', '-=1']) {
       assert.throws(() => flags(bad), UsageError, bad);
@@ -67,13 +67,13 @@ describe('a flag', () => {
 });
 
 describe('a boolean flag', () => {
-  test('is true when it stands alone, and never takes the next argument', () => {
+  test('is true without a value, and never takes the next argument', () => {
     const { flags, positionals } = normaliseArguments(['--leader-elect', 'false'], FORMS);
     assert.deepEqual(flags, ['--leader-elect=true']);
     assert.deepEqual(positionals, ['false']);
   });
 
-  test('takes what Go takes for a boolean', () => {
+  test('accepts the booleans of Go', () => {
     for (const text of ['1', 't', 'T', 'true', 'TRUE', 'True']) {
       assert.deepEqual(flags(`-leader-elect=${text}`), ['--leader-elect=true'], text);
     }
@@ -85,14 +85,14 @@ describe('a boolean flag', () => {
     });
   });
 
-  test('is known by its alias', () => assert.deepEqual(flags('-h'), ['--help=true']));
+  test('is recognised by its alias', () => assert.deepEqual(flags('-h'), ['--help=true']));
 });
 
-test('other arguments may stand between flags; a single dash is one of them', () => {
+test('accepts arguments between flags, and a single dash as an argument', () => {
   assert.deepEqual(positionals('serve', '-v=1', '-', 'x'), ['serve', '-', 'x']);
 });
 
-test('after -- nothing is a flag', () => {
+test('treats everything after -- as arguments', () => {
   const { flags, positionals } = normaliseArguments(['-v=1', '--', '-v=2', '--'], FORMS);
   assert.deepEqual(flags, ['--v=1']);
   assert.deepEqual(positionals, ['-v=2', '--']);

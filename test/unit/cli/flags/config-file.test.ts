@@ -28,7 +28,7 @@ function valuesOf(text: string, flags: readonly string[] = [], environment = {})
 }
 
 describe('a configuration file', () => {
-  test('has a field for every flag but --help, --version and --config', () => {
+  test('has a field for every flag except --help, --version and --config', () => {
     const flags = new Set([...fieldsOf(RUN_OPTIONS).values()].map(([flag]) => flag));
     const others = Object.keys(RUN_OPTIONS).filter((flag) => !flags.has(flag));
     assert.deepEqual(others.toSorted(), ['config', 'help', 'version']);
@@ -54,13 +54,13 @@ metricsBindAddress: ':8080'
     assert.equal(values['metrics-bind-address'], ':8080');
   });
 
-  test('may be JSON, and may set nothing', () => {
+  test('can be JSON, and can be without fields', () => {
     const json = { apiVersion: CONFIG_API_VERSION, kind: 'ControllerConfiguration', v: 2 };
     assert.equal(valuesOf(JSON.stringify(json)).v, 2);
     assert.equal(valuesOf(HEAD).v, 0);
   });
 
-  test('comes before the default, and after the environment and flags', () => {
+  test('has precedence over the default, but not over the environment and flags', () => {
     const text = `${HEAD}resyncPeriod: 3m\nkubeApiBurst: 7\nv: 1`;
     const environment = { CRD_CONTROLLER_RESYNC_PERIOD: '2m', CRD_CONTROLLER_V: '2' };
     const values = valuesOf(text, ['--v=3'], environment);
@@ -70,13 +70,13 @@ metricsBindAddress: ':8080'
     assert.equal(values['kube-api-request-timeout'], 30_000);
   });
 
-  test('and its value appear among what was changed', () => {
+  test('appears among the changed options', () => {
     const { changed } = parseFlags(RUN_OPTIONS, [], {}, read(`${HEAD}controllers: ['*', -foo]`));
     assert.deepEqual(changed, { controllers: '*,-foo' });
   });
 });
 
-test('the configuration file of the guide sets its options', () => {
+test('the configuration file in the documentation is valid', () => {
   const guide = page('docs/running.md');
   const [, text = ''] = /```yaml\n(apiVersion: crd-controller\.[\s\S]*?)```/.exec(guide) ?? [];
   const { changed } = parseFlags(RUN_OPTIONS, [], {}, read(text));
@@ -88,7 +88,7 @@ test('the configuration file of the guide sets its options', () => {
   });
 });
 
-describe('the sample that comes with the manifests', () => {
+describe('the sample in hack/deploy', () => {
   const sample = readFileSync(
     join(import.meta.dirname, '../../../../hack/deploy/configuration/config.yaml'),
     'utf8',
@@ -99,7 +99,7 @@ describe('the sample that comes with the manifests', () => {
     assert.equal(read(sample).size, 0);
   });
 
-  test('has every field, with its default', () => {
+  test('has every field with its default', () => {
     const uncommented = sample.replaceAll(/^# ([a-zA-Z0-9]+: )(?=[-'[{\d]|true$|false$)/gm, '$1');
     const settings = read(uncommented);
     assert.deepEqual([...settings.keys()].toSorted(), shown.map(([, [flag]]) => flag).toSorted());
@@ -168,21 +168,21 @@ const refused: readonly (readonly [text: string, message: string])[] = [
   [`${HEAD}v: &a [*a]`, ':3: v: must be a whole number'],
 ];
 
-describe('a configuration file that is not understood is refused, in one line:', () => {
+describe('rejects an invalid configuration file in one line:', () => {
   for (const [text, message] of refused) {
     test(JSON.stringify(text), () => {
       assert.throws(() => read(text), { name: 'UsageError', message: `${FILE}${message}` });
     });
   }
 
-  test('a value that its flag would not take', () => {
+  test('with a value that the flag rejects', () => {
     assert.throws(() => valuesOf(`${HEAD}resyncPeriod: '30'`), {
       name: 'UsageError',
       message: `invalid value "30" for resyncPeriod in ${FILE}:3: missing unit in duration "30": did you mean "30s"?`,
     });
   });
 
-  test('one that cannot be read', () => {
+  test('that cannot be read', () => {
     const missing = join(folder, 'missing');
     assert.throws(() => readConfigFile(missing, RUN_OPTIONS), {
       name: 'UsageError',

@@ -12,18 +12,18 @@ function isOn(flags: readonly string[], environment = {}, inFile?: string) {
   return parseFlags(GATES, flags, environment, file).values['feature-gates'].WatchListClient;
 }
 
-describe('a feature', () => {
-  test('is as it is by default until somebody says otherwise', () => {
+describe('a feature gate', () => {
+  test('has a default', () => {
     assert.equal(isOn([]), true);
     assert.equal(isOn(['--feature-gates=']), true);
     assert.equal(isOn(['--feature-gates=WatchListClient=false']), false);
   });
 
-  test('is what was said of it last', () => {
+  test('has the last of several settings', () => {
     assert.equal(isOn(['--feature-gates=WatchListClient=false,WatchListClient=T']), true);
   });
 
-  test('listens to the flag first, then the environment, ours before everybody’s, then the file', () => {
+  test('is set by the flag, the environment and the file, in order of precedence', () => {
     const everybodys = { KUBE_FEATURE_WatchListClient: 'false' };
     const ours = { CRD_CONTROLLER_FEATURE_GATES: 'WatchListClient=true' };
     assert.equal(isOn([], everybodys, 'WatchListClient=true'), false);
@@ -34,7 +34,7 @@ describe('a feature', () => {
     );
   });
 
-  test('keeps its setting when a stronger source speaks of nothing', () => {
+  test('keeps its setting if a source with precedence is empty', () => {
     assert.equal(isOn(['--feature-gates='], {}, 'WatchListClient=false'), false);
   });
 
@@ -71,7 +71,7 @@ const refused: readonly (readonly [
     'invalid value "WatchListClient=perhaps" for KUBE_FEATURE_WatchListClient: WatchListClient must be true or false',
   ],
   [
-    // Whoever is overruled must be right all the same.
+    // A setting must be valid even if another has precedence.
     ['--feature-gates=WatchListClient=true'],
     { CRD_CONTROLLER_FEATURE_GATES: 'Other=true' },
     'invalid value "Other=true" for CRD_CONTROLLER_FEATURE_GATES: unknown feature gate "Other"',
@@ -79,11 +79,11 @@ const refused: readonly (readonly [
 ];
 
 for (const [flags, environment, message] of refused) {
-  test(`${[...flags, JSON.stringify(environment)].join(' ')} is refused`, () => {
+  test(`rejects ${[...flags, JSON.stringify(environment)].join(' ')}`, () => {
     assert.throws(() => isOn(flags, environment), { name: 'UsageError', message });
   });
 }
 
-test('features of other programs, in the environment, are none of our business', () => {
+test('ignores feature gates of other programs in the environment', () => {
   assert.equal(isOn([], { KUBE_FEATURE_InformerResourceVersion: 'true' }), true);
 });

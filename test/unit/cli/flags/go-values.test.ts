@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseGoDuration } from '../../../../src/cli/flags/go-values.ts';
 
-test('a duration is what Go makes of it, in milliseconds', () => {
+test('parses durations as Go does, in milliseconds', () => {
   const durations: readonly [string, number][] = [
     ['0', 0],
     ['-0', 0],
@@ -24,20 +24,20 @@ test('a duration is what Go makes of it, in milliseconds', () => {
   for (const [text, ms] of durations) assert.equal(parseGoDuration(text), ms, text);
 });
 
-test('a number without unit is refused with the form that was probably meant', () => {
+test('rejects a number without a unit, with a suggestion', () => {
   assert.throws(() => parseGoDuration('30'), {
     name: 'SyntaxError',
     message: 'missing unit in duration "30": did you mean "30s"?',
   });
 });
 
-test('what is no duration is refused', () => {
+test('rejects invalid durations', () => {
   for (const text of ['', '-', 's', '1x', '1h 30m', '1hh', '.s', '1e3s', 'h1', '--1s', '1H']) {
     assert.throws(() => parseGoDuration(text), SyntaxError, JSON.stringify(text));
   }
 });
 
-test('what Go cannot count in nanoseconds is refused', () => {
+test('rejects durations that overflow int64 nanoseconds', () => {
   assert.equal(parseGoDuration('2562047h'), 2_562_047 * 3_600_000);
   assert.throws(() => parseGoDuration('2562048h'), /too long/);
   assert.throws(() => parseGoDuration(`${'9'.repeat(400)}h`), /too long/);

@@ -4,7 +4,7 @@ import { COMMANDS } from '../../../../src/cli/commands.ts';
 import { helpText, optionsTable } from '../../../../src/cli/flags/help.ts';
 import { RUN_OPTIONS } from '../../../../src/cli/flags/run-options.ts';
 
-test('the help of the program lists its commands, and every flag with its default', async () => {
+test('the help of the program lists the commands, and every flag with its default', async () => {
   const text = await helpText(COMMANDS[0], 100);
   const longest = Math.max(...COMMANDS.map(({ name }) => name.length));
   for (const { name, summary } of COMMANDS) {
@@ -18,7 +18,7 @@ test('the help of the program lists its commands, and every flag with its defaul
   assert.match(joined, /--resync-period [^(]*\(default 10h\)/);
 });
 
-test('flags stand under their headings, in order', async () => {
+test('flags are grouped by headings, in order', async () => {
   const text = await helpText(COMMANDS[0], 100);
   const headings = [
     'Commands:',
@@ -49,7 +49,7 @@ test('no line is wider than the terminal', async () => {
   }
 });
 
-test('a command tells its own flags alone', async () => {
+test('the help of a command has its own flags only', async () => {
   const serve = COMMANDS.find(({ name }) => name === 'serve');
   assert.ok(serve);
   const text = await helpText(serve);
@@ -57,7 +57,7 @@ test('a command tells its own flags alone', async () => {
   assert.ok(!text.includes('--kubeconfig '));
 });
 
-test('the table of options has a row for each flag that is shown', () => {
+test('the options table has a row for each flag that is not hidden', () => {
   const lines = optionsTable().trimEnd().split('\n');
   assert.deepEqual(lines.slice(0, 2), ['| Flag | Default | Meaning |', '| --- | --- | --- |']);
   assert.ok(lines.includes('| **Cluster access** | | |'));

@@ -9,7 +9,7 @@ import { callersIn } from '../../../../hack/callers.ts';
 import { CALLERS_SUFFIX, callerOfCaller } from '../../../../src/cli/logs/caller.ts';
 import type { Caller } from '../../../../src/cli/logs/caller.ts';
 
-/** What a program finds that `tell`s somebody that it logs. */
+/** Returns the caller that a program reports by `tell`. */
 type Program = (tell: () => Caller) => Caller;
 
 const folder = mkdtempSync(join(tmpdir(), 'caller-'));
@@ -17,7 +17,7 @@ after(() => rmSync(folder, { recursive: true }));
 
 const tell = () => callerOfCaller();
 
-/** The function that a module exports as `program`. */
+/** Imports the function that a module exports as `program`. */
 async function programOf(file: string): Promise<Program> {
   const module: unknown = await import(pathToFileURL(file).href);
   assert.ok(typeof module === 'object' && module && 'program' in module);
@@ -26,8 +26,8 @@ async function programOf(file: string): Promise<Program> {
   return (...args) => Reflect.apply(program, undefined, args);
 }
 
-describe('the caller is', () => {
-  test('the line of the source that runs', () => {
+describe('callerOfCaller', () => {
+  test('returns the source line', () => {
     const here = tell();
     assert.equal(here.file, 'caller.test.ts');
     assert.equal(here.folder, 'logs');
@@ -35,7 +35,7 @@ describe('the caller is', () => {
     assert.match(source[here.line - 1] ?? '', /const here = tell/);
   });
 
-  test('traced back from a compiled file through the source map beside it', async () => {
+  test('maps a compiled file by its source map', async () => {
     const file = join(folder, 'sync.js');
     writeFileSync(file, 'export function program(tell) { return tell(); }\n');
     const map = { version: 3, sources: ['../src/sync.ts'], names: [], mappings: 'AAoCA' };
@@ -44,7 +44,7 @@ describe('the caller is', () => {
     assert.deepEqual(program(tell), { file: 'sync.ts', folder: 'src', line: 37 });
   });
 
-  test('the compiled line where no source map is, or a broken one', async () => {
+  test('returns the compiled line if the source map is missing or invalid', async () => {
     for (const [name, map] of [
       ['none.js', undefined],
       ['broken.js', '{"version":3,'],
@@ -59,7 +59,7 @@ describe('the caller is', () => {
     }
   });
 
-  test('known in a minified bundle without its source map', async () => {
+  test('maps a minified bundle without a source map', async () => {
     const { outputFiles } = await build({
       stdin: {
         sourcefile: 'src/cache/reflector.ts',
@@ -84,7 +84,7 @@ describe('the caller is', () => {
   });
 });
 
-test('neither the stack of errors nor their form is changed by who asks', () => {
+test('does not change stacks of errors', () => {
   const form = () => 'unowned';
   const limit = Error.stackTraceLimit;
   const prepare: unknown = Reflect.get(Error, 'prepareStackTrace');

@@ -19,7 +19,7 @@ function record(fields: Record<string, LogValue> = {}, changes: Partial<LogRecor
   } satisfies LogRecord;
 }
 
-/** What follows the message. */
+/** Returns the text after the message. */
 function shown(value: LogValue): string {
   return klogText(record({ k: value }, { message: '' }), { ...options, skipHeaders: true }).slice(
     '""'.length,
@@ -27,7 +27,7 @@ function shown(value: LogValue): string {
 }
 
 describe('the header', () => {
-  test('has severity, local time to the microsecond, process id in seven columns, and place', () => {
+  test('has severity, local time with microseconds, process ID in seven columns, and source position', () => {
     assert.equal(
       klogText(record({ deployment: 'default/web', replicas: 3 }), options),
       'I0530 07:57:55.721030    4866 controller.ts:63] "Updated Deployment" deployment="default/web" replicas=3\n',
@@ -48,7 +48,7 @@ describe('the header', () => {
     assert.match(klogText(record({}, { timeMs }), options), /^I0102 03:04:05\.999999 /);
   });
 
-  test('can be left out, or carry the folder', () => {
+  test('can be omitted, or include the folder', () => {
     assert.equal(klogText(record(), { ...options, skipHeaders: true }), '"Updated Deployment"\n');
     assert.match(
       klogText(record(), { ...options, addDirHeader: true }),
@@ -58,11 +58,11 @@ describe('the header', () => {
 });
 
 describe('a value', () => {
-  test('that is a string is quoted as Go quotes', () => {
+  test('that is a string is quoted as in Go', () => {
     assert.equal(shown('a "b"\t\x1b'), String.raw` k="a \"b\"\t\x1b"` + '\n');
   });
 
-  test('of several lines stands between < and >, each line behind a tab', () => {
+  test('with several lines is between < and >, each line after a tab', () => {
     assert.equal(shown('one\ntwo'), ' k=<\n\tone\n\ttwo\n >\n');
     assert.equal(shown('one\ntwo\n'), ' k=<\n\tone\n\ttwo\n >\n');
     assert.equal(shown('\n'), ' k=<\n\t\n >\n');
@@ -72,12 +72,12 @@ describe('a value', () => {
     );
   });
 
-  test('of several lines cannot control the terminal', () => {
+  test('with several lines has no control characters', () => {
     assert.equal(shown('a\tb\n\x1b[2J\r\u009b'), ' k=<\n\ta\tb\n\t\\x1b[2J\\x0d\\u009b\n >\n');
     assert.equal(shown('a\nb\u2028c'), ' k=<\n\ta\n\tb\\u2028c\n >\n');
   });
 
-  test('that is JSON cannot either, and means the same', () => {
+  test('that is JSON has no control characters, and the same meaning', () => {
     const value = { '\u009b': ['\u007f\u202e\u{E0001}'] };
     const text = shown(value);
     assert.equal(text, String.raw` k={"\u009b":["\u007f\u202e\udb40\udc01"]}` + '\n');
@@ -107,7 +107,7 @@ describe('a value', () => {
   });
 });
 
-test('a message of several lines stays on one', () => {
+test('a message with several lines is written on one line', () => {
   assert.equal(
     klogText(record({}, { message: 'a\n"b"' }), { ...options, skipHeaders: true }),
     String.raw`"a\n\"b\""` + '\n',

@@ -16,7 +16,7 @@ function loggingAt(verbosity: number, format: LoggingOptions['format'] = 'text')
 }
 
 describe('the verbosity of a running process', () => {
-  test('changes for every logger there is, and the log tells', () => {
+  test('changes for all loggers, and is logged', () => {
     for (const format of ['text', 'json'] as const) {
       const { log, level } = loggingAt(0, format);
       const child = log.named('cache').v(4).with({ a: 1 });
@@ -33,12 +33,12 @@ describe('the verbosity of a running process', () => {
     }
   });
 
-  test('that is set to what it is needs no line', () => {
+  test('is not logged if it does not change', () => {
     loggingAt(2).level.setVerbosity(2);
     assert.deepEqual(lines, []);
   });
 
-  test('is a number that klog takes', () => {
+  test('must be a number that klog accepts', () => {
     const { level } = loggingAt(2);
     for (const wrong of [-1, 1.5, Number.NaN, 2 ** 31]) {
       assert.throws(() => level.setVerbosity(wrong), RangeError, String(wrong));
@@ -47,7 +47,7 @@ describe('the verbosity of a running process', () => {
     assert.deepEqual(lines, []);
   });
 
-  test('tells what a reader must know once bodies are shown, also at the start', () => {
+  test('logs a warning if request bodies are logged, also at the start', () => {
     const { level } = loggingAt(7);
     assert.deepEqual(lines, []);
     level.setVerbosity(10);
@@ -56,7 +56,7 @@ describe('the verbosity of a running process', () => {
     assert.match(lines.join(''), /^"The log contains request bodies: .*" bodies="cut"\n$/);
   });
 
-  test('shows texts whole from 10 on', () => {
+  test('does not cut texts from 10', () => {
     const { log, level } = loggingAt(0);
     const text = 'x'.repeat(20_000);
     log.info('m', { text });
@@ -67,7 +67,7 @@ describe('the verbosity of a running process', () => {
   });
 });
 
-test('SIGUSR2 leads from 2 to 4 to 6 and back to 2, from wherever it is', () => {
+test('SIGUSR2 sets the verbosity to 2, 4 and 6 in turn', () => {
   const { level } = loggingAt(0);
   const source = new EventEmitter();
   const cycle = cycleVerbosityOnSignal(source, level);

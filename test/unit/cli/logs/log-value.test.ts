@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { logText, logValue, ObjectReference } from '../../../../src/cli/logs/log-value.ts';
 
-test('JSON stays JSON', () => {
+test('does not change JSON values', () => {
   const value = { a: [1, 'x', null, true], b: {} };
   assert.deepEqual(logValue('k', value), value);
 });
 
-test('absent values leave nothing, numbers without JSON a text', () => {
+test('omits undefined values, and writes numbers without a JSON form as text', () => {
   assert.equal(logValue('k', undefined), undefined);
   assert.deepEqual(logValue('k', { a: undefined, b: [undefined] }), { b: [null] });
   assert.deepEqual(
@@ -17,7 +17,7 @@ test('absent values leave nothing, numbers without JSON a text', () => {
   assert.equal(logValue('k', 2n ** 70n), '1180591620717411303424');
 });
 
-test('objects of the language become what a reader would write', () => {
+test('formats errors, dates, URLs, maps and sets', () => {
   assert.equal(logValue('k', new Error('a', { cause: new Error('b') })), 'a: b');
   assert.equal(logValue('k', new Date(0)), '1970-01-01T00:00:00.000Z');
   assert.equal(logValue('k', new URL('https://u:p4ss@host/')), 'https://[redacted]@host/');
@@ -26,7 +26,7 @@ test('objects of the language become what a reader would write', () => {
   assert.equal(logValue('k', Buffer.from('secret')), '(6 bytes)');
 });
 
-test('a Kubernetes object is a reference and never whole, however deep it stands', () => {
+test('writes Kubernetes objects as references at every depth', () => {
   const pod = {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -39,7 +39,7 @@ test('a Kubernetes object is a reference and never whole, however deep it stands
   assert.deepEqual(logValue('k', { name: 'n1', ready: true }), { name: 'n1', ready: true });
 });
 
-test('secrets are masked by name at every level', () => {
+test('masks secrets by name at every level', () => {
   assert.equal(logValue('token', 'abc'), '[redacted]');
   assert.equal(logValue('token', ''), '');
   assert.equal(logValue('password', 1234), '[redacted]');
@@ -49,7 +49,7 @@ test('secrets are masked by name at every level', () => {
   });
 });
 
-test('long texts, wide and deep values are cut', () => {
+test('cuts long texts, and wide and deep values', () => {
   assert.equal(logText('x'.repeat(20), 8), 'xxxxxxxx… (12 more characters)');
   assert.ok(JSON.stringify(logValue('k', 'x'.repeat(1e6))).length < 11_000);
   assert.equal(logValue('k', 'x'.repeat(20_000), Number.POSITIVE_INFINITY), 'x'.repeat(20_000));
@@ -65,18 +65,18 @@ test('long texts, wide and deep values are cut', () => {
   assert.equal(JSON.stringify(logValue('k', deep)), `${'{"deep":'.repeat(8)}"…"${'}'.repeat(8)}`);
 });
 
-test('half a character is none', () => {
+test('replaces incomplete characters', () => {
   assert.equal(logText('a\uD800b'), 'a\uFFFDb');
   assert.equal(logText('ab\u{1F600}c', 3), 'ab\uFFFD… (2 more characters)');
 });
 
-test('a value that contains itself ends', () => {
+test('cuts a value that contains itself', () => {
   const circle: Record<string, unknown> = { a: 1 };
   circle['self'] = circle;
   assert.doesNotThrow(() => JSON.stringify(logValue('k', circle)));
 });
 
-test('a member called __proto__ is data', () => {
+test('writes a member called __proto__ as data', () => {
   const hostile: unknown = JSON.parse('{"__proto__":{"polluted":true}}');
   const value = logValue('k', hostile);
   assert.equal(JSON.stringify(value), '{"__proto__":{"polluted":true}}');

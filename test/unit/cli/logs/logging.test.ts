@@ -23,7 +23,7 @@ function logTo(lines: string[], options: Partial<LoggingOptions> = {}): Logger {
 }
 
 describe('verbosity', () => {
-  test('info shows at its level and below, errors always', () => {
+  test('writes info lines up to the verbosity, and all errors', () => {
     const lines: string[] = [];
     const log = logTo(lines, { verbosity: 2 });
     log.info('zero');
@@ -35,11 +35,11 @@ describe('verbosity', () => {
     assert.ok(!log.v(3).enabled);
   });
 
-  test('is absolute, not relative to the logger it is asked from', () => {
+  test('is absolute, not relative to the parent logger', () => {
     assert.ok(logTo([], { verbosity: 2 }).v(2).v(1).enabled);
   });
 
-  test('of single files comes from vmodule', () => {
+  test('of single files is set by vmodule', () => {
     const lines: string[] = [];
     const here = logTo(lines, { vmodule: parseVModule('logging.test=4') });
     const elsewhere = logTo(lines, { vmodule: parseVModule('reflector=4') });
@@ -53,7 +53,7 @@ describe('verbosity', () => {
   });
 });
 
-test('what is not shown costs no look at the stack', (context) => {
+test('does not read the stack for lines that are not written', (context) => {
   const capture = context.mock.method(Error, 'captureStackTrace');
   const lines: string[] = [];
   const log = logTo(lines, { verbosity: 2, vmodule: parseVModule('reflector=4') });
@@ -68,7 +68,7 @@ test('what is not shown costs no look at the stack', (context) => {
 });
 
 describe('fields', () => {
-  test('come in the order: error, name, those of the logger, those of the line', () => {
+  test('are in the order: error, name, fields of the logger, fields of the line', () => {
     const lines: string[] = [];
     logTo(lines)
       .with({ controller: 'count' })
@@ -80,7 +80,7 @@ describe('fields', () => {
     ]);
   });
 
-  test('of the same key: the last one wins, in its own place', () => {
+  test('with the same key: the last one wins, at its position', () => {
     const lines: string[] = [];
     const log = logTo(lines).with({ a: 1, b: 2 });
     log.with({ a: 3 }).info('m', { b: 4 });
@@ -88,7 +88,7 @@ describe('fields', () => {
     assert.deepEqual(lines, ['"m" a=3 b=4\n', '"m" b=2 a=5\n']);
   });
 
-  test('of the same key and the same value: the first one stays', () => {
+  test('with the same key and value: the first one is kept', () => {
     const lines: string[] = [];
     logTo(lines)
       .with({ a: [1], b: 2 })
@@ -96,13 +96,13 @@ describe('fields', () => {
     assert.deepEqual(lines, ['"m" a=[1] b=2 c=3\n']);
   });
 
-  test('without value are left out', () => {
+  test('without a value are omitted', () => {
     const lines: string[] = [];
     logTo(lines).info('m', { a: undefined, b: null });
     assert.deepEqual(lines, ['"m" b=null\n']);
   });
 
-  test('may be called like members of Object', () => {
+  test('can have names of members of Object', () => {
     const lines: string[] = [];
     logTo(lines).info('m', { ['__proto__']: 1, constructor: 2 });
     logTo(lines, { format: 'json' }).info('m', { ['__proto__']: 1 });
@@ -111,7 +111,7 @@ describe('fields', () => {
   });
 });
 
-test('an error of the program brings its stack, any other does not', () => {
+test('logs a stack for internal errors only', () => {
   const lines: string[] = [];
   logTo(lines).error(new TypeError('x is not a function'), 'Bug');
   logTo(lines).error(new Error('refused'), 'World');
@@ -122,7 +122,7 @@ test('an error of the program brings its stack, any other does not', () => {
   assert.equal(lines[1], '"World" err="refused"\n');
 });
 
-test('the header names the line that logged', () => {
+test('the header has the source line of the log statement', () => {
   const lines: string[] = [];
   const log = logTo(lines, { skipHeaders: false, verbosity: 1 }).v(1);
   log.info('m');
@@ -133,7 +133,7 @@ test('the header names the line that logged', () => {
 });
 
 describe('JSON', () => {
-  test('is one object a line, in the order of Kubernetes', () => {
+  test('is one object per line, with members in the order of Kubernetes', () => {
     const lines: string[] = [];
     const log = logTo(lines, { format: 'json', verbosity: 2 });
     log
@@ -150,7 +150,7 @@ describe('JSON', () => {
     );
   });
 
-  test('holds nothing that controls a terminal', () => {
+  test('contains no control characters', () => {
     const lines: string[] = [];
     const text = '\x1b[2J\u009b\u202e';
     logTo(lines, { format: 'json' }).info(text, { text });
@@ -160,7 +160,7 @@ describe('JSON', () => {
     assert.deepEqual([line.msg, line.text], [text, text]);
   });
 
-  test('goes to both streams of the process, if that is wanted', () => {
+  test('is split between both streams with splitStream', () => {
     const write = (splitStream: boolean) => {
       const options = { ...OPTIONS, format: 'json', splitStream };
       const url = import.meta.resolve('../../../../src/cli/logs/logging.ts');
@@ -179,12 +179,12 @@ describe('JSON', () => {
       const said = (text: string) => text.match(/"msg":|"suppressed":1/g) ?? [];
       return [said(stdout).length, said(stderr).length];
     };
-    // Ten, and at the end of the process what was held back.
+    // Ten, and the summary at the end of the process.
     assert.deepEqual(write(true), [12, 1]);
     assert.deepEqual(write(false), [0, 13]);
   });
 
-  test('keeps a field whose name the line needs for itself', () => {
+  test('prefixes a field that has a reserved name', () => {
     const lines: string[] = [];
     logTo(lines, { format: 'json' }).info('real', { msg: 'field', v: 9 });
     const line: unknown = JSON.parse(lines[0] ?? '');
@@ -195,7 +195,7 @@ describe('JSON', () => {
   });
 });
 
-test('no secret comes through, at any level and in any form', () => {
+test('masks secrets at every verbosity and in every format', () => {
   const canary = 'c4n4ry-value';
   for (const format of ['text', 'json'] as const) {
     const lines: string[] = [];
@@ -226,7 +226,7 @@ describe('the time', () => {
     assert.equal(now(), 1000.25);
   });
 
-  test('follows the wall clock when that is set or the machine slept', () => {
+  test('follows the wall clock after it is set or the machine slept', () => {
     let wall = 1000;
     const now = preciseNow(
       () => wall,

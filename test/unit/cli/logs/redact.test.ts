@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isSecretName, redactText } from '../../../../src/cli/logs/redact.ts';
 
-test('names of secrets are known in every spelling', () => {
+test('recognises names of secrets in every spelling', () => {
   for (const name of [
     'token',
     'bearerToken',
@@ -24,13 +24,13 @@ test('names of secrets are known in every spelling', () => {
   }
 });
 
-test('names that only look like it are left alone', () => {
+test('does not mask similar names', () => {
   for (const name of ['secret', 'key', 'kubeconfig', 'continueToken', 'tokens', 'pod', 'author']) {
     assert.ok(!isSecretName(name), name);
   }
 });
 
-test('credentials are masked by their form, wherever they stand', () => {
+test('masks credentials by their form at any position', () => {
   const jwt = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
   assert.equal(redactText(`sent Bearer ${jwt}, got 401`), 'sent Bearer [redacted], got 401');
   assert.equal(redactText('Bearer 0123abcdef'), 'Bearer [redacted]');
@@ -62,7 +62,7 @@ test('credentials are masked by their form, wherever they stand', () => {
   );
 });
 
-test('ordinary text stays as it is', () => {
+test('does not change ordinary text', () => {
   for (const text of [
     'Synced default/web',
     'https://host:6443/api?x=1@2',
@@ -79,7 +79,7 @@ test('ordinary text stays as it is', () => {
   }
 });
 
-test('text made to be slow is not', () => {
+test('is fast for adversarial text', () => {
   const started = performance.now();
   redactText('eyJ-'.repeat(2500));
   redactText('-----BEGIN '.repeat(1000));

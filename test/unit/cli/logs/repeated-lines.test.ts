@@ -9,7 +9,7 @@ let lines: string[];
 let flush: () => void;
 let log: Logger;
 
-describe('lines that repeat', () => {
+describe('RepeatedLines', () => {
   beforeEach(() => {
     clock = new FakeClock();
     lines = [];
@@ -35,8 +35,8 @@ describe('lines that repeat', () => {
       requeueAfter: `${attempt}.5s`,
     });
 
-  describe('of identical lines', () => {
-    test('ten a minute are shown, then the latest with how many were held back', async () => {
+  describe('for identical lines', () => {
+    test('writes ten a minute, then the latest with the number of suppressed lines', async () => {
       times(50, refused);
       assert.equal(lines.length, 10);
       await clock.advance(59_999);
@@ -44,7 +44,7 @@ describe('lines that repeat', () => {
       log.info('another');
       lines.pop();
       await clock.advance(1);
-      // Nothing more is held back, and so nothing is waited for.
+      // Nothing more is suppressed, so there is no timer.
       assert.equal(clock.pending, 0);
       assert.deepEqual(lines.slice(10), [
         '"Error syncing" err="refused" count="default/web" attempt=49 requeueAfter="49.5s" suppressed=40 latest="1m0s ago"',
@@ -53,7 +53,7 @@ describe('lines that repeat', () => {
       assert.equal(lines.length, 21);
     });
 
-    test('those of a slow rate are all shown, and nothing more', async () => {
+    test('writes all lines of a low rate, without a summary', async () => {
       for (let index = 0; index < 60; index++) {
         refused(index);
         await clock.advance(6001);
@@ -63,14 +63,14 @@ describe('lines that repeat', () => {
       assert.equal(clock.pending, 0);
     });
 
-    test('all are shown that somebody looks for with -v=3 and above', () => {
+    test('writes all lines of verbosity 3 and above', () => {
       times(30, () => log.v(3).info('Requeued'));
       assert.equal(lines.length, 30);
       times(30, () => log.v(2).info('Created'));
       assert.equal(lines.length, 40);
     });
 
-    test('what is held back at the end of the process is told then, once', async () => {
+    test('writes the summary at the end of the process, once', async () => {
       times(11, refused);
       times(12, (index) => refused(index, 'other'));
       flush();
@@ -86,8 +86,8 @@ describe('lines that repeat', () => {
     });
   });
 
-  describe('a line is another', () => {
-    test('for another object, another error, another state, another logger', () => {
+  describe('a line is different', () => {
+    test('for another object, error, state or logger', () => {
       times(20, (index) => refused(0, `web-${index}`));
       times(20, (index) => log.error(new Error(`status ${index}`), 'Failed'));
       times(20, (index) => log.info('Scaled', { replicas: index }));
@@ -96,7 +96,7 @@ describe('lines that repeat', () => {
       assert.equal(lines.length, 100);
     });
 
-    test('while a state that comes and goes is told of with when it was there last', async () => {
+    test('for each state; the summary says when the state was last reported', async () => {
       for (let index = 0; index < 15; index++) {
         log.info('Unhealthy');
         await clock.advance(1000);
@@ -110,7 +110,7 @@ describe('lines that repeat', () => {
       ]);
     });
 
-    test('not for a longer wait, a later attempt or another run', () => {
+    test('but not for another duration, attempt or reconcileID', () => {
       times(20, (index) =>
         log.info('Waiting', {
           delay: `1h${index}m0s`,
@@ -123,7 +123,7 @@ describe('lines that repeat', () => {
     });
   });
 
-  test('a summary is not late because another line came first', async () => {
+  test('writes a summary in time if another line came first', async () => {
     refused(0);
     await clock.advance(30_000);
     times(20, () => log.info('Later'));
@@ -135,7 +135,7 @@ describe('lines that repeat', () => {
     assert.equal(lines.length, 22);
   });
 
-  test('what is remembered has a bound, and nothing held back is lost to it', () => {
+  test('limits the number of remembered lines without losing a summary', () => {
     times(15, refused);
     times(5000, (index) => log.info('x'.repeat(300), { index }));
     assert.equal(lines.filter((line) => line.includes('suppressed=5 ')).length, 1);

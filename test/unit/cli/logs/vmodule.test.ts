@@ -4,7 +4,7 @@ import { parseVModule, verbosityOf } from '../../../../src/cli/logs/vmodule.ts';
 
 const at = (file: string) => ({ file, folder: 'cache', line: 1 });
 
-test('patterns match the base name without extension, the first match wins', () => {
+test('matches the base name without extension; the first match wins', () => {
   const patterns = parseVModule('reflector=6,work-*=4,?.b=1,work-queue=9');
   assert.equal(verbosityOf(at('reflector.ts'), patterns), 6);
   assert.equal(verbosityOf(at('work-queue.ts'), patterns), 4);
@@ -13,9 +13,9 @@ test('patterns match the base name without extension, the first match wins', () 
   assert.equal(verbosityOf(at('reflectors.ts'), patterns), undefined);
 });
 
-test('an empty text has no pattern', () => assert.deepEqual(parseVModule(''), []));
+test('parses an empty text as no pattern', () => assert.deepEqual(parseVModule(''), []));
 
-test('a part of another form is named', () => {
+test('names the invalid part', () => {
   for (const text of ['reflector', 'a=1,=2', 'a=b', 'a=-1', `${'a'.repeat(129)}=1`]) {
     assert.throws(() => parseVModule(text), SyntaxError, text);
   }

@@ -10,8 +10,8 @@ const adds = (count: number) => [
   'nodejs_eventloop_lag_p99_seconds 0.012',
 ];
 
-describe('a daemon that is monitor', () => {
-  it('shows rates since its start at first, then of the last minute', () => {
+describe('DaemonMonitor', () => {
+  it('computes rates since the start first, then over the last minute', () => {
     const monitor = new DaemonMonitor('here');
     monitor.record(snapshotOf({ metrics: adds(120) }));
     const first = monitor.view(0).daemon;
@@ -28,7 +28,7 @@ describe('a daemon that is monitor', () => {
     assert.equal(last?.windowMs, 60_000);
   });
 
-  it('is recordFailure when it does not answer, and said to be back', () => {
+  it('reports a daemon that does not respond, and its return', () => {
     const monitor = new DaemonMonitor('here');
     monitor.recordFailure('connection refused', 1000);
     monitor.recordFailure('connection refused', 3000);
@@ -53,7 +53,7 @@ describe('a daemon that is monitor', () => {
     assert.equal(monitor.view(19_000).notice, undefined);
   });
 
-  it('that was started again has rates of its own', () => {
+  it('restarts the rates if the daemon restarted', () => {
     const monitor = new DaemonMonitor('here');
     monitor.record(snapshotOf({ atMs: 0, metrics: adds(1000) }));
     monitor.record(snapshotOf({ atMs: 2000, upMs: 1000, metrics: adds(10) }));

@@ -4,7 +4,7 @@ import { Exposition, observedSince, quantile } from '../../../../src/cli/top/exp
 import { createRegistry, expose } from '../../../../src/metrics/registry.ts';
 import { workqueueMetrics } from '../../../../src/metrics/workqueue-metrics.ts';
 
-test('samples are found by name and labels, and added up', () => {
+test('sums samples by name and labels', () => {
   const metrics = new Exposition(
     [
       '# HELP a b',
@@ -25,7 +25,7 @@ test('samples are found by name and labels, and added up', () => {
   assert.equal(metrics.value('this'), undefined);
 });
 
-test('a quantile is estimated from what a histogram of ours has seen since', async () => {
+test('estimates a quantile of the observations since an earlier scrape', async () => {
   const registry = createRegistry();
   const queue = workqueueMetrics(registry).queue('count', { length: 0, inFlightMs: () => [] });
   const buckets = async () =>
@@ -40,10 +40,10 @@ test('a quantile is estimated from what a histogram of ours has seen since', asy
   for (let at = 0; at < 10; at++) queue.taken(5000);
   const since = observedSince(middle, await buckets());
   assert.equal(quantile(since, 0.5), 5.5, 'half way between one second and ten');
-  assert.deepEqual(observedSince(await buckets(), middle), middle, 'a counter that began anew');
+  assert.deepEqual(observedSince(await buckets(), middle), middle, 'a counter that was reset');
 });
 
-test('what is above all buckets counts as their largest bound', () => {
+test('uses the largest finite bound for observations above all buckets', () => {
   const buckets = new Map([
     [1, 0],
     [10, 0],

@@ -63,8 +63,8 @@ const FULL: SnapshotOptions = {
   },
 };
 
-describe('the lines of a live view', () => {
-  it('say who it is, what it takes, and what its queues, informers and keys do', () => {
+describe('render', () => {
+  it('shows the version, the process, queues, informers and keys', () => {
     assert.deepEqual(
       lines({
         metrics: [
@@ -93,7 +93,7 @@ describe('the lines of a live view', () => {
     );
   });
 
-  it('say who leads, and since when', () => {
+  it('shows the leader, and since when it leads', () => {
     const second = (holder: string) => lines({ status: { election: election(holder) } })[1];
     assert.equal(second('me'), 'leader for 30s; identity me');
     assert.equal(second('you'), 'standby; leader you for 30s; identity me');
@@ -115,7 +115,7 @@ describe('the lines of a live view', () => {
     );
   });
 
-  it('tell why keys run, and put what is not well in front', () => {
+  it('shows the causes of syncs, and informers with problems first', () => {
     const text = lines(FULL);
     const after = (title: string) => text[text.findIndex((line) => line.startsWith(title)) + 1];
     assert.match(
@@ -132,7 +132,7 @@ describe('the lines of a live view', () => {
     );
   });
 
-  it('fit any terminal, and what matters most is there', () => {
+  it('fits any terminal size, and keeps the most important columns and sections', () => {
     for (const width of [1, 10, 40, 79, 200]) {
       for (const height of [1, 5, 10, 24, 60]) {
         const text = lines(FULL, { width, height });
@@ -159,7 +159,7 @@ describe('the lines of a live view', () => {
     );
   });
 
-  it('have colours only where there are any', () => {
+  it('uses colours only if the terminal has them', () => {
     assert.ok(!lines(FULL).join('').includes('\u001b'));
     const painted = lines(FULL, WIDE, true);
     assert.ok(painted[0]?.startsWith('\u001b[1mcrd-controller\u001b[0m'));

@@ -15,7 +15,7 @@ function terminal() {
   };
 }
 
-test('a screen gives the terminal back as it was, once', () => {
+test('restores the terminal once', () => {
   const tty = terminal();
   const screen = new Screen(tty);
   screen.close();
@@ -31,7 +31,7 @@ test('a screen gives the terminal back as it was, once', () => {
   ]);
 });
 
-test('a picture overwrites the one before, line by line: nothing is cleared first', () => {
+test('overwrites the previous view line by line without clearing the screen', () => {
   const tty = terminal();
   const screen = new Screen(tty);
   screen.open();
@@ -42,7 +42,7 @@ test('a picture overwrites the one before, line by line: nothing is cleared firs
   );
 });
 
-test('lines stay clear of the last column, and follow the size of the terminal', () => {
+test('does not use the last column, and follows the size of the terminal', () => {
   const tty = { ...terminal(), columns: 100, rows: 30 };
   const screen = new Screen(tty);
   assert.deepEqual(screen.size, { width: 99, height: 30 });
@@ -50,7 +50,7 @@ test('lines stay clear of the last column, and follow the size of the terminal',
   assert.deepEqual(screen.size, { width: 1, height: 30 });
 });
 
-test('q and Ctrl-C mean to leave, arrows do not', () => {
+test('quits on q and Ctrl-C, but not on arrow keys', () => {
   assert.deepEqual(
     ['q', 'xQ', '\u0003', '\u0004', 'x', '', '\u001b[A', '\u001bOq'].map(isQuitKey),
     [true, true, true, true, false, false, false, false],

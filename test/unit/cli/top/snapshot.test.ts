@@ -24,7 +24,7 @@ describe('a fetchSnapshot at a daemon', () => {
 
   const ask = () => fetchSnapshot(address, () => 7, new AbortController().signal);
 
-  it('says what is wrong with an answer that is not that of a daemon', async () => {
+  it('rejects responses that are not from a daemon', async () => {
     await assert.rejects(ask(), /^Error: it responded with 404 to \/debug\/(status|queues)$/);
     for (const path of ['/debug/status', '/debug/queues', '/metrics']) answers.set(path, 'hello');
     await assert.rejects(ask(), /is not a crd-controller/);
@@ -32,7 +32,7 @@ describe('a fetchSnapshot at a daemon', () => {
     await assert.rejects(ask(), /is not a crd-controller/);
   });
 
-  it('brings all that is shown', async () => {
+  it('returns the status, the queues and the metrics', async () => {
     const { status, queues } = snapshotOf();
     answers.set('/debug/status', JSON.stringify(status));
     answers.set('/debug/queues', JSON.stringify(queues));
@@ -42,7 +42,7 @@ describe('a fetchSnapshot at a daemon', () => {
     assert.equal(seen.metrics.value('a'), 1);
   });
 
-  it('says that nobody listens there', async () => {
+  it('reports a refused connection', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;

@@ -10,7 +10,7 @@ export interface SnapshotOptions {
   readonly metrics?: readonly string[];
 }
 
-/** What a daemon with one quiet controller says. */
+/** Returns the snapshot of a daemon with one idle controller. */
 export function snapshotOf({
   atMs = 0,
   upMs = 60_000,
