@@ -66,7 +66,11 @@ describe('the predicates', () => {
     assert.equal(accepts(either, LABELLED), false);
     const rejecting: Predicate = { create: () => false, delete: () => false };
     assert.equal(predicates.or(rejecting, rejecting).create(COUNT, true), false);
-    assert.equal(predicates.or(rejecting, predicates.labelsChanged).delete(COUNT), true);
+    const lenient = predicates.or(rejecting, predicates.labelsChanged);
+    assert.equal(lenient.create(COUNT, true), true);
+    assert.equal(lenient.delete(COUNT), true);
+    const initial: Predicate = { create: (_, isInInitialList) => isInInitialList };
+    assert.equal(predicates.or(initial, rejecting).create(COUNT, false), false);
   });
 
   it('not negates every type of event: an absent method rejects', () => {

@@ -123,8 +123,10 @@ describe('A sync of a Foo', () => {
     await run();
     await catchUp();
     bench.steps.length = 0;
+    bench.lines.length = 0;
     await run();
     assert.deepEqual(bench.steps, []);
+    assert.deepEqual(bench.lines, []);
   });
 
   it('applies the Deployment with its uid if its spec differs', async () => {
@@ -153,6 +155,23 @@ describe('A sync of a Foo', () => {
     assert.deepEqual(await bench.get(DEPLOYMENTS, 'web'), foreign);
     assert.equal((await condition('Stalled'))?.reason, 'ErrResourceExists');
     assert.match(bench.events[0] ?? '', /^Warning ErrResourceExists: Resource "web"/);
+  });
+
+  it('records a name collision at each retry, and writes its status once', async () => {
+    const { bench, foos, run } = await setUp();
+    const other = await bench.create(FOOS, fooDraft({}, 'other'));
+    await bench.create(DEPLOYMENTS, buildDeployment(other));
+    await assert.rejects(run(), /already exists and is not managed by Foo/);
+    foos.show(await bench.get(FOOS, 'foo'));
+    await assert.rejects(run(), /already exists and is not managed by Foo/);
+    const steps = bench.steps.filter((step) => !step.startsWith('sent'));
+    assert.deepEqual(steps, [
+      'create deployments',
+      'event ErrResourceExists',
+      'patch foos/status',
+      'create deployments',
+      'event ErrResourceExists',
+    ]);
   });
 
   it('waits for the Deployment of a previous Foo of the same name', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isApiError } from '../../../../src/api/api-error.ts';
+import { ApiError, isApiError, isCausedByInvalid } from '../../../../src/api/api-error.ts';
 import { DEPLOYMENTS } from '../../../../src/api/builtin.ts';
 import type { Deployment } from '../../../../src/api/builtin.ts';
 import { WEB_APPS } from '../../../../src/api/generated/web-app.ts';
@@ -161,6 +161,17 @@ describe('A sync of a WebApp', () => {
     await catchUp();
     assert.deepEqual(await run(), done());
     assert.equal(bench.events.length, 1);
+  });
+
+  it('records an object that the server rejects once, and is retried', async () => {
+    const { bench, hooks, run, catchUp } = await setUp();
+    hooks.set('first create', async () => {
+      throw new ApiError({ kind: 'invalid', message: 'no such port' });
+    });
+    await assert.rejects(run(), isCausedByInvalid);
+    await catchUp();
+    await assert.rejects(run(), isCausedByInvalid);
+    assert.deepEqual(bench.events, ['Warning TaskFailed: Task first: no such port']);
   });
 
   it('retries a stalled failure that is not terminal', async () => {
