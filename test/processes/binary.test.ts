@@ -28,7 +28,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     await server.printed(/^export KUBECONFIG=\S+$/m);
     assert.match(
       server.stdout,
-      /^Serving a Kubernetes API at https:\/\/127\.0\.0\.1:\d+; Ctrl-C stops it\. For kubectl:\n\n/,
+      /^Serving a Kubernetes API at https:\/\/127\.0\.0\.1:\d+\. Press Ctrl-C to stop\. For kubectl:\n\n/,
     );
     assert.ok(server.stdout.endsWith(`export KUBECONFIG=${kubeconfig}\n`));
     assert.equal(statSync(kubeconfig).mode & 0o777, 0o600);
@@ -105,7 +105,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     const daemon = started(context, [
       `--kubeconfig=${file()}`,
       '--controllers=count',
-      '--vmodule=sync=2',
+      '--vmodule=controller=2',
     ]);
     await daemon.printed(/"Starting workers"/);
     await listening.close();
@@ -128,7 +128,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     const args = [
       `--kubeconfig=${file({ tokenFile })}`,
       '--controllers=count',
-      '--vmodule=trouble=4',
+      '--vmodule=failure-log=4',
     ];
     const daemon = started(context, args);
     await daemon.printed(/"Failed again"[^\n]*\n(.*\n)*.*"Failed again"/);
@@ -159,7 +159,12 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     const { port } = proxy.address() as AddressInfo;
     const { file } = await apiServer(context);
     const master = `--master=http://127.0.0.1:${port}`;
-    const args = [`--kubeconfig=${file()}`, master, '--controllers=count', '--vmodule=trouble=4'];
+    const args = [
+      `--kubeconfig=${file()}`,
+      master,
+      '--controllers=count',
+      '--vmodule=failure-log=4',
+    ];
     const daemon = started(context, args);
     await daemon.printed(
       /"Failed again"|"Failed to list"(.*\n)*.*"Failed to list"(.*\n)*.*"Failed/,

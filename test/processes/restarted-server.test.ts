@@ -58,7 +58,11 @@ async function started(context: TestContext) {
     await server.printed(/^export KUBECONFIG=\S+$/m);
   };
   await serve();
-  const daemon = start(`--kubeconfig=${kubeconfig}`, '--controllers=count', '--vmodule=sync=2');
+  const daemon = start(
+    `--kubeconfig=${kubeconfig}`,
+    '--controllers=count',
+    '--vmodule=controller=2',
+  );
   const healthyLine = /"Count is healthy" .*ready=3 desired=3/g;
   /** Creates a Count and resolves when the daemon has made it healthy. */
   const reconcilesNewCount = async (): Promise<Program> => {
