@@ -50,11 +50,11 @@ const CHECKED = [
   'hack',
   'src/serving',
   'src/cluster',
-  'src/cli/serving',
+  'src/cli',
   'src/manager/hot-loop',
   'test/unit/serving',
   'test/unit/cluster',
-  'test/unit/cli/serving',
+  'test/unit/cli',
 ];
 
 /** Regular expressions without case, and what to write instead. */

@@ -178,7 +178,7 @@ test('error responses of servers and proxies', async () => {
     answering(401, json, (request) => status(`invalid: ${echo(request)}`)),
     answering(401, json, () => status(`no token ${CANARY} is known`)),
     answering(401, plain, (request) => `Who is ${echo(request)}?`),
-    answering(401, plain, () => `${CANARY} is nobody`),
+    answering(401, plain, () => `${CANARY} is unknown`),
     answering(403, json, () => status(`token ${CANARY}: forbidden`)),
     answering(302, { ...plain, location: `https://login/?code=${CANARY}#${CANARY}` }, () => ''),
     answering(500, { ...json, 'set-cookie': `session=${CANARY}`, 'x-api-key': CANARY }, () => '{}'),

@@ -314,7 +314,7 @@ describe('preflight', () => {
     assert.deepEqual([refused?.check, refused?.result, none], ['API server', 'failed', []]);
     assert.match(refused?.detail ?? '', /connection refused/);
     around = (handler) => handler;
-    const [unknown] = await look({}, 'nobody');
+    const [unknown] = await look({}, 'unknown');
     assert.match(unknown?.next?.[0] ?? '', /^Renew the token/);
   });
 
@@ -327,8 +327,8 @@ describe('preflight', () => {
     const results = await look();
     assert.match(row(results, 'API server').detail, /responded in 0ms$/);
     assert.match(row(results, 'permissions of count').next?.[0] ?? '', /^Set credentials/);
-    const [nobody] = await look({}, '');
-    assert.equal(nobody?.result, 'ok', 'its version is for everybody');
+    const [anonymous] = await look({}, '');
+    assert.equal(anonymous?.result, 'ok', 'the version is public');
   });
 
   it('reports server versions that are not tested', async () => {

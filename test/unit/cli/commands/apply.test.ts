@@ -31,7 +31,7 @@ describe('crd-controller apply', () => {
     warned = [];
   });
 
-  const world = () => ({
+  const context = () => ({
     print: (text: string) => printed.push(text),
     warn: (text: string) => warned.push(text),
     signal: new AbortController().signal,
@@ -39,7 +39,7 @@ describe('crd-controller apply', () => {
   });
   const flagsOf = (...flags: readonly string[]) => parseFlags(APPLY_OPTIONS, flags, {}).values;
   const run = (text: string, ...flags: readonly string[]) =>
-    applyTo(client, parseManifests([{ source: 'a.yaml', text }]), flagsOf(...flags), world());
+    applyTo(client, parseManifests([{ source: 'a.yaml', text }]), flagsOf(...flags), context());
 
   const map = (data: string, name = 'a') =>
     `{apiVersion: v1, kind: ConfigMap, metadata: {name: ${name}}, data: ${data}}`;
@@ -90,7 +90,7 @@ describe('crd-controller apply', () => {
     test('rejects invalid flags before it reads or sends anything', async () => {
       const { log, level } = createLogging(LOGGING);
       const all = {
-        ...world(),
+        ...context(),
         log,
         logLevel: level,
         logging: LOGGING,

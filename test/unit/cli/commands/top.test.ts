@@ -20,14 +20,14 @@ import { UsageError } from '../../../../src/cli/exit-codes.ts';
 function run(address: string) {
   const printed: string[] = [];
   const warned: string[] = [];
-  const world = {
+  const context = {
     print: (text: string) => printed.push(text),
     warn: (text: string) => warned.push(text),
     signal: new AbortController().signal,
     colour: false,
   };
   const flags = { address, interval: 1000, once: true };
-  return { printed, warned, code: top(flags, world) };
+  return { printed, warned, code: top(flags, context) };
 }
 
 test('requires a loopback address', async () => {

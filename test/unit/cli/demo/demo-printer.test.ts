@@ -12,7 +12,7 @@ function tell(colour: boolean): string[] {
     monotonic: () => now,
   });
   now += 1234;
-  printer.heading('Begin');
+  printer.heading('Start');
   printer.command('kubectl get x');
   printer.output(['NAME', 'x']);
   printer.change('x  gone');
@@ -24,7 +24,7 @@ function tell(colour: boolean): string[] {
 
 test('prints plain text without a terminal', () => {
   assert.deepEqual(tell(false), [
-    '\n== Begin',
+    '\n== Start',
     '$ kubectl get x',
     'NAME',
     'x',

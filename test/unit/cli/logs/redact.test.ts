@@ -73,7 +73,7 @@ test('does not change ordinary text', () => {
     'Unauthorized: token is expired',
     'secret="default/db-password"',
     'system:serviceaccount:default:web',
-    '"me@example.com" is nobody',
+    '"me@example.com" is unknown',
   ]) {
     assert.equal(redactText(text), text);
   }
