@@ -47,7 +47,7 @@ async function failure(promise: Promise<unknown>): Promise<ApiError> {
 }
 
 for (const protocol of ['http', 'https', 'socks5'] as const) {
-  test(`sends requests and pool through a ${protocol}:// proxy with a password`, async (t) => {
+  test(`sends requests and watches through a ${protocol}:// proxy with a password`, async (t) => {
     const authority = await createCertificateAuthority({ commonName: 'corporate-ca' });
     const proxy = await start(t, { protocol, user: USER, authority });
     const plain = await serveTls(t, (_request, response) => response.end());
