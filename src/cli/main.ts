@@ -3,9 +3,9 @@ import { unsupportedNodeMessage } from './node-version.ts';
 
 // Everything else is imported after the version check, because an old Node.js fails on the syntax of the
 // dependencies.
-const complaint = unsupportedNodeMessage(process.versions.node, process.execPath);
-if (complaint) {
-  process.stderr.write(`${complaint}\n`);
+const message = unsupportedNodeMessage(process.versions.node, process.execPath);
+if (message) {
+  process.stderr.write(`${message}\n`);
   process.exitCode = 1;
 } else {
   const { commandLine } = await import('./command-line.ts');

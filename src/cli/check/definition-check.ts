@@ -26,16 +26,16 @@ export async function checkDefinition(
   const check = `CRD ${name}`;
   try {
     const crd = await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, { signal });
-    return judge(check, crd, resource.version);
+    return crdResult(check, crd, resource.version);
   } catch (error) {
     signal.throwIfAborted();
-    if (isApiError(error, 'notFound')) return failed(check, 'not installed', ...installing());
+    if (isApiError(error, 'notFound')) return failed(check, 'not installed', ...installSteps());
     if (!isApiError(error, 'forbidden')) return failed(check, errorText(error));
     return checkServed(client, resource, check, signal);
   }
 }
 
-function judge(check: string, crd: CustomResourceDefinition, version: string): CheckResult {
+function crdResult(check: string, crd: CustomResourceDefinition, version: string): CheckResult {
   const { conditions = [] } = crd.status ?? {};
   const refusal = conditions.find(
     ({ type, status }) => (type === 'Established' || type === 'NamesAccepted') && status !== 'True',
@@ -62,7 +62,7 @@ function judge(check: string, crd: CustomResourceDefinition, version: string): C
   return failed(
     check,
     `serves ${served.join(', ') || 'no version'}, but this release requires ${version}`,
-    ...installing(),
+    ...installSteps(),
   );
 }
 
@@ -83,9 +83,13 @@ async function checkServed(
     signal.throwIfAborted();
     if (!isApiError(error, 'notFound')) return failed(check, errorText(error));
   }
-  return failed(check, `${version} is not served; no permission to read the CRD`, ...installing());
+  return failed(
+    check,
+    `${version} is not served; no permission to read the CRD`,
+    ...installSteps(),
+  );
 }
 
-function installing(): string[] {
+function installSteps(): string[] {
   return [`Install it: ${INSTALL}`];
 }

@@ -83,7 +83,7 @@ export async function checkLease(
 ): Promise<CheckResult> {
   const check = `Lease ${objectKey(at.namespace, at.name)}`;
   try {
-    return judge(check, await client.get(LEASES, at, { signal }), now());
+    return leaseResult(check, await client.get(LEASES, at, { signal }), now());
   } catch (error) {
     signal.throwIfAborted();
     if (isApiError(error, 'notFound')) return ok(check, 'not held yet');
@@ -93,7 +93,7 @@ export async function checkLease(
   }
 }
 
-function judge(check: string, { spec = {} }: Lease, nowMs: number): CheckResult {
+function leaseResult(check: string, { spec = {} }: Lease, nowMs: number): CheckResult {
   const { holderIdentity: holder = '', acquireTime, renewTime, leaseDurationSeconds = 0 } = spec;
   if (holder === '') return ok(check, 'not held');
   const agoMs = nowMs - Date.parse(renewTime ?? '');

@@ -44,7 +44,7 @@ export async function apply(flags: Flags, context: CommandContext): Promise<numb
     log: context.log.named('client'),
     userAgent: userAgent(manifest().version),
     keepManagedFields: true,
-    onWarning: (warning) => complain(context, 'Warning', warning),
+    onWarning: (warning) => warnUser(context, 'Warning', warning),
   });
   try {
     return await applyTo(connection.client, manifests, flags, {
@@ -67,14 +67,14 @@ async function manifestsOf(
       environment: context.environment,
       signal: context.signal,
       onSkipped: (file) =>
-        complain(context, 'Note', `skipped ${file}: it has neither apiVersion nor kind`),
+        warnUser(context, 'Note', `skipped ${file}: it has neither apiVersion nor kind`),
     });
     const manifests = parseManifests(texts);
     if (manifests.length > 0) return manifests;
     throw new ManifestError([{ message: `${filename.join(', ')}: no objects to apply` }]);
   } catch (error) {
     if (!(error instanceof ManifestError)) throw error;
-    for (const problem of error.problems) complain(context, 'Error', describeProblem(problem));
+    for (const problem of error.problems) warnUser(context, 'Error', describeProblem(problem));
     return undefined;
   }
 }
@@ -106,20 +106,20 @@ export async function applyTo(
   try {
     for await (const result of results) {
       count[result.kind]++;
-      tell(result, context, isDryRun);
+      printResult(result, context, isDryRun);
     }
   } catch (error) {
     const left = manifests.length - count.applied - count.rejected;
-    complain(context, 'Stopped', `${left} of ${manifests.length} objects were not applied`);
+    warnUser(context, 'Stopped', `${left} of ${manifests.length} objects were not applied`);
     throw error;
   }
   if (count.rejected === 0) return EXIT_OK;
   const objects = manifests.length === 1 ? 'object was' : 'objects were';
-  complain(context, 'Error', `${count.rejected} of ${manifests.length} ${objects} rejected`);
+  warnUser(context, 'Error', `${count.rejected} of ${manifests.length} ${objects} rejected`);
   return EXIT_FAILURE;
 }
 
-function tell(result: ApplyResult, context: ApplyContext, isDryRun: boolean): void {
+function printResult(result: ApplyResult, context: ApplyContext, isDryRun: boolean): void {
   const { place, object } = result.manifest;
   switch (result.kind) {
     case 'applied': {
@@ -134,7 +134,7 @@ function tell(result: ApplyResult, context: ApplyContext, isDryRun: boolean): vo
           ? '. Omit the fields, or set --force-conflicts to take them over'
           : '';
       const subject = result.resource ? nameOf(result) : `${object.kind}/${object.metadata.name}`;
-      complain(
+      warnUser(
         context,
         'Error',
         `${describePlace(place)}: ${subject}: ${rejection.message}${next}`,
@@ -151,6 +151,6 @@ function nameOf({ resource, manifest: { object } }: ApplyResult): string {
 }
 
 /** Replaces control characters, because the text can contain names and messages of others. */
-function complain(context: Pick<CommandContext, 'warn'>, word: string, text: string): void {
+function warnUser(context: Pick<CommandContext, 'warn'>, word: string, text: string): void {
   context.warn(`${word}: ${logText(text).replaceAll(/[^\P{Cc}\n]/gu, '\uFFFD')}`);
 }

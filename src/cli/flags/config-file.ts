@@ -46,7 +46,7 @@ export function readConfigFile(path: string, options: Options): FileSettings {
     }
     const [flag, option] = found;
     const text = textIn(value, option, `${place}: ${field}`);
-    settings.set(flag, { called: `${field} in ${place}`, text });
+    settings.set(flag, { source: `${field} in ${place}`, text });
   }
   return settings;
 }

@@ -36,7 +36,7 @@ function otherSpellings(name: string): readonly string[] {
 /** Value that a user gave to an option. */
 export interface Setting {
   /** Flag, variable or field, for messages. */
-  readonly called: string;
+  readonly source: string;
   readonly text: string;
 }
 
@@ -82,7 +82,7 @@ export function parseFlags<O extends Options>(
   const changed: [string, string][] = [];
   const values = Object.entries(options).map(([name, option]) => {
     const ofFile = file.get(name);
-    const setting = effective(name, option, [
+    const setting = effectiveSetting(name, option, [
       ...(ofFile ? [ofFile] : []),
       ...environmentSettings(name, option, environment),
       ...flagSettings(name, given),
@@ -147,7 +147,7 @@ function describe({ help, default: initial }: Option<unknown>): string {
 function flagSettings(name: string, given: Readonly<Record<string, unknown>>): Setting[] {
   const value = given[name];
   return typeof value === 'string' || typeof value === 'boolean'
-    ? [{ called: flagNamed(name), text: String(value) }]
+    ? [{ source: flagNamed(name), text: String(value) }]
     : [];
 }
 
@@ -163,19 +163,23 @@ function environmentSettings(
       const { variable, read } =
         typeof source === 'string' ? { variable: source, read: (text: string) => text } : source;
       const text = environment[variable];
-      return text ? [{ called: variable, text: read(text) }] : [];
+      return text ? [{ source: variable, text: read(text) }] : [];
     },
   );
 }
 
 /** @param settings in ascending precedence */
-function effective(name: string, option: Option<unknown>, settings: readonly Setting[]): Setting {
+function effectiveSetting(
+  name: string,
+  option: Option<unknown>,
+  settings: readonly Setting[],
+): Setting {
   if (option.type === 'switches') {
     for (const setting of settings) parse(option, setting);
     const text = settings.map(({ text }) => text).join(',');
-    return { called: flagNamed(name), text: text || option.default };
+    return { source: flagNamed(name), text: text || option.default };
   }
-  return settings.at(-1) ?? { called: flagNamed(name), text: option.default };
+  return settings.at(-1) ?? { source: flagNamed(name), text: option.default };
 }
 
 /** Returns the environment variable of a flag: `CRD_CONTROLLER_KUBE_API_QPS`. */
@@ -183,12 +187,12 @@ export function environmentVariable(flag: string): string {
   return `CRD_CONTROLLER_${flag.replaceAll('-', '_').toUpperCase()}`;
 }
 
-function parse<T>(option: Option<T>, { called, text }: Setting): T {
+function parse<T>(option: Option<T>, { source, text }: Setting): T {
   try {
     return option.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new UsageError(`invalid value ${goQuote(text)} for ${called}: ${error.message}`);
+    throw new UsageError(`invalid value ${goQuote(text)} for ${source}: ${error.message}`);
   }
 }
 

@@ -78,7 +78,7 @@ function checkEventually(
   wanted: number,
   unwanted?: string,
 ): Promise<View> {
-  const told = syncedIn(context.observer.view);
+  const previous = syncedIn(context.observer.view);
   return context.checkEventually(
     `${wanted} Pods, ${podName(0)} to ${podName(wanted - 1)}, are ready; the Count is healthy`,
     (view) => {
@@ -89,7 +89,7 @@ function checkEventually(
       return (
         missingPods(pods, wanted) ??
         missingStatus(view, wanted) ??
-        (syncedIn(view) > told ? undefined : 'there is no new event Synced')
+        (syncedIn(view) > previous ? undefined : 'there is no new event Synced')
       );
     },
   );

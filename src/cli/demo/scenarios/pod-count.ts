@@ -34,10 +34,10 @@ export const podCountScenario: Scenario = {
         const node = view(NODES).get(NODE);
         const label = node?.metadata.labels?.[LABEL];
         if (label !== String(size)) return `the label is ${label ?? 'unset'}, not ${size}`;
-        const told = eventsOf(view, REASON, node?.metadata.uid).map(({ message }) => message);
-        return told.includes(`pod count is ${size}`)
+        const messages = eventsOf(view, REASON, node?.metadata.uid).map(({ message }) => message);
+        return messages.includes(`pod count is ${size}`)
           ? undefined
-          : `the events say ${told.join(', ')}`;
+          : `the events say ${messages.join(', ')}`;
       },
     );
     await kubectl.getEvents(`reason=${REASON},involvedObject.kind=Node`);
