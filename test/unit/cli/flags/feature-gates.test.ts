@@ -7,8 +7,8 @@ import { RUN_OPTIONS } from '../../../../src/cli/flags/run-options.ts';
 const GATES = { 'feature-gates': RUN_OPTIONS['feature-gates'] };
 
 function isOn(flags: readonly string[], environment = {}, inFile?: string) {
-  const called = 'featureGates in file';
-  const file = new Map(inFile === undefined ? [] : [['feature-gates', { called, text: inFile }]]);
+  const source = 'featureGates in file';
+  const file = new Map(inFile === undefined ? [] : [['feature-gates', { source, text: inFile }]]);
   return parseFlags(GATES, flags, environment, file).values['feature-gates'].WatchListClient;
 }
 
