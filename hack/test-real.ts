@@ -54,7 +54,8 @@ async function runTests(
   env: Readonly<Record<string, string>>,
 ): Promise<void> {
   // Sequentially, because every file starts a control plane.
-  await runNode(['--test', '--test-concurrency=1', '--test-timeout=600000', ...wanted], env);
+  const limits = ['--import', './test/support/preload.ts', '--test-timeout=600000'];
+  await runNode(['--test', '--test-concurrency=1', ...limits, ...wanted], env);
 }
 
 /** Sets a failing exit code if the run fails. */
