@@ -44,7 +44,7 @@ if node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22
   output=$(./node_modules/.bin/crd-controller version 2>&1) || status=$?
   echo "bin on Node.js $old: $output (exit $status)"
   [ "$status" -eq 1 ]
-  [ "$(wc -l <<<"$said")" -eq 1 ]
+  [ "$(wc -l <<<"$output")" -eq 1 ]
 else
   echo "bin on an old Node.js: SKIPPED, this machine has $old"
 fi
