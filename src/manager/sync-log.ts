@@ -7,6 +7,7 @@ import type { SyncRun, SyncReport } from '../workqueue/sync-report.ts';
 import { formatCall, SyncRecorder } from './sync-history.ts';
 import type { SyncHistory } from './sync-history.ts';
 
+/** Dependencies of `SyncLog`. */
 export interface SyncLogDeps {
   readonly controller: string;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;

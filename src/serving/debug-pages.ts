@@ -21,6 +21,7 @@ export type ShownInformer = Pick<InformerView, 'name' | 'hasSynced' | 'progress'
   readonly lister: Pick<InformerView['lister'], 'size'>;
 };
 
+/** Dependencies of `StatusPage`. */
 export interface StatusPageDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   /** Version of the program. */
@@ -52,6 +53,7 @@ export interface ProcessStatus {
   readonly informers: readonly InformerStatus[];
 }
 
+/** The status of an informer on `/debug/status`. */
 export interface InformerStatus {
   readonly name: string;
   /** `missing`: the server does not serve the resource. `stale`: no activity on the connection within a bound. */

@@ -22,15 +22,18 @@ export interface RequestAttributes {
 
 type DeniedStatus = 401 | 403 | 500 | 503;
 
+/** Result of an access review. */
 export type AccessDecision =
   | { readonly allowed: true }
   | { readonly allowed: false; readonly status: DeniedStatus; readonly reason: string };
 
 /** Authenticates and authorizes requests. */
 export interface RequestAuthorizer {
+  /** Reviews a request. */
   authorize(request: RequestAttributes): Promise<AccessDecision>;
 }
 
+/** Dependencies of `DelegatedAccess`. */
 export interface DelegatedAccessDeps {
   /** Creates TokenReviews and SubjectAccessReviews. Must not be behind a write fence. */
   readonly client: Pick<Client, 'raw'>;
@@ -95,6 +98,7 @@ export class DelegatedAccess implements RequestAuthorizer {
     this.#deps = deps;
   }
 
+  /** Reviews a request. */
   async authorize({
     method,
     path,

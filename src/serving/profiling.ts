@@ -92,6 +92,7 @@ export function newProfiling(
   return { profiler, downloads: profilingDownloads({ profiler, log, address }) };
 }
 
+/** Dependencies of `Profiling`. */
 export interface ProfilingDeps {
   readonly profiler: Pick<V8Profiler, 'cpuProfile' | 'heapProfile' | 'heapSnapshot'>;
   readonly log: Logger;

@@ -73,6 +73,7 @@ export type Downloads = ReadonlyMap<string, (request: DownloadRequest) => Promis
 export interface Setting {
   /** Name in responses: `klog.logging.verbosity`. */
   readonly name: string;
+  /** Returns the current value. */
   readonly get: () => string;
   /** @throws {RangeError} if the text is not a valid value */
   readonly set: (text: string) => void;
