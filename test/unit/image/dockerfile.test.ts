@@ -23,18 +23,18 @@ function filesBehind(file: string, found: Set<string> = new Set()): Set<string> 
 }
 
 describe('the Dockerfile', () => {
-  it('starts the program itself, as a user by number, and looks after nobody', () => {
+  it('starts the program directly, as a numeric user', () => {
     const entrypoint = instructions.find((line) => line.startsWith('ENTRYPOINT')) ?? '';
     const command: readonly string[] = JSON.parse(entrypoint.slice('ENTRYPOINT '.length));
     assert.equal(command[0], 'node');
     assert.equal(command.at(-1), '/app/crd-controller.mjs');
     assert.ok(instructions.includes('USER 65532:65532'));
-    // Probes are Kubernetes' affair, and the program is well as process 1.
+    // Kubernetes probes the program, which handles signals as process 1 by itself.
     assert.doesNotMatch(dockerfile, /^HEALTHCHECK|tini|dumb-init/m);
     assert.equal(instructions.filter((line) => line.startsWith('FROM')).length, 2);
   });
 
-  it('pins its base images by digest, on the version of Node.js that the tests run on', () => {
+  it('pins its base images by digest, with the Node.js version of the tests', () => {
     const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
       packages: Record<string, { version: string }>;
     };
@@ -49,26 +49,26 @@ describe('the Dockerfile', () => {
     }
   });
 
-  it('has all in its context that the bundle is made from', () => {
+  it('has all source files of the bundle in its build context', () => {
     const kept = readFileSync(join(root, '.dockerignore'), 'utf8')
       .split('\n')
       .filter((line) => line.startsWith('!'))
       .map((line) => line.slice(1));
-    for (const path of kept) assert.ok(existsSync(join(root, path)), `${path} is gone`);
+    for (const path of kept) assert.ok(existsSync(join(root, path)), `${path} does not exist`);
     const isKept = (path: string) =>
       kept.some((each) => path === each || path.startsWith(`${each}/`));
     const bundle = readFileSync(join(root, 'hack/bundle.ts'), 'utf8');
     const [, copied = ''] = /for \(const path of \[([^\]]+)\]\) \{\s*cpSync/.exec(bundle) ?? [];
-    const wanted = [
+    const sources = [
       ...filesBehind('hack/bundle.ts'),
       ...Array.from(copied.matchAll(/'([^']+)'/g), ([, path = '']) => path),
       'package.json',
       'package-lock.json',
       'src/cli/main.ts',
     ];
-    assert.ok(wanted.length > 8, 'they were found');
+    assert.ok(sources.length > 8, 'the source files were found');
     assert.deepEqual(
-      wanted.filter((path) => !isKept(path)),
+      sources.filter((path) => !isKept(path)),
       [],
     );
   });

@@ -25,7 +25,7 @@ const OWNER: KubernetesObject = {
   },
 };
 
-function wanted(
+function desiredDeployment(
   owner: KubernetesObject,
   { replicas = 2, labels = { app: 'shop' } }: { replicas?: number; labels?: object } = {},
 ): Draft<Deployment> & { metadata: { name: string } } {
@@ -49,18 +49,18 @@ function wanted(
   };
 }
 
-class World {
+class ChildFixture {
   readonly requests: string[] = [];
-  loseAnswerOf: string | undefined;
+  loseResponseTo: string | undefined;
   readonly server: ApiServer = new ApiServer({ clock: new FakeClock() });
   readonly client: HttpClient;
   readonly signal = new AbortController().signal;
   readonly #handler: HttpHandler = async (request) => {
     this.requests.push(request.method);
-    const answer = await this.server.handler(request);
-    if (request.method !== this.loseAnswerOf) return answer;
-    this.loseAnswerOf = undefined;
-    throw new Error('the connection broke');
+    const response = await this.server.handler(request);
+    if (request.method !== this.loseResponseTo) return response;
+    this.loseResponseTo = undefined;
+    throw new Error('connection reset');
   };
 
   constructor() {
@@ -68,7 +68,7 @@ class World {
   }
 
   ensure(
-    desired: ReturnType<typeof wanted>,
+    desired: ReturnType<typeof desiredDeployment>,
     cached: DeepReadonly<Deployment> | undefined,
     owner: KubernetesObject = OWNER,
   ): Promise<ChildOutcome<Deployment>> {
@@ -90,46 +90,58 @@ class World {
 
 describe('ensureChild', () => {
   it('creates a missing child, and sends nothing for one in the desired state', async () => {
-    const world = new World();
-    assert.equal((await world.ensure(wanted(OWNER), undefined)).kind, 'created');
-    assert.deepEqual(world.requests, ['POST']);
-    assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'unchanged');
-    assert.deepEqual(world.requests, []);
+    const fixture = new ChildFixture();
+    assert.equal((await fixture.ensure(desiredDeployment(OWNER), undefined)).kind, 'created');
+    assert.deepEqual(fixture.requests, ['POST']);
+    assert.equal(
+      (await fixture.ensure(desiredDeployment(OWNER), await fixture.live())).kind,
+      'unchanged',
+    );
+    assert.deepEqual(fixture.requests, []);
   });
 
-  it('finds a child whose creation was answered too late or not at all', async () => {
-    const world = new World();
-    world.loseAnswerOf = 'POST';
-    await assert.rejects(world.ensure(wanted(OWNER), undefined));
-    assert.equal((await world.ensure(wanted(OWNER), undefined)).kind, 'unchanged');
-    assert.deepEqual(world.requests, ['POST', 'GET']);
+  it('finds a child whose creation had no response', async () => {
+    const fixture = new ChildFixture();
+    fixture.loseResponseTo = 'POST';
+    await assert.rejects(fixture.ensure(desiredDeployment(OWNER), undefined));
+    assert.equal((await fixture.ensure(desiredDeployment(OWNER), undefined)).kind, 'unchanged');
+    assert.deepEqual(fixture.requests, ['POST', 'GET']);
   });
 
   it('reverts changes to desired fields, and keeps fields that others added', async () => {
-    const world = new World();
-    await world.ensure(wanted(OWNER), undefined);
-    await world.client.patch(
+    const fixture = new ChildFixture();
+    await fixture.ensure(desiredDeployment(OWNER), undefined);
+    await fixture.client.patch(
       DEPLOYMENTS,
       { namespace: 'default', name: 'shop' },
       { type: 'merge', body: { metadata: { labels: { team: 'a' } }, spec: { replicas: 9 } } },
       { fieldManager: 'other' },
     );
-    assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'updated');
-    const { metadata, spec } = await world.live();
+    assert.equal(
+      (await fixture.ensure(desiredDeployment(OWNER), await fixture.live())).kind,
+      'updated',
+    );
+    const { metadata, spec } = await fixture.live();
     assert.equal(spec?.replicas, 2);
     assert.deepEqual(metadata.labels, { app: 'shop', team: 'a' });
   });
 
   it('removes fields that are no longer desired, also of the created object', async () => {
-    const world = new World();
-    await world.ensure(wanted(OWNER, { labels: { app: 'shop', old: 'yes' } }), undefined);
-    await world.ensure(wanted(OWNER, { replicas: 3 }), await world.live());
-    assert.deepEqual(world.requests, ['GET', 'PATCH', 'PATCH']);
-    assert.deepEqual((await world.live()).metadata.labels, { app: 'shop' });
-    await world.ensure(wanted(OWNER, { replicas: 4, labels: {} }), await world.live());
-    assert.deepEqual(world.requests, ['GET', 'PATCH'], 'managedFields are upgraded once');
-    assert.deepEqual((await world.live()).metadata.labels ?? {}, {});
-    const raw = await world.client.raw({
+    const fixture = new ChildFixture();
+    await fixture.ensure(
+      desiredDeployment(OWNER, { labels: { app: 'shop', old: 'yes' } }),
+      undefined,
+    );
+    await fixture.ensure(desiredDeployment(OWNER, { replicas: 3 }), await fixture.live());
+    assert.deepEqual(fixture.requests, ['GET', 'PATCH', 'PATCH']);
+    assert.deepEqual((await fixture.live()).metadata.labels, { app: 'shop' });
+    await fixture.ensure(
+      desiredDeployment(OWNER, { replicas: 4, labels: {} }),
+      await fixture.live(),
+    );
+    assert.deepEqual(fixture.requests, ['GET', 'PATCH'], 'managedFields are upgraded once');
+    assert.deepEqual((await fixture.live()).metadata.labels ?? {}, {});
+    const raw = await fixture.client.raw({
       path: objectPath(DEPLOYMENTS, { namespace: 'default', name: 'shop' }),
     });
     const { managedFields } = (raw as KubernetesObject).metadata;
@@ -140,29 +152,33 @@ describe('ensureChild', () => {
   });
 
   it('does not change an unowned object with the same name', async () => {
-    const world = new World();
-    const theirs = wanted(OWNER);
-    await world.client.create(DEPLOYMENTS, {
-      ...theirs,
-      metadata: { ...theirs.metadata, ownerReferences: [] },
+    const fixture = new ChildFixture();
+    const unowned = desiredDeployment(OWNER);
+    await fixture.client.create(DEPLOYMENTS, {
+      ...unowned,
+      metadata: { ...unowned.metadata, ownerReferences: [] },
     });
-    const before = await world.live();
+    const before = await fixture.live();
     for (const cached of [undefined, before]) {
-      assert.equal((await world.ensure(wanted(OWNER), cached)).kind, 'nameCollision');
+      assert.equal((await fixture.ensure(desiredDeployment(OWNER), cached)).kind, 'nameCollision');
     }
-    assert.deepEqual(await world.live(), before);
+    assert.deepEqual(await fixture.live(), before);
   });
 
   it('reports a child that is being deleted, and that of a previous owner of the name, as terminating', async () => {
-    const world = new World();
-    await world.ensure(wanted(OWNER), undefined);
+    const fixture = new ChildFixture();
+    await fixture.ensure(desiredDeployment(OWNER), undefined);
     const successor = { ...OWNER, metadata: { ...OWNER.metadata, uid: 'uid-of-another' } };
-    const outcome = await world.ensure(wanted(successor), await world.live(), successor);
+    const outcome = await fixture.ensure(
+      desiredDeployment(successor),
+      await fixture.live(),
+      successor,
+    );
     assert.equal(outcome.kind, 'terminating');
-    const deleting = await world.live();
+    const deleting = await fixture.live();
     deleting.metadata.deletionTimestamp = '2026-01-01T00:00:01Z';
-    assert.equal((await world.ensure(wanted(OWNER), deleting)).kind, 'terminating');
-    assert.deepEqual(world.requests, []);
+    assert.equal((await fixture.ensure(desiredDeployment(OWNER), deleting)).kind, 'terminating');
+    assert.deepEqual(fixture.requests, []);
   });
 
   it('does not change the child of an owner with the same name, but another group or kind', async () => {
@@ -171,49 +187,57 @@ describe('ensureChild', () => {
       { ...OWNER, apiVersion: 'v1' },
       { ...OWNER, kind: 'Application' },
     ]) {
-      const world = new World();
+      const fixture = new ChildFixture();
       const metadata = { ...OWNER.metadata, uid: 'uid-of-another' };
-      await world.client.create(DEPLOYMENTS, wanted({ ...other, metadata }));
-      assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'nameCollision');
+      await fixture.client.create(DEPLOYMENTS, desiredDeployment({ ...other, metadata }));
+      assert.equal(
+        (await fixture.ensure(desiredDeployment(OWNER), await fixture.live())).kind,
+        'nameCollision',
+      );
     }
-    const world = new World();
+    const fixture = new ChildFixture();
     const metadata = { ...OWNER.metadata, uid: 'uid-of-another' };
     const newer = { ...OWNER, apiVersion: 'example.com/v2', metadata };
-    await world.client.create(DEPLOYMENTS, wanted(newer));
-    assert.equal((await world.ensure(wanted(OWNER), await world.live())).kind, 'terminating');
+    await fixture.client.create(DEPLOYMENTS, desiredDeployment(newer));
+    assert.equal(
+      (await fixture.ensure(desiredDeployment(OWNER), await fixture.live())).kind,
+      'terminating',
+    );
   });
 
   it('rejects with a conflict if the child was deleted or replaced since the cache saw it', async () => {
-    const world = new World();
-    await world.ensure(wanted(OWNER), undefined);
-    const stale = await world.live();
-    await world.client.delete(DEPLOYMENTS, { namespace: 'default', name: 'shop' });
-    const gone = await world.ensure(wanted(OWNER, { replicas: 5 }), stale).catch((e: unknown) => e);
+    const fixture = new ChildFixture();
+    await fixture.ensure(desiredDeployment(OWNER), undefined);
+    const stale = await fixture.live();
+    await fixture.client.delete(DEPLOYMENTS, { namespace: 'default', name: 'shop' });
+    const gone = await fixture
+      .ensure(desiredDeployment(OWNER, { replicas: 5 }), stale)
+      .catch((e: unknown) => e);
     assert.ok(isApiError(gone, 'conflict'), String(gone));
-    await world.ensure(wanted(OWNER), undefined);
-    const replaced = await world
-      .ensure(wanted(OWNER, { replicas: 5 }), stale)
+    await fixture.ensure(desiredDeployment(OWNER), undefined);
+    const replaced = await fixture
+      .ensure(desiredDeployment(OWNER, { replicas: 5 }), stale)
       .catch((error: unknown) => error);
     assert.ok(isApiError(replaced, 'conflict'), String(replaced));
-    assert.equal((await world.live()).spec?.replicas, 2);
+    assert.equal((await fixture.live()).spec?.replicas, 2);
   });
 
   it('does not update a child if update is false', async () => {
-    const world = new World();
-    await world.ensure(wanted(OWNER), undefined);
-    const cached = await world.live();
-    world.requests.length = 0;
+    const fixture = new ChildFixture();
+    await fixture.ensure(desiredDeployment(OWNER), undefined);
+    const cached = await fixture.live();
+    fixture.requests.length = 0;
     const options = { resource: DEPLOYMENTS, owner: OWNER, fieldManager: 'app-controller', cached };
-    const desired = wanted(OWNER, { replicas: 5 });
-    const outcome = await ensureChild(world, { ...options, desired, update: false });
-    assert.deepEqual([outcome.kind, world.requests], ['unchanged', []]);
+    const desired = desiredDeployment(OWNER, { replicas: 5 });
+    const outcome = await ensureChild(fixture, { ...options, desired, update: false });
+    assert.deepEqual([outcome.kind, fixture.requests], ['unchanged', []]);
   });
 
   it('rejects with alreadyExists if the object with the name was deleted meanwhile', async () => {
-    const world = new World();
-    await world.client.create(DEPLOYMENTS, wanted(OWNER));
-    world.server.faults.beforeRequest(({ method }) => (method === 'GET' ? 404 : undefined));
-    await assert.rejects(world.ensure(wanted(OWNER), undefined), (error) =>
+    const fixture = new ChildFixture();
+    await fixture.client.create(DEPLOYMENTS, desiredDeployment(OWNER));
+    fixture.server.faults.beforeRequest(({ method }) => (method === 'GET' ? 404 : undefined));
+    await assert.rejects(fixture.ensure(desiredDeployment(OWNER), undefined), (error) =>
       isApiError(error, 'alreadyExists'),
     );
   });

@@ -11,8 +11,8 @@ import { runAll } from '../../../src/util/runnable.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
 import { FakeSource, THINGS } from '../../support/fake-source.ts';
 
-/** A controller of things that watches other things beside them; the server has none of those yet. */
-function newWorld(t: TestContext) {
+/** A controller of two resources. The server does not serve the second one yet. */
+function newController(t: TestContext) {
   const clock = new FakeClock();
   const things = new FakeSource(clock);
   const others = new FakeSource(clock);
@@ -60,25 +60,25 @@ function newWorld(t: TestContext) {
 }
 
 // upstream: 92f
-test('no key runs before every cache that its sync may read is there', async (t) => {
-  const { clock, things, others, controller, runs, start } = newWorld(t);
+test('starts no sync before all caches of the controller have synced', async (t) => {
+  const { clock, things, others, controller, runs, start } = newController(t);
   things.put('a');
   await start();
   await clock.advance(20_000);
   things.put('b');
   await clock.advance(20_000);
-  assert.equal(controller.queue.length, 2, 'both wait');
+  assert.equal(controller.queue.length, 2, 'both keys are queued');
   assert.equal(controller.hasSynced, false);
   assert.deepEqual(runs, []);
   others.missing = false;
   await clock.advance(5000);
   assert.equal(controller.hasSynced, true);
-  assert.deepEqual(runs, ['default/b', 'default/a'], 'what has changed goes first');
+  assert.deepEqual(runs, ['default/b', 'default/a'], 'changes come before the initial list');
 });
 
 // upstream: 92f
-test('a controller that is stopped before its caches are there has run nothing, and ends', async (t) => {
-  const { clock, things, runs, start, abort, hasEnded } = newWorld(t);
+test('ends without a sync if it is stopped before its caches have synced', async (t) => {
+  const { clock, things, runs, start, abort, hasEnded } = newController(t);
   things.put('a');
   await start();
   await clock.advance(20_000);

@@ -24,8 +24,8 @@ const TEMPLATE = {
   spec: { containers: [{ name: 'app', image: 'nginx' }] },
 };
 
-/** A controller that runs against an embedded API server, and the keys that it synced. */
-function newWorld(
+/** Starts a controller against an embedded API server, and records the keys that it syncs. */
+function startController(
   t: TestContext,
   build: (controller: Controller, informers: InformerSet) => Controller,
   options: Partial<ControllerOptions> = {},
@@ -63,7 +63,6 @@ function newWorld(
 }
 
 const metadata = (name: string) => ({ name, namespace: 'default' });
-const at = metadata;
 
 function replicaSet(name: string) {
   return {
@@ -85,7 +84,7 @@ function pod(name: string, owner?: KubernetesObject): Draft<Pod> {
 }
 
 test('owns enqueues the owner of a changed object, and no owner for unowned objects', async (t) => {
-  const { client, synced } = newWorld(t, (controller, informers) =>
+  const { client, synced } = startController(t, (controller, informers) =>
     controller.for(informers.for(REPLICA_SETS)).owns(informers.for(PODS), REPLICA_SETS),
   );
   const owner = await client.create(REPLICA_SETS, replicaSet('web'));
@@ -97,28 +96,28 @@ test('owns enqueues the owner of a changed object, and no owner for unowned obje
 });
 
 test('owns with orNamed enqueues the owner that waits for the name of an unowned object', async (t) => {
-  const { client, synced } = newWorld(t, (controller, informers) =>
+  const { client, synced } = startController(t, (controller, informers) =>
     controller
       .for(informers.for(REPLICA_SETS))
       .owns(informers.for(PODS), REPLICA_SETS, { orNamed: keyOf }),
   );
   await client.create(PODS, pod('web'));
   await client.create(PODS, pod('api'));
-  assert.deepEqual(await synced(), [], 'there is no ReplicaSet of these names');
+  assert.deepEqual(await synced(), [], 'no ReplicaSet has these names');
   await client.create(REPLICA_SETS, replicaSet('web'));
   await synced();
-  await client.delete(PODS, at('web'));
+  await client.delete(PODS, metadata('web'));
   assert.deepEqual(await synced(), ['default/web'], 'the name is free');
-  await client.delete(PODS, at('api'));
+  await client.delete(PODS, metadata('api'));
   assert.deepEqual(await synced(), []);
   const other = await client.create(REPLICA_SETS, replicaSet('other'));
   await synced();
   await client.create(PODS, pod('web', other));
-  assert.deepEqual(await synced(), ['default/other'], 'an owned object enqueues its owner alone');
+  assert.deepEqual(await synced(), ['default/other'], 'an owned object enqueues only its owner');
 });
 
-test('mapByChildName finds the owners by the name of the child that they want', async (t) => {
-  const { client, synced } = newWorld(t, (controller, informers) => {
+test('mapByChildName finds the owners whose desired child has the name', async (t) => {
+  const { client, synced } = startController(t, (controller, informers) => {
     const sets = informers.for(REPLICA_SETS);
     const childName = ({ metadata }: { metadata: { name: string } }) =>
       metadata.name === 'none' ? undefined : `${metadata.name}-pod`;
@@ -131,8 +130,8 @@ test('mapByChildName finds the owners by the name of the child that they want', 
   assert.deepEqual(await synced(), ['default/web']);
 });
 
-test('owns with orNamed must come after for', (t) => {
-  newWorld(t, (controller, informers) => {
+test('owns with orNamed throws before for', (t) => {
+  startController(t, (controller, informers) => {
     const pods = informers.for(PODS);
     assert.throws(
       () => controller.owns(pods, DEPLOYMENTS, { orNamed: keyOf }),
@@ -143,40 +142,40 @@ test('owns with orNamed must come after for', (t) => {
 });
 
 test('for with generationChanged syncs after changes of the spec, not of labels or at resyncs', async (t) => {
-  const { client, clock, synced } = newWorld(t, (controller, informers) =>
+  const { client, clock, synced } = startController(t, (controller, informers) =>
     controller.for(informers.for(REPLICA_SETS), { predicates: [predicates.generationChanged] }),
   );
   await client.create(REPLICA_SETS, replicaSet('web'));
   assert.deepEqual(await synced(), ['default/web']);
   const labels = { metadata: { labels: { a: 'b' } } };
-  await client.patch(REPLICA_SETS, at('web'), { type: 'merge', body: labels });
+  await client.patch(REPLICA_SETS, metadata('web'), { type: 'merge', body: labels });
   assert.deepEqual(await synced(), []);
   await clock.advance(120_000);
   assert.deepEqual(await synced(), [], 'no resync');
   const spec = { spec: { replicas: 2 } };
-  await client.patch(REPLICA_SETS, at('web'), { type: 'merge', body: spec });
+  await client.patch(REPLICA_SETS, metadata('web'), { type: 'merge', body: spec });
   assert.deepEqual(await synced(), ['default/web']);
-  await client.delete(REPLICA_SETS, at('web'));
+  await client.delete(REPLICA_SETS, metadata('web'));
   assert.deepEqual(await synced(), ['default/web']);
 });
 
 test('watches with labelsChanged accepts the first list', async (t) => {
-  const { client, synced } = newWorld(t, (controller, informers) =>
+  const { client, synced } = startController(t, (controller, informers) =>
     controller.watches(informers.for(PODS), keyOf, { predicates: [predicates.labelsChanged] }),
   );
   await client.create(PODS, pod('web'));
   assert.deepEqual(await synced(), ['default/web']);
   await client.patch(
     PODS,
-    at('web'),
+    metadata('web'),
     { type: 'merge', body: { status: { phase: 'Running' } } },
     { subresource: 'status' },
   );
   assert.deepEqual(await synced(), []);
 });
 
-test('options that do not exist are refused', (t) => {
-  newWorld(t, (controller, informers) => {
+test('rejects unknown options', (t) => {
+  startController(t, (controller, informers) => {
     const pods = informers.for(PODS);
     const misspelt = { predicate: [predicates.labelsChanged] } as object;
     assert.throws(() => controller.for(pods, misspelt), /unknown option predicate.*predicates/);
@@ -185,9 +184,9 @@ test('options that do not exist are refused', (t) => {
   });
 });
 
-test('a failed key is retried after the delays of the rate limiter of the controller', async (t) => {
+test('retries failed keys after the delays of its rate limiter', async (t) => {
   const starts: number[] = [];
-  const { client, clock } = newWorld(
+  const { client, clock } = startController(
     t,
     (controller, informers) => controller.for(informers.for(PODS)),
     {

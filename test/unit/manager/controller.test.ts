@@ -28,7 +28,7 @@ describe('a controller', () => {
   let clock: FakeClock;
   let client: Client;
   let log: ReturnType<typeof recordingLogger>;
-  /** What a watch says comes so late, in milliseconds. */
+  /** Delay of watch events, in milliseconds. */
   let lagMs: number;
   let registry: Registry;
   let stop: () => Promise<void>;
@@ -46,13 +46,13 @@ describe('a controller', () => {
       handler: async (request) => {
         const response = await server.handler(request);
         if (!request.path.includes('watch=true')) return response;
-        return { ...response, body: late(response.body, request.signal) };
+        return { ...response, body: delayed(response.body, request.signal) };
       },
     });
   });
   afterEach(() => stop());
 
-  async function* late(
+  async function* delayed(
     body: AsyncIterable<Uint8Array>,
     signal?: AbortSignal,
   ): AsyncIterable<Uint8Array> {
@@ -62,7 +62,7 @@ describe('a controller', () => {
     }
   }
 
-  /** A controller of Pods that runs, and one Pod. */
+  /** Starts a controller of Pods, and creates a Pod. */
   async function start(sync: SyncHandler): Promise<void> {
     const informers = new InformerSet(client, { clock });
     const metrics = {
@@ -92,13 +92,14 @@ describe('a controller', () => {
     });
   }
 
-  const waits = () =>
+  /** The attempt and the backoff of each logged failure. */
+  const retries = () =>
     log.lines
       .filter(({ message, fields }) => message.startsWith('Error syncing') && !('times' in fields))
       .map(({ fields }) => `${String(fields['attempt'])}: ${String(fields['requeueAfter'])}`);
 
   // upstream: 92
-  it('backs off from a sync that fails, though each run writes and is waited for', async () => {
+  it('backs off failed syncs, also if each of them writes and waits for the cache', async () => {
     lagMs = 30;
     let runs = 0;
     await start(async (_, context) => {
@@ -108,35 +109,35 @@ describe('a controller', () => {
       throw new Error('quota exceeded');
     });
     await clock.advance(5000);
-    const seen = waits();
+    const seen = retries();
     assert.deepEqual(seen.slice(0, 4), ['1: 5ms', '2: 10ms', '3: 20ms', '4: 40ms']);
     assert.ok(seen.length > 4, String(seen.length));
   });
 
-  it('is quiet about a few conflicts, and backs off from those that do not end', async () => {
+  it('retries five conflicts without a log line, then logs them and backs off', async () => {
     let runs = 0;
     await start(() => {
       runs++;
       return Promise.reject(new ApiError({ kind: 'conflict', message: 'modified', code: 409 }));
     });
     await clock.advance(1500);
-    assert.deepEqual([runs, waits()], [5, []]);
+    assert.deepEqual([runs, retries()], [5, []]);
     await clock.advance(60_000);
-    assert.deepEqual(waits().slice(0, 3), ['1: 5ms', '2: 10ms', '3: 20ms']);
+    assert.deepEqual(retries().slice(0, 3), ['1: 5ms', '2: 10ms', '3: 20ms']);
     assert.ok(runs < 30, String(runs));
   });
 
-  it('logs causes, calls and result of each sync in one line; all its lines have its id', async () => {
+  it('logs causes, API calls and result of each sync in one line, and its reconcileID in all lines', async () => {
     lagMs = 30;
     await start(async (_, context) => {
-      context.log.info('Looking');
+      context.log.info('Syncing');
       const patch = { type: 'merge', body: { metadata: { labels: { seen: 'yes' } } } } as const;
       await context.client.patch(PODS, AT, patch, { signal: context.signal });
       return done();
     });
     await clock.advance(1000);
     const lines = log.lines
-      .filter(({ message }) => message === 'Finished syncing' || message === 'Looking')
+      .filter(({ message }) => message === 'Finished syncing' || message === 'Syncing')
       .map(({ level, message, fields: { controller: _c, pod: _p, ...fields } }) => [
         level,
         message,
@@ -147,13 +148,13 @@ describe('a controller', () => {
     const common = { queued: '0s', duration: '0s' };
     const changed = 'Pod default/web changed: .metadata.labels';
     assert.deepEqual(lines, [
-      [0, 'Looking', { reconcileID: first }],
+      [0, 'Syncing', { reconcileID: first }],
       [
         4,
         'Finished syncing',
         { ...common, reconcileID: first, result: 'done', causes: ['Pod default/web added'], calls },
       ],
-      [0, 'Looking', { reconcileID: second }],
+      [0, 'Syncing', { reconcileID: second }],
       [
         4,
         'Finished syncing',
@@ -162,7 +163,7 @@ describe('a controller', () => {
     ]);
   });
 
-  it('counts the runs that a lagging cache puts off, and forgets none of their causes', async () => {
+  it('counts syncs that were postponed because the cache lags, and keeps their causes', async () => {
     lagMs = 200;
     const seen: (readonly string[])[] = [];
     await start(async (_, context) => {
@@ -190,7 +191,7 @@ describe('a controller', () => {
     );
   });
 
-  it('ends with the failure of a source, and ends the other sources and its runs', async () => {
+  it('rejects with the error of a failed source, and stops the other sources', async () => {
     const informers = new InformerSet(client, { clock });
     const ended: string[] = [];
     const controller = new Controller(
@@ -204,7 +205,7 @@ describe('a controller', () => {
       })
       .source(async () => {
         await clock.sleep(1000);
-        throw new Error('the source broke');
+        throw new Error('the source failed');
       });
     const abort = new AbortController();
     const caches = informers.run(abort.signal);
@@ -213,14 +214,14 @@ describe('a controller', () => {
       (error: unknown) => String(error),
     );
     await clock.advance(5000);
-    assert.match(await running, /the source broke/);
+    assert.match(await running, /the source failed/);
     assert.deepEqual(ended, ['first']);
     abort.abort();
     await clock.advance(1000);
     await caches;
   });
 
-  it('takes turns between namespaces, so that a flood in one does not delay another', async () => {
+  it('lets namespaces take turns, so that many keys of one do not delay another', async () => {
     const runs: string[] = [];
     const controller = new Controller(
       { client, clock, log: log.log },
@@ -254,7 +255,7 @@ describe('a controller', () => {
     await running;
   });
 
-  it('runs keys that a source adds, with the cause that it gives', async () => {
+  it('syncs keys that a source adds, with their causes', async () => {
     const informers = new InformerSet(client, { clock });
     const runs: string[] = [];
     const key = objectKey('default', 'other');
@@ -289,7 +290,7 @@ describe('a controller', () => {
 });
 
 describe('a sharded controller', () => {
-  it('gives up a shard once its runs have ended, also those that fail', async () => {
+  it('releases a shard after its syncs in flight have ended, also failed ones', async () => {
     const clock = new FakeClock();
     const server = new ApiServer({ clock });
     const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
@@ -330,21 +331,21 @@ describe('a sharded controller', () => {
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
     });
     await clock.advance(5000);
-    assert.deepEqual(runs, [], 'a key of a shard that is not held does not run');
+    assert.deepEqual(runs, [], 'keys of a shard that is not held are not synced');
     const shard = new AbortController();
-    let isGivenUp = false;
-    const served = Promise.resolve(serve(0, shard.signal)).then(() => (isGivenUp = true));
+    let isReleased = false;
+    const served = Promise.resolve(serve(0, shard.signal)).then(() => (isReleased = true));
     await clock.advance(5000);
     assert.deepEqual(runs, ['default/web: its shard was taken over']);
     shard.abort();
     await clock.advance(1000);
-    assert.equal(isGivenUp, false);
+    assert.equal(isReleased, false);
     fail.resolve();
     await clock.advance(1000);
-    assert.equal(isGivenUp, true);
+    assert.equal(isReleased, true);
     await served;
     await clock.advance(60_000);
-    assert.equal(runs.length, 1, 'the retry does not run here');
+    assert.equal(runs.length, 1, 'the failed key is not retried by this replica');
     abort.abort();
     await clock.advance(1000);
     await running;

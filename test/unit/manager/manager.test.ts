@@ -7,7 +7,7 @@ import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 
-/** Writes its life into `journal`; ends only when `release` is resolved, if it is given. */
+/** A runnable that records its start, abort and end in `journal`. It ends after `release` is resolved, if given. */
 function member(name: string, journal: string[], release?: Promise<void>): Runnable {
   return {
     name,
@@ -35,7 +35,7 @@ function fixture() {
 }
 
 describe('the manager', () => {
-  it('stops in the reverse order of its stages, each only after the one behind it has ended', async () => {
+  it('stops its stages in reverse order, each after the end of the one before it', async () => {
     const { manager, journal } = fixture();
     const draining = new Deferred();
     manager
@@ -54,7 +54,11 @@ describe('the manager', () => {
     ]);
     stop.abort();
     await settle();
-    assert.deepEqual(journal.splice(0), ['controller stops'], 'the rest lives while syncs finish');
+    assert.deepEqual(
+      journal.splice(0),
+      ['controller stops'],
+      'other stages run until the syncs in flight end',
+    );
     draining.resolve();
     await run;
     assert.deepEqual(journal, [
@@ -68,7 +72,7 @@ describe('the manager', () => {
     ]);
   });
 
-  it('stops everything in order and rejects when a member fails', async () => {
+  it('stops all stages in order and rejects when a runnable fails', async () => {
     const { manager, journal, errors } = fixture();
     const fault = new Deferred();
     manager.add('caches', member('cache', journal)).add('controllers', member('good', journal), {
@@ -83,7 +87,7 @@ describe('the manager', () => {
     assert.deepEqual(errors, ['Runnable failed {"stage":"controllers","runnable":"bad"}']);
   });
 
-  it('leaves behind, and names, what does not stop in time', async () => {
+  it('rejects with the names of runnables that do not stop within the timeout, and stops the other stages', async () => {
     const { manager, journal, errors, clock } = fixture();
     manager
       .add('controllers', member('stuck', journal, new Promise(() => undefined)))
@@ -104,13 +108,13 @@ describe('the manager', () => {
     ]);
   });
 
-  it('logs every failure, and rejects with the first, also while it stops', async () => {
+  it('logs every failure during the stop, and rejects with the first', async () => {
     const { manager, errors } = fixture();
     const fails = (name: string): Runnable => ({
       name,
       run: (signal) =>
         new Promise((_, reject) =>
-          signal.addEventListener('abort', () => reject(new Error(`${name} broke`)), {
+          signal.addEventListener('abort', () => reject(new Error(`${name} failed`)), {
             once: true,
           }),
         ),
@@ -119,24 +123,24 @@ describe('the manager', () => {
     const stop = new AbortController();
     const run = manager.run(stop.signal);
     stop.abort();
-    await assert.rejects(run, /controller broke/);
+    await assert.rejects(run, /controller failed/);
     assert.equal(errors.length, 2, errors.join('\n'));
   });
 
-  it('ends at once when it is told to stop before it began', async () => {
+  it('starts nothing with an aborted signal', async () => {
     const { manager, journal } = fixture();
     await manager.add('caches', member('cache', journal)).run(AbortSignal.abort());
     assert.deepEqual(journal, []);
   });
 
-  it('leaves no timer behind', async () => {
+  it('leaves no timer', async () => {
     const { manager, clock } = fixture();
     await manager.run(AbortSignal.abort());
     assert.equal(clock.pending, 0);
   });
 });
 
-/** Leadership that is won when the test says so; keeps why it was stopped. */
+/** An elector that acquires and loses the lease by `win` and `lose`, and records why it was stopped. */
 function leadership(journal: string[]) {
   const won = new Deferred();
   const lost = new Deferred();
@@ -165,7 +169,7 @@ function leadership(journal: string[]) {
 }
 
 describe('a manager whose controllers need leadership', () => {
-  function led() {
+  function leaderFixture() {
     const { clock, errors, journal } = fixture();
     const log = {
       ...silentLogger,
@@ -178,8 +182,8 @@ describe('a manager whose controllers need leadership', () => {
     return { clock, errors, journal, elector, manager, stop };
   }
 
-  it('starts all else at once, and controllers when it leads', async () => {
-    const { manager, elector, journal, stop } = led();
+  it('starts controllers after it has acquired the lease, and other stages at once', async () => {
+    const { manager, elector, journal, stop } = leaderFixture();
     manager.add('caches', member('cache', journal)).add('controllers', member('work', journal));
     const run = manager.run(stop.signal);
     await settle();
@@ -199,8 +203,8 @@ describe('a manager whose controllers need leadership', () => {
     assert.ok(!(elector.reason instanceof AbruptStop));
   });
 
-  it('never runs them if it is stopped on standby', async () => {
-    const { manager, journal, stop } = led();
+  it('starts no controller if it is stopped on standby', async () => {
+    const { manager, journal, stop } = leaderFixture();
     manager.add('controllers', member('work', journal));
     const run = manager.run(stop.signal);
     await settle();
@@ -209,8 +213,8 @@ describe('a manager whose controllers need leadership', () => {
     assert.deepEqual(journal, ['elector ended']);
   });
 
-  it('does not give leadership up while a controller still works', async () => {
-    const { manager, elector, journal, stop, clock } = led();
+  it('does not release the lease while a controller runs', async () => {
+    const { manager, elector, journal, stop, clock } = leaderFixture();
     const never = new Promise<void>(() => undefined);
     manager.add('controllers', member('stuck', journal, never));
     elector.win();
@@ -222,14 +226,14 @@ describe('a manager whose controllers need leadership', () => {
     assert.ok(elector.reason instanceof AbruptStop);
   });
 
-  it('drops everything at once when leadership is lost, and waits for nobody', async () => {
-    const { manager, elector, journal, stop, clock, errors } = led();
+  it('stops all stages at once when the lease is lost, and waits at most 1 s', async () => {
+    const { manager, elector, journal, stop, clock, errors } = leaderFixture();
     const never = new Promise<void>(() => undefined);
     const reasons: unknown[] = [];
     manager
       .add('caches', member('cache', journal))
       .add('controllers', member('stuck', journal, never), {
-        name: 'witness',
+        name: 'observer',
         run: (signal) =>
           new Promise((resolve) => {
             signal.addEventListener('abort', () => {
@@ -258,8 +262,8 @@ describe('a manager whose controllers need leadership', () => {
     assert.equal(clock.pending, 0);
   });
 
-  it('cuts a graceful stop short when leadership is lost during it', async () => {
-    const { manager, elector, journal, stop, clock } = led();
+  it('ends a graceful stop within 1 s when the lease is lost', async () => {
+    const { manager, elector, journal, stop, clock } = leaderFixture();
     const never = new Promise<void>(() => undefined);
     manager.add('controllers', member('slow', journal, never));
     elector.win();

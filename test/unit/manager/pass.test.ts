@@ -29,8 +29,8 @@ const SUBJECTS: readonly (readonly [Resource, object])[] = [
 ];
 const CONFIG = { controllers: DEFAULT_CONTROLLERS };
 
-/** `--once`, with and without `--dry-run`: what a daemon does, in virtual time. */
-describe('given one object of each kind, and nobody who looks after them', () => {
+/** `--once`, with and without `--dry-run`, in virtual time. */
+describe('with one new object of each kind', () => {
   let world: Simulation;
 
   beforeEach(async () => {
@@ -51,7 +51,7 @@ describe('given one object of each kind, and nobody who looks after them', () =>
   });
   afterEach(() => world.end());
 
-  const everything = async () => {
+  const allObjects = async () => {
     const kinds: readonly Resource[] = [
       COUNTS,
       WEB_APPS,
@@ -67,7 +67,7 @@ describe('given one object of each kind, and nobody who looks after them', () =>
     );
     return lists.flatMap(({ items }) => items);
   };
-  const wouldBe = () =>
+  const dryRunWrites = () =>
     world.lines
       .filter(({ message }) => message === 'Dry run')
       .map(
@@ -77,9 +77,9 @@ describe('given one object of each kind, and nobody who looks after them', () =>
       .filter((line) => !line.includes(' events '))
       .toSorted();
 
-  it('a pass does for all of them what can be done now, and ends', async () => {
+  it('a single pass syncs all objects, and ends', async () => {
     assert.equal(await world.onePass(CONFIG), true);
-    const names = (await everything())
+    const names = (await allObjects())
       .filter(({ kind }) => ['Pod', 'Deployment', 'Service'].includes(kind))
       .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
     for (const name of ['Pod x-0', 'Pod x-pod', 'Deployment web', 'Deployment x']) {
@@ -88,11 +88,11 @@ describe('given one object of each kind, and nobody who looks after them', () =>
     assert.deepEqual(world.errors(), []);
   });
 
-  it('a dry pass says what a pass would do, changes nothing, and tells that something is left', async () => {
-    const before = await everything();
+  it('a dry run logs the writes of a single pass, changes nothing, and reports that it has not converged', async () => {
+    const before = await allObjects();
     assert.equal(await world.onePass(CONFIG, { isDryRun: true }), false);
-    assert.deepEqual(await everything(), before);
-    assert.deepEqual(wouldBe(), [
+    assert.deepEqual(await allObjects(), before);
+    assert.deepEqual(dryRunWrites(), [
       'create deployments.apps default/web',
       'create pods default/x-0',
       'create pods default/x-1',
@@ -105,18 +105,18 @@ describe('given one object of each kind, and nobody who looks after them', () =>
     assert.deepEqual(world.errors(), []);
   });
 
-  it('once all is as it should be, both find nothing left to do, and write nothing', async () => {
+  it('both write nothing and report convergence if all objects are in the desired state', async () => {
     const stop = world.startDaemon(CONFIG);
     await world.settle();
     await world.pass(60_000);
     await world.settle();
     await stop();
-    const before = await everything();
+    const before = await allObjects();
     world.lines.length = 0;
     assert.equal(await world.onePass(CONFIG, { isDryRun: true }), true);
     assert.equal(await world.onePass(CONFIG), true);
-    assert.deepEqual(wouldBe(), []);
-    assert.deepEqual(await everything(), before);
+    assert.deepEqual(dryRunWrites(), []);
+    assert.deepEqual(await allObjects(), before);
     const ends = world.lines.filter(({ message }) => message === 'Nothing is left to do');
     assert.deepEqual(
       ends.map(({ fields }) => [fields['objects'], fields['wouldWrite'] ?? fields['wrote']]),
@@ -127,7 +127,7 @@ describe('given one object of each kind, and nobody who looks after them', () =>
     );
   });
 
-  it('a dry pass tells drift', async () => {
+  it('a dry run logs the write that reverts a change', async () => {
     assert.equal(await world.onePass(CONFIG), true);
     await world.pass(60_000);
     assert.equal(await world.onePass(CONFIG), true);
@@ -137,19 +137,19 @@ describe('given one object of each kind, and nobody who looks after them', () =>
     await world.pass(5000);
     world.lines.length = 0;
     assert.equal(await world.onePass(CONFIG, { isDryRun: true }), false);
-    assert.ok(wouldBe().includes('create pods default/x-1'), wouldBe().join('\n'));
-    assert.ok(!wouldBe().some((line) => line.includes('x-0')), wouldBe().join('\n'));
+    assert.ok(dryRunWrites().includes('create pods default/x-1'), dryRunWrites().join('\n'));
+    assert.ok(!dryRunWrites().some((line) => line.includes('x-0')), dryRunWrites().join('\n'));
   });
 
-  it('a pass that fails for one object does the rest, and tells', async () => {
+  it('a single pass syncs the other objects if one fails, and reports that it has not converged', async () => {
     world.server.faults.beforeRequest(async ({ method, info }) => {
-      if (method === 'POST' && info?.resource === 'deployments') throw new Error('out of order');
+      if (method === 'POST' && info?.resource === 'deployments') throw new Error('internal error');
     });
     assert.equal(await world.onePass(CONFIG), false);
     assert.deepEqual(await world.podNames(), ['x-0', 'x-1', 'x-pod']);
   });
 
-  it('a pass does not wait for a kind that the server does not have', async () => {
+  it('a single pass does not wait for a resource that is not served', async () => {
     const counts = { name: 'counts.demo.mark8s.io' };
     await world.client.delete(CUSTOM_RESOURCE_DEFINITIONS, counts);
     await world.pass(5000);
@@ -159,21 +159,21 @@ describe('given one object of each kind, and nobody who looks after them', () =>
     assert.equal((await world.client.list(DEPLOYMENTS, {})).items.length, 2);
   });
 
-  it('a pass waits for a cache that cannot be filled no longer than a minute', async () => {
+  it('a single pass waits at most a minute for a cache that does not sync', async () => {
     world.server.faults.beforeRequest(async ({ method, info }) => {
-      if (method === 'GET' && info?.resource === 'services') throw new Error('out of order');
+      if (method === 'GET' && info?.resource === 'services') throw new Error('internal error');
     });
     const startMs = world.elapsedMs();
     assert.equal(await world.onePass(CONFIG), false);
     assert.ok(world.elapsedMs() - startMs < 70_000);
-    const said = world
+    const logged = world
       .errors()
       .filter((line) => line.startsWith('Could not fill the cache in time'));
-    assert.equal(said.length, 1);
+    assert.equal(logged.length, 1);
     assert.ok((await world.podNames()).includes('x-0'));
   });
 
-  it('a pass without objects is soon over', async () => {
+  it('a single pass without objects ends within 2 s', async () => {
     const startMs = world.elapsedMs();
     assert.equal(
       await world.onePass({ controllers: ['count'], namespaces: ['kube-system'] }),
@@ -182,19 +182,19 @@ describe('given one object of each kind, and nobody who looks after them', () =>
     assert.ok(world.elapsedMs() - startMs < 2000);
   });
 
-  it('a dry pass over nodes writes no label', async () => {
+  it('a dry run writes no label of a Node', async () => {
     const labels = { 'node-role.kubernetes.io/control-plane': '' };
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'master', labels } };
     await world.client.create(NODES, node);
     const config = { controllers: ['pod-count'] };
     assert.equal(await world.onePass(config, { isDryRun: true }), false);
-    assert.deepEqual(wouldBe(), ['patch nodes master']);
+    assert.deepEqual(dryRunWrites(), ['patch nodes master']);
     assert.deepEqual((await world.client.get(NODES, { name: 'master' })).metadata.labels, labels);
   });
 });
 
-/** Passes over controllers that behave in one way each. */
-describe('a pass over Counts, by a controller that', () => {
+/** Single passes of a controller whose sync handler is given by the test. */
+describe('a single pass', () => {
   let world: Simulation;
   let runs: number;
 
@@ -228,7 +228,7 @@ describe('a pass over Counts, by a controller that', () => {
     ]);
     let isOver = false;
     void pass.run(new AbortController().signal).then(() => (isOver = true));
-    await world.until('it is over', () => Promise.resolve(isOver), { withinMs: 300_000 });
+    await world.until('the pass is over', () => Promise.resolve(isOver), { withinMs: 300_000 });
     return pass.hasConverged;
   };
   const label: SyncHandler = async (_, { client }) => {
@@ -237,17 +237,17 @@ describe('a pass over Counts, by a controller that', () => {
     return done();
   };
 
-  it('never stops writing, ends and tells', async () => {
+  it('ends without convergence if every sync writes', async () => {
     assert.equal(await passWith(label), false);
     assert.ok(runs <= 40, `${runs} runs`);
   });
 
-  it('has something planned, leaves that for another pass', async () => {
+  it('does not wait for a requeue after a delay', async () => {
     assert.equal(await passWith(async () => requeueAfter(3_600_000)), true);
     assert.equal(runs, 1);
   });
 
-  it('fails at first, gives it another try', async () => {
+  it('retries failed syncs', async () => {
     const sync: SyncHandler = async () => {
       if (runs < 3) throw new Error('not yet');
       return done();
@@ -256,7 +256,7 @@ describe('a pass over Counts, by a controller that', () => {
     assert.equal(runs, 3);
   });
 
-  it('keeps failing, ends and tells', async () => {
+  it('ends and logs the failures if a sync keeps failing', async () => {
     const failing: SyncHandler = () => Promise.reject(new Error('never'));
     assert.equal(await passWith(failing), false);
     assert.match(
@@ -267,7 +267,7 @@ describe('a pass over Counts, by a controller that', () => {
     );
   });
 
-  it('succeeds only after ten failures, is not waited for', async () => {
+  it('ends without convergence after ten failures', async () => {
     const sync: SyncHandler = async () => {
       if (runs <= 10) throw new Error('not yet');
       return done();
@@ -275,7 +275,7 @@ describe('a pass over Counts, by a controller that', () => {
     assert.equal(await passWith(sync), false);
   });
 
-  it('is cut off by its time limit, gives it another try', async () => {
+  it('retries a sync that exceeded its timeout', async () => {
     const sync: SyncHandler = async (_, { signal }) => {
       if (runs === 1) await world.time.sleep(3_600_000, signal);
       signal.throwIfAborted();
@@ -285,37 +285,37 @@ describe('a pass over Counts, by a controller that', () => {
     assert.equal(runs, 2);
   });
 
-  it('says that a retry would not help, takes that for an answer', async () => {
-    const hopeless: SyncHandler = () => Promise.reject(new TerminalError('never'));
-    assert.equal(await passWith(hopeless), false);
+  it('does not retry a terminal error', async () => {
+    const terminal: SyncHandler = () => Promise.reject(new TerminalError('never'));
+    assert.equal(await passWith(terminal), false);
     assert.equal(runs, 1);
   });
 
-  /** No cache shows it, and no event wakes anybody. */
-  const createUnseen: SyncHandler = async (_, { client }) => {
+  /** Creates a Pod, which no informer watches. */
+  const createUnwatched: SyncHandler = async (_, { client }) => {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { namespace: world.namespace, name: `unseen-${runs}` },
+      metadata: { namespace: world.namespace, name: `unwatched-${runs}` },
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
     };
     await client.create(PODS, pod, { fieldManager: 'test' });
     return done();
   };
 
-  it('writes something that nobody watches, is asked once more all the same', async () => {
+  it('syncs an object again after a write to a resource without an informer', async () => {
     const once: SyncHandler = (key, context) =>
-      runs === 1 ? createUnseen(key, context) : Promise.resolve(done());
+      runs === 1 ? createUnwatched(key, context) : Promise.resolve(done());
     assert.equal(await passWith(once), true);
     assert.equal(runs, 2);
   });
 
-  it('creates one thing after another, is stopped', async () => {
-    assert.equal(await passWith(createUnseen), false);
+  it('ends without convergence after 20 syncs that create objects', async () => {
+    assert.equal(await passWith(createUnwatched), false);
     assert.equal(runs, 20);
   });
 
-  it('writes once, is asked once more, with a cache that shows it', async () => {
+  it('syncs an object again after a write, when the cache contains it', async () => {
     const once: SyncHandler = (key, context) =>
       runs === 1 ? label(key, context) : Promise.resolve(done());
     assert.equal(await passWith(once), true);

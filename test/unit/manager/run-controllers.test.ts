@@ -14,16 +14,16 @@ import type {
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
 
-function world(context: TestContext) {
+function newFixture(context: TestContext) {
   const clock = new FakeClock();
   const server = new ApiServer({ clock });
-  const clientBehind = (fence?: WriteFence) =>
+  const clientWith = (fence?: WriteFence) =>
     new HttpClient({
       handler: fence ? fence.wrap(server.handler) : server.handler,
       server: 'https://test',
       clock,
     });
-  const client = clientBehind();
+  const client = clientWith();
   const stops: (() => Promise<void>)[] = [];
   const run = (options: Omit<ControllerManagerOptions, 'client'>, of = client) => {
     const stop = new AbortController();
@@ -46,10 +46,10 @@ function world(context: TestContext) {
       metadata: { name, namespace: 'default' },
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
     });
-  return { clock, server, client, clientBehind, run, createPod };
+  return { clock, server, client, clientWith, run, createPod };
 }
 
-/** Labels every Pod with `by`, and notes that it did. */
+/** A controller that labels every Pod with `by`, and adds the key to `ran`. */
 function labeller(kit: ControllerKit, by: string, ran: string[]): Controller {
   const pods = kit.informers.for(PODS);
   return new Controller(kit, {
@@ -67,8 +67,8 @@ function labeller(kit: ControllerKit, by: string, ran: string[]): Controller {
   }).for(pods);
 }
 
-test('controllers share informers, write their events, and stop when asked to', async (context) => {
-  const { clock, server, client, run, createPod } = world(context);
+test('runs controllers with shared informers, writes their events, and stops on abort', async (context) => {
+  const { clock, server, client, run, createPod } = newFixture(context);
   const ran: string[] = [];
   await createPod('web');
   const stop = run({
@@ -99,8 +99,8 @@ test('controllers share informers, write their events, and stop when asked to', 
   assert.deepEqual(ran, ['a default/web']);
 });
 
-test('of two that elect a leader one works; the other takes over when it stops', async (context) => {
-  const { clock, client, clientBehind, run, createPod } = world(context);
+test('runs the controllers of one of two replicas, and those of the other after the first released the lease', async (context) => {
+  const { clock, client, clientWith, run, createPod } = newFixture(context);
   const ran: string[] = [];
   const start = (identity: string) => {
     const fence = new WriteFence();
@@ -109,7 +109,7 @@ test('of two that elect a leader one works; the other takes over when it stops',
         controllers: (kit) => [labeller(kit, identity, ran)],
         leaderElection: { client, fence, identity, namespace: 'default', name: 'labeller' },
       },
-      clientBehind(fence),
+      clientWith(fence),
     );
   };
   const stopFirst = start('a');

@@ -39,7 +39,7 @@ interface CrdVersion {
   };
 }
 
-test('a status is written through the subresource, for that object and version', async () => {
+test('writes the status through the subresource, with uid and resourceVersion', async () => {
   const { bench, count, write, live } = await setUp();
   await write(count, { replicas: 1, healthy: false });
   const [sent] = bench.writes;
@@ -50,14 +50,14 @@ test('a status is written through the subresource, for that object and version',
   assert.deepEqual((await live()).status, { replicas: 1, healthy: false });
 });
 
-test('fields that the new status does not have are removed, undefined ones too', async () => {
+test('removes fields that are missing from the new status', async () => {
   const { count, write, live } = await setUp();
   await write(count, { replicas: 1, readyReplicas: 1 });
   await write(await live(), { replicas: 2 });
   assert.deepEqual((await live()).status, { replicas: 2 });
 });
 
-test('a status differs if a field does, in value or presence', async () => {
+test('a status differs if the value or presence of a field differs', async () => {
   const { count, writer, write, live } = await setUp();
   assert.equal(writer.differs(count, {}), false);
   assert.equal(writer.differs(count, { replicas: 0 }), true);
@@ -67,7 +67,7 @@ test('a status differs if a field does, in value or presence', async () => {
   assert.equal(writer.differs(await live(), {}), true);
 });
 
-test('the status of an object that is gone, changed or replaced is a conflict', async () => {
+test('rejects with a conflict if the object was changed, deleted or replaced', async () => {
   const { bench, count, writer, write, live } = await setUp();
   const isConflict = (error: unknown) => isApiError(error, 'conflict');
   const body = { metadata: { labels: { a: 'b' } } };
@@ -82,7 +82,7 @@ test('the status of an object that is gone, changed or replaced is a conflict', 
   assert.equal((await live()).status, undefined);
 });
 
-test('a field that the server prunes is not written again, until the server keeps it', async () => {
+test('does not write a pruned field again until the CRD contains it', async () => {
   const { count, writer, write, live, changeCrd } = await setUp();
   await changeCrd(({ schema }) => {
     delete schema.openAPIV3Schema.properties.status.properties['selector'];
@@ -99,7 +99,7 @@ test('a field that the server prunes is not written again, until the server keep
   assert.equal(writer.differs(await live(), { replicas: 2, selector: 'c=d' }), true);
 });
 
-test('a resource without a status subresource is logged once, until it has one', async () => {
+test('logs a resource without a status subresource once, and uses the subresource when it is added', async () => {
   const { bench, count, writer, write, live, changeCrd } = await setUp();
   const errors = () => bench.lines.filter(({ level }) => level === 'error').length;
   await changeCrd((version) => {
@@ -118,7 +118,7 @@ test('a resource without a status subresource is logged once, until it has one',
 
 const SYNCED: StatusEvent = { type: 'Normal', reason: 'Synced', message: 'Count synced' };
 
-test('a report records the event, then writes the status, then throws the error', async () => {
+test('report records the event, then writes the status, then throws the error', async () => {
   const { bench, count, writer, live } = await setUp();
   const error = new TerminalError('the spec is invalid');
   const report = { object: count, status: { replicas: 1 }, event: SYNCED, error };
@@ -127,7 +127,7 @@ test('a report records the event, then writes the status, then throws the error'
   assert.deepEqual((await live()).status, { replicas: 1 });
 });
 
-test('a report of an unchanged status records and writes nothing, and throws no TerminalError', async () => {
+test('report with an unchanged status records and writes nothing, and throws no TerminalError', async () => {
   const { bench, writer, write, count, live } = await setUp();
   await write(count, { replicas: 1 });
   const report = { object: await live(), status: { replicas: 1 }, event: SYNCED };
@@ -145,7 +145,7 @@ test('a report of an unchanged status records and writes nothing, and throws no 
   assert.deepEqual(bench.events.at(-1), 'Warning Synced: Count synced');
 });
 
-test('a report whose write fails records its event once for that version of the object', async () => {
+test('report records an event once for each resourceVersion and status if the write fails', async () => {
   const { bench, count, writer, live } = await setUp();
   const report = (object: Count, replicas: number) =>
     writer.report(bench.context, { object, status: { replicas }, event: SYNCED });
@@ -161,7 +161,7 @@ test('a report whose write fails records its event once for that version of the 
   assert.equal(bench.events.length, 3, 'another version of the object');
 });
 
-test('a report with an event needs a recorder', async () => {
+test('report rejects an event if there is no recorder', async () => {
   const { bench, count } = await setUp();
   const writer = new StatusWriter(COUNTS, 'test');
   const report = { object: count, status: { replicas: 1 }, event: SYNCED };

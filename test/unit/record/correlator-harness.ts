@@ -4,10 +4,10 @@ import type { EventCorrelatorOptions } from '../../../src/record/event-correlato
 import type { InvolvedObject, RecordedEvent } from '../../../src/record/recorded-event.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 
-/** What the message of a combined event begins with. */
+/** Prefix of the message of a combined event. */
 export const COMBINED = '(combined from similar events): ';
 
-/** A correlator on a clock of its own, and a maker of events about one Pod. */
+/** Returns a correlator on a new fake clock, and a function that creates events of one Pod. */
 export function newCorrelator(options: EventCorrelatorOptions = {}) {
   const clock = new FakeClock();
   let names = 0;
@@ -39,7 +39,7 @@ export function newCorrelator(options: EventCorrelatorOptions = {}) {
     reportingComponent: 'kubelet',
     reportingInstance: 'kubelet.node1',
   });
-  /** Correlates one event after another, `everyMs` apart, and returns what became of the last. */
+  /** Correlates events `everyMs` apart, and returns the result of the last one. */
   const play = async (events: (() => RecordedEvent)[], everyMs: number) => {
     let last;
     for (const make of events) {

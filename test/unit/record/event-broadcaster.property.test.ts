@@ -11,11 +11,11 @@ type Step =
       readonly do: 'record';
       readonly object: number;
       readonly reason: number;
-      readonly word: number;
+      readonly message: number;
     }
   | { readonly do: 'advance'; readonly ms: number }
-  | { readonly do: 'break'; readonly how: 'unavailable' | 'unreachable' | 'lostAnswer' }
-  | { readonly do: 'mend' };
+  | { readonly do: 'fail'; readonly how: 'unavailable' | 'unreachable' | 'lostResponse' }
+  | { readonly do: 'recover' };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -24,7 +24,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       do: fc.constant('record' as const),
       object: fc.nat(3),
       reason: fc.nat(1),
-      word: fc.nat(12),
+      message: fc.nat(12),
     }),
   },
   {
@@ -37,15 +37,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({
-      do: fc.constant('break' as const),
-      how: fc.constantFrom('unavailable', 'unreachable', 'lostAnswer'),
+      do: fc.constant('fail' as const),
+      how: fc.constantFrom('unavailable', 'unreachable', 'lostResponse'),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('mend' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('recover' as const) }) },
 );
 
 // upstream: 84j
-test('every event is written, or counted up in one that is, or counted as dropped; and no count falls', async () => {
+test('includes every event in a written count or in the dropped metric, and decreases no count', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
       const clock = new FakeClock();
@@ -65,20 +65,20 @@ test('every event is written, or counted up in one that is, or counted as droppe
       const abort = new AbortController();
       const running = broadcaster.run(abort.signal);
       const counts = new Map<string, number>();
-      const look = () => {
+      const checkCounts = () => {
         for (const [key, { count }] of server.events) {
-          assert.ok(count >= (counts.get(key) ?? 0), `${key} fell to ${count}`);
+          assert.ok(count >= (counts.get(key) ?? 0), `${key} decreased to ${count}`);
           counts.set(key, count);
         }
       };
-      const left = async () => {
+      const flushNow = async () => {
         const flushing = broadcaster.flush(0);
         await clock.advance(0);
         return flushing;
       };
-      const mend = () => {
+      const recover = () => {
         server.fault = () => undefined;
-        server.lostAnswer = () => undefined;
+        server.lostResponse = () => undefined;
       };
       let recorded = 0;
       for (const step of steps) {
@@ -86,35 +86,35 @@ test('every event is written, or counted up in one that is, or counted as droppe
           case 'record': {
             const metadata = { name: `pod-${step.object}`, namespace: 'default', uid: 'u' };
             const subject = { apiVersion: 'v1', kind: 'Pod', metadata };
-            recorder.normal(subject, `Reason${step.reason}`, `word ${step.word}`);
+            recorder.normal(subject, `Reason${step.reason}`, `message ${step.message}`);
             recorded++;
             break;
           }
           case 'advance':
             await clock.advance(step.ms);
             break;
-          case 'break': {
+          case 'fail': {
             const { how } = step;
-            mend();
-            if (how === 'lostAnswer') server.lostAnswer = () => apiError('unreachable');
+            recover();
+            if (how === 'lostResponse') server.lostResponse = () => apiError('unreachable');
             else server.fault = () => apiError(how);
             break;
           }
-          case 'mend':
-            mend();
+          case 'recover':
+            recover();
         }
-        const waiting = await left();
-        assert.ok(waiting <= capacity, `${waiting} are waiting`);
-        look();
+        const waiting = await flushNow();
+        assert.ok(waiting <= capacity, `${waiting} are buffered`);
+        checkCounts();
       }
-      mend();
+      recover();
       await clock.advance(20_000);
-      look();
-      assert.equal(await left(), 0);
+      checkCounts();
+      assert.equal(await flushNow(), 0);
       const written = [...counts.values()].reduce((sum, count) => sum + count, 0);
-      assert.ok(written <= recorded, 'nothing is counted that did not happen');
+      assert.ok(written <= recorded, 'counts no event that was not recorded');
       assert.ok(written + dropped >= recorded, `${recorded}: ${written} and ${dropped} dropped`);
-      assert.ok(server.mostAtOnce <= 4);
+      assert.ok(server.maxConcurrency <= 4);
       abort.abort();
       await settle();
       await running;

@@ -54,7 +54,7 @@ function newBroadcaster(options: EventBroadcasterOptions = {}) {
 }
 
 // upstream: 80
-test('an event is created on the server, and its repetition patches count, time and message', async () => {
+test('creates an event, and patches count, time and message when it is repeated', async () => {
   const { clock, server, recorder, start, stop } = newBroadcaster({ host: 'node-1' });
   start();
   recorder.normal(count('web'), 'Synced', 'Count synced');
@@ -74,7 +74,7 @@ test('an event is created on the server, and its repetition patches count, time 
   await stop();
 });
 
-test('events recorded before the start wait for it', async () => {
+test('writes events recorded before run once it has started', async () => {
   const { server, recorder, start, stop } = newBroadcaster();
   recorder.normal(count('web'), 'Synced', 'Count synced');
   await settle();
@@ -86,7 +86,7 @@ test('events recorded before the start wait for it', async () => {
 });
 
 // upstream: 83
-test('a burst of 2,000 events for 2,000 objects arrives whole, a few at a time', async () => {
+test('writes a burst of 2,000 events of 2,000 objects without loss, 4 at a time', async () => {
   const { server, broadcaster, recorder, errors, start, stop } = newBroadcaster();
   start();
   for (let i = 0; i < 2000; i++) recorder.normal(count(`count-${i}`), 'Synced', 'Count synced');
@@ -94,12 +94,12 @@ test('a burst of 2,000 events for 2,000 objects arrives whole, a few at a time',
   assert.equal(await flushing, 0);
   assert.equal(server.events.size, 2000);
   assert.equal(server.calls.length, 2000);
-  assert.equal(server.mostAtOnce, 4);
+  assert.equal(server.maxConcurrency, 4);
   assert.deepEqual(errors(), []);
   await stop();
 });
 
-test('repetitions that come faster than they can be written need one request', async () => {
+test('writes repetitions of a buffered event with one request', async () => {
   const { server, recorder, start, stop } = newBroadcaster();
   for (let i = 0; i < 10; i++) recorder.normal(count('web'), 'Synced', 'Count synced');
   start();
@@ -110,7 +110,7 @@ test('repetitions that come faster than they can be written need one request', a
 });
 
 // upstream: 83
-test('events about one object reach the server in their order', async () => {
+test('writes the events of one object in order, one at a time', async () => {
   const { server, recorder, start, stop } = newBroadcaster();
   start();
   const reasons = Array.from({ length: 9 }, (_, i) => `Step${i}`);
@@ -120,12 +120,12 @@ test('events about one object reach the server in their order', async () => {
     Array.from(server.events.values(), ({ reason }) => reason),
     reasons,
   );
-  assert.equal(server.mostAtOnce, 1);
+  assert.equal(server.maxConcurrency, 1);
   await stop();
 });
 
 // upstream: 82
-test('an event that the server has forgotten is created anew, with its count', async () => {
+test('creates an event that expired on the server again, with its count', async () => {
   const { server, recorder, start, stop } = newBroadcaster();
   start();
   recorder.normal(count('web'), 'Synced', 'Count synced');
@@ -138,7 +138,7 @@ test('an event that the server has forgotten is created anew, with its count', a
 });
 
 // upstream: 84j
-test('what does not fit is dropped, counted, and logged once a minute; what is there counts up', async () => {
+test('drops new events above the capacity, counts them and logs once a minute; buffered events still count repetitions', async () => {
   const { clock, server, recorder, errors, lines, dropped, start, stop } = newBroadcaster({
     capacity: 2,
   });
@@ -155,7 +155,7 @@ test('what does not fit is dropped, counted, and logged once a minute; what is t
   await stop();
 });
 
-test('the spam filter drops in silence, and counts', async () => {
+test('counts events that the spam filter drops, without a log line', async () => {
   const { server, recorder, errors, dropped, start, stop } = newBroadcaster();
   for (let i = 0; i < 30; i++) recorder.normal(count('web'), 'Noisy', 'again');
   start();
@@ -167,7 +167,7 @@ test('the spam filter drops in silence, and counts', async () => {
 });
 
 // upstream: 81
-test('an event is tried 12 times, 10 s apart but for the first time, and then dropped', async () => {
+test('drops an event after 12 attempts: the first retry after 5 s (with jitter), the others 10 s apart', async () => {
   const { clock, server, recorder, errors, dropped, start, stop } = newBroadcaster();
   server.fault = () => apiError('unreachable');
   const times: number[] = [];
@@ -187,35 +187,35 @@ test('an event is tried 12 times, 10 s apart but for the first time, and then dr
 });
 
 // upstream: 81
-test('how often an event is sent follows from what goes wrong', async () => {
-  const errors: readonly (readonly [what: string, () => Error | undefined, sent: number])[] = [
-    ['it cannot be sent as a request', () => new TypeError('namespace must be …'), 1],
-    ['the server refuses', () => apiError('forbidden', { code: 403 }), 1],
-    ['the answer is something else', () => apiError('malformed'), 12],
-    ['nobody knows', () => new Error('weird'), 12],
+test('retries unexpected failures, and drops events that the server or the client rejects', async () => {
+  const failures: readonly (readonly [description: string, () => Error, attempts: number])[] = [
+    ['the client cannot build the request', () => new TypeError('namespace must be …'), 1],
+    ['the server rejects the event', () => apiError('forbidden', { code: 403 }), 1],
+    ['the response is malformed', () => apiError('malformed'), 12],
+    ['an unknown error', () => new Error('unknown'), 12],
   ];
-  for (const [what, error, sent] of errors) {
+  for (const [description, error, attempts] of failures) {
     const { clock, server, recorder, dropped, start, stop } = newBroadcaster();
     server.fault = error;
     start();
     recorder.normal(count('web'), 'Synced', 'yes');
     await clock.advance(200_000);
-    assert.equal(server.calls.length, sent, what);
-    assert.deepEqual(await dropped(), sent === 1 ? { rejected: 1 } : { retries_exhausted: 1 });
+    assert.equal(server.calls.length, attempts, description);
+    assert.deepEqual(await dropped(), attempts === 1 ? { rejected: 1 } : { retries_exhausted: 1 });
     await stop();
   }
   const { clock, server, recorder, dropped, start, stop } = newBroadcaster();
-  const faults = [new Error('weird')];
+  const faults = [new Error('unknown')];
   server.fault = () => faults.shift();
   start();
   recorder.normal(count('web'), 'Synced', 'yes');
   await clock.advance(200_000);
-  assert.equal(server.calls.length, 2, 'the second time it works');
+  assert.equal(server.calls.length, 2, 'the first retry succeeds');
   assert.deepEqual(await dropped(), {});
   await stop();
 });
 
-test('a combined event shows the newest message on the server', async () => {
+test('updates the message of a combined event', async () => {
   const { server, recorder, start, stop } = newBroadcaster();
   start();
   for (let i = 1; i <= 12; i++) {
@@ -228,7 +228,7 @@ test('a combined event shows the newest message on the server', async () => {
   await stop();
 });
 
-test('an event that fails for a while arrives in its newest state', async () => {
+test('writes the latest state of an event that was retried', async () => {
   const { clock, server, recorder, start, stop } = newBroadcaster();
   server.fault = () => (clock.monotonic() < 8000 ? apiError('internal', { code: 500 }) : undefined);
   start();
@@ -241,7 +241,7 @@ test('an event that fails for a while arrives in its newest state', async () => 
 });
 
 // upstream: 83
-test('while one event is retried, those of other objects are written and its own wait in order', async () => {
+test('delays only later events of the same object while an event is retried', async () => {
   const { clock, server, recorder, start, stop } = newBroadcaster({ concurrency: 1 });
   let isBroken = true;
   server.fault = ({ object }) =>
@@ -259,7 +259,7 @@ test('while one event is retried, those of other objects are written and its own
 });
 
 // upstream: 81
-test('what the server refuses is given up at once', async () => {
+test('drops an event that the server rejects without a retry', async () => {
   const { clock, server, recorder, errors, dropped, start, stop } = newBroadcaster();
   server.fault = () => apiError('forbidden', { code: 403 });
   start();
@@ -271,7 +271,7 @@ test('what the server refuses is given up at once', async () => {
   await stop();
 });
 
-test('a namespace that is going away or gone, and an event that is there already, are no errors', async () => {
+test('treats a terminating or missing namespace and an existing event as no error', async () => {
   const { server, recorder, lines, errors, dropped, start, stop } = newBroadcaster();
   const faults = [
     apiError('forbidden', {
@@ -289,15 +289,14 @@ test('a namespace that is going away or gone, and an event that is there already
   await settle();
   assert.deepEqual(errors(), []);
   assert.deepEqual(await dropped(), {});
-  const quiet = lines.filter(({ level }) => level === 5);
-  assert.equal(quiet.length, 3);
+  assert.equal(lines.filter(({ level }) => level === 5).length, 3);
   await stop();
 });
 
-test('an event whose answer was lost is on the server once, and counts on', async () => {
+test('finds an event that was created although the response was lost, and continues its count', async () => {
   const { clock, server, recorder, errors, dropped, start, stop } = newBroadcaster();
   const lost = [apiError('unreachable')];
-  server.lostAnswer = () => lost.shift();
+  server.lostResponse = () => lost.shift();
   start();
   recorder.normal(count('web'), 'Synced', 'yes');
   await settle();
@@ -315,10 +314,10 @@ test('an event whose answer was lost is on the server once, and counts on', asyn
   await stop();
 });
 
-test('an event that happened once, and whose answer was lost, needs no more than being found', async () => {
+test('does not count an occurrence twice if the response to its creation was lost', async () => {
   const { clock, server, recorder, dropped, start, stop } = newBroadcaster();
   const lost = [apiError('unreachable')];
-  server.lostAnswer = () => lost.shift();
+  server.lostResponse = () => lost.shift();
   start();
   recorder.normal(count('web'), 'Synced', 'yes');
   await clock.advance(60_000);
@@ -332,7 +331,7 @@ test('an event that happened once, and whose answer was lost, needs no more than
 });
 
 // upstream: 81
-test('the server is asked again when it asks to be, within reason', async () => {
+test('retries after the Retry-After delay, at most after 60 s', async () => {
   const { clock, server, recorder, start, stop } = newBroadcaster();
   const waits = [20_000, 1_000_000_000];
   server.fault = () => {
@@ -351,7 +350,7 @@ test('the server is asked again when it asks to be, within reason', async () => 
 });
 
 // upstream: 83a
-test('on a stop what is buffered is written, what waits for a retry too, and no more is taken in', async () => {
+test('writes buffered and retried events on a stop, and drops new ones', async () => {
   const { clock, server, recorder, lines, dropped, start, stop } = newBroadcaster();
   let isBroken = true;
   server.fault = () => (isBroken ? apiError('unavailable') : undefined);
@@ -370,7 +369,7 @@ test('on a stop what is buffered is written, what waits for a retry too, and no 
 });
 
 // upstream: 82a
-test('a stop does not wait longer than it may, and says how many events were lost', async () => {
+test('stops after flushTimeoutMs, and logs how many events were lost', async () => {
   const { clock, server, recorder, lines, dropped, abort, start, stop } = newBroadcaster();
   const never = new Deferred();
   server.fault = async ({ object }) => {
@@ -395,24 +394,24 @@ test('a stop does not wait longer than it may, and says how many events were los
   assert.equal(server.events.size, 0);
 });
 
-test('a refusal that comes in the moment of the end is not counted a second time', async () => {
+test('does not count an event twice that is rejected after flushTimeoutMs', async () => {
   const { clock, server, recorder, errors, dropped, abort, start, stop } = newBroadcaster();
-  const answer = new Deferred<never>();
-  server.fault = () => answer.promise;
+  const response = new Deferred<never>();
+  server.fault = () => response.promise;
   start();
   recorder.normal(count('web'), 'Synced', 'yes');
   await settle();
   abort();
   await clock.advance(5000);
   assert.deepEqual(await dropped(), { shutdown: 1 });
-  answer.reject(apiError('forbidden', { code: 403 }));
+  response.reject(apiError('forbidden', { code: 403 }));
   await stop();
   assert.deepEqual(await dropped(), { shutdown: 1 });
   assert.deepEqual(errors(), ['Events were lost during shutdown']);
 });
 
 // upstream: 82a
-test('an event that fails after the stop is not tried again, and is among the lost', async () => {
+test('makes one attempt for each event after the stop, and counts failures as lost', async () => {
   const { clock, server, recorder, lines, dropped, start, stop } = newBroadcaster();
   server.fault = () => apiError('unreachable');
   start();
@@ -426,23 +425,23 @@ test('an event that fails after the stop is not tried again, and is among the lo
   assert.deepEqual(await dropped(), { shutdown: 2 });
 });
 
-test('flush waits for what is there, for a while, and says what is left', async () => {
+test('flush waits for buffered events up to its timeout, and returns how many are left', async () => {
   const { clock, server, broadcaster, recorder, start, stop } = newBroadcaster();
   assert.equal(await broadcaster.flush(1000), 0);
   server.fault = () => (clock.monotonic() < 3000 ? apiError('unavailable') : undefined);
   start();
   recorder.normal(count('web'), 'Synced', 'yes');
-  const impatient = broadcaster.flush(1000);
+  const short = broadcaster.flush(1000);
   await clock.advance(1000);
-  assert.equal(await impatient, 1);
-  const patient = broadcaster.flush(60_000);
+  assert.equal(await short, 1);
+  const long = broadcaster.flush(60_000);
   await clock.advance(5000);
-  assert.equal(await patient, 0);
+  assert.equal(await long, 0);
   assert.equal(clock.pending, 0);
   await stop();
 });
 
-test('who must not go on before an event was sent can wait for that', async () => {
+test('attempted resolves after the first attempt to write the event', async () => {
   const { server, recorder, start, stop } = newBroadcaster();
   start();
   const recorded = recorder.normal(count('web'), 'Synced', 'yes');
@@ -456,28 +455,28 @@ test('who must not go on before an event was sent can wait for that', async () =
   assert.equal(server.events.size, 3);
 });
 
-test('who waits for an event to be sent waits no longer than its signal', async () => {
+test('attempted resolves when its signal aborts, and leaves no listeners', async () => {
   const { server, recorder, start, stop } = newBroadcaster();
-  const answer = new Deferred();
-  server.fault = () => answer.promise.then(() => undefined);
+  const response = new Deferred();
+  server.fault = () => response.promise.then(() => undefined);
   start();
-  const hurry = new AbortController();
+  const abort = new AbortController();
   const recorded = recorder.normal(count('web'), 'Synced', 'yes');
-  let waits = true;
-  const waiting = recorded.attempted(hurry.signal).finally(() => (waits = false));
+  let isWaiting = true;
+  const waiting = recorded.attempted(abort.signal).finally(() => (isWaiting = false));
   await settle();
-  assert.equal(waits, true);
-  hurry.abort();
+  assert.equal(isWaiting, true);
+  abort.abort();
   await waiting;
-  assert.equal(getEventListeners(hurry.signal, 'abort').length, 0);
-  answer.resolve();
-  const patient = new AbortController();
-  await recorded.attempted(patient.signal);
-  assert.equal(getEventListeners(patient.signal, 'abort').length, 0);
+  assert.equal(getEventListeners(abort.signal, 'abort').length, 0);
+  response.resolve();
+  const unaborted = new AbortController();
+  await recorded.attempted(unaborted.signal);
+  assert.equal(getEventListeners(unaborted.signal, 'abort').length, 0);
   await stop();
 });
 
-test('each event is a log line at level 3', async () => {
+test('logs each event at level 3', async () => {
   const { recorder, lines, start, stop } = newBroadcaster();
   start();
   recorder.warning(count('web'), 'Failed', 'no');
@@ -499,7 +498,7 @@ test('each event is a log line at level 3', async () => {
   await stop();
 });
 
-test('options that make no sense are refused, and named', () => {
+test('rejects invalid options, and names them', () => {
   assert.throws(() => newBroadcaster({ capacity: 0 }), /capacity.*got 0/);
   assert.throws(() => newBroadcaster({ concurrency: 1.5 }), /concurrency.*got 1.5/);
 });

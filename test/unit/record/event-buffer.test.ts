@@ -30,14 +30,14 @@ function newBuffer(capacity = 100) {
     buffer.put(key, object, event(message));
   const taken: PendingEvent[] = [];
   const order: string[] = [];
-  /** From now on takes whatever can be taken. */
+  /** Takes events until the buffer is closed, and adds their messages to `order`. */
   const collect = async () => {
     for (let next = await buffer.take(); next; next = await buffer.take()) {
       taken.push(next);
       order.push(next.event.message);
     }
   };
-  /** The event that was taken `nth`. */
+  /** Returns the taken event at index `nth`. */
   const at = (nth: number): PendingEvent => {
     const pending = taken.at(nth);
     assert.ok(pending);
@@ -46,7 +46,7 @@ function newBuffer(capacity = 100) {
   return { clock, buffer, put, collect, order, at };
 }
 
-test('events about one object leave one at a time, in order; objects take turns', async () => {
+test('returns events of one object one at a time, in order; objects take turns', async () => {
   const { buffer, put, collect, order, at } = newBuffer();
   for (const message of ['a1', 'a2', 'a3']) put('a', message);
   put('b', 'b1');
@@ -62,7 +62,7 @@ test('events about one object leave one at a time, in order; objects take turns'
   await collecting;
 });
 
-test('an event that waits takes its newer state in, and keeps its place', async () => {
+test('replaces the state of a buffered event, which keeps its place', async () => {
   const { buffer, put, collect, order } = newBuffer();
   put('a', 'old', 'key');
   put('b', 'b1');
@@ -75,7 +75,7 @@ test('an event that waits takes its newer state in, and keeps its place', async 
   await collecting;
 });
 
-test('an event that changes while it is written is written again, once', async () => {
+test('returns an event that changes while it is written again, once', async () => {
   const { buffer, put, collect, order, at } = newBuffer();
   const collecting = collect();
   put('a', 'first', 'key');
@@ -92,7 +92,7 @@ test('an event that changes while it is written is written again, once', async (
   await collecting;
 });
 
-test('what does not fit is refused; what is there already always fits', async () => {
+test('rejects new events above the capacity, and accepts changes of buffered events', async () => {
   const { buffer, put, collect, at } = newBuffer(2);
   assert.ok(put('a', 'a1'));
   assert.ok(put('b', 'b1'));
@@ -105,7 +105,7 @@ test('what does not fit is refused; what is there already always fits', async ()
   assert.ok(put('c', 'c1'));
 });
 
-test('an event that must be tried again holds up its own object and no other', async () => {
+test('delays only events of the same object while an event waits for its retry', async () => {
   const { clock, buffer, put, collect, order, at } = newBuffer();
   put('a', 'a1');
   put('a', 'a2');
@@ -121,7 +121,7 @@ test('an event that must be tried again holds up its own object and no other', a
   assert.equal(buffer.size, 3);
 });
 
-test('an event that is tried again is so in its newest state, and counts once', async () => {
+test('retries an event in its latest state, and counts it once in size', async () => {
   const { clock, buffer, put, collect, at } = newBuffer();
   put('a', 'old', 'key');
   void collect();
@@ -136,7 +136,7 @@ test('an event that is tried again is so in its newest state, and counts once', 
   assert.equal(at(0).event.message, 'newest');
 });
 
-test('an event that changed while its writing failed is written in its new state, and once', async () => {
+test('retries an event that changed during a failed write once, in its new state', async () => {
   const { clock, buffer, put, collect, order, at } = newBuffer();
   put('a', 'old', 'key');
   void collect();
@@ -154,7 +154,7 @@ test('an event that changed while its writing failed is written in its new state
   assert.deepEqual(order, ['old', 'new', 'next']);
 });
 
-test('a hurry ends the waits', async () => {
+test('endRetryDelays makes retried events available at once', async () => {
   const { clock, buffer, put, collect, at } = newBuffer();
   put('a', 'a1');
   void collect();
@@ -166,7 +166,7 @@ test('a hurry ends the waits', async () => {
   assert.equal(clock.pending, 0);
 });
 
-test('who waits for an attempt learns of its end, good or bad', async () => {
+test('attempted settles after the attempt, whether it succeeded or not', async () => {
   for (const end of ['done', 'retry'] as const) {
     const { buffer, put, collect, at } = newBuffer();
     const first = put('a', 'a1');
@@ -178,14 +178,14 @@ test('who waits for an attempt learns of its end, good or bad', async () => {
     if (end === 'done') buffer.done(at(0));
     else buffer.retry(at(0), 10_000);
     assert.equal(first.attempted.settled, true);
-    // Behind one that waits, an attempt is far off: waiting for it would be of no use.
+    // An event behind a delayed retry settles at once, because its attempt is far in the future.
     assert.equal(second.attempted.settled, end === 'retry');
     assert.equal(put('a', 'a3')?.attempted.settled, end === 'retry');
   }
 });
 
 // upstream: 83a
-test('closing forgets everything, says how much that was, and ends all waits', async () => {
+test('close drops all events, returns their number, and ends all waits', async () => {
   const { clock, buffer, put, collect, at } = newBuffer();
   put('a', 'in flight');
   void collect();
@@ -206,7 +206,7 @@ test('closing forgets everything, says how much that was, and ends all waits', a
   assert.equal(buffer.size, 0);
 });
 
-test('one learns when the last event is done, until one no longer wants to', async () => {
+test('onEmpty calls its listener when the last event is done, until it is unsubscribed', async () => {
   const { buffer, put, collect, at } = newBuffer();
   let calls = 0;
   const unsubscribe = buffer.onEmpty(() => calls++);

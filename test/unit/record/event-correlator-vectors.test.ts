@@ -3,124 +3,124 @@ import { describe, it } from 'node:test';
 import type { RecordedEvent } from '../../../src/record/recorded-event.ts';
 import { COMBINED, newCorrelator, times } from './correlator-harness.ts';
 
-type Make = (...said: Parameters<ReturnType<typeof newCorrelator>['event']>) => RecordedEvent;
+type NewEvent = (...fields: Parameters<ReturnType<typeof newCorrelator>['event']>) => RecordedEvent;
 
 interface Vector {
-  readonly says: string;
-  /** What comes before, and what comes last. */
-  readonly before: (event: Make) => (() => RecordedEvent)[];
-  readonly last: (event: Make) => RecordedEvent;
+  readonly title: string;
+  /** The events before the last one. */
+  readonly before: (event: NewEvent) => (() => RecordedEvent)[];
+  readonly last: (event: NewEvent) => RecordedEvent;
   readonly everyMs: number;
-  /** Undefined: it is not written. */
-  readonly becomes: { readonly message: string; readonly count: number } | undefined;
+  /** The result for the last event; undefined if it is not written. */
+  readonly expected: { readonly message: string; readonly count: number } | undefined;
 }
 
 const CONTAINER_1 = { fieldPath: 'spec.containers{container1}' };
 const CONTAINER_2 = { fieldPath: 'spec.containers{container2}' };
 
-const duplicate = (event: Make) => event('duplicate', 'me again');
-const similar = (event: Make) => event('similar', 'similar message', CONTAINER_1);
-const similars = (count: number) => (event: Make) =>
+const duplicate = (event: NewEvent) => event('duplicate', 'me again');
+const similar = (event: NewEvent) => event('similar', 'similar message', CONTAINER_1);
+const similars = (count: number) => (event: NewEvent) =>
   times(count, (i) => () => event('similar', `similar message ${i}`, CONTAINER_1));
 
-/** The nine cases that client-go's correlator is tested by, with its numbers. */
+/** The nine cases of client-go's TestEventCorrelator, with its numbers. */
 const VECTORS: readonly Vector[] = [
   {
     // upstream: 84
-    says: 'a single event is written',
+    title: 'writes a single event',
     before: () => [],
     last: (event) => event('first', 'i am first'),
     everyMs: 5000,
-    becomes: { message: 'i am first', count: 1 },
+    expected: { message: 'i am first', count: 1 },
   },
   {
     // upstream: 84a
-    says: 'the same event counts to two',
+    title: 'increases the count of a repeated event',
     before: (event) => [() => duplicate(event)],
     last: duplicate,
     everyMs: 5000,
-    becomes: { message: 'me again', count: 2 },
+    expected: { message: 'me again', count: 2 },
   },
   {
     // upstream: 84b
-    says: 'the same event more often than similar ones may come just counts',
+    title: 'counts repetitions of an event beyond the limit of similar events',
     before: (event) => times(10, () => () => duplicate(event)),
     last: duplicate,
     everyMs: 30_000,
-    becomes: { message: 'me again', count: 11 },
+    expected: { message: 'me again', count: 11 },
   },
   {
     // upstream: 84c
-    says: 'the same event 26 times within half a minute is spam the next time',
+    title: 'drops the 27th repetition within half a minute as spam',
     before: (event) => times(26, () => () => duplicate(event)),
     last: duplicate,
     everyMs: 1000,
-    becomes: undefined,
+    expected: undefined,
   },
   {
     // upstream: 84d
-    says: 'thirty events about thirty objects do not keep another from being written',
+    title: 'writes an event after thirty events of other objects',
     before: (event) =>
       times(30, (i) => () => event(`reason-${i}`, `message-${i}`, { name: `pod-${i}` })),
     last: (event) => event('unique', 'snowflake'),
     everyMs: 5000,
-    becomes: { message: 'snowflake', count: 1 },
+    expected: { message: 'snowflake', count: 1 },
   },
   {
     // upstream: 84e
-    says: 'after nine similar events the next is combined',
+    title: 'combines the tenth similar event',
     before: similars(9),
     last: similar,
     everyMs: 5000,
-    becomes: { message: `${COMBINED}similar message`, count: 1 },
+    expected: { message: `${COMBINED}similar message`, count: 1 },
   },
   {
     // upstream: 84f
-    says: 'after ten similar events the next counts the combined one up',
+    title: 'increases the count of the combined event from the eleventh similar event',
     before: similars(10),
     last: similar,
     everyMs: 5000,
-    becomes: { message: `${COMBINED}similar message`, count: 2 },
+    expected: { message: `${COMBINED}similar message`, count: 2 },
   },
   {
     // upstream: 84g
-    says: 'the same words about another container are another event',
+    title: 'writes the same message of another container as another event',
     before: (event) => [() => event('similar', 'similar message', CONTAINER_2)],
     last: similar,
     everyMs: 5000,
-    becomes: { message: 'similar message', count: 1 },
+    expected: { message: 'similar message', count: 1 },
   },
   {
     // upstream: 84h
-    says: 'similar events more than ten minutes apart are not combined',
+    title: 'does not combine similar events more than ten minutes apart',
     before: similars(9),
     last: similar,
     everyMs: 600_001,
-    becomes: { message: 'similar message', count: 1 },
+    expected: { message: 'similar message', count: 1 },
   },
 ];
 
-describe('the correlator does with client-go’s vectors what client-go’s does', () => {
-  for (const { says, before, last, everyMs, becomes } of VECTORS) {
-    it(says, async () => {
+describe('the event correlator, with client-go’s test vectors', () => {
+  for (const { title, before, last, everyMs, expected } of VECTORS) {
+    it(title, async () => {
       const { event, play } = newCorrelator();
       await play(before(event), everyMs);
       const written = await play([() => last(event)], everyMs);
-      assert.deepEqual(written && { message: written.message, count: written.count }, becomes);
+      assert.deepEqual(written && { message: written.message, count: written.count }, expected);
     });
   }
 
   // upstream: 85
-  it('with a burst of one, another reason of the same object passes, and other words do not', async () => {
+  it('with a burst of one, writes the first event of another reason, and drops another message', async () => {
     const { event, play } = newCorrelator({ burst: 1 });
     await play([() => event('original', 'i am first')], 1000);
-    // There it is spam, unless one brings a key of one's own; here the first of a reason is news.
+    // client-go drops it without a custom spam key function. Here the first event of a reason is always written.
     assert.equal((await play([() => event('duplicate', 'me again')], 1000))?.count, 1);
     assert.equal(await play([() => event('original', 'me again')], 1000), undefined);
   });
 
   // upstream: 85c
-  it('two correlators know nothing of each other', async () => {
+  it('does not share state between correlators', async () => {
     const [one, other] = [newCorrelator(), newCorrelator()];
     await one.play(
       times(30, () => () => duplicate(one.event)),

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { COMBINED, newCorrelator, times } from './correlator-harness.ts';
 
-test('a single event passes as it is', async () => {
+test('returns a single event unchanged', async () => {
   const { correlator, event } = newCorrelator();
   const first = event('first', 'i am first');
   assert.deepEqual(correlator.correlate(first)?.event, first);
 });
 
-test('the same event again is the same event with a higher count', async () => {
+test('returns a repeated event under the same name with a higher count', async () => {
   const { clock, correlator, event } = newCorrelator();
   const first = correlator.correlate(event('duplicate', 'me again'));
   await clock.advance(5000);
@@ -21,7 +21,7 @@ test('the same event again is the same event with a higher count', async () => {
   assert.equal(second?.key, first?.key);
 });
 
-test('the same event more often than similar ones may come still just counts', async () => {
+test('counts repetitions of an event beyond the limit of similar events', async () => {
   const { event, play } = newCorrelator();
   const last = await play(
     times(11, () => () => event('duplicate', 'me again')),
@@ -32,7 +32,7 @@ test('the same event more often than similar ones may come still just counts', a
 });
 
 // upstream: 85
-test('the 26th event in a row about one object is spam', async () => {
+test('drops the 26th event of an object as spam', async () => {
   const { event, play } = newCorrelator();
   const duplicate = () => event('duplicate', 'me again');
   assert.equal(
@@ -48,7 +48,7 @@ test('the 26th event in a row about one object is spam', async () => {
 });
 
 // upstream: 85
-test('what the spam filter drops still counts, and one more event may come every 5 minutes', async () => {
+test('counts dropped events, and allows one more event every 5 minutes', async () => {
   const { event, play } = newCorrelator();
   const duplicate = () => event('duplicate', 'me again');
   await play(
@@ -60,7 +60,7 @@ test('what the spam filter drops still counts, and one more event may come every
   assert.equal((await play([duplicate], 1000))?.count, 33);
 });
 
-test('an object that was quiet for a day may still say no more than the burst at once', async () => {
+test('allows no more than the burst after a day without events', async () => {
   const { clock, event, play } = newCorrelator();
   const duplicate = () => event('duplicate', 'me again');
   await play([duplicate], 0);
@@ -77,7 +77,7 @@ test('an object that was quiet for a day may still say no more than the burst at
   assert.equal(await play([duplicate], 0), undefined);
 });
 
-test('events about many objects do not count as spam', async () => {
+test('does not drop events of many objects as spam', async () => {
   const { event, play } = newCorrelator();
   await play(
     times(30, (i) => () => event(`reason-${i}`, `message-${i}`, { name: `pod-${i}` })),
@@ -87,7 +87,7 @@ test('events about many objects do not count as spam', async () => {
   assert.equal(last?.count, 1);
 });
 
-test('Normal and Warning events have budgets of their own', async () => {
+test('limits Normal and Warning events separately', async () => {
   const { event, play } = newCorrelator();
   await play(
     times(30, () => () => event('noisy', 'again')),
@@ -98,7 +98,7 @@ test('Normal and Warning events have budgets of their own', async () => {
 });
 
 // upstream: 85
-test('the first event of each reason passes the spam filter, and the second does not', async () => {
+test('always writes the first event of a reason, and limits the others', async () => {
   const { event, play } = newCorrelator();
   await play(
     times(30, () => () => event('noisy', 'again')),
@@ -106,12 +106,12 @@ test('the first event of each reason passes the spam filter, and the second does
   );
   assert.equal((await play([() => event('Synced', 'Count synced')], 0))?.count, 1);
   assert.equal(await play([() => event('Synced', 'Count synced')], 0), undefined);
-  assert.equal(await play([() => event('Synced', 'in other words')], 0), undefined);
+  assert.equal(await play([() => event('Synced', 'another message')], 0), undefined);
   assert.equal((await play([() => event('Synced', 'yes', { uid: 'other' })], 0))?.count, 1);
 });
 
 // upstream: 85a
-test('the tenth of similar events is combined, under a name of its own', async () => {
+test('combines the tenth similar event under another name', async () => {
   const { event, play } = newCorrelator();
   const ninth = await play(
     times(9, (i) => () => event('similar', `message ${i}`)),
@@ -127,7 +127,7 @@ test('the tenth of similar events is combined, under a name of its own', async (
   assert.equal(tenth?.reportingComponent, 'kubelet');
 });
 
-test('further similar events count the combined one up, with the newest message', async () => {
+test('increases the count of the combined event and updates its message', async () => {
   const { event, play } = newCorrelator();
   const tenth = await play(
     times(10, (i) => () => event('similar', `message ${i}`)),
@@ -140,7 +140,7 @@ test('further similar events count the combined one up, with the newest message'
 });
 
 // upstream: 85a
-test('a warning is not combined with what is normal, nor one reason with another', async () => {
+test('does not combine events of different types or reasons', async () => {
   const { event, play } = newCorrelator();
   await play(
     times(9, (i) => () => event('similar', `message ${i}`)),
@@ -153,7 +153,7 @@ test('a warning is not combined with what is normal, nor one reason with another
 });
 
 // upstream: 85a
-test('a message that had an event before the others were combined keeps it', async () => {
+test('keeps counting messages whose event existed before similar events were combined', async () => {
   const { event, play } = newCorrelator();
   await play(
     times(12, (i) => () => event('similar', `message ${i}`)),
@@ -164,7 +164,7 @@ test('a message that had an event before the others were combined keeps it', asy
   assert.equal(known?.count, 2);
 });
 
-test('events about another part of the object, or of another reason, are others', async () => {
+test('writes events with another field path or reason as other events', async () => {
   const { event, play } = newCorrelator();
   const web = { fieldPath: 'spec.containers{web}' };
   const side = { fieldPath: 'spec.containers{side}' };
@@ -173,7 +173,7 @@ test('events about another part of the object, or of another reason, are others'
   assert.equal((await play([() => event('other', 'message', web)], 5000))?.count, 1);
 });
 
-test('similar events more than ten minutes apart are not combined', async () => {
+test('does not combine similar events more than ten minutes apart', async () => {
   const { event, play } = newCorrelator();
   const last = await play(
     times(10, (i) => () => event('similar', `message ${i}`)),
@@ -182,7 +182,7 @@ test('similar events more than ten minutes apart are not combined', async () => 
   assert.equal(last?.message, 'message 9');
 });
 
-test('similar events exactly ten minutes apart are still combined', async () => {
+test('combines similar events exactly ten minutes apart', async () => {
   const { event, play } = newCorrelator();
   const last = await play(
     times(10, (i) => () => event('similar', `message ${i}`)),
@@ -191,16 +191,16 @@ test('similar events exactly ten minutes apart are still combined', async () => 
   assert.equal(last?.message, `${COMBINED}message 9`);
 });
 
-test('a state change of the object does not start a new event, another uid does', async () => {
+test('counts events of another resourceVersion as repetitions, and those of another uid as new events', async () => {
   const { event, play } = newCorrelator();
   await play([() => event('same', 'again', { resourceVersion: '1' })], 0);
   const changed = await play([() => event('same', 'again', { resourceVersion: '2' })], 0);
   assert.equal(changed?.count, 2);
-  const reborn = await play([() => event('same', 'again', { uid: 'new' })], 0);
-  assert.equal(reborn?.count, 1);
+  const recreated = await play([() => event('same', 'again', { uid: 'new' })], 0);
+  assert.equal(recreated?.count, 1);
 });
 
-test('objects cannot be named so that their events mix', async () => {
+test('separates the events of objects whose concatenated names are equal', async () => {
   const { event, play } = newCorrelator();
   await play([() => event('r', 'm', { namespace: 'ab', name: 'c' })], 0);
   const other = await play([() => event('r', 'm', { namespace: 'a', name: 'bc' })], 0);
@@ -210,7 +210,7 @@ test('objects cannot be named so that their events mix', async () => {
 });
 
 // upstream: 84i
-test('what was unused for longest is forgotten, and starts anew', async () => {
+test('drops the least recently used entry, whose count then restarts', async () => {
   const { event, play } = newCorrelator({ cacheSize: 2 });
   const about = (name: string) => () => event('r', 'm', { name });
   await play([about('a'), about('b'), about('a'), about('c')], 0);
@@ -218,7 +218,7 @@ test('what was unused for longest is forgotten, and starts anew', async () => {
   assert.equal((await play([about('b')], 0))?.count, 1);
 });
 
-test('counts add up to the events that came, and each event keeps its one name', () => {
+test('counts every event once, and never renames an event', () => {
   const message = fc.integer({ min: 0, max: 14 });
   const occurrence = fc.record({ object: fc.nat(2), reason: fc.nat(1), message });
   fc.assert(
@@ -246,21 +246,21 @@ test('counts add up to the events that came, and each event keeps its one name',
   );
 });
 
-test('of any events about one object, at most the burst and one for each reason are written', () => {
+test('writes at most the burst and the first event of each reason of one object', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(40), { maxLength: 200 }), (reasons) => {
       const { correlator, event } = newCorrelator();
       const written = reasons.filter((reason) => correlator.correlate(event(`r${reason}`, 'm')));
       assert.ok(written.length <= 25 + new Set(reasons).size);
       for (const reason of reasons)
-        assert.ok(written.includes(reason), 'each is seen once at least');
+        assert.ok(written.includes(reason), 'each reason is written at least once');
     }),
   );
 });
 
 // upstream: 84i
-test('of what it remembers, the last used is as much as it may be, and nothing else', () => {
-  // One series to each object: what is not among the last `cacheSize` objects starts anew.
+test('remembers exactly the most recently used entries, up to the cache size', () => {
+  // Each object has one event. The count restarts for objects that are not among the last `cacheSize`.
   const cacheSize = 4;
   fc.assert(
     fc.property(fc.array(fc.nat(7), { maxLength: 60 }), (objects) => {
@@ -280,10 +280,15 @@ test('of what it remembers, the last used is as much as it may be, and nothing e
 });
 
 // upstream: 84i
-test('a thousand words of one object take the room of nine', () => {
+test('keeps at most nine messages and the combined event of a thousand messages', () => {
   const { correlator, event } = newCorrelator({ burst: 1_000_000, cacheSize: 10 });
   const keys = new Set<string>();
-  for (let i = 0; i < 1000; i++) keys.add(correlator.correlate(event('r', `word ${i}`))?.key ?? '');
+  for (let i = 0; i < 1000; i++)
+    keys.add(correlator.correlate(event('r', `message ${i}`))?.key ?? '');
   assert.equal(keys.size, 10);
-  assert.equal(correlator.correlate(event('r', 'word 0'))?.event.count, 2, 'it is not forgotten');
+  assert.equal(
+    correlator.correlate(event('r', 'message 0'))?.event.count,
+    2,
+    'the first message is still known',
+  );
 });

@@ -4,8 +4,8 @@ import { eventName } from '../../../src/record/event-name.ts';
 import type { InvolvedObject, RecordedEvent } from '../../../src/record/recorded-event.ts';
 
 function event(
-  about: Partial<InvolvedObject> = {},
-  said: Partial<RecordedEvent> = {},
+  involvedObject: Partial<InvolvedObject> = {},
+  fields: Partial<RecordedEvent> = {},
 ): Omit<RecordedEvent, 'metadata'> {
   return {
     apiVersion: 'v1',
@@ -17,7 +17,7 @@ function event(
       name: 'web',
       uid: 'u',
       resourceVersion: '7',
-      ...about,
+      ...involvedObject,
     },
     type: 'Normal',
     reason: 'Synced',
@@ -28,18 +28,18 @@ function event(
     source: { component: 'test', host: 'a' },
     reportingComponent: 'test',
     reportingInstance: 'a',
-    ...said,
+    ...fields,
   };
 }
 
 describe('the name of an event', () => {
   // upstream: 85b
-  it('is the object and sixteen hex digits', () => {
+  it('consists of the name of the object and sixteen hex digits', () => {
     assert.match(eventName(event()), /^web\.[0-9a-f]{16}$/);
   });
 
   // upstream: 85b
-  it('is the same when another process says the same later', () => {
+  it('is the same for the same event of another process at a later time', () => {
     const later = event(
       {},
       {
@@ -57,7 +57,7 @@ describe('the name of an event', () => {
     assert.equal(eventName(event({ resourceVersion: '8' })), eventName(event()));
   });
 
-  it('differs with everything that makes the event', () => {
+  it('differs for each field that identifies an event', () => {
     const others = [
       event({ uid: 'v' }),
       event({ namespace: 'other' }),
@@ -74,7 +74,7 @@ describe('the name of an event', () => {
   });
 
   // upstream: 85b
-  it('is a UUID where the object leaves no room or no valid name', () => {
+  it('is a UUID if the name of the object is too long or invalid', () => {
     for (const name of ['n'.repeat(240), 'Not_valid']) {
       const uuid = eventName(event({ name }));
       assert.match(uuid, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);

@@ -30,7 +30,7 @@ function newRecorder(source: EventSource = { component: 'count-controller' }) {
 }
 
 // upstream: 80
-test('an event says all that kubectl describe and get events show', () => {
+test('sets all fields that kubectl describe and kubectl get events show', () => {
   const { recorder, events } = newRecorder({ component: 'count-controller', host: 'node-1' });
   recorder.normal(count, 'Synced', 'Count synced successfully');
   assert.deepEqual(events, [
@@ -60,7 +60,7 @@ test('an event says all that kubectl describe and get events show', () => {
 });
 
 // upstream: 80
-test('a warning is one, and may have annotations and a part of the object it is about', () => {
+test('records a warning with annotations and a field path', () => {
   const { recorder, events } = newRecorder();
   const fieldPath = 'spec.containers{web}';
   recorder.warning(count, 'Failed', 'no', { annotations: { code: '1' }, fieldPath });
@@ -71,7 +71,7 @@ test('a warning is one, and may have annotations and a part of the object it is 
 });
 
 // upstream: 80a
-test('an event about a cluster-scoped object lives in the default namespace', () => {
+test('records events of cluster-scoped objects in the default namespace', () => {
   const { recorder, events } = newRecorder();
   recorder.normal(
     { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' } },
@@ -82,7 +82,7 @@ test('an event about a cluster-scoped object lives in the default namespace', ()
   assert.deepEqual(events[0]?.involvedObject, { apiVersion: 'v1', kind: 'Node', name: 'node-1' });
 });
 
-test('a message that would fill the store is cut off between two characters', () => {
+test('truncates a long message between two characters', () => {
   const { recorder, events } = newRecorder();
   recorder.normal(count, 'Long', 'x'.repeat(1024));
   recorder.normal(count, 'Longer', 'x'.repeat(100_000));
@@ -97,9 +97,9 @@ test('a message that would fill the store is cut off between two characters', ()
 });
 
 // upstream: 80
-test('what is no object is logged, and nothing is thrown', async () => {
+test('logs an error for an invalid object or message, and does not throw', async () => {
   const { recorder, events, lines } = newRecorder();
-  const nothings: unknown[] = [
+  const invalid: unknown[] = [
     undefined,
     null,
     'Pod',
@@ -108,11 +108,11 @@ test('what is no object is logged, and nothing is thrown', async () => {
     { apiVersion: '', kind: 'Pod', metadata: { name: 'a' } },
     { apiVersion: 'v1', metadata: { name: 'a' } },
   ];
-  for (const nothing of nothings) {
-    await recorder.normal(nothing as EventSubject, 'Synced', 'it is').attempted();
+  for (const subject of invalid) {
+    await recorder.normal(subject as EventSubject, 'Synced', 'it is').attempted();
   }
   recorder.normal(count, 'Synced', undefined as unknown as string);
   assert.deepEqual(events, []);
-  assert.equal(lines.length, nothings.length + 1);
+  assert.equal(lines.length, invalid.length + 1);
   assert.ok(lines.every(({ message }) => message === 'Could not record event'));
 });

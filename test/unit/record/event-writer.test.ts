@@ -15,10 +15,10 @@ function newWriter() {
   const { signal } = new AbortController();
   const { event } = newCorrelator();
   const first = event('Synced', 'it is');
-  const counted = (count: number, said: Partial<RecordedEvent> = {}): RecordedEvent => ({
+  const counted = (count: number, fields: Partial<RecordedEvent> = {}): RecordedEvent => ({
     ...first,
     count,
-    ...said,
+    ...fields,
   });
   return {
     server,
@@ -30,10 +30,10 @@ function newWriter() {
 }
 
 // upstream: 80
-test('an event is created once and patched from then on: count, last time and message', async () => {
+test('creates an event once, and then patches count, lastTimestamp and message', async () => {
   const { server, counted, write, verbs, stored } = newWriter();
   await write(counted(1));
-  const later = { lastTimestamp: '2026-01-01T00:01:00Z', message: 'in other words' };
+  const later = { lastTimestamp: '2026-01-01T00:01:00Z', message: 'another message' };
   await write(counted(2, later));
   assert.deepEqual(verbs(), ['create', 'patch']);
   assert.deepEqual(stored(), counted(2, later));
@@ -41,7 +41,7 @@ test('an event is created once and patched from then on: count, last time and me
 });
 
 // upstream: 82
-test('an event that the server has dropped meanwhile is created anew, as it is now', async () => {
+test('creates an event that expired on the server again, in its current state', async () => {
   const { server, counted, write, verbs, stored } = newWriter();
   await write(counted(1));
   server.events.clear();
@@ -56,7 +56,7 @@ const about = (resourceVersion: string) => {
   return { involvedObject: { ...event('Synced', 'it is').involvedObject, resourceVersion } };
 };
 
-test('the event of a predecessor is continued; one about the same version is that very event', async () => {
+test('continues the count of another process, and does not count an occurrence of the same resourceVersion again', async () => {
   const { server, counted, write, stored } = newWriter();
   await server.client.create(EVENTS, counted(5, about('20')));
   await write(counted(1, about('20')));
@@ -67,26 +67,26 @@ test('the event of a predecessor is continued; one about the same version is tha
   assert.equal(stored()?.involvedObject.resourceVersion, '21');
 });
 
-test('a successor counts an occurrence about a version that its predecessor had not seen', async () => {
+test('counts an occurrence of a resourceVersion that the other process had not seen', async () => {
   const { server, counted, write, stored } = newWriter();
   await server.client.create(EVENTS, counted(5, about('20')));
   await write(counted(1, about('21')));
   assert.equal(stored()?.count, 6);
 });
 
-test('an event whose creation was answered by a broken connection is counted once', async () => {
+test('counts an event once if the response to its creation was lost', async () => {
   const { server, counted, write, stored } = newWriter();
-  server.lostAnswer = () => apiError('unreachable');
+  server.lostResponse = () => apiError('unreachable');
   await assert.rejects(write(counted(1)));
-  server.lostAnswer = () => undefined;
+  server.lostResponse = () => undefined;
   await write(counted(1));
   assert.equal(stored()?.count, 1);
   await write(counted(3));
   assert.equal(stored()?.count, 3);
 });
 
-test('of two processes that emit the same event in turn, each continues the count', async () => {
-  const world = new Simulation();
+test('continues the count in each of two processes that emit the same event in turn', async () => {
+  const simulation = new Simulation();
   const { signal } = new AbortController();
   const { event } = newCorrelator();
   const first = event('Synced', 'it is');
@@ -95,8 +95,8 @@ test('of two processes that emit the same event in turn, each continues the coun
     const involvedObject = { ...first.involvedObject, namespace: 'default', resourceVersion };
     return { ...first, metadata, involvedObject, count };
   };
-  const count = async () => (await world.client.list(EVENTS)).items.map((item) => item.count);
-  const [a, b] = [new EventWriter(world.client), new EventWriter(world.client)];
+  const count = async () => (await simulation.client.list(EVENTS)).items.map((item) => item.count);
+  const [a, b] = [new EventWriter(simulation.client), new EventWriter(simulation.client)];
   await a.write(occurrence(1, '10'), signal);
   await a.write(occurrence(2, '11'), signal);
   await b.write(occurrence(1, '11'), signal);
@@ -104,15 +104,15 @@ test('of two processes that emit the same event in turn, each continues the coun
   await b.write(occurrence(2, '12'), signal);
   await a.write(occurrence(3, '13'), signal);
   assert.deepEqual(await count(), [4]);
-  // The answer to the last count is lost, and the occurrence is written again.
-  world.server.faults.failNext({ verb: 'patch', resource: 'events' }, 'lostAnswer');
+  // The response to the last patch is lost, and the occurrence is written again.
+  simulation.server.faults.failNext({ verb: 'patch', resource: 'events' }, 'lostAnswer');
   await assert.rejects(a.write(occurrence(4, '14'), signal));
   await a.write(occurrence(4, '14'), signal);
   assert.deepEqual(await count(), [5]);
-  await world.end();
+  await simulation.end();
 });
 
-test('an event that others have written, and that vanishes before it is patched, fails', async () => {
+test('rejects if an event of another process is deleted before it is patched', async () => {
   const { server, counted, write, verbs } = newWriter();
   await server.client.create(EVENTS, counted(1));
   server.fault = ({ verb }) => {
@@ -124,7 +124,7 @@ test('an event that others have written, and that vanishes before it is patched,
 });
 
 // upstream: 81
-test('what a failure calls for follows from who is at fault', () => {
+test('classifies failures by whether a retry can succeed', () => {
   const terminating = { details: { causes: [{ reason: 'NamespaceTerminating' }] } };
   const calls: readonly (readonly [ApiError['kind'] | Error, WriteFailure])[] = [
     ['unreachable', 'retry'],
@@ -133,7 +133,7 @@ test('what a failure calls for follows from who is at fault', () => {
     ['unavailable', 'retry'],
     ['timeout', 'retry'],
     ['tooManyRequests', 'retry'],
-    [new Error('whatever it is'), 'retry'],
+    [new Error('unknown'), 'retry'],
     [new TypeError('namespace must be that of one object'), 'impossible'],
     ['forbidden', 'rejected'],
     ['invalid', 'rejected'],

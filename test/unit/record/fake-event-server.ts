@@ -10,19 +10,19 @@ export interface Call {
   readonly object: string;
 }
 
-/** As much of an API server as events need: it stores them, and fails when told to. */
+/** Fake API server that stores Events, and fails requests as configured. */
 export class FakeEventServer {
   readonly events = new Map<string, RecordedEvent>();
   readonly calls: Call[] = [];
-  /** What was sent to be patched. */
+  /** The bodies of all patches that are not empty. */
   readonly patches: Patch[] = [];
-  /** Asked before each call; an error fails it. It may also keep the call waiting. */
+  /** Called before each request. A returned error fails the request; a pending promise delays it. */
   fault: (call: Call) => Promise<Error | undefined> | Error | undefined = () => undefined;
-  /** As `fault`, but after the call was carried out: its answer is lost. */
-  lostAnswer: (call: Call) => Error | undefined = () => undefined;
-  /** Most calls that were under way at once. */
-  mostAtOnce = 0;
-  #atOnce = 0;
+  /** Called after each request. A returned error fails the request although it was executed. */
+  lostResponse: (call: Call) => Error | undefined = () => undefined;
+  /** Maximum number of concurrent requests so far. */
+  maxConcurrency = 0;
+  #concurrency = 0;
 
   get client(): Pick<Client, 'create' | 'patch'> {
     return {
@@ -47,16 +47,16 @@ export class FakeEventServer {
           const event = this.events.get(key);
           if (!event) throw apiError('notFound', { code: 404 });
           if (Object.keys(patch.body).length > 0) this.patches.push(patch);
-          const { metadata: _, involvedObject: about, ...said } = patch.body as RecordedEvent;
-          const involvedObject = { ...event.involvedObject, ...about };
-          this.events.set(key, { ...event, ...said, involvedObject });
+          const { metadata: _, involvedObject: reference, ...fields } = patch.body as RecordedEvent;
+          const involvedObject = { ...event.involvedObject, ...reference };
+          this.events.set(key, { ...event, ...fields, involvedObject });
         });
         return this.events.get(key) as never;
       },
     };
   }
 
-  /** What is stored, as `<object> <reason> <message> x<count>`. */
+  /** The stored events, as `<object> <reason> <message> x<count>`. */
   get stored(): string[] {
     return Array.from(
       this.events.values(),
@@ -67,17 +67,17 @@ export class FakeEventServer {
 
   async #serve(call: Call, options: { signal?: AbortSignal | undefined } = {}, work: () => void) {
     this.calls.push(call);
-    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce);
+    this.maxConcurrency = Math.max(this.maxConcurrency, ++this.#concurrency);
     try {
       await setImmediate();
       const fault = await this.fault(call);
       if (options.signal?.aborted) throw options.signal.reason;
       if (fault) throw fault;
       work();
-      const lost = this.lostAnswer(call);
+      const lost = this.lostResponse(call);
       if (lost) throw lost;
     } finally {
-      this.#atOnce--;
+      this.#concurrency--;
     }
   }
 }
