@@ -14,10 +14,10 @@ export type {
 export type { KeySink, MapFunction } from './manager/enqueue.ts';
 export { Manager } from './manager/manager.ts';
 export type { Leadership, ManagerOptions, Stage } from './manager/manager.ts';
-export { Pass } from './manager/pass.ts';
-export type { PassDeps, PassOptions } from './manager/pass.ts';
+export { SinglePass } from './manager/single-pass.ts';
+export type { SinglePassDeps, SinglePassOptions } from './manager/single-pass.ts';
 export type { DebugOptions } from './manager/run-controllers.ts';
-export type { StatusEvent, StatusReport, WithStatus } from './manager/status-writer.ts';
+export type { StatusEvent, StatusReport, ObjectWithStatus } from './manager/status-writer.ts';
 export { withSyncBarrier } from './manager/sync-barrier.ts';
 export type { LogFields } from './util/logger.ts';
 export { AbruptStop } from './util/runnable.ts';

@@ -6,7 +6,7 @@ import { CONTROLLERS } from '../controllers/registry.ts';
 import type { LeaderElector } from '../leaderelection/leader-elector.ts';
 import type { Controller } from '../manager/controller.ts';
 import { SyncHistory } from '../manager/sync-history.ts';
-import type { Pass } from '../manager/pass.ts';
+import type { SinglePass } from '../manager/single-pass.ts';
 import { controllerManager, programPages } from '../manager/run-controllers.ts';
 import type { ControllerKit, ControllerProgram } from '../manager/run-controllers.ts';
 import type { HealthCheck } from '../serving/health-checks.ts';
@@ -29,7 +29,7 @@ import {
 import { newProfiling } from '../serving/profiling.ts';
 import { reportPage } from '../serving/debug-pages.ts';
 
-/** Dependencies of `Daemon`. */
+/** Dependencies of `daemon`. */
 export interface DaemonDeps {
   readonly client: Client;
   readonly clock: Clock;
@@ -43,7 +43,7 @@ export interface DaemonDeps {
   /** Required if `config.leaderElection` is set; `client` must then be fenced. */
   readonly leadership?: LeadershipDeps | undefined;
   /** Stops the daemon when every object has been synced once. */
-  readonly pass?: Pass | undefined;
+  readonly singlePass?: SinglePass | undefined;
   /** Required if `config` has an endpoint with authentication. */
   readonly secure?: SecureServing | undefined;
   /** Changed by `/debug/flags/v`. */
@@ -72,7 +72,7 @@ export type DaemonConfig = Pick<
  * `controllerManager`, like a user's program.
  */
 export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
-  const { client, clock, log, random, host, pass, leadership, freeze = false } = deps;
+  const { client, clock, log, random, host, singlePass, leadership, freeze = false } = deps;
   const { leaderElection } = config;
   if (leaderElection && !leadership) {
     throw new TypeError('leadership must be given: leaderElection is configured');
@@ -84,7 +84,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     log,
     random,
     host,
-    pass,
+    singlePass,
     history,
     freeze,
     metrics: deps.metrics?.metrics,

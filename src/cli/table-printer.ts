@@ -8,7 +8,7 @@ export interface Table {
   readonly rows: readonly { readonly cells: readonly unknown[] }[];
 }
 
-/** Options of `TablePrinter`. */
+/** Options of `tableLines`. */
 export interface TablePrinterOptions {
   /**
    * Whether to show all columns, as `-o wide` does.

@@ -69,12 +69,12 @@ export interface Client {
   raw(request: RawRequest): Promise<unknown>;
 }
 
-/** Options of `Call`. */
+/** Options of every request. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Options of `Get`. */
+/** Options of `Client.get`. */
 export interface GetOptions extends CallOptions {
   /** `"0"` accepts any cached state. Absent: the most recent state. */
   readonly resourceVersion?: string | undefined;
@@ -96,7 +96,7 @@ export interface ShardSelection {
   readonly shardSelector?: string | undefined;
 }
 
-/** Options of `List`. */
+/** Options of `Client.list`. */
 export interface ListOptions extends CallOptions, Selection, ShardSelection {
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: 'NotOlderThan' | 'Exact' | undefined;
@@ -107,7 +107,7 @@ export interface ListOptions extends CallOptions, Selection, ShardSelection {
   readonly metadataOnly?: boolean | undefined;
 }
 
-/** Options of `Watch`. */
+/** Options of `Client.watch`. */
 export interface WatchOptions extends CallOptions, Selection, ShardSelection {
   /** Version after which the watch starts; absent: the current state is sent first, as `added` events. */
   readonly resourceVersion?: string | undefined;
@@ -136,7 +136,7 @@ export interface WatchStream<T extends KubernetesObject> extends AsyncIterable<W
   readonly activity?: ConnectionActivity | undefined;
 }
 
-/** Options of `Write`. */
+/** Options of every write. */
 export interface WriteOptions extends CallOptions {
   /** Name of the writer in `metadata.managedFields`. Required by `apply`. */
   readonly fieldManager?: string | undefined;
@@ -163,7 +163,7 @@ export interface JsonPatchOperation {
   readonly value?: unknown;
 }
 
-/** Options of `Delete`. */
+/** Options of `Client.delete`. */
 export interface DeleteOptions extends CallOptions {
   /** Precondition: the UID of the object. A later object of the same name is not deleted. */
   readonly uid?: string | undefined;

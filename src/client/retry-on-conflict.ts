@@ -13,7 +13,7 @@ const OPTIONS: OptionNames<RetryOnConflictOptions> = {
   random: true,
 };
 
-/** Options of `RetryOnConflict`. */
+/** Options of `retryOnConflict`. */
 export interface RetryOnConflictOptions {
   readonly signal?: AbortSignal | undefined;
   /**

@@ -6,7 +6,7 @@ import { constantOf, wordsOf } from './kind-names.ts';
 import type { Declaration, Field } from './type-node.ts';
 import { printType, quote } from './type-node.ts';
 
-/** Options of `GenerateTypes`. */
+/** Options of `generateTypes`. */
 export interface GenerateTypesOptions {
   /** Source of the definition, for the first line: `crds/counts.demo.mark8s.io.yaml`. */
   readonly source: string;

@@ -20,7 +20,7 @@ export interface LeaseLockOptions {
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Options of `LeaseWatch`. */
+/** Options of `LeaseLock.watch`. */
 export interface LeaseWatchOptions {
   /** Requested duration of the watch. */
   readonly timeoutSeconds: number;

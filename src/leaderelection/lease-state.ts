@@ -63,7 +63,7 @@ export function holderOf(lease: Lease): string {
   return lease.spec?.holderIdentity ?? '';
 }
 
-/** Options of `Claim`. */
+/** Arguments of `claimedSpec`, besides the current spec. */
 export interface ClaimOptions {
   readonly identity: string;
   readonly durationSeconds: number;

@@ -8,7 +8,7 @@ import type { Logger } from '../util/logger.ts';
 import { messageOf } from '../util/values.ts';
 import type { LeaseLock } from './lease-lock.ts';
 
-/** Dependencies of `WatchLease`. */
+/** Dependencies of `watchLease`. */
 export interface WatchLeaseDeps {
   readonly clock: Clock;
   /** Numbers in [0, 1). */

@@ -12,7 +12,7 @@ import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import type { SyncReport } from '../workqueue/sync-report.ts';
 import type { Controller } from './controller.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
-import type { EndedCall } from './observed-client.ts';
+import type { FinishedCall } from './observed-client.ts';
 import type { Predicate } from './predicate.ts';
 import type { SyncHistory } from './sync-history.ts';
 import type { Sharding } from './serve-shards.ts';
@@ -86,7 +86,7 @@ export interface ControllerDeps {
 /** Observes the calls and syncs of a controller. */
 export interface ControllerObserver {
   /** Called after each call of a sync of `key`. */
-  called(key: ObjectKey, call: EndedCall): void;
+  called(key: ObjectKey, call: FinishedCall): void;
   /** Called after each sync or postponement. The queue already contains the next sync of the key. */
   ended(report: SyncReport<ObjectKey>): void;
 }

@@ -22,7 +22,6 @@ export type MapFunction<T extends KubernetesObject = KubernetesObject> = (
   object: DeepReadonly<T>,
 ) => readonly ObjectKey[] | ObjectKey | undefined;
 
-/** Options of `Enqueue`. */
 /** Options of `enqueue`. */
 export interface EnqueueOptions<T extends KubernetesObject> {
   /**

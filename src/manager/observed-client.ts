@@ -16,7 +16,7 @@ interface Call {
 }
 
 /** Finished API call. */
-export interface EndedCall extends Call {
+export interface FinishedCall extends Call {
   readonly ms: number;
   /** Stored object, for create, update and patch. */
   readonly answer?: KubernetesObject;
@@ -32,12 +32,12 @@ export interface EndedCall extends Call {
 export function observedClient(
   client: Client,
   clock: Pick<Clock, 'monotonic'>,
-  observer: (call: EndedCall) => void,
+  observer: (call: FinishedCall) => void,
 ): Client {
   const observed = async <R>(
     call: Call,
     pending: Promise<R>,
-    details: (result: R) => Pick<EndedCall, 'answer'> = () => ({}),
+    details: (result: R) => Pick<FinishedCall, 'answer'> = () => ({}),
   ): Promise<R> => {
     const startMs = clock.monotonic();
     try {

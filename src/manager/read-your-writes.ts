@@ -3,7 +3,7 @@ import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { InformerView, SharedInformer } from '../cache/shared-informer.ts';
 import type { Clock } from '../util/clock.ts';
-import type { EndedCall } from './observed-client.ts';
+import type { FinishedCall } from './observed-client.ts';
 
 /** Informer of a written resource. */
 export interface WrittenInformer extends Pick<SharedInformer, 'resource'> {
@@ -66,7 +66,7 @@ export class PendingWrites {
   }
 
   /** Records a call of `key` if it was a successful write, except dry runs. */
-  record(key: ObjectKey, { verb, resource, at, options, answer, failed }: EndedCall): void {
+  record(key: ObjectKey, { verb, resource, at, options, answer, failed }: FinishedCall): void {
     const caches = resource && this.#caches.get(groupResourceOf(resource));
     const objectKey = at as ObjectKey;
     const cache = caches?.within(answer ? answer.metadata.namespace : namespaceOf(objectKey));

@@ -24,7 +24,7 @@ import { isLoopback } from '../serving/bind-address.ts';
 import { queuePages } from '../serving/queue-pages.ts';
 import { HttpServer } from '../serving/http-server.ts';
 import type { Pages } from '../serving/routes.ts';
-import type { Pass } from './pass.ts';
+import type { SinglePass } from './single-pass.ts';
 import { terminationSignal } from './signals.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -42,7 +42,7 @@ const MANAGER_OPTIONS: OptionNames<ControllerManagerOptions> = {
   metrics: true,
   history: true,
   informers: true,
-  pass: true,
+  singlePass: true,
   servers: true,
   debug: true,
   freeze: true,
@@ -100,7 +100,7 @@ export interface ControllerProgram {
   readonly stopping: AbortSignal;
 }
 
-/** Options of `ControllerManager`. */
+/** Options of `controllerManager`. */
 export interface ControllerManagerOptions {
   readonly client: Client;
   /** Builds the controllers. Called once, before any request is sent. */
@@ -144,7 +144,7 @@ export interface ControllerManagerOptions {
    * Stops the program when every object has been synced once.
    * @default the program runs until its signal aborts
    */
-  readonly pass?: Pass | undefined;
+  readonly singlePass?: SinglePass | undefined;
   /**
    * Builds servers, such as probes and metrics, that start first and stop last. Called once, after `controllers`.
    * @default none
@@ -175,7 +175,7 @@ const MAX_FLUSH_MS = 5000;
 export function controllerManager(options: ControllerManagerOptions): Manager {
   checkOptions(options, MANAGER_OPTIONS, 'controllerManager');
   const { client, clock = systemClock, log = silentLogger, random = Math.random } = options;
-  const { host, leaderElection, freeze = false, resyncPeriodMs = 0, pass } = options;
+  const { host, leaderElection, freeze = false, resyncPeriodMs = 0, singlePass } = options;
   const { gracefulShutdownTimeoutMs = 30_000 } = options;
   const { metrics, history, serveDebug } = debugging(options, clock, log);
   const flushTimeoutMs = Math.min(MAX_FLUSH_MS, FLUSH_SHARE * gracefulShutdownTimeoutMs);
@@ -215,7 +215,7 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
     events,
     metrics,
     history,
-    observe: pass?.observe,
+    observe: singlePass?.observe,
     sharding: coordination?.sharding,
     resyncPeriodMs,
     drainTimeoutMs: DRAIN_SHARE * gracefulShutdownTimeoutMs,
@@ -243,7 +243,7 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
       : controller;
     manager.add('controllers', metrics ? withRunningMetric(runnable, metrics.manager) : runnable);
   }
-  if (pass) manager.add('controllers', stopAfterPass(pass, manager));
+  if (singlePass) manager.add('controllers', stopAfterPass(singlePass, manager));
   return manager;
 }
 
@@ -264,12 +264,12 @@ function withRunningMetric(controller: Runnable, metrics: ManagerMetrics): Runna
   };
 }
 
-function stopAfterPass(pass: Pass, manager: Manager): Runnable {
+function stopAfterPass(pass: SinglePass, manager: Manager): Runnable {
   return {
     name: pass.name,
     run: async (signal) => {
       await pass.run(signal);
-      manager.stop(new Error('The pass is over'));
+      manager.stop(new Error('The single pass is complete'));
     },
   };
 }
@@ -293,7 +293,7 @@ export function programPages(
   ]);
 }
 
-/** Options of `ProgramPages`. */
+/** Options of `programPages`. */
 export interface ProgramPagesOptions {
   readonly clock: Clock;
   readonly history: SyncHistory;

@@ -14,7 +14,7 @@ import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import { HotLoopDetector } from './hot-loop/hot-loop.ts';
 import { reportHotLoopEnd, reportHotLoop } from './hot-loop/hot-loop-report.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
-import type { EndedCall } from './observed-client.ts';
+import type { FinishedCall } from './observed-client.ts';
 import { PendingWrites } from './read-your-writes.ts';
 import type { WrittenInformer } from './read-your-writes.ts';
 
@@ -82,7 +82,7 @@ export class RunGate {
   }
 
   /** Records a finished API call of a sync of `key`. */
-  called(key: ObjectKey, call: EndedCall): void {
+  called(key: ObjectKey, call: FinishedCall): void {
     this.#writes.record(key, call);
     this.#hotLoops.record(key, call);
   }

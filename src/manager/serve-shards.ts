@@ -6,40 +6,41 @@ import type { KeyOwnership } from './key-ownership.ts';
 import { waitUntilCurrent } from './sync-barrier.ts';
 import type { SyncBarrierDeps } from './sync-barrier.ts';
 
-/** That keys are split between processes; `Shards` do it. */
+/** Distribution of keys over replicas; implemented by `Shards`. */
 export interface Sharding {
-  /** The shard that a key belongs to: in every process the same. */
+  /** Returns the shard of a key. All replicas agree on it. */
   shardOf(key: ObjectKey): number;
-  /** Whether this process holds that shard now. */
+  /** Returns whether this process holds the shard of `key` now. */
   holds(key: ObjectKey): boolean;
-  /** Has `serve` called for every shard that this process comes to hold. */
+  /** Registers `serve`, which is called for every shard that this process acquires. */
   onShard(serve: ShardHandler): void;
 }
 
-export interface ServedKeys {
-  /** What the keys' runs read. */
+/** Queue and caches of a sharded controller. */
+export interface ShardedQueue {
+  /** Informers that the syncs read. */
   informers(): Iterable<SharedInformer>;
-  /** Queues the keys of `shard`, as if all that concerns them had just been listed. */
+  /** Enqueues all keys of `shard`, as after the first list. */
   requeue(shard: number): void;
 }
 
 /**
- * Opens each shard that is held once the caches show at least what the server had by then: its holder
- * before may have written until a moment ago. All its keys run then, as nobody can tell what was left
- * undone. When the shard is to be given up, its runs in flight end first.
+ * Opens each acquired shard when the caches contain at least the state of the server at its acquisition, because
+ * the previous owner may have written just before. Then enqueues all its keys, because the previous owner may have
+ * left some unfinished. Before the shard is released, its syncs in flight end.
  */
 export function serveShards(
   sharding: Sharding,
   ownership: KeyOwnership,
-  keys: ServedKeys,
+  queue: ShardedQueue,
   deps: SyncBarrierDeps,
 ): void {
   sharding.onShard(async (shard, signal) => {
-    const caches = Array.from(keys.informers()).flatMap(({ parts }) => parts);
+    const caches = Array.from(queue.informers()).flatMap(({ parts }) => parts);
     const current = await Promise.all(caches.map((cache) => waitUntilCurrent(cache, deps, signal)));
     if (current.includes(false)) return;
     ownership.open(shard);
-    keys.requeue(shard);
+    queue.requeue(shard);
     await untilAborted(signal);
     await ownership.close(shard);
   });

@@ -20,7 +20,7 @@ export interface StatusContext {
 }
 
 /** An object with a status. */
-export type WithStatus = KubernetesObject & { status?: object };
+export type ObjectWithStatus = KubernetesObject & { status?: object };
 
 /** An event about the object of a status. */
 export interface StatusEvent {
@@ -36,7 +36,7 @@ export interface StatusEvent {
 }
 
 /** The result of a sync. */
-export interface StatusReport<T extends WithStatus> {
+export interface StatusReport<T extends ObjectWithStatus> {
   readonly object: DeepReadonly<T>;
   /** The complete status. */
   readonly status: NonNullable<T['status']>;
@@ -53,7 +53,7 @@ export interface StatusReport<T extends WithStatus> {
   readonly error?: Error | undefined;
 }
 
-const REPORT: OptionNames<StatusReport<WithStatus>> = {
+const REPORT: OptionNames<StatusReport<ObjectWithStatus>> = {
   object: true,
   status: true,
   event: true,
@@ -73,7 +73,7 @@ const MAX_FAILURES = 1000;
  * no status subresource, that is logged once and no status is written: an update of the whole object
  * would increment its generation.
  */
-export class StatusWriter<T extends WithStatus> {
+export class StatusWriter<T extends ObjectWithStatus> {
   readonly #resource: Resource<T>;
   readonly #fieldManager: string;
   readonly #recorder: EventRecorder | undefined;

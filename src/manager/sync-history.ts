@@ -6,7 +6,7 @@ import { messageOf } from '../util/values.ts';
 import type { Cause } from '../workqueue/queue-item.ts';
 import type { SyncRun, SyncResult } from '../workqueue/sync-report.ts';
 import type { Postponement } from './sync-log.ts';
-import type { EndedCall } from './observed-client.ts';
+import type { FinishedCall } from './observed-client.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 
@@ -34,7 +34,7 @@ export interface SyncRecord extends SyncRun {
 
 /** API call of a sync. */
 export interface CallRecord {
-  readonly verb: EndedCall['verb'];
+  readonly verb: FinishedCall['verb'];
   /** Such as `pods` or `counts.demo.mark8s.io/status`. Empty for calls of `raw`. */
   readonly resource: string;
   /** Key of the object, namespace, or path. */
@@ -133,7 +133,7 @@ export class SyncRecorder {
     return this.#bytes;
   }
 
-  recordCall(call: EndedCall): void {
+  recordCall(call: FinishedCall): void {
     if (this.#calls.length < MAX_CALLS) this.#calls.push(callRecord(call));
     else this.#record = { ...this.#record, omittedCalls: this.#record.omittedCalls + 1 };
   }
@@ -206,7 +206,6 @@ export class SyncHistory {
     }
   }
 
-  /** Returns the last syncs of a key. */
   /** Returns the history of a key, or undefined if the key is not remembered. */
   of(controller: string, key: string): KeyHistory | undefined {
     const known = this.#keys.get(idOf(controller, key));
@@ -237,7 +236,7 @@ function idOf(controller: string, key: string): string {
   return `${controller} ${key}`;
 }
 
-function callRecord({ verb, resource, at, options, ms, failed, error }: EndedCall): CallRecord {
+function callRecord({ verb, resource, at, options, ms, failed, error }: FinishedCall): CallRecord {
   const { subresource } = options ?? {};
   const plural = resource ? groupResourceOf(resource) : '';
   const record = {

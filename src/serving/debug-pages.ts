@@ -21,7 +21,7 @@ export type ShownInformer = Pick<InformerView, 'name' | 'hasSynced' | 'progress'
   readonly lister: Pick<InformerView['lister'], 'size'>;
 };
 
-/** Dependencies of `StatusPage`. */
+/** Dependencies of `statusPage`. */
 export interface StatusPageDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   /** Version of the program. */

@@ -59,7 +59,7 @@ export interface SyncView {
   readonly end?: { readonly tookMs: number; readonly result: string };
 }
 
-/** Dependencies of `QueuePages`. */
+/** Dependencies of `queuePages`. */
 export interface QueuePagesDeps {
   /** Returns the controllers. Called for each request, so controllers may be added later. */
   readonly controllers: () => readonly ControllerView[];

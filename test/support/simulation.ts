@@ -7,7 +7,7 @@ import { dryRunClient } from '../../src/client/dry-run.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Cluster } from '../../src/cluster/cluster.ts';
 import type { ClusterOptions } from '../../src/cluster/cluster.ts';
-import { Pass } from '../../src/manager/pass.ts';
+import { SinglePass } from '../../src/manager/single-pass.ts';
 import { runControllers } from '../../src/manager/run-controllers.ts';
 import type { ControllerManagerOptions } from '../../src/manager/run-controllers.ts';
 import type { Clock } from '../../src/util/clock.ts';
@@ -93,20 +93,23 @@ export class Simulation extends TestCluster {
   /**
    * Runs a single pass of a daemon.
    *
-   * @returns whether everything is settled
+   * @returns whether nothing is left to do
    */
-  async onePass(config: Partial<DaemonConfig> = {}, { isDryRun = false } = {}): Promise<boolean> {
+  async singlePass(
+    config: Partial<DaemonConfig> = {},
+    { isDryRun = false } = {},
+  ): Promise<boolean> {
     const { clock, random } = this;
     const { log } = recordingLogger(this.lines);
     const own = this.clientOver(this.server.handler, 'daemon');
     const client = isDryRun ? dryRunClient(own, log) : own;
-    const pass = new Pass({ clock, log }, { isDryRun });
-    const deps = { client, clock, log, random, host: 'test', pass, freeze: true };
+    const singlePass = new SinglePass({ clock, log }, { isDryRun });
+    const deps = { client, clock, log, random, host: 'test', singlePass, freeze: true };
     const whole = daemon(deps, { ...DAEMON_CONFIG, ...config });
     let isOver = false;
     this.start((signal) => whole.run(signal).finally(() => (isOver = true)));
     await this.until('the pass is over', () => Promise.resolve(isOver), { withinMs: 120_000 });
-    return pass.hasConverged;
+    return singlePass.hasConverged;
   }
 
   /** Starts controllers like a program that uses the library. */

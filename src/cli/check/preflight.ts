@@ -16,7 +16,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { errorText } from '../error-text.ts';
 import { failed, ok, skipped, warning } from './check-result.ts';
 
-/** Dependencies of `Preflight`. */
+/** Dependencies of `preflight`. */
 export interface PreflightDeps {
   readonly client: Client;
   /** Address of the server, for messages. */

@@ -6,7 +6,7 @@ import { WriteFence } from '../../client/write-fence.ts';
 import { metricsOf } from '../../metrics/metrics.ts';
 import { buildMetrics, createRegistry, expose, logMetrics } from '../../metrics/registry.ts';
 import { systemClock } from '../../util/clock.ts';
-import { Pass } from '../../manager/pass.ts';
+import { SinglePass } from '../../manager/single-pass.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import type { CommandContext } from '../command.ts';
 import { daemon } from '../daemon.ts';
@@ -69,7 +69,9 @@ export async function runController(
   const client = config.isDryRun
     ? dryRunClient(connection.client, log.named('client'))
     : connection.client;
-  const pass = config.isOnce ? new Pass({ clock, log }, { isDryRun: config.isDryRun }) : undefined;
+  const singlePass = config.isOnce
+    ? new SinglePass({ clock, log }, { isDryRun: config.isDryRun })
+    : undefined;
   log.info('Starting crd-controller', {
     version: `v${version}`,
     node: process.version,
@@ -93,7 +95,7 @@ export async function runController(
         reviewer: reviews.client,
         certificate,
       },
-      pass,
+      singlePass,
       leadership: lease && {
         client: lease.connection.client,
         fence,
@@ -105,7 +107,7 @@ export async function runController(
   );
   try {
     await whole.run(signal);
-    return pass?.hasConverged === false ? EXIT_FAILURE : EXIT_OK;
+    return singlePass?.hasConverged === false ? EXIT_FAILURE : EXIT_OK;
   } finally {
     await connection.close();
     await reviews.close();

@@ -16,7 +16,7 @@ export interface LogRecord {
   readonly timeMs: number;
 }
 
-/** Options of `KlogText`. */
+/** Options of `klogText`. */
 export interface KlogTextOptions {
   readonly pid: number;
   /** Whether to omit everything before the message. */

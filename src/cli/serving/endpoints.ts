@@ -15,7 +15,7 @@ import type { LogLevel } from '../logs/log-level.ts';
 import type { RunConfig } from '../run-config.ts';
 import type { ServingConfig } from './serving-config.ts';
 
-/** Dependencies of `Endpoints`. */
+/** Dependencies of `endpoints`. */
 export interface EndpointsDeps {
   readonly clock: Clock;
   readonly log: Logger;

@@ -26,7 +26,7 @@ const READ_OPTIONS: OptionNames<ReadManifestsOptions> = {
   onSkipped: true,
 };
 
-/** Options of `ReadManifests`. */
+/** Options of `readManifests`. */
 export interface ReadManifestsOptions {
   /**
    * Reads folders recursively.

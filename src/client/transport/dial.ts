@@ -22,7 +22,7 @@ export interface TlsMaterial {
   readonly key?: string;
 }
 
-/** Options of `Dial`. */
+/** Options of `dial`. */
 export interface DialOptions {
   readonly tls: TlsMaterial;
   /**

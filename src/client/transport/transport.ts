@@ -190,7 +190,7 @@ function flatten(
   return flat;
 }
 
-/** Options of `ClusterTransport`. */
+/** Options of `clusterTransport`. */
 export interface ClusterTransportOptions extends WatchConnectionsOptions {
   readonly headersTimeoutMs?: number;
 }

@@ -20,7 +20,7 @@ const LOOKUP_TIMEOUT_MS = 5000;
 const MAX_MANAGERS = 5;
 const MAX_MANAGER_LENGTH = 128;
 
-/** Dependencies of `HotLoopReport`. */
+/** Dependencies of `reportHotLoop`. */
 export interface HotLoopReportDeps {
   readonly client: Pick<Client, 'raw'>;
   readonly clock: Clock;

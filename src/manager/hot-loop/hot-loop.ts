@@ -5,7 +5,7 @@ import type { Clock } from '../../util/clock.ts';
 import { changedPaths, isWithin } from '../../api/field-path.ts';
 import { findLoop, MAX_INTERVAL_MS, WrittenObject } from './written-object.ts';
 import type { Change, HotLoop, WritingSync } from './written-object.ts';
-import type { EndedCall } from '../observed-client.ts';
+import type { FinishedCall } from '../observed-client.ts';
 import { backoffMs } from '../../util/backoff.ts';
 import type { BackoffPolicy } from '../../util/backoff.ts';
 import type { FieldPath } from '../../api/field-path.ts';
@@ -18,14 +18,14 @@ export type HotLoopDecision =
   /** Like `wait`, for a new hot loop. */
   | { readonly kind: 'found'; readonly ms: number; readonly loop: HotLoop };
 
-/** Dependencies of `HotLoop`. */
+/** Dependencies of `HotLoopDetector`. */
 export interface HotLoopDeps {
   readonly clock: Clock;
   /** Called when a loop has ended: its fields no longer change, or its object was deleted. */
   readonly onEnd: (loop: HotLoop, postponedSyncs: number) => void;
 }
 
-/** Options of `HotLoop`. */
+/** Options of `HotLoopDetector`. */
 export interface HotLoopOptions {
   /**
    * Maximum number of remembered keys. Only keys that write are remembered.
@@ -144,7 +144,7 @@ export class HotLoopDetector {
   }
 
   /** Records a finished API call of a sync of `key`. */
-  record(key: ObjectKey, { resource, answer, verb, options, failed }: EndedCall): void {
+  record(key: ObjectKey, { resource, answer, verb, options, failed }: FinishedCall): void {
     if (failed || !resource || options?.dryRun) return;
     if (verb === 'create' || verb === 'delete') {
       const tracked = this.#keys.get(key);

@@ -121,7 +121,7 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
     library.controllerManager({ client, controllers, leaderElection: { ...election, ...wrong } }),
   runControllers: (wrong) =>
     library.runControllers({ client, controllers, ...wrong }, AbortSignal.abort()),
-  Pass: (wrong) => new manager.Pass({ clock, log }, { isDryRun: false, ...wrong }),
+  SinglePass: (wrong) => new manager.SinglePass({ clock, log }, { isDryRun: false, ...wrong }),
   HttpServer: (wrong) =>
     new serving.HttpServer({ log }, { name: 'a', bindAddress: ':0', routes: {}, ...wrong }),
   'HttpServer: routes': (wrong) =>

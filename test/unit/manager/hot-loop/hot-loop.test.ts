@@ -8,7 +8,7 @@ import type { Resource } from '../../../../src/api/resource.ts';
 import { formatPath } from '../../../../src/api/field-path.ts';
 import { HotLoopDetector } from '../../../../src/manager/hot-loop/hot-loop.ts';
 import type { HotLoopDecision } from '../../../../src/manager/hot-loop/hot-loop.ts';
-import type { EndedCall } from '../../../../src/manager/observed-client.ts';
+import type { FinishedCall } from '../../../../src/manager/observed-client.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import { aCount } from '../../../support/objects.ts';
 
@@ -64,7 +64,7 @@ describe('HotLoopDetector', () => {
     };
   }
 
-  const called = (call: Partial<EndedCall>) =>
+  const called = (call: Partial<FinishedCall>) =>
     loops.record(KEY, { verb: 'patch', at: KEY, ms: 1, failed: false, resource: COUNTS, ...call });
 
   /** Records an event with a change from `before` to `after`. */

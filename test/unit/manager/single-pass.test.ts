@@ -15,7 +15,7 @@ import { WEB_APPS } from '../../../src/api/generated/web-app.ts';
 import type { Resource } from '../../../src/api/resource.ts';
 import { Controller } from '../../../src/manager/controller.ts';
 import type { SyncHandler } from '../../../src/manager/controller.ts';
-import { Pass } from '../../../src/manager/pass.ts';
+import { SinglePass } from '../../../src/manager/single-pass.ts';
 import { done, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 import { DEFAULT_CONTROLLERS } from '../../../src/controllers/registry.ts';
@@ -78,7 +78,7 @@ describe('with one new object of each kind', () => {
       .toSorted();
 
   it('a single pass syncs all objects, and ends', async () => {
-    assert.equal(await world.onePass(CONFIG), true);
+    assert.equal(await world.singlePass(CONFIG), true);
     const names = (await allObjects())
       .filter(({ kind }) => ['Pod', 'Deployment', 'Service'].includes(kind))
       .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
@@ -90,7 +90,7 @@ describe('with one new object of each kind', () => {
 
   it('a dry run logs the writes of a single pass, changes nothing, and reports that it has not converged', async () => {
     const before = await allObjects();
-    assert.equal(await world.onePass(CONFIG, { isDryRun: true }), false);
+    assert.equal(await world.singlePass(CONFIG, { isDryRun: true }), false);
     assert.deepEqual(await allObjects(), before);
     assert.deepEqual(dryRunWrites(), [
       'create deployments.apps default/web',
@@ -113,8 +113,8 @@ describe('with one new object of each kind', () => {
     await stop();
     const before = await allObjects();
     world.lines.length = 0;
-    assert.equal(await world.onePass(CONFIG, { isDryRun: true }), true);
-    assert.equal(await world.onePass(CONFIG), true);
+    assert.equal(await world.singlePass(CONFIG, { isDryRun: true }), true);
+    assert.equal(await world.singlePass(CONFIG), true);
     assert.deepEqual(dryRunWrites(), []);
     assert.deepEqual(await allObjects(), before);
     const ends = world.lines.filter(({ message }) => message === 'Nothing is left to do');
@@ -128,15 +128,15 @@ describe('with one new object of each kind', () => {
   });
 
   it('a dry run logs the write that reverts a change', async () => {
-    assert.equal(await world.onePass(CONFIG), true);
+    assert.equal(await world.singlePass(CONFIG), true);
     await world.pass(60_000);
-    assert.equal(await world.onePass(CONFIG), true);
+    assert.equal(await world.singlePass(CONFIG), true);
     await world.pass(60_000);
-    assert.equal(await world.onePass(CONFIG), true);
+    assert.equal(await world.singlePass(CONFIG), true);
     await world.client.delete(PODS, { namespace: world.namespace, name: 'x-1' });
     await world.pass(5000);
     world.lines.length = 0;
-    assert.equal(await world.onePass(CONFIG, { isDryRun: true }), false);
+    assert.equal(await world.singlePass(CONFIG, { isDryRun: true }), false);
     assert.ok(dryRunWrites().includes('create pods default/x-1'), dryRunWrites().join('\n'));
     assert.ok(!dryRunWrites().some((line) => line.includes('x-0')), dryRunWrites().join('\n'));
   });
@@ -145,7 +145,7 @@ describe('with one new object of each kind', () => {
     world.server.faults.beforeRequest(async ({ method, info }) => {
       if (method === 'POST' && info?.resource === 'deployments') throw new Error('internal error');
     });
-    assert.equal(await world.onePass(CONFIG), false);
+    assert.equal(await world.singlePass(CONFIG), false);
     assert.deepEqual(await world.podNames(), ['x-0', 'x-1', 'x-pod']);
   });
 
@@ -153,7 +153,7 @@ describe('with one new object of each kind', () => {
     const counts = { name: 'counts.demo.mark8s.io' };
     await world.client.delete(CUSTOM_RESOURCE_DEFINITIONS, counts);
     await world.pass(5000);
-    assert.equal(await world.onePass(CONFIG), false);
+    assert.equal(await world.singlePass(CONFIG), false);
     const [error = ''] = world.errors();
     assert.match(error, /^The server does not have the resource/);
     assert.equal((await world.client.list(DEPLOYMENTS, {})).items.length, 2);
@@ -164,11 +164,11 @@ describe('with one new object of each kind', () => {
       if (method === 'GET' && info?.resource === 'services') throw new Error('internal error');
     });
     const startMs = world.elapsedMs();
-    assert.equal(await world.onePass(CONFIG), false);
+    assert.equal(await world.singlePass(CONFIG), false);
     assert.ok(world.elapsedMs() - startMs < 70_000);
     const logged = world
       .errors()
-      .filter((line) => line.startsWith('Could not fill the cache in time'));
+      .filter((line) => line.startsWith('Timed out waiting for cache to sync'));
     assert.equal(logged.length, 1);
     assert.ok((await world.podNames()).includes('x-0'));
   });
@@ -176,7 +176,7 @@ describe('with one new object of each kind', () => {
   it('a single pass without objects ends within 2 s', async () => {
     const startMs = world.elapsedMs();
     assert.equal(
-      await world.onePass({ controllers: ['count'], namespaces: ['kube-system'] }),
+      await world.singlePass({ controllers: ['count'], namespaces: ['kube-system'] }),
       true,
     );
     assert.ok(world.elapsedMs() - startMs < 2000);
@@ -187,7 +187,7 @@ describe('with one new object of each kind', () => {
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'master', labels } };
     await world.client.create(NODES, node);
     const config = { controllers: ['pod-count'] };
-    assert.equal(await world.onePass(config, { isDryRun: true }), false);
+    assert.equal(await world.singlePass(config, { isDryRun: true }), false);
     assert.deepEqual(dryRunWrites(), ['patch nodes master']);
     assert.deepEqual((await world.client.get(NODES, { name: 'master' })).metadata.labels, labels);
   });
@@ -196,11 +196,11 @@ describe('with one new object of each kind', () => {
 /** Single passes of a controller whose sync handler is given by the test. */
 describe('a single pass', () => {
   let world: Simulation;
-  let runs: number;
+  let syncs: number;
 
   beforeEach(async () => {
     world = new Simulation();
-    runs = 0;
+    syncs = 0;
     await world.installCrd();
     await world.applyCount();
   });
@@ -211,7 +211,7 @@ describe('a single pass', () => {
     options: { readonly syncTimeoutMs?: number } = {},
   ): Promise<boolean> => {
     const { log } = recordingLogger(world.lines);
-    const pass = new Pass({ clock: world.time, log }, { isDryRun: false });
+    const pass = new SinglePass({ clock: world.time, log }, { isDryRun: false });
     world.startControllers((kit) => [
       new Controller(
         { ...kit, observe: pass.observe },
@@ -220,7 +220,7 @@ describe('a single pass', () => {
           kind: 'Count',
           ...options,
           sync: (key, context) => {
-            runs++;
+            syncs++;
             return sync(key, context);
           },
         },
@@ -232,28 +232,28 @@ describe('a single pass', () => {
     return pass.hasConverged;
   };
   const label: SyncHandler = async (_, { client }) => {
-    const body = { metadata: { labels: { run: String(runs) } } };
+    const body = { metadata: { labels: { run: String(syncs) } } };
     await client.patch(COUNTS, world.at, { type: 'merge', body }, { fieldManager: 'test' });
     return done();
   };
 
   it('ends without convergence if every sync writes', async () => {
     assert.equal(await passWith(label), false);
-    assert.ok(runs <= 40, `${runs} runs`);
+    assert.ok(syncs <= 40, `${syncs} syncs`);
   });
 
   it('does not wait for a requeue after a delay', async () => {
     assert.equal(await passWith(async () => requeueAfter(3_600_000)), true);
-    assert.equal(runs, 1);
+    assert.equal(syncs, 1);
   });
 
   it('retries failed syncs', async () => {
     const sync: SyncHandler = async () => {
-      if (runs < 3) throw new Error('not yet');
+      if (syncs < 3) throw new Error('not yet');
       return done();
     };
     assert.equal(await passWith(sync), true);
-    assert.equal(runs, 3);
+    assert.equal(syncs, 3);
   });
 
   it('ends and logs the failures if a sync keeps failing', async () => {
@@ -269,7 +269,7 @@ describe('a single pass', () => {
 
   it('ends without convergence after ten failures', async () => {
     const sync: SyncHandler = async () => {
-      if (runs <= 10) throw new Error('not yet');
+      if (syncs <= 10) throw new Error('not yet');
       return done();
     };
     assert.equal(await passWith(sync), false);
@@ -277,18 +277,18 @@ describe('a single pass', () => {
 
   it('retries a sync that exceeded its timeout', async () => {
     const sync: SyncHandler = async (_, { signal }) => {
-      if (runs === 1) await world.time.sleep(3_600_000, signal);
+      if (syncs === 1) await world.time.sleep(3_600_000, signal);
       signal.throwIfAborted();
       return done();
     };
     assert.equal(await passWith(sync, { syncTimeoutMs: 5000 }), true);
-    assert.equal(runs, 2);
+    assert.equal(syncs, 2);
   });
 
   it('does not retry a terminal error', async () => {
     const terminal: SyncHandler = () => Promise.reject(new TerminalError('never'));
     assert.equal(await passWith(terminal), false);
-    assert.equal(runs, 1);
+    assert.equal(syncs, 1);
   });
 
   /** Creates a Pod, which no informer watches. */
@@ -296,7 +296,7 @@ describe('a single pass', () => {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { namespace: world.namespace, name: `unwatched-${runs}` },
+      metadata: { namespace: world.namespace, name: `unwatched-${syncs}` },
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
     };
     await client.create(PODS, pod, { fieldManager: 'test' });
@@ -305,20 +305,20 @@ describe('a single pass', () => {
 
   it('syncs an object again after a write to a resource without an informer', async () => {
     const once: SyncHandler = (key, context) =>
-      runs === 1 ? createUnwatched(key, context) : Promise.resolve(done());
+      syncs === 1 ? createUnwatched(key, context) : Promise.resolve(done());
     assert.equal(await passWith(once), true);
-    assert.equal(runs, 2);
+    assert.equal(syncs, 2);
   });
 
   it('ends without convergence after 20 syncs that create objects', async () => {
     assert.equal(await passWith(createUnwatched), false);
-    assert.equal(runs, 20);
+    assert.equal(syncs, 20);
   });
 
   it('syncs an object again after a write, when the cache contains it', async () => {
     const once: SyncHandler = (key, context) =>
-      runs === 1 ? label(key, context) : Promise.resolve(done());
+      syncs === 1 ? label(key, context) : Promise.resolve(done());
     assert.equal(await passWith(once), true);
-    assert.ok(runs >= 2);
+    assert.ok(syncs >= 2);
   });
 });
