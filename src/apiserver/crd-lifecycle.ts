@@ -9,9 +9,9 @@ import { deleteObject } from './operations/delete.ts';
 import { mutable } from './operations/successor.ts';
 import { removeObject } from './operations/write.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
-import { applyDefaults } from './schema/defaults.ts';
+import { applyDefaults } from './schema/defaulting.ts';
 import { checkCrd } from './schema/crd-validation.ts';
-import { prune } from './schema/prune.ts';
+import { prune } from './schema/pruning.ts';
 
 const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 const CRDS = { group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' } as const;

@@ -6,10 +6,9 @@ import type { ApiObject, ResourceDefinition } from './resource-definition.ts';
 import { duplicateFields, readObject, unrecognized } from './request-body.ts';
 import { fieldError } from './schema/field-error.ts';
 import { goJson } from './schema/go-format.ts';
-import { objectAt } from './schema/json-fields.ts';
-import { own } from './schema/json-value.ts';
+import { objectAt, own } from './schema/json-value.ts';
 import { isRecord } from '../util/values.ts';
-import { MAX_REPORTED, prune } from './schema/prune.ts';
+import { MAX_REPORTED, prune } from './schema/pruning.ts';
 import { badRequest, invalid } from './status-error.ts';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';

@@ -2,7 +2,7 @@ import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { fieldError } from '../schema/field-error.ts';
-import { CONFIG_MAP_COLUMNS, DEFAULT_COLUMNS, SECRET_COLUMNS } from '../table/other-columns.ts';
+import { CONFIG_MAP_COLUMNS, DEFAULT_COLUMNS, SECRET_COLUMNS } from '../table/builtin-columns.ts';
 import { builtin } from './definition.ts';
 import { objectIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';

@@ -1,5 +1,5 @@
 import type { ApiObject, ResourceDefinition } from '../resource-definition.ts';
-import { CRD_COLUMNS } from '../table/other-columns.ts';
+import { CRD_COLUMNS } from '../table/builtin-columns.ts';
 import { builtin } from './definition.ts';
 import { objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 

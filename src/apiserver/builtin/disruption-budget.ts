@@ -1,7 +1,7 @@
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { DISRUPTION_BUDGET_COLUMNS } from '../table/other-columns.ts';
+import { DISRUPTION_BUDGET_COLUMNS } from '../table/builtin-columns.ts';
 import { builtin } from './definition.ts';
 import { isSet, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';

@@ -1,6 +1,6 @@
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
-import { EVENT_COLUMNS } from '../table/event-columns.ts';
+import { EVENT_COLUMNS } from '../table/builtin-columns.ts';
 import { builtin } from './definition.ts';
 import { isSet, objectIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';

@@ -1,6 +1,6 @@
 import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
-import { LEASE_COLUMNS } from '../table/other-columns.ts';
+import { LEASE_COLUMNS } from '../table/builtin-columns.ts';
 import { builtin } from './definition.ts';
 import { numberIn, objectIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';

@@ -1,6 +1,6 @@
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
-import { NAMESPACE_COLUMNS } from '../table/other-columns.ts';
+import { NAMESPACE_COLUMNS } from '../table/builtin-columns.ts';
 import { builtin } from './definition.ts';
 import { listIn, objectIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';

@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
-import { NODE_COLUMNS } from '../table/node-columns.ts';
+import { NODE_COLUMNS } from '../table/builtin-columns.ts';
 import { builtin } from './definition.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';

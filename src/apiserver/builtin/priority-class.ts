@@ -1,7 +1,7 @@
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { fieldError } from '../schema/field-error.ts';
-import { PRIORITY_CLASS_COLUMNS } from '../table/other-columns.ts';
+import { PRIORITY_CLASS_COLUMNS } from '../table/builtin-columns.ts';
 import { builtin } from './definition.ts';
 import { numberIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';

@@ -9,7 +9,7 @@ import type {
 import { fieldError } from '../schema/field-error.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { BINDING_COLUMNS, ROLE_COLUMNS } from '../table/rbac-columns.ts';
+import { BINDING_COLUMNS, ROLE_COLUMNS } from '../table/builtin-columns.ts';
 import { builtin } from './definition.ts';
 import { isSet, listIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { SERVICE_COLUMNS } from '../table/service-columns.ts';
+import { SERVICE_COLUMNS } from '../table/builtin-columns.ts';
 import { builtin } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';

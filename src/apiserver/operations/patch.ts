@@ -4,11 +4,8 @@ import { goTypeOf } from '../go-json.ts';
 import { apiVersionIn, inVersion } from '../negotiation.ts';
 import { decodeObject, refusePatch, reportOddities } from '../object-decoder.ts';
 import type { ApplyResult } from '../patch/apply.ts';
-import { applyPatch } from '../patch/apply.ts';
-import { describeConflicts } from '../patch/apply-conflict.ts';
-import { jsonPatch } from '../patch/json-patch.ts';
-import { mergePatch } from '../patch/merge-patch.ts';
-import { PatchError } from '../patch/patch-error.ts';
+import { applyPatch, describeConflicts } from '../patch/apply.ts';
+import { jsonPatch, mergePatch, PatchError } from '../patch/json-patch.ts';
 import { strategicMergePatch } from '../patch/strategic-merge-patch.ts';
 import { isTrue } from '../request-info.ts';
 import {
@@ -20,8 +17,7 @@ import {
   readStrategicPatch,
 } from '../request-body.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
-import { textAt } from '../schema/json-fields.ts';
-import { NestingError } from '../schema/json-value.ts';
+import { NestingError, textAt } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import {
   StatusError,

@@ -7,7 +7,7 @@ import type { ResourceDefinition, ScalePaths, StoredObject } from '../resource-d
 import { fieldError } from '../schema/field-error.ts';
 import { isRecord } from '../../util/values.ts';
 import { badRequest, conflict, internalError, invalid, methodNotAllowed } from '../status-error.ts';
-import { SCALE_COLUMNS } from '../table/other-columns.ts';
+import { SCALE_COLUMNS } from '../table/builtin-columns.ts';
 import { patchedBody } from './patch.ts';
 import { existing } from './read.ts';
 import { mutable } from './successor.ts';

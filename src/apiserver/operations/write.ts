@@ -8,7 +8,7 @@ import { hasFinalizers, validateMetadata, validateMetadataUpdate } from '../obje
 import { copyJson } from '../copy-json.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { validateRules } from '../schema/cel/validate-rules.ts';
-import { applyDefaults } from '../schema/defaults.ts';
+import { applyDefaults } from '../schema/defaulting.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { validateScaleValues } from '../schema/scale-values.ts';
 import { unmarshalProblem } from '../schema/unmarshal-problem.ts';

@@ -3,9 +3,8 @@ import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { own, requireDepth } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import { FieldSet, FieldSetBuilder } from './field-set.ts';
-import type { PathElement } from './path-element.ts';
-import { fieldElement } from './path-element.ts';
+import { fieldElement, FieldSet, FieldSetBuilder } from './field-set.ts';
+import type { PathElement } from './field-set.ts';
 import type { Shape } from './typed-value.ts';
 import { itemElement, itemSchema, memberSchema, shapeOf } from './typed-value.ts';
 

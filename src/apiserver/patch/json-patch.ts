@@ -1,9 +1,8 @@
 import { equalJson } from '../../api/equal.ts';
 import { goTypeOf } from '../go-json.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { requireShallow, setOwn } from '../schema/json-value.ts';
+import { Draft, requireDepth, requireShallow, setOwn } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import { PatchError } from './patch-error.ts';
 
 /** One operation of RFC 6902. */
 export type JsonPatchOperation =
@@ -15,7 +14,7 @@ export type JsonPatchOperation =
 export const MAX_OPERATIONS: number = 10_000;
 
 /** Characters of JSON that the copies of one patch may add: copies of copies grow exponentially. */
-export const MAX_COPIED: number = 3 * 1024 * 1024;
+const MAX_COPIED: number = 3 * 1024 * 1024;
 
 /**
  * Applies the operations of `patch` in order (RFC 6902), all or none. The result shares unchanged
@@ -268,3 +267,59 @@ function missing(operation: JsonPatchOperation): PatchError {
 function fault(operation: JsonPatchOperation, why: string): PatchError {
   return new PatchError('invalid', `${operation.op} operation does not apply: ${why}`);
 }
+
+/**
+ * RFC 7386: members of `patch` replace those of `target`, objects are merged, `null` removes.
+ * Returns `target` itself if nothing changes; what does not change is shared with it.
+ *
+ * @throws {NestingError} if the patch is nested too deeply
+ */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  return merge(target, patch, 0);
+}
+
+function merge(target: unknown, patch: unknown, depth: number): unknown {
+  if (!isRecord(patch)) return patch;
+  requireDepth(depth);
+  const base: JsonObject = isRecord(target) ? target : {};
+  const draft = new Draft(base);
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) draft.delete(key);
+    else draft.set(key, merge(Object.hasOwn(base, key) ? base[key] : undefined, value, depth + 1));
+  }
+  return draft.value;
+}
+
+/**
+ * A patch that cannot be applied, and how a server answers it:
+ *
+ * | kind        | code | when                                                           |
+ * | ----------- | ---- | -------------------------------------------------------------- |
+ * | `malformed` | 400  | the patch is no patch of its kind, whatever it is applied to   |
+ * | `tooLarge`  | 413  | the patch has more operations than a server takes              |
+ * | `invalid`   | 422  | it does not fit the object: a failed test, a missing path      |
+ * | `untyped`   | 500  | an applied object does not fit its schema, as upstream answers |
+ */
+export class PatchError extends Error {
+  override readonly name = 'PatchError';
+  readonly kind: PatchErrorKind;
+
+  constructor(kind: PatchErrorKind, message: string) {
+    super(message);
+    this.kind = kind;
+  }
+
+  /** HTTP status of the answer. */
+  get code(): number {
+    return CODES[this.kind];
+  }
+}
+
+type PatchErrorKind = 'malformed' | 'tooLarge' | 'invalid' | 'untyped';
+
+const CODES: Readonly<Record<PatchErrorKind, number>> = {
+  malformed: 400,
+  tooLarge: 413,
+  invalid: 422,
+  untyped: 500,
+};

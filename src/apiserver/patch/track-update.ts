@@ -4,12 +4,12 @@ import type { JsonObject } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { Comparison } from './compare-fields.ts';
 import { compareFields } from './compare-fields.ts';
-import { FieldSet } from './field-set.ts';
-import { reconciled } from './fields-of.ts';
+import { fieldElement, FieldSet } from './field-set.ts';
+import { reconciled } from './merge-fields.ts';
 import type { FieldManager } from './managed-fields.ts';
 import { Managers, managedFieldsOf, withManagers } from './managed-fields.ts';
-import { UNMANAGED, withObjectMeta } from './object-meta.ts';
-import { fieldElement } from './path-element.ts';
+import { declaredField } from '../schema/json-schema.ts';
+import type { FieldPath } from './field-set.ts';
 
 /** What tracking and applying need to know of a request. */
 export interface WriteContext {
@@ -121,3 +121,79 @@ function isReset(managedFields: unknown): boolean {
   const entry: unknown = managedFields[0];
   return entry === undefined || (isRecord(entry) && Object.keys(entry).length === 0);
 }
+
+const TEXT: JsonSchema = { type: 'string' };
+const TEXTS: JsonSchema = { type: 'object', additionalProperties: TEXT };
+
+/** How the metadata of every object is merged, whatever its kind's own schema says about it. */
+const OBJECT_META: JsonSchema = {
+  type: 'object',
+  properties: {
+    name: TEXT,
+    namespace: TEXT,
+    generateName: TEXT,
+    uid: TEXT,
+    resourceVersion: TEXT,
+    generation: { type: 'integer' },
+    creationTimestamp: TEXT,
+    deletionTimestamp: TEXT,
+    deletionGracePeriodSeconds: { type: 'integer' },
+    selfLink: TEXT,
+    labels: TEXTS,
+    annotations: TEXTS,
+    finalizers: { type: 'array', items: TEXT, 'x-kubernetes-list-type': 'set' },
+    ownerReferences: {
+      type: 'array',
+      items: { type: 'object', 'x-kubernetes-map-type': 'atomic' },
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['uid'],
+    },
+    managedFields: { type: 'array', items: { type: 'object' }, 'x-kubernetes-list-type': 'atomic' },
+  },
+};
+
+const complete = new WeakMap<JsonSchema, JsonSchema>();
+
+/** `schema` of a kind with what it need not declare: `apiVersion`, `kind` and all of `metadata`. */
+export function withObjectMeta(schema: JsonSchema): JsonSchema {
+  let result = complete.get(schema);
+  if (!result) {
+    const metadata = declaredField(schema, 'metadata');
+    const declared = metadata && declaredField(metadata, 'managedFields');
+    result = {
+      ...schema,
+      ...(declaresNothing(schema) ? { 'x-kubernetes-preserve-unknown-fields': true } : {}),
+      properties: {
+        ...schema.properties,
+        apiVersion: TEXT,
+        kind: TEXT,
+        metadata: declared ? metadata : OBJECT_META,
+      },
+    };
+    complete.set(schema, result);
+  }
+  return result;
+}
+
+/** A schema without fields leaves them open, and must stay so when it gets some. */
+function declaresNothing(schema: JsonSchema): boolean {
+  return schema.additionalProperties === undefined && schema.properties === undefined;
+}
+
+/** Fields that identify an object or belong to the server: nobody manages them. */
+export const UNMANAGED: FieldSet = FieldSet.ofPaths([
+  ['f:apiVersion'],
+  ['f:kind'],
+  ['f:metadata'],
+  ...[
+    'name',
+    'namespace',
+    'creationTimestamp',
+    'selfLink',
+    'uid',
+    'clusterName',
+    'generation',
+    'managedFields',
+    'resourceVersion',
+  ].map((name): FieldPath => ['f:metadata', `f:${name}`]),
+]);

@@ -2,9 +2,8 @@ import { goQuote } from '../../util/go-quote.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { NestingError } from '../schema/json-value.ts';
 import { badRequest } from '../status-error.ts';
-import { decodeMessage } from './decode-message.ts';
-import type { MessageType } from './message-type.ts';
-import { messageType } from './message-type.ts';
+import { decodeMessage, messageType } from './decode-message.ts';
+import type { MessageType } from './decode-message.ts';
 import { BYTES, WireError, WireReader } from './wire-reader.ts';
 
 export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';

@@ -4,7 +4,7 @@ export class WireError extends Error {
 }
 
 /** What stands before a value on the wire. */
-export interface Tag {
+interface Tag {
   readonly number: number;
   readonly wireType: number;
 }

@@ -1,10 +1,15 @@
-import { fieldPathOf } from './cel/field-path.ts';
+import { compileRules, fieldPathOf, maxCardinality } from './cel/rule.ts';
 import type { FieldError } from './field-error.ts';
-import { fieldError } from './field-error.ts';
-import { textAt } from './json-fields.ts';
+import { fieldError, Verbatim } from './field-error.ts';
+import { own, textAt } from './json-value.ts';
 import type { JsonObject } from './json-value.ts';
-import { own } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';
+import type { Declared } from './cel/schema-type.ts';
+import { declare, isEmbedded } from './cel/schema-type.ts';
+import type { Rule, RuleFault } from './cel/rule.ts';
+import { goJson } from './go-format.ts';
+import type { JsonSchema, ValidationRule } from './json-schema.ts';
+import { propertyPath } from './structural-schema.ts';
 
 const REASONS = [
   'FieldValueDuplicate',
@@ -68,4 +73,180 @@ function checkRule(rule: JsonObject, path: string, errors: FieldError[]): void {
 
 function hasLineBreaks(text: string): boolean {
   return /[\n\r]/.test(text);
+}
+
+/** What a rule may cost in all places of an object, and what all rules of a schema may. */
+const RULE_LIMIT = 10_000_000;
+const SCHEMA_LIMIT = 100_000_000;
+
+/**
+ * What is wrong with the rules of a schema that is valid otherwise: expressions that do not compile,
+ * and those that could cost too much for an object that the schema allows.
+ *
+ * @param path of the schema
+ */
+export function checkRuleExpressions(schema: JsonSchema, path: string): FieldError[] {
+  const check = new RuleCheck();
+  check.visit(schema, path, declare(schema, true), {
+    isResource: true,
+    cardinality: 1,
+    uncorrelatable: undefined,
+  });
+  return [...check.errors, ...check.totalErrors(path)];
+}
+
+interface Place {
+  readonly isResource: boolean;
+  /** How often such a value can be in an object; undefined if no limit is declared. */
+  readonly cardinality: number | undefined;
+  /** The innermost schema around it whose items nobody can tell apart. */
+  readonly uncorrelatable: string | undefined;
+}
+
+class RuleCheck {
+  readonly errors: FieldError[] = [];
+  readonly #costs: { readonly path: string; readonly cost: number }[] = [];
+
+  visit(schema: JsonSchema, path: string, declared: Declared | undefined, place: Place): void {
+    const { properties, items, additionalProperties: values } = schema;
+    const cardinality = times(place.cardinality, elementsOf(schema));
+    if (typeof values === 'object') {
+      const its = declared?.item ?? declare(values, isEmbedded(values));
+      this.visit(values, `${path}.additionalProperties`, its, {
+        isResource: isEmbedded(values),
+        cardinality,
+        uncorrelatable: place.uncorrelatable,
+      });
+    }
+    for (const [name, field] of Object.entries(properties ?? {})) {
+      const its = declared?.fields?.get(name) ?? declare(field, isEmbedded(field));
+      this.visit(field, propertyPath(path, name), its, {
+        isResource: isEmbedded(field),
+        cardinality,
+        uncorrelatable: place.uncorrelatable,
+      });
+    }
+    if (items) {
+      const isMap = schema['x-kubernetes-list-type'] === 'map';
+      this.visit(items, `${path}.items`, declared?.item ?? declare(items, isEmbedded(items)), {
+        isResource: isEmbedded(items),
+        cardinality,
+        uncorrelatable: place.uncorrelatable ?? (isMap ? undefined : path),
+      });
+    }
+    this.#checkRules(schema, path, declared, place);
+  }
+
+  /** Each rule can be cheap enough, and all together too much. */
+  totalErrors(path: string): FieldError[] {
+    const total = this.#costs.reduce((sum, { cost }) => sum + cost, 0);
+    if (total <= SCHEMA_LIMIT) return [];
+    const largest = this.#costs
+      .filter(({ cost }) => cost >= SCHEMA_LIMIT / 100)
+      .toSorted((a, b) => b.cost - a.cost)
+      .slice(0, 4);
+    const what = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema';
+    return [
+      ...largest.map((each) =>
+        fieldError.forbidden(
+          each.path,
+          'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema',
+        ),
+      ),
+      fieldError.forbidden(path, tooExpensive(what, total, SCHEMA_LIMIT)),
+    ];
+  }
+
+  #checkRules(
+    schema: JsonSchema,
+    path: string,
+    declared: Declared | undefined,
+    place: Place,
+  ): void {
+    const sources = schema['x-kubernetes-validations'] ?? [];
+    if (sources.length === 0) return;
+    if (!declared) {
+      this.errors.push({
+        reason: 'InternalError',
+        field: `${path}.x-kubernetes-validations`,
+        detail:
+          'internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations',
+      });
+      return;
+    }
+    for (const [index, rule] of compileRules(schema, declared).entries()) {
+      const source = sources[index];
+      if (!rule || !source) continue;
+      const at = `${path}.x-kubernetes-validations[${index}]`;
+      if ('fault' in rule) this.#fault(rule, source, at);
+      else this.#check(rule, at, place.cardinality ?? maxCardinality(declared), place);
+    }
+  }
+
+  #fault({ fault }: RuleFault, source: ValidationRule, at: string): void {
+    this.errors.push(fieldError.invalid(`${at}.rule`, asGo(source), fault));
+  }
+
+  #check(rule: Rule, at: string, cardinality: number, { uncorrelatable }: Place): void {
+    const { source, message, usesOldSelf } = rule;
+    this.#observe(`${at}.rule`, 'estimated rule cost', rule.maxCost * cardinality);
+    if (message && 'fault' in message) {
+      const field = `${at}.messageExpression`;
+      this.errors.push(fieldError.invalid(field, asGo(source), message.fault));
+    } else if (message) {
+      this.#observe(`${at}.messageExpression`, 'estimated messageExpression cost', message.maxCost);
+    }
+    if (usesOldSelf && uncorrelatable !== undefined) {
+      const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
+      this.errors.push(fieldError.invalid(`${at}.rule`, source.rule, detail));
+    } else if (!usesOldSelf && source.optionalOldSelf !== undefined) {
+      const detail = 'may not be set if oldSelf is not used in rule';
+      const field = `${at}.optionalOldSelf`;
+      this.errors.push(fieldError.invalid(field, source.optionalOldSelf, detail));
+    }
+  }
+
+  #observe(path: string, what: string, cost: number): void {
+    this.#costs.push({ path, cost });
+    if (cost > RULE_LIMIT) {
+      this.errors.push(fieldError.forbidden(path, tooExpensive(what, cost, RULE_LIMIT)));
+    }
+  }
+}
+
+/** By how much a schema multiplies what is in it; undefined if it sets no limit. */
+function elementsOf(schema: JsonSchema): number | undefined {
+  const { type, additionalProperties, maxProperties, maxItems } = schema;
+  if (type === 'object' && additionalProperties !== undefined) return maxProperties;
+  return type === 'array' ? maxItems : 1;
+}
+
+function times(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? undefined : a * b;
+}
+
+function tooExpensive(what: string, cost: number, limit: number): string {
+  const excess = cost / limit;
+  const factor =
+    excess > 100
+      ? 'more than 100x'
+      : excess < 1.5
+        ? `${excess.toFixed(6)}x`
+        : `${excess.toFixed(1)}x`;
+  return `${what} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
+}
+
+/** A rule as a real server shows it: every field, in the order of Go's structure. */
+function asGo(rule: ValidationRule): Verbatim {
+  const members = [
+    ['Rule', rule.rule],
+    ['Message', rule.message ?? ''],
+    ['MessageExpression', rule.messageExpression ?? ''],
+    ['Reason', rule.reason ?? null],
+    ['FieldPath', rule.fieldPath ?? ''],
+    ['OptionalOldSelf', rule.optionalOldSelf ?? null],
+  ] as const;
+  return new Verbatim(
+    `{${members.map(([name, value]) => `"${name}":${goJson(value)}`).join(',')}}`,
+  );
 }

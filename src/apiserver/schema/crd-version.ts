@@ -1,10 +1,9 @@
 import type { FieldError } from './field-error.ts';
 import { fieldError } from './field-error.ts';
-import { textAt } from './json-fields.ts';
+import { own, textAt } from './json-value.ts';
 import type { JsonObject } from './json-value.ts';
-import { own } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import { propertiesOf, typeOf } from './schema-node.ts';
+import { propertiesOf, typeOf } from './structural-schema.ts';
 
 /** What is wrong with the subresources of a version. */
 export function checkSubresources(subresources: JsonObject, path: string): FieldError[] {

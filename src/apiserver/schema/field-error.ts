@@ -1,7 +1,6 @@
 import type { Status, StatusCause } from '../../api/status.ts';
-import { goJson, goNumber } from './go-format.ts';
+import { andMore, goJson, goNumber, listed } from './go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import { andMore, listed } from './listed.ts';
 
 /** What is wrong with a field, as `Status.details.causes[].reason` says it. */
 export type FieldErrorReason =
@@ -93,7 +92,7 @@ export function toCauses(errors: readonly FieldError[]): StatusCause[] {
 }
 
 /** What is invalid: kind and group as the API has them; the group is empty for the core group. */
-export interface InvalidObject {
+interface InvalidObject {
   readonly kind: string;
   readonly group: string;
   readonly name: string;

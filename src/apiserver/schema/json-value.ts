@@ -1,3 +1,5 @@
+import { isRecord } from '../../util/values.ts';
+
 /** A JSON object whose members are somebody else's data. */
 export type JsonObject = Record<string, unknown>;
 
@@ -108,4 +110,28 @@ export function mapItems(
 
 function isContainer(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
+}
+
+/*
+ * Members of an object that nobody has checked yet: what is not of the right type is not there.
+ */
+
+export function objectAt(object: Readonly<JsonObject>, name: string): JsonObject {
+  const value = own(object, name);
+  return isRecord(value) ? value : {};
+}
+
+export function objectsAt(object: Readonly<JsonObject>, name: string): JsonObject[] {
+  const value = own(object, name);
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+export function textAt(object: Readonly<JsonObject>, name: string): string {
+  const value = own(object, name);
+  return typeof value === 'string' ? value : '';
+}
+
+export function textsAt(object: Readonly<JsonObject>, name: string): string[] {
+  const value = own(object, name);
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }

@@ -4,16 +4,7 @@ import { fieldError, formatFieldError } from './field-error.ts';
 import type { JsonObject } from './json-value.ts';
 import { own, requireDepth } from './json-value.ts';
 import { pattern } from './pattern.ts';
-import {
-  branchesOf,
-  flag,
-  isSet,
-  propertiesOf,
-  propertyPath,
-  subschema,
-  typeOf,
-} from './schema-node.ts';
-import { checkComplete } from './structural-completeness.ts';
+import { isRecord } from '../../util/values.ts';
 
 /**
  * What keeps a custom resource's schema from being structural. In a structural schema every field
@@ -227,4 +218,104 @@ function isIntOrStringAnyOf(schema: JsonObject): boolean {
 function isIntOrStringAllOf(schema: JsonObject): boolean {
   const first = branchesOf(schema, 'allOf')[0];
   return first !== undefined && isIntOrStringAnyOf(first);
+}
+
+/**
+ * Fields that value validations (`allOf`, `anyOf`, `oneOf`, `not`) speak of must be declared outside
+ * of them.
+ */
+function checkComplete(schema: JsonObject, path: string, errors: FieldError[]): void {
+  checkBranches(schema, schema, path, path, errors, 0);
+}
+
+/** @param at path of `structural`, @param from path of `validation` */
+function checkBranches(
+  validation: JsonObject,
+  structural: JsonObject,
+  at: string,
+  from: string,
+  errors: FieldError[],
+  depth: number,
+): void {
+  requireDepth(depth);
+  const nested = (branch: JsonObject, where: string) =>
+    checkBranch(branch, structural, at, where, errors, depth + 1);
+  const not = subschema(validation, 'not');
+  if (not) nested(not, `${from}.not`);
+  for (const key of ['allOf', 'anyOf', 'oneOf'] as const) {
+    branchesOf(validation, key).forEach((branch, i) => nested(branch, `${from}.${key}[${i}]`));
+  }
+}
+
+function checkBranch(
+  validation: JsonObject,
+  structural: JsonObject,
+  at: string,
+  from: string,
+  errors: FieldError[],
+  depth: number,
+): void {
+  checkBranches(validation, structural, at, from, errors, depth);
+  const compare = (
+    inner: JsonObject,
+    declared: JsonObject | undefined,
+    where: string,
+    source: string,
+  ) => {
+    if (declared) checkBranch(inner, declared, where, source, errors, depth + 1);
+    else errors.push(fieldError.required(where, `because it is defined in ${source}`));
+  };
+  const items = subschema(validation, 'items');
+  if (items) compare(items, subschema(structural, 'items'), `${at}.items`, `${from}.items`);
+  const declared = new Map(propertiesOf(structural));
+  for (const [name, field] of propertiesOf(validation)) {
+    compare(field, declared.get(name), propertyPath(at, name), propertyPath(from, name));
+  }
+}
+
+/*
+ * Reading a schema that nobody has checked yet: what is not of the right type is not there.
+ */
+
+/** `path.properties[name]` */
+export function propertyPath(path: string, name: string): string {
+  return `${path}.properties[${name}]`;
+}
+
+/** The schemas of declared fields. */
+export function propertiesOf(schema: JsonObject): [name: string, schema: JsonObject][] {
+  const properties = own(schema, 'properties');
+  if (!isRecord(properties)) return [];
+  return Object.entries(properties).filter((entry): entry is [string, JsonObject] =>
+    isRecord(entry[1]),
+  );
+}
+
+/** The branches of `allOf`, `anyOf` or `oneOf`. */
+export function branchesOf(schema: JsonObject, key: 'allOf' | 'anyOf' | 'oneOf'): JsonObject[] {
+  const branches = own(schema, key);
+  return Array.isArray(branches) ? branches.filter(isRecord) : [];
+}
+
+export function subschema(
+  schema: JsonObject,
+  key: 'items' | 'additionalProperties' | 'not',
+): JsonObject | undefined {
+  const value = own(schema, key);
+  return isRecord(value) ? value : undefined;
+}
+
+export function typeOf(schema: JsonObject): string {
+  const type = own(schema, 'type');
+  return typeof type === 'string' ? type : '';
+}
+
+export function flag(schema: JsonObject, name: string): boolean {
+  return own(schema, name) === true;
+}
+
+/** Whether Go would see more than a field's zero value. */
+export function isSet(value: unknown): boolean {
+  if (value === undefined || value === null || value === false || value === '') return false;
+  return !Array.isArray(value) || value.length > 0;
 }

@@ -1,12 +1,11 @@
 import { Memo } from '../../util/memo.ts';
 import type { StoredObject, TableCell, TableColumn } from '../resource-definition.ts';
-import { AGE_COLUMN, NAME_COLUMN } from './column.ts';
-import { ageOf } from './human-duration.ts';
+import { AGE_COLUMN, ageOf, NAME_COLUMN } from './column.ts';
 import type { JsonPath } from './json-path.ts';
 import { evaluateJsonPath, parseJsonPath } from './json-path.ts';
 
 /** An entry of `additionalPrinterColumns` in a CRD. */
-export interface PrinterColumn {
+interface PrinterColumn {
   readonly name: string;
   readonly type: string;
   readonly jsonPath: string;

@@ -1,9 +1,8 @@
 import type { Pod as MutablePod } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { StoredObject, TableColumn } from '../resource-definition.ts';
-import { AGE_COLUMN, NAME_COLUMN, columnsFor } from './column.ts';
-import { ageOf } from './human-duration.ts';
-import type { TableRowCondition } from './row-condition.ts';
+import { AGE_COLUMN, ageOf, columnsFor, NAME_COLUMN } from './column.ts';
+import type { TableRowCondition } from './column.ts';
 
 type Pod = DeepReadonly<MutablePod>;
 type PodStatus = NonNullable<Pod['status']>;

@@ -6,7 +6,7 @@ import type {
 } from '../resource-definition.ts';
 import { customCell } from './custom-columns.ts';
 import { podRowConditions } from './pod-columns.ts';
-import type { TableRowCondition } from './row-condition.ts';
+import type { TableRowCondition } from './column.ts';
 
 /** `meta.k8s.io/v1` Table: what `kubectl get` prints. */
 export interface Table {
@@ -18,7 +18,7 @@ export interface Table {
   readonly rows: readonly TableRow[];
 }
 
-export interface TableColumnDefinition {
+interface TableColumnDefinition {
   readonly name: string;
   readonly type: string;
   readonly format: string;
@@ -26,14 +26,14 @@ export interface TableColumnDefinition {
   readonly priority: number;
 }
 
-export interface TableRow {
+interface TableRow {
   readonly cells: readonly TableCell[];
   readonly conditions?: readonly TableRowCondition[];
   readonly object: unknown;
 }
 
 /** Metadata of the list, or of the single object, that a table stands for. */
-export interface TableListMeta {
+interface TableListMeta {
   readonly resourceVersion?: string;
   readonly continue?: string;
   readonly remainingItemCount?: number;
@@ -45,7 +45,7 @@ export type MetaVersion = 'v1' | 'v1beta1';
 /** What of each object a row carries besides its cells. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
-export interface TableOptions {
+interface TableOptions {
   readonly listMeta: TableListMeta;
   /** Wall-clock time that ages are counted from, in milliseconds since the Unix epoch. */
   readonly now: number;

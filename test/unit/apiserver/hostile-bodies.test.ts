@@ -5,7 +5,7 @@ import { Api, CONFIG_MAPS } from './api-client.ts';
 import { validateMetadata } from '../../../src/apiserver/object-metadata.ts';
 import { checkCrdSchema } from '../../../src/apiserver/schema/crd-schema.ts';
 import { fieldError, invalidStatus } from '../../../src/apiserver/schema/field-error.ts';
-import { prune } from '../../../src/apiserver/schema/prune.ts';
+import { prune } from '../../../src/apiserver/schema/pruning.ts';
 import { validateStructure } from '../../../src/apiserver/schema/validate.ts';
 import type { JsonObject } from '../../../src/apiserver/schema/json-value.ts';
 

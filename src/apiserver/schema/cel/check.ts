@@ -10,7 +10,7 @@ import { overloadsOf } from './functions.ts';
 import type { TypeProblem } from './literal-problems.ts';
 import { literalProblems } from './literal-problems.ts';
 import type { Overload } from './overload.ts';
-import { typeNameOf } from './runtime-type.ts';
+import { typeNameOf, Uint } from './value.ts';
 import type { CelType } from './type.ts';
 import {
   BOOL,
@@ -33,7 +33,6 @@ import {
   param,
   substitute,
 } from './type.ts';
-import { Uint } from './value.ts';
 
 /** What is known of an expression whose types fit. */
 export interface Checked {

@@ -1,5 +1,5 @@
 import { equalJson } from '../../../api/equal.ts';
-import type { Meter } from './meter.ts';
+import type { Meter } from './overload.ts';
 import type { Dictionary, ListKind, Result, Value } from './value.ts';
 import {
   Duration,

@@ -1,11 +1,10 @@
 import { conversions } from './functions/conversions.ts';
 import { kubernetes } from './functions/kubernetes.ts';
 import { lists } from './functions/lists.ts';
-import { networks } from './functions/network.ts';
+import { networks, urls } from './functions/network.ts';
 import { operators } from './functions/operators.ts';
 import { optionals } from './functions/optionals.ts';
 import { strings } from './functions/strings.ts';
-import { urls } from './functions/urls.ts';
 import type { Overload } from './overload.ts';
 
 /** Made when the first rule is compiled: few servers see one. */

@@ -5,13 +5,13 @@ import type { Program } from './evaluate.ts';
 import { compile } from './evaluate.ts';
 import type { Expression } from './expression.ts';
 import { SyntaxFault } from './expression.ts';
-import { fieldPathOf } from './field-path.ts';
-import { problemText } from './problem-text.ts';
+import { problemText } from './literal-problems.ts';
 import type { Declared } from './schema-type.ts';
-import { MAX_REQUEST } from './schema-type.ts';
+import { declare, escapeName, isEmbedded, MAX_REQUEST } from './schema-type.ts';
 import { parse } from './syntax.ts';
 import type { CelType } from './type.ts';
 import { formatType, optionalOf } from './type.ts';
+import { declaredField } from '../json-schema.ts';
 
 /** A rule that can be evaluated. */
 export interface Rule {
@@ -26,7 +26,7 @@ export interface Rule {
 }
 
 /** An expression for the message, or why it is none. */
-export type CompiledMessage =
+type CompiledMessage =
   { readonly program: Program; readonly maxCost: number } | { readonly fault: string };
 
 /** Why a rule cannot be evaluated. */
@@ -110,4 +110,104 @@ function compileExpression(
 /** How often such values can be in one object. */
 export function maxCardinality({ minSize }: Declared): number {
   return Math.floor(MAX_REQUEST / (minSize + 1));
+}
+
+/** The part of a schema that has rules, in it or below it. */
+export interface RuleNode {
+  readonly schema: JsonSchema;
+  readonly rules: readonly (Rule | RuleFault | undefined)[];
+  readonly isResource: boolean;
+  readonly fields: ReadonlyMap<string, RuleNode>;
+  /** Of the items of a list, or of the values of a map. */
+  readonly item: RuleNode | undefined;
+}
+
+/** Compiled when the first object is validated. Schemas do not change. */
+const trees = new WeakMap<JsonSchema, RuleNode | 'no rules'>();
+
+/** The rules of a custom resource; undefined if it has none. */
+export function ruleTree(schema: JsonSchema): RuleNode | undefined {
+  let tree = trees.get(schema);
+  if (!tree) {
+    tree = (hasRules(schema) && nodeOf(schema, declare(schema, true), true)) || 'no rules';
+    trees.set(schema, tree);
+  }
+  return tree === 'no rules' ? undefined : tree;
+}
+
+function nodeOf(
+  schema: JsonSchema,
+  declared: Declared | undefined,
+  isResource: boolean,
+): RuleNode | undefined {
+  if (!hasRules(schema) || !declared) return undefined;
+  const fields = new Map<string, RuleNode>();
+  for (const [name, field] of Object.entries(schema.properties ?? {})) {
+    const embedded = isEmbedded(field);
+    // What has no name that a rule could say may have rules of its own.
+    const its =
+      escapeName(name) === undefined ? declare(field, embedded) : declared.fields?.get(name);
+    const node = nodeOf(field, its, embedded);
+    if (node) fields.set(name, node);
+  }
+  const { items, additionalProperties: values } = schema;
+  const inner = items ?? (typeof values === 'object' ? values : undefined);
+  const item = inner && nodeOf(inner, declared.item, isEmbedded(inner));
+  return { schema, rules: compileRules(schema, declared), isResource, fields, item };
+}
+
+function hasRules(schema: JsonSchema): boolean {
+  const { items, additionalProperties: values, properties } = schema;
+  return (
+    (schema['x-kubernetes-validations']?.length ?? 0) > 0 ||
+    (items !== undefined && hasRules(items)) ||
+    (typeof values === 'object' && hasRules(values)) ||
+    Object.values(properties ?? {}).some(hasRules)
+  );
+}
+
+/**
+ * The path that a rule reports (`.spec.list`, `['a.b']`), as errors write it. Only fields and keys of
+ * maps can be named.
+ *
+ * @returns undefined if it is none that leads to a field of `schema`
+ */
+export function fieldPathOf(text: string, schema: JsonSchema): string | undefined {
+  let path = '';
+  let current: JsonSchema | undefined = schema;
+  let rest = text;
+  while (rest !== '') {
+    const [step, name] = nextStep(rest) ?? [];
+    if (step === undefined || name === undefined) return undefined;
+    rest = rest.slice(step.length);
+    const at: JsonSchema = current;
+    const { properties, additionalProperties: values } = at;
+    if (properties === undefined && typeof values !== 'object') return undefined;
+    if (properties !== undefined) path += path === '' ? name : `.${name}`;
+    else path += `[${name}]`;
+    current = properties !== undefined ? declaredField(at, name) : (values as JsonSchema);
+    if (!current) return undefined;
+  }
+  return path;
+}
+
+function nextStep(text: string): readonly [step: string, name: string] | undefined {
+  const field = /^\.([^.[\]]+)/.exec(text);
+  if (field) return [field[0], field[1] ?? ''];
+  const quoted = /^\['((?:[^'\\]|\\[abfnrtv'\\])*)'\]/.exec(text);
+  return quoted ? [quoted[0], unescape(quoted[1] ?? '')] : undefined;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  a: '\u0007',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+};
+
+function unescape(text: string): string {
+  return text.replace(/\\(.)/g, (_, letter: string) => ESCAPES[letter] ?? letter);
 }

@@ -3,7 +3,6 @@ import { Environment, ParseError } from '@marcbachmann/cel-js';
 import type { Expression, Fold, FoldName } from './expression.ts';
 import { SyntaxFault } from './expression.ts';
 import { isNamespaced } from './functions.ts';
-import { isTypeName } from './type-name.ts';
 import { TypeValue, Uint } from './value.ts';
 
 /** Only the parser of the library is used: what names mean is decided here and in `check.ts`. */
@@ -256,4 +255,31 @@ function qualifiedName(expression: Expression): string | undefined {
   if (expression.kind !== 'select' || expression.mode !== 'value') return undefined;
   const prefix = qualifiedName(expression.operand);
   return prefix === undefined ? undefined : `${prefix}.${expression.field}`;
+}
+
+/** The types that an expression can name, to compare `type(x)` with. */
+const NAMES: ReadonlySet<string> = new Set([
+  'bool',
+  'bytes',
+  'double',
+  'int',
+  'list',
+  'map',
+  'null_type',
+  'optional_type',
+  'string',
+  'type',
+  'uint',
+  'google.protobuf.Duration',
+  'google.protobuf.Timestamp',
+  'kubernetes.NamedFormat',
+  'kubernetes.Quantity',
+  'kubernetes.Semver',
+  'kubernetes.URL',
+  'net.CIDR',
+  'net.IP',
+]);
+
+function isTypeName(name: string): boolean {
+  return NAMES.has(name);
 }

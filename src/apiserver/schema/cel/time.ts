@@ -95,7 +95,7 @@ export function formatDuration(nanos: bigint): string {
 }
 
 /** A moment as clocks in a time zone show it. */
-export interface LocalTime {
+interface LocalTime {
   readonly date: Date;
   readonly millis: number;
 }

@@ -2,7 +2,7 @@
 export type CelType =
   ScalarType | ListType | MapType | ObjectType | OptionalType | ParamType | OpaqueType;
 
-export type ScalarName =
+type ScalarName =
   | 'bool'
   | 'int'
   | 'uint'
@@ -16,19 +16,19 @@ export type ScalarName =
   | 'dyn'
   | 'error';
 
-export interface ScalarType {
+interface ScalarType {
   readonly kind: ScalarName;
   /** The longest such a value can be. */
   readonly max?: number;
 }
 
-export interface ListType {
+interface ListType {
   readonly kind: 'list';
   readonly item: CelType;
   readonly max?: number;
 }
 
-export interface MapType {
+interface MapType {
   readonly kind: 'map';
   readonly key: CelType;
   readonly value: CelType;
@@ -36,25 +36,25 @@ export interface MapType {
 }
 
 /** An object of a schema: two of them are the same type if they are the same object. */
-export interface ObjectType {
+interface ObjectType {
   readonly kind: 'object';
   readonly name: string;
   /** By escaped name. */
   readonly fields: ReadonlyMap<string, CelType>;
 }
 
-export interface OptionalType {
+interface OptionalType {
   readonly kind: 'optional';
   readonly item: CelType;
 }
 
 /** Stands for any one type within a signature. */
-export interface ParamType {
+interface ParamType {
   readonly kind: 'param';
   readonly name: string;
 }
 
-export interface OpaqueType {
+interface OpaqueType {
   readonly kind: 'opaque';
   readonly name: string;
 }

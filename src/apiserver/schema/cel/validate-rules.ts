@@ -4,15 +4,16 @@ import { goQuote } from '../../../util/go-quote.ts';
 import type { JsonSchema, ValidationRule } from '../json-schema.ts';
 import { own, requireDepth } from '../json-value.ts';
 import { isRecord } from '../../../util/values.ts';
-import { Correlation, itemsByKey, keyOf } from './correlation.ts';
-import { CostExceeded, Meter } from './meter.ts';
-import type { Rule } from './rule.ts';
-import type { RuleNode } from './rule-tree.ts';
-import { ruleTree } from './rule-tree.ts';
+import { CostExceeded, Meter } from './overload.ts';
+import type { Rule, RuleNode } from './rule.ts';
+import { ruleTree } from './rule.ts';
 import { withTypeAndName } from './schema-type.ts';
 import { toValue } from './schema-value.ts';
 import type { Result, Value } from './value.ts';
 import { Failure, Optional } from './value.ts';
+import { equalJson } from '../../../api/equal.ts';
+import { fieldSchema } from '../json-schema.ts';
+import { goJson } from '../go-format.ts';
 
 /** What one evaluation may cost, and all those of one write together. */
 const RULE_LIMIT = 1_000_000;
@@ -303,3 +304,78 @@ const REASONS: readonly FieldErrorReason[] = [
   'FieldValueRequired',
   'FieldValueDuplicate',
 ];
+
+/**
+ * A value and what it was before. Items of a list have a before only if the list is a map by its
+ * schema: of others nobody can say which was which.
+ */
+class Correlation {
+  readonly #value: unknown;
+  readonly #before: unknown;
+  readonly #schema: JsonSchema;
+  #unchanged: boolean | undefined;
+  #items: ReadonlyMap<string, unknown> | undefined;
+
+  constructor(value: unknown, before: unknown, schema: JsonSchema) {
+    this.#value = value;
+    this.#before = before;
+    this.#schema = schema;
+  }
+
+  /** Undefined if there was no such field, or the schema knows none. */
+  field(name: string): Correlation | undefined {
+    if (!isRecord(this.#value) || !isRecord(this.#before)) return undefined;
+    const schema = fieldSchema(this.#schema, name);
+    const [value, before] = [own(this.#value, name), own(this.#before, name)];
+    return schema && value !== undefined && before !== undefined
+      ? new Correlation(value, before, schema)
+      : undefined;
+  }
+
+  item(index: number): Correlation | undefined {
+    const { items } = this.#schema;
+    if (!Array.isArray(this.#value) || !Array.isArray(this.#before) || !items) return undefined;
+    if (this.#schema['x-kubernetes-list-type'] !== 'map') return undefined;
+    this.#items ??= itemsByKey(this.#before, this.#schema);
+    const item: unknown = this.#value[index];
+    const before = this.#items.get(keyOf(item, this.#schema));
+    return before === undefined ? undefined : new Correlation(item, before, items);
+  }
+
+  /** Whether nothing has changed; a list that is a map may be in another order. */
+  get unchanged(): boolean {
+    return (this.#unchanged ??= this.#compare());
+  }
+
+  #compare(): boolean {
+    const [value, before] = [this.#value, this.#before];
+    if (value === before) return true;
+    if (Array.isArray(value) && Array.isArray(before)) {
+      if (this.#schema['x-kubernetes-list-type'] !== 'map') return equalJson(value, before);
+      return (
+        value.length === before.length &&
+        value.every((_, index) => this.item(index)?.unchanged ?? false)
+      );
+    }
+    if (isRecord(value) && isRecord(before)) {
+      const keys = Object.keys(value);
+      return (
+        keys.length === Object.keys(before).length &&
+        keys.every(
+          (key) => this.field(key)?.unchanged ?? equalJson(own(value, key), own(before, key)),
+        )
+      );
+    }
+    return equalJson(value, before);
+  }
+}
+
+/** The items of a list that is a map, by their keys. */
+function itemsByKey(items: readonly unknown[], schema: JsonSchema): ReadonlyMap<string, unknown> {
+  return new Map(items.map((item) => [keyOf(item, schema), item]));
+}
+
+export function keyOf(item: unknown, schema: JsonSchema): string {
+  if (!isRecord(item)) return '';
+  return goJson((schema['x-kubernetes-list-map-keys'] ?? []).map((key) => own(item, key) ?? null));
+}

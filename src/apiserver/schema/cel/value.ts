@@ -1,4 +1,5 @@
 import type { CelType } from './type.ts';
+import { formatType } from './type.ts';
 
 /**
  * A value of CEL. `int` is a bigint, `double` a number; the other kinds of number, and all that has
@@ -192,4 +193,28 @@ export function sizeOf(value: Value): number {
   if (value instanceof List || value instanceof Opaque || isDictionary(value)) return value.size;
   if (value instanceof Optional && value.value !== undefined) return sizeOf(value.value);
   return 1;
+}
+
+/** What `type(value)` is called. */
+export function typeNameOf(value: Value): string {
+  switch (typeof value) {
+    case 'boolean':
+      return 'bool';
+    case 'bigint':
+      return 'int';
+    case 'number':
+      return 'double';
+    case 'string':
+      return 'string';
+    default:
+  }
+  if (value === null) return 'null_type';
+  if (value instanceof Uint) return 'uint';
+  if (value instanceof Uint8Array) return 'bytes';
+  if (value instanceof List) return 'list';
+  if (value instanceof Timestamp) return 'google.protobuf.Timestamp';
+  if (value instanceof Duration) return 'google.protobuf.Duration';
+  if (value instanceof Optional) return 'optional_type';
+  if (value instanceof TypeValue) return 'type';
+  return value instanceof Opaque ? formatType(value.type) : 'map';
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BUILTIN_KINDS } from '../../../../src/apiserver/builtin/kinds.ts';
 import { publishedSchemas } from '../../../../src/apiserver/builtin/schemas.ts';
-import { applyDefaults } from '../../../../src/apiserver/schema/defaults.ts';
+import { applyDefaults } from '../../../../src/apiserver/schema/defaulting.ts';
 import { validateStructure } from '../../../../src/apiserver/schema/validate.ts';
 import { created, draft, kind, problems, updateProblems, updated } from './admitted.ts';
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BUILTIN_KINDS } from '../../../../src/apiserver/builtin/kinds.ts';
-import { OpenApiDocuments } from '../../../../src/apiserver/openapi/openapi-documents.ts';
-import { openApiResponse } from '../../../../src/apiserver/openapi/openapi-response.ts';
+import {
+  OpenApiDocuments,
+  openApiResponse,
+} from '../../../../src/apiserver/openapi/openapi-documents.ts';
 import { Registry } from '../../../../src/apiserver/registry.ts';
 import { parseTarget } from '../../../../src/apiserver/request-info.ts';
 import type { ResourceDefinition } from '../../../../src/apiserver/resource-definition.ts';

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { describeConflicts } from '../../../../src/apiserver/patch/apply-conflict.ts';
-import { applyPatch } from '../../../../src/apiserver/patch/apply.ts';
+import { applyPatch, describeConflicts } from '../../../../src/apiserver/patch/apply.ts';
 import { displayPath } from '../../../../src/apiserver/patch/field-set.ts';
-import { PatchError } from '../../../../src/apiserver/patch/patch-error.ts';
+import { PatchError } from '../../../../src/apiserver/patch/json-patch.ts';
 import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
 import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
 import { deepFreeze, nested } from '../schema/arbitraries.ts';

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { FieldPath } from '../../../../src/apiserver/patch/field-set.ts';
+import type { FieldPath, PathElement } from '../../../../src/apiserver/patch/field-set.ts';
 import { FieldSet, displayPath } from '../../../../src/apiserver/patch/field-set.ts';
-import type { PathElement } from '../../../../src/apiserver/patch/path-element.ts';
 import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
 import { nested } from '../schema/arbitraries.ts';
 

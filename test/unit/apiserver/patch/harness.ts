@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import type { ApplyPatch } from '../../../../src/apiserver/patch/apply.ts';
+import type { ApplyPatch, Conflict } from '../../../../src/apiserver/patch/apply.ts';
 import { applyPatch } from '../../../../src/apiserver/patch/apply.ts';
-import type { Conflict } from '../../../../src/apiserver/patch/apply-conflict.ts';
 import { FieldSet, displayPath } from '../../../../src/apiserver/patch/field-set.ts';
 import { managedFieldsOf } from '../../../../src/apiserver/patch/managed-fields.ts';
 import type { Update } from '../../../../src/apiserver/patch/track-update.ts';

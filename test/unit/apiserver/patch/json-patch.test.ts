@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import {
+  jsonPatch,
   MAX_OPERATIONS,
   PatchedDocument,
-  jsonPatch,
+  PatchError,
 } from '../../../../src/apiserver/patch/json-patch.ts';
 import type { JsonPatchOperation } from '../../../../src/apiserver/patch/json-patch.ts';
-import { PatchError } from '../../../../src/apiserver/patch/patch-error.ts';
 import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
 import { deepFreeze, json, object } from '../schema/arbitraries.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { PatchError } from '../../../../src/apiserver/patch/patch-error.ts';
+import { PatchError } from '../../../../src/apiserver/patch/json-patch.ts';
 import { strategicMergePatch } from '../../../../src/apiserver/patch/strategic-merge-patch.ts';
 import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
 import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';

@@ -3,9 +3,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { BUILTIN_KINDS } from '../../../../src/apiserver/builtin/kinds.ts';
-import { decodeMessage, emptyMessage } from '../../../../src/apiserver/protobuf/decode-message.ts';
-import type { MessageType } from '../../../../src/apiserver/protobuf/message-type.ts';
-import { messageType } from '../../../../src/apiserver/protobuf/message-type.ts';
+import {
+  decodeMessage,
+  emptyMessage,
+  messageType,
+} from '../../../../src/apiserver/protobuf/decode-message.ts';
+import type { MessageType } from '../../../../src/apiserver/protobuf/decode-message.ts';
 import { decodeBody, messageOfKind } from '../../../../src/apiserver/protobuf/protobuf-body.ts';
 import { WireError } from '../../../../src/apiserver/protobuf/wire-reader.ts';
 import { double, field, message, tag } from './wire-writer.ts';

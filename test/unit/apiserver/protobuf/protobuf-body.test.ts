@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { messageType } from '../../../../src/apiserver/protobuf/message-type.ts';
+import { messageType } from '../../../../src/apiserver/protobuf/decode-message.ts';
 import { decodeBody, messageOfKind } from '../../../../src/apiserver/protobuf/protobuf-body.ts';
 import { MAX_BODY_BYTES } from '../../../../src/apiserver/request-body.ts';
 import { StatusError } from '../../../../src/apiserver/status-error.ts';

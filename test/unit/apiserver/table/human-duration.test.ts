@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ageOf, humanDuration } from '../../../../src/apiserver/table/human-duration.ts';
+import { ageOf, humanDuration } from '../../../../src/apiserver/table/column.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -6,7 +6,7 @@ import type {
   StoredObject,
 } from '../../../../src/apiserver/resource-definition.ts';
 import { customColumns } from '../../../../src/apiserver/table/custom-columns.ts';
-import { SCALE_COLUMNS } from '../../../../src/apiserver/table/other-columns.ts';
+import { SCALE_COLUMNS } from '../../../../src/apiserver/table/builtin-columns.ts';
 import { renderTable } from '../../../../src/apiserver/table/table.ts';
 
 const now = Date.UTC(2026, 0, 1, 1);
@@ -82,14 +82,14 @@ test('a table carries the version of its list and the metadata of each object', 
         name: 'Name',
         type: 'string',
         format: 'name',
-        description: 'Unique within the namespace, or the cluster.',
+        description: 'Unique within the namespace, or within the cluster.',
         priority: 0,
       },
       {
         name: 'Status',
         type: 'string',
         format: '',
-        description: 'Active, or Terminating while it is emptied.',
+        description: 'Active or Terminating.',
         priority: 0,
       },
       {

@@ -25,8 +25,7 @@ import {
 } from '../time.ts';
 import { BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, TYPE, UINT } from '../type.ts';
 import type { Result } from '../value.ts';
-import { Duration, Failure, Timestamp, TypeValue, Uint } from '../value.ts';
-import { typeNameOf } from '../runtime-type.ts';
+import { Duration, Failure, Timestamp, typeNameOf, TypeValue, Uint } from '../value.ts';
 
 /** Functions between types, and what times are made of. */
 export function conversions(): Overload[] {

@@ -1,6 +1,5 @@
 import { compare, equals, idOf, itemsById } from '../compare.ts';
-import type { Meter } from '../meter.ts';
-import type { Overload, Parameter, Size } from '../overload.ts';
+import type { Meter, Overload, Parameter, Size } from '../overload.ts';
 import {
   A,
   bool,

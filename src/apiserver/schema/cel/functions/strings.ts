@@ -1,7 +1,6 @@
 import type { Pattern } from '../../pattern.ts';
 import { isCompiled, pattern } from '../../pattern.ts';
-import type { Meter } from '../meter.ts';
-import type { Overload, Size } from '../overload.ts';
+import type { Meter, Overload, Size } from '../overload.ts';
 import { costs, counted, global, int, list, member, string } from '../overload.ts';
 import { BOOL, DYN, INT, STRING, listOf } from '../type.ts';
 import type { Result } from '../value.ts';

@@ -1,20 +1,20 @@
-import type { Meter } from '../meter.ts';
-import { typeNameOf } from '../runtime-type.ts';
-import { formatDuration, formatTimestamp } from '../time.ts';
-import type { List, Result, Value } from '../value.ts';
+import type { Meter } from '../overload.ts';
 import {
   Duration,
   Failure,
+  isDictionary,
   List as ListValue,
   Timestamp,
+  typeNameOf,
   TypeValue,
   Uint,
-  isDictionary,
 } from '../value.ts';
+import { formatDuration, formatTimestamp } from '../time.ts';
+import type { List, Result, Value } from '../value.ts';
 import { doubleText } from './conversions.ts';
 
 /** One `%` of a template. */
-export interface Clause {
+interface Clause {
   readonly verb: string;
   /** Digits after the point. */
   readonly precision: number;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { applyDefaults } from '../../../../src/apiserver/schema/defaults.ts';
+import { applyDefaults } from '../../../../src/apiserver/schema/defaulting.ts';
 import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
 import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
 import { deepFreeze, nested, object, objectSchema } from './arbitraries.ts';

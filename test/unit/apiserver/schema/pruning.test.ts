@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
 import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
 import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
-import { prune, unknownFields } from '../../../../src/apiserver/schema/prune.ts';
+import { prune, unknownFields } from '../../../../src/apiserver/schema/pruning.ts';
 import { deepFreeze, nested, object, objectSchema } from './arbitraries.ts';
 
 function spec(properties: Record<string, JsonSchema>): JsonSchema {

@@ -4,7 +4,7 @@ import { Draft, mapItems, requireDepth, setOwn } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from './json-value.ts';
 
-export interface PruneOptions {
+interface PruneOptions {
   /**
    * Schema of ObjectMeta. With it, `metadata` of the object and of embedded resources is pruned
    * too; without it, whatever is in there stays.
