@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram } from 'prom-client';
+import { Gauge } from 'prom-client';
 import type { Registry } from './registry.ts';
+import { SeriesCounter, SeriesHistogram } from './series.ts';
 
 /** The result of a sync. */
 export type ReconcileResult =
@@ -62,11 +63,9 @@ export function reconcileMetrics(registry: Registry): ReconcileMetrics {
   const labelNames = ['controller'] as const;
   const registers = [registry];
   const counter = (name: string, help: string) =>
-    new Counter({ name: `controller_runtime_${name}`, help, labelNames, registers });
-  const gauge = (name: string, help: string) =>
-    new Gauge({ name: `controller_runtime_${name}`, help, labelNames, registers });
+    new SeriesCounter({ name: `controller_runtime_${name}`, help, labelNames, registers });
 
-  const total = new Counter({
+  const total = new SeriesCounter({
     name: 'controller_runtime_reconcile_total',
     help: 'Number of reconciliations by result',
     labelNames: ['controller', 'result'],
@@ -85,18 +84,32 @@ export function reconcileMetrics(registry: Registry): ReconcileMetrics {
     'reconcile_timeouts_total',
     'Number of reconciliations that exceeded their timeout',
   );
-  const time = new Histogram({
+  const time = new SeriesHistogram({
     name: 'controller_runtime_reconcile_time_seconds',
     help: 'Duration of a reconciliation in seconds',
     labelNames,
     registers,
     buckets: DURATION_BUCKETS,
   });
-  const slots = gauge('max_concurrent_reconciles', 'Maximum number of concurrent reconciliations');
-  const active = gauge('active_workers', 'Number of reconciliations in progress');
+  const slots = new Gauge({
+    name: 'controller_runtime_max_concurrent_reconciles',
+    help: 'Maximum number of concurrent reconciliations',
+    labelNames,
+    registers,
+  });
+  const activeWorkers = new Map<string, { readonly count: number }>();
+  const active: Gauge<'controller'> = new Gauge({
+    name: 'controller_runtime_active_workers',
+    help: 'Number of reconciliations in progress',
+    labelNames,
+    registers,
+    collect: () => {
+      for (const [controller, { count }] of activeWorkers) active.set({ controller }, count);
+    },
+  });
 
   const ours = (name: string, help: string) =>
-    new Counter({ name: `crd_controller_${name}`, help, labelNames, registers });
+    new SeriesCounter({ name: `crd_controller_${name}`, help, labelNames, registers });
   const staleRequeues = ours(
     'stale_requeues_total',
     "Number of reconciliations postponed because a cache did not contain the key's own writes yet",
@@ -117,51 +130,60 @@ export function reconcileMetrics(registry: Registry): ReconcileMetrics {
   return {
     controller: (controller, concurrency) => {
       const labels = { controller };
-      for (const result of ['success', 'error', 'requeue', 'requeue_after']) {
-        total.inc({ controller, result }, 0);
-      }
-      for (const series of [errors, terminalErrors, panics, timeouts, dropped]) {
-        series.inc(labels, 0);
-      }
-      time.zero(labels);
+      const ended = (result: 'success' | 'error' | 'requeue' | 'requeue_after') =>
+        total.series({ controller, result });
+      const succeeded = ended('success');
+      const failed = ended('error');
+      ended('requeue');
+      const requeuedAfter = ended('requeue_after');
+      const failures = errors.series(labels);
+      const terminalFailures = terminalErrors.series(labels);
+      const contractViolations = panics.series(labels);
+      const timedOut = timeouts.series(labels);
+      const droppedKeys = dropped.series(labels);
+      const took = time.series(labels);
       slots.set(labels, concurrency);
-      active.set(labels, 0);
-      const failed = () => {
-        total.inc({ controller, result: 'error' });
-        errors.inc(labels);
-      };
-      const count: Record<ReconcileResult, () => void> = {
-        done: () => total.inc({ controller, result: 'success' }),
-        requeueAfter: () => total.inc({ controller, result: 'requeue_after' }),
-        error: failed,
-        terminalError: () => {
-          failed();
-          terminalErrors.inc(labels);
-        },
-        panic: () => {
-          failed();
-          panics.inc(labels);
-        },
-        cutOff: () => undefined,
+      const active = { count: 0 };
+      activeWorkers.set(controller, active);
+      const count = (result: ReconcileResult) => {
+        switch (result) {
+          case 'done':
+            return succeeded.inc();
+          case 'requeueAfter':
+            return requeuedAfter.inc();
+          case 'cutOff':
+            return;
+          case 'terminalError':
+            terminalFailures.inc();
+            break;
+          case 'panic':
+            contractViolations.inc();
+            break;
+          case 'error':
+        }
+        failed.inc();
+        failures.inc();
       };
       return {
-        started: () => active.inc(labels),
+        started: () => void active.count++,
         finished: (result, ms) => {
-          active.dec(labels);
-          time.observe(labels, ms / 1000);
-          count[result]();
+          active.count--;
+          took.observe(ms / 1000);
+          count(result);
         },
-        timedOut: () => timeouts.inc(labels),
-        dropped: () => dropped.inc(labels),
+        timedOut: () => timedOut.inc(),
+        dropped: () => droppedKeys.inc(),
       };
     },
     postponed: (controller) => {
       const labels = { controller };
-      for (const series of [staleRequeues, hotLoops, dampedRuns]) series.inc(labels, 0);
+      const stale = staleRequeues.series(labels);
+      const hotLoop = hotLoops.series(labels);
+      const damped = dampedRuns.series(labels);
       return {
-        stale: () => staleRequeues.inc(labels),
-        hotLoop: () => hotLoops.inc(labels),
-        damped: () => dampedRuns.inc(labels),
+        stale: () => stale.inc(),
+        hotLoop: () => hotLoop.inc(),
+        damped: () => damped.inc(),
       };
     },
   };

@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram } from 'prom-client';
+import { Gauge } from 'prom-client';
 import type { Registry } from './registry.ts';
+import { SeriesCounter, SeriesHistogram } from './series.ts';
 
 /** State of a queue, which is read at each scrape. */
 export interface QueueState {
@@ -71,26 +72,26 @@ export function workqueueMetrics(registry: Registry): WorkqueueMetrics {
     (state) => Math.max(0, ...state.inFlightMs()) / 1000,
   );
 
-  const adds = new Counter({
+  const adds = new SeriesCounter({
     name: 'workqueue_adds_total',
     help: 'Number of times a key became ready',
     labelNames,
     registers,
   });
-  const retries = new Counter({
+  const retries = new SeriesCounter({
     name: 'workqueue_retries_total',
     help: 'Number of times a key was added with a delay',
     labelNames,
     registers,
   });
-  const waits = new Histogram({
+  const waits = new SeriesHistogram({
     name: 'workqueue_queue_duration_seconds',
     help: 'Time in seconds from when a key became ready until a worker took it',
     labelNames,
     registers,
     buckets: DURATION_BUCKETS,
   });
-  const runs = new Histogram({
+  const runs = new SeriesHistogram({
     name: 'workqueue_work_duration_seconds',
     help: 'Time in seconds that a key was in flight',
     labelNames,
@@ -101,15 +102,15 @@ export function workqueueMetrics(registry: Registry): WorkqueueMetrics {
   return {
     queue: (name, state) => {
       states.set(name, state);
-      adds.inc(labels(name), 0);
-      retries.inc(labels(name), 0);
-      waits.zero(labels(name));
-      runs.zero(labels(name));
+      const added = adds.series(labels(name));
+      const retried = retries.series(labels(name));
+      const waited = waits.series(labels(name));
+      const worked = runs.series(labels(name));
       return {
-        added: () => adds.inc(labels(name)),
-        retried: () => retries.inc(labels(name)),
-        taken: (ms) => waits.observe(labels(name), ms / 1000),
-        finished: (ms) => runs.observe(labels(name), ms / 1000),
+        added: () => added.inc(),
+        retried: () => retried.inc(),
+        taken: (ms) => waited.observe(ms / 1000),
+        finished: (ms) => worked.observe(ms / 1000),
       };
     },
   };

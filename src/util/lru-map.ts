@@ -1,15 +1,17 @@
-import { IndexedHeap } from './indexed-heap.ts';
+import { LinkedList } from './linked-list.ts';
+import type { Linked } from './linked-list.ts';
 
-interface Entry<V> {
-  readonly value: V;
-  readonly usedAt: number;
+interface Entry<K, V> extends Linked<Entry<K, V>> {
+  readonly key: K;
+  value: V;
 }
 
 /** A map with at most `capacity` entries. A new entry replaces the least recently used one. */
 export class LruMap<K, V> {
   readonly #capacity: number;
-  readonly #entries = new IndexedHeap<K, Entry<V>>((a, b) => a.usedAt < b.usedAt);
-  #uses = 0;
+  readonly #entries = new Map<K, Entry<K, V>>();
+  /** The least recently used entry comes first. */
+  readonly #byUse = new LinkedList<Entry<K, V>>();
 
   constructor(capacity: number) {
     if (!Number.isSafeInteger(capacity) || capacity < 1) {
@@ -25,12 +27,29 @@ export class LruMap<K, V> {
   /** Returns the value of `key` and marks it as used. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
-    if (entry) this.set(key, entry.value);
+    if (entry) this.#use(entry);
     return entry?.value;
   }
 
   set(key: K, value: V): void {
-    this.#entries.set(key, { value, usedAt: this.#uses++ });
-    if (this.#entries.size > this.#capacity) this.#entries.pop();
+    const known = this.#entries.get(key);
+    if (known) {
+      known.value = value;
+      this.#use(known);
+      return;
+    }
+    const oldest = this.#entries.size === this.#capacity ? this.#byUse.first : undefined;
+    if (oldest) {
+      this.#byUse.remove(oldest);
+      this.#entries.delete(oldest.key);
+    }
+    const entry = { key, value, previous: undefined, next: undefined };
+    this.#entries.set(key, entry);
+    this.#byUse.append(entry);
+  }
+
+  #use(entry: Entry<K, V>): void {
+    this.#byUse.remove(entry);
+    this.#byUse.append(entry);
   }
 }

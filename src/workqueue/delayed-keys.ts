@@ -1,43 +1,48 @@
 import type { Clock } from '../util/clock.ts';
-import { IndexedHeap } from '../util/indexed-heap.ts';
+import { Heap } from '../util/heap.ts';
+import type { HeapEntry } from '../util/heap.ts';
 
-interface Delay {
-  readonly dueMs: number;
-  /** Orders keys with the same due time by arrival. */
-  readonly order: number;
+/** A key with a due time. */
+export interface DelayedKey extends HeapEntry {
+  /** `Clock.monotonic()` when the key is due. Does not change while the key is delayed, except by `set`. */
+  readyAtMs: number;
+  /** Orders keys with the same due time. Only `DelayedKeys` sets it. */
+  arrival: number;
 }
 
 /** Keys with due times. Uses one timer, set to the earliest. */
-export class DelayedKeys<K> {
+export class DelayedKeys<T extends DelayedKey> {
   readonly #clock: Clock;
-  readonly #onDue: (keys: readonly K[]) => void;
-  readonly #delays = new IndexedHeap<K, Delay>(isEarlier);
+  readonly #onDue: (items: readonly T[]) => void;
+  readonly #delayed = new Heap<T>(isEarlier);
   #timer: { readonly dueMs: number; readonly cancel: () => void } | undefined;
-  #order = 0;
+  #arrivals = 0;
 
-  /** @param onDue receives all due keys, which have been removed */
-  constructor(clock: Clock, onDue: (keys: readonly K[]) => void) {
+  /** @param onDue receives all due items, which have been removed */
+  constructor(clock: Clock, onDue: (items: readonly T[]) => void) {
     this.#clock = clock;
     this.#onDue = onDue;
   }
 
-  /** Sets the due time of `key`, as `Clock.monotonic()`. */
-  set(key: K, dueMs: number): void {
-    this.#delays.set(key, { dueMs, order: this.#order++ });
+  /** Sets the due time of `item`, as `Clock.monotonic()`. */
+  set(item: T, dueMs: number): void {
+    item.readyAtMs = dueMs;
+    item.arrival = this.#arrivals++;
+    this.#delayed.set(item);
     this.#setTimer();
   }
 
-  delete(key: K): void {
-    if (this.#delays.delete(key)) this.#setTimer();
+  delete(item: T): void {
+    if (this.#delayed.delete(item)) this.#setTimer();
   }
 
   clear(): void {
-    this.#delays.clear();
+    this.#delayed.clear();
     this.#setTimer();
   }
 
   #setTimer(): void {
-    const dueMs = this.#delays.peek()?.[1].dueMs;
+    const dueMs = this.#delayed.peek()?.readyAtMs;
     if (dueMs === this.#timer?.dueMs) return;
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -49,17 +54,17 @@ export class DelayedKeys<K> {
   #fire(): void {
     this.#timer = undefined;
     const now = this.#clock.monotonic();
-    const due: K[] = [];
-    for (let first = this.#delays.peek(); first; first = this.#delays.peek()) {
-      if (first[1].dueMs > now) break;
-      this.#delays.delete(first[0]);
-      due.push(first[0]);
+    const due: T[] = [];
+    for (let first = this.#delayed.peek(); first; first = this.#delayed.peek()) {
+      if (first.readyAtMs > now) break;
+      this.#delayed.pop();
+      due.push(first);
     }
     this.#setTimer();
     if (due.length > 0) this.#onDue(due);
   }
 }
 
-function isEarlier(a: Delay, b: Delay): boolean {
-  return a.dueMs === b.dueMs ? a.order < b.order : a.dueMs < b.dueMs;
+function isEarlier(a: DelayedKey, b: DelayedKey): boolean {
+  return a.readyAtMs === b.readyAtMs ? a.arrival < b.arrival : a.readyAtMs < b.readyAtMs;
 }

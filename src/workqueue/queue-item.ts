@@ -1,17 +1,21 @@
-/** A key that waits to be processed: the merged additions since it was last taken. */
-export interface QueueItem<K> extends Causes {
+import type { DelayedKey } from './delayed-keys.ts';
+import type { ReadyKey } from './ready-keys.ts';
+
+/** A key from its first addition until it is done: the merged additions since it was last taken. */
+export interface QueueItem<K> extends Causes, DelayedKey, ReadyKey<QueueItem<K>> {
   readonly key: K;
-  readonly tenant: string;
   priority: number;
-  /** `delayed` until `readyAtMs`; then `ready`, or `held` while the key is in flight. */
-  state: 'delayed' | 'ready' | 'held';
+  /** `delayed` until `readyAtMs`; then `ready`, or `held` while another item of the key is in flight. */
+  state: 'delayed' | 'ready' | 'held' | 'inFlight';
   /** `Clock.monotonic()` of the first addition. */
   readonly sinceMs: number;
-  /** `Clock.monotonic()` when the item becomes ready. */
-  readyAtMs: number;
+  /** `Clock.monotonic()` when a worker took the key; 0 before. */
+  takenAtMs: number;
+  /** Additions while this item is in flight: the next item of the key, which is `delayed` or `held`. */
+  again: QueueItem<K> | undefined;
 }
 
-/** Returns an item without a due time. */
+/** Returns an item that is ready at once. */
 export function newQueueItem<K>(
   key: K,
   tenant: string,
@@ -21,12 +25,18 @@ export function newQueueItem<K>(
   return {
     key,
     tenant,
-    causes: [],
+    causes: NO_CAUSES,
     omittedCauses: 0,
     priority,
     state: 'delayed',
     sinceMs: nowMs,
-    readyAtMs: Infinity,
+    readyAtMs: nowMs,
+    takenAtMs: 0,
+    again: undefined,
+    arrival: 0,
+    heapIndex: -1,
+    previous: undefined,
+    next: undefined,
   };
 }
 
@@ -44,10 +54,12 @@ export const MAX_CAUSES = 10;
 /** Merged causes of several additions. */
 export interface Causes {
   /** In order of addition. An array, because there is mostly one. */
-  readonly causes: { readonly text: string; times: number }[];
+  causes: readonly { readonly text: string; times: number }[];
   /** Number of additions whose cause is not in `causes`. */
   omittedCauses: number;
 }
+
+const NO_CAUSES: Causes['causes'] = Object.freeze([]);
 
 /** @param causes one cause, or those of a postponed sync */
 export function addCauses(to: Causes, causes: string | readonly Cause[]): void {
@@ -62,7 +74,8 @@ function addCause(to: Causes, text: string, times: number): void {
       return;
     }
   }
-  if (to.causes.length < MAX_CAUSES) to.causes.push({ text, times });
+  // An array literal has the capacity that it needs; `push` would reserve 17 elements.
+  if (to.causes.length < MAX_CAUSES) to.causes = [...to.causes, { text, times }];
   else to.omittedCauses += times;
 }
 
@@ -92,31 +105,33 @@ export interface KeyInFlight<K> {
   readonly again: boolean;
 }
 
-/** @param processing the keys in flight with their start times */
+/** @param items one for each key */
 export function snapshotOf<K>(
-  items: ReadonlyMap<K, QueueItem<K>>,
-  processing: ReadonlyMap<K, number>,
+  items: Iterable<QueueItem<K>>,
+  inFlight: Iterable<QueueItem<K>>,
   nowMs: number,
 ): WorkQueueSnapshot<K> {
   const ready = [];
   const delayed = [];
-  for (const { key, tenant, priority, causes, state, readyAtMs } of items.values()) {
-    const waiting = {
-      key,
-      tenant,
-      priority,
-      causes: causes.map(({ text, times }) => ({ text, times })),
-    };
-    if (state === 'ready') ready.push({ ...waiting, queuedMs: nowMs - readyAtMs });
-    if (state === 'delayed') delayed.push({ ...waiting, dueInMs: readyAtMs - nowMs });
+  for (const item of items) {
+    const waiting = item.state === 'inFlight' ? item.again : item;
+    if (waiting?.state === 'ready') {
+      ready.push({ ...waitingKey(waiting), queuedMs: nowMs - waiting.readyAtMs });
+    } else if (waiting?.state === 'delayed') {
+      delayed.push({ ...waitingKey(waiting), dueInMs: waiting.readyAtMs - nowMs });
+    }
   }
   return {
     ready,
     delayed,
-    processing: Array.from(processing, ([key, sinceMs]) => ({
+    processing: Array.from(inFlight, ({ key, takenAtMs, again }) => ({
       key,
-      forMs: nowMs - sinceMs,
-      again: items.get(key)?.state === 'held',
+      forMs: nowMs - takenAtMs,
+      again: again?.state === 'held',
     })),
   };
+}
+
+function waitingKey<K>({ key, tenant, priority, causes }: QueueItem<K>): WaitingKey<K> {
+  return { key, tenant, priority, causes: causes.map(({ text, times }) => ({ text, times })) };
 }

@@ -129,14 +129,17 @@ export function withMaxWait<K>(limiter: RateLimiter<K>, maxMs: number): RateLimi
 
 function perKey<K>(delayMs: (failures: number) => number): RateLimiter<K> {
   const failures = new Map<K, number>();
-  const retries = (key: K) => failures.get(key) ?? 0;
+  const retries = (key: K) => (failures.size === 0 ? 0 : (failures.get(key) ?? 0));
   return {
     when: (key) => {
       const before = retries(key);
       failures.set(key, before + 1);
       return delayMs(before);
     },
-    forget: (key) => void failures.delete(key),
+    forget: (key) => {
+      // Most keys never fail; this saves the hash of the key.
+      if (failures.size > 0) failures.delete(key);
+    },
     retries,
   };
 }

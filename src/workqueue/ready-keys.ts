@@ -1,20 +1,75 @@
-import { IndexedHeap } from '../util/indexed-heap.ts';
+import { LinkedList } from '../util/linked-list.ts';
+import type { Linked } from '../util/linked-list.ts';
 
 /** Number of turns for which a priority with keys may be passed over before it gets one. */
 export const AGEING_TURNS = 10;
 
-/** The tenants of one priority, the next one in front. Never empty. */
-interface Level<K> {
+/** A key that is ready. Its priority does not change meanwhile. */
+export interface ReadyKey<T> extends Linked<T> {
+  readonly tenant: string;
   readonly priority: number;
-  readonly tenants: IndexedHeap<string, Tenant<K>>;
-  /** Number of turns of other levels since the last one of this level. */
-  passedOver: number;
 }
 
-/** The keys of a tenant in one level, the oldest in front. */
-interface Tenant<K> {
-  readonly turn: number;
-  readonly keys: IndexedHeap<K, number>;
+/** A tenant with keys in one level, the oldest key in front. */
+interface Tenant<T extends Linked<T>> extends Linked<Tenant<T>> {
+  readonly name: string;
+  readonly keys: LinkedList<T>;
+}
+
+/** The tenants of one priority. Never empty. */
+class Level<T extends ReadyKey<T>> {
+  readonly priority: number;
+  /** Number of turns of other levels since the last one of this level. */
+  passedOver = 0;
+  readonly #tenants = new Map<string, Tenant<T>>();
+  /** The same tenants, the next one in front. */
+  readonly #turns = new LinkedList<Tenant<T>>();
+
+  constructor(priority: number) {
+    this.priority = priority;
+  }
+
+  get isEmpty(): boolean {
+    return this.#turns.first === undefined;
+  }
+
+  add(key: T): void {
+    let tenant = this.#tenants.get(key.tenant);
+    if (!tenant) {
+      const keys = new LinkedList<T>();
+      tenant = { name: key.tenant, keys, previous: undefined, next: undefined };
+      this.#tenants.set(key.tenant, tenant);
+      this.#turns.append(tenant);
+    }
+    tenant.keys.append(key);
+  }
+
+  remove(key: T): void {
+    const tenant = this.#tenants.get(key.tenant);
+    if (!tenant) return;
+    tenant.keys.remove(key);
+    if (!tenant.keys.first) this.#removeTenant(tenant);
+  }
+
+  /** Removes and returns the next key. Its tenant goes to the end of the round. */
+  next(): T | undefined {
+    const tenant = this.#turns.first;
+    const key = tenant?.keys.first;
+    if (!tenant || !key) return undefined;
+    tenant.keys.remove(key);
+    if (!tenant.keys.first) {
+      this.#removeTenant(tenant);
+    } else if (tenant.next) {
+      this.#turns.remove(tenant);
+      this.#turns.append(tenant);
+    }
+    return key;
+  }
+
+  #removeTenant(tenant: Tenant<T>): void {
+    this.#tenants.delete(tenant.name);
+    this.#turns.remove(tenant);
+  }
 }
 
 /**
@@ -29,50 +84,38 @@ interface Tenant<K> {
  *    key. A tenant that is added (again) goes to the end of the round.
  * 3. Within a tenant, first in first out.
  *
- * Every operation costs O(log n + p) for n keys. There are two priorities unless callers add more.
+ * Every operation costs O(p), for any number of keys and tenants. There are two priorities unless callers
+ * add more.
  */
-export class ReadyKeys<K> {
+export class ReadyKeys<T extends ReadyKey<T>> {
   /** Highest priority first. */
-  readonly #levels: Level<K>[] = [];
-  /** Sequence number of turns and arrivals. */
-  #sequence = 0;
+  readonly #levels: Level<T>[] = [];
   #size = 0;
 
   get size(): number {
     return this.#size;
   }
 
-  /** Appends a new key to the queue of its tenant. */
-  add(key: K, priority: number, tenant: string): void {
-    const { tenants } = this.#levelOf(priority);
-    const line = tenants.get(tenant) ?? {
-      turn: this.#sequence++,
-      keys: new IndexedHeap<K, number>((a, b) => a < b),
-    };
-    line.keys.set(key, this.#sequence++);
-    if (line.keys.size === 1) tenants.set(tenant, line);
+  /** Appends a key to those of its tenant. */
+  add(key: T): void {
+    this.#levelOf(key.priority).add(key);
     this.#size++;
   }
 
-  /** Removes a key that was added with this priority and tenant. */
-  remove(key: K, priority: number, tenant: string): void {
-    const level = this.#levels.find((level) => level.priority === priority);
-    const line = level?.tenants.get(tenant);
-    if (!level || !line?.keys.delete(key)) return;
+  /** @param key one that is ready */
+  remove(key: T): void {
+    const level = this.#levelOf(key.priority);
+    level.remove(key);
     this.#size--;
-    if (line.keys.size === 0) level.tenants.delete(tenant);
     this.#dropIfEmpty(level);
   }
 
   /** Removes and returns the next key. */
-  next(): K | undefined {
+  next(): T | undefined {
     const level = this.#nextLevel();
-    const [tenant, line] = level?.tenants.peek() ?? [];
-    const [key] = line?.keys.pop() ?? [];
-    if (!level || tenant === undefined || !line || key === undefined) return undefined;
+    const key = level?.next();
+    if (!level || !key) return undefined;
     this.#size--;
-    if (line.keys.size === 0) level.tenants.delete(tenant);
-    else level.tenants.set(tenant, { turn: this.#sequence++, keys: line.keys });
     this.#dropIfEmpty(level);
     return key;
   }
@@ -82,7 +125,7 @@ export class ReadyKeys<K> {
     this.#size = 0;
   }
 
-  #nextLevel(): Level<K> | undefined {
+  #nextLevel(): Level<T> | undefined {
     let next = this.#levels[0];
     let mostPassedOver = AGEING_TURNS - 1;
     for (const level of this.#levels) {
@@ -95,20 +138,15 @@ export class ReadyKeys<K> {
     return next;
   }
 
-  #levelOf(priority: number): Level<K> {
-    const found = this.#levels.find((level) => level.priority === priority);
-    if (found) return found;
-    const level: Level<K> = {
-      priority,
-      tenants: new IndexedHeap((a, b) => a.turn < b.turn),
-      passedOver: 0,
-    };
+  #levelOf(priority: number): Level<T> {
+    for (const level of this.#levels) if (level.priority === priority) return level;
+    const level = new Level<T>(priority);
     const below = this.#levels.findIndex((other) => other.priority < priority);
     this.#levels.splice(below === -1 ? this.#levels.length : below, 0, level);
     return level;
   }
 
-  #dropIfEmpty(level: Level<K>): void {
-    if (level.tenants.size === 0) this.#levels.splice(this.#levels.indexOf(level), 1);
+  #dropIfEmpty(level: Level<T>): void {
+    if (level.isEmpty) this.#levels.splice(this.#levels.indexOf(level), 1);
   }
 }

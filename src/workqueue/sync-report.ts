@@ -55,11 +55,14 @@ export function newSyncRun(
   return { reconcileID: shortId(random), causes, omittedCauses, attempt, delayedMs, queuedMs };
 }
 
+/** `00` to `ff`. A number formatted with a radix costs several times as much as four look-ups. */
+const HEXADECIMAL = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
 /** Long enough to find the lines of one sync; not unique. */
 function shortId(random: () => number): string {
-  return Math.floor(random() * 2 ** 32)
-    .toString(16)
-    .padStart(8, '0');
+  const id = Math.floor(random() * 2 ** 32);
+  const byte = (shift: number) => HEXADECIMAL[(id >>> shift) & 0xff] ?? '';
+  return byte(24) + byte(16) + byte(8) + byte(0);
 }
 
 /**

@@ -2,6 +2,7 @@ import type { QueueMetrics, WorkqueueMetrics } from '../metrics/workqueue-metric
 import { noWorkqueueMetrics } from '../metrics/workqueue-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
+import { LinkedList } from '../util/linked-list.ts';
 import { addCauses, newQueueItem, snapshotOf } from './queue-item.ts';
 import type { Cause, QueueItem, WorkQueueSnapshot } from './queue-item.ts';
 import { DelayedKeys } from './delayed-keys.ts';
@@ -106,7 +107,8 @@ export interface TakenItem<K> {
  *    └───────────────────────────────────────────▲                └── added meanwhile ──▶ ready
  * ```
  *
- * Adding, taking and finishing cost O(log n); there is one timer, for the earliest delay.
+ * Adding, taking and finishing a key cost one look-up in a Map each, or none; a delay costs O(log n). There
+ * is one timer, for the earliest delay.
  */
 export class WorkQueue<K> {
   readonly name: string;
@@ -115,14 +117,11 @@ export class WorkQueue<K> {
   readonly #limiter: RateLimiter<K>;
   readonly #metrics: QueueMetrics;
 
-  /** Every key that waits to be processed, in any state. */
+  /** One item for each key. A further one of a key in flight is in its `again`. */
   readonly #items = new Map<K, QueueItem<K>>();
-  /** The keys of the items that are `delayed`. */
-  readonly #delayed: DelayedKeys<K>;
-  /** The keys of the items that are `ready`. */
-  readonly #ready = new ReadyKeys<K>();
-  /** The keys in flight, with their start times. */
-  readonly #processing = new Map<K, number>();
+  readonly #delayed: DelayedKeys<QueueItem<K>>;
+  readonly #ready = new ReadyKeys<QueueItem<K>>();
+  readonly #inFlight = new LinkedList<QueueItem<K>>();
   /** Waiting callers of `take`, in order; empty while a key is ready. */
   readonly #takers = new Set<Deferred<TakenItem<K> | undefined>>();
   #idle: Deferred | undefined;
@@ -139,7 +138,7 @@ export class WorkQueue<K> {
     this.#clock = deps.clock;
     this.#tenantOf = tenantOf;
     this.#limiter = rateLimiter;
-    this.#delayed = new DelayedKeys(deps.clock, (keys) => this.#onDue(keys));
+    this.#delayed = new DelayedKeys(deps.clock, (items) => this.#onDue(items));
     this.#metrics = metrics.queue(deps.name, this);
   }
 
@@ -161,8 +160,21 @@ export class WorkQueue<K> {
     requireFinite('afterMs', afterMs);
     if (this.#isShutDown) return;
     if (afterMs > 0) this.#metrics.retried();
+    const known = this.#items.get(key);
+    const waiting = known?.state === 'inFlight' ? known.again : known;
+    if (waiting) {
+      if (cause !== undefined) addCauses(waiting, cause);
+      if (priority > waiting.priority) this.#raise(waiting, priority);
+      if (waiting.state === 'delayed') this.#advance(waiting, afterMs, known !== waiting);
+      return;
+    }
     const now = this.#clock.monotonic();
-    this.#merge(key, now + Math.max(0, afterMs), priority, cause, now);
+    const item = newQueueItem(key, known?.tenant ?? this.#tenantOf(key), priority, now);
+    if (cause !== undefined) addCauses(item, cause);
+    if (known) known.again = item;
+    else this.#items.set(key, item);
+    if (afterMs > 0) this.#delayed.set(item, now + afterMs);
+    else this.#makeReady(item, known !== undefined);
     this.#serveTakers();
   }
 
@@ -213,43 +225,52 @@ export class WorkQueue<K> {
 
   /** Returns the next key if one is ready. */
   tryTake(): TakenItem<K> | undefined {
-    const key = this.#ready.next();
-    const item = key === undefined ? undefined : this.#items.get(key);
+    const item = this.#ready.next();
     if (!item) return undefined;
+    const { key, causes, omittedCauses, priority, sinceMs, readyAtMs } = item;
     const now = this.#clock.monotonic();
-    const queuedMs = now - item.readyAtMs;
-    this.#items.delete(item.key);
-    this.#processing.set(item.key, now);
+    const queuedMs = now - readyAtMs;
+    item.state = 'inFlight';
+    item.takenAtMs = now;
+    this.#inFlight.append(item);
     this.#metrics.taken(queuedMs);
-    const { priority, causes, omittedCauses, sinceMs, readyAtMs } = item;
-    const delayedMs = readyAtMs - sinceMs;
-    return { key: item.key, causes, omittedCauses, priority, delayedMs, queuedMs };
+    return { key, causes, omittedCauses, priority, delayedMs: readyAtMs - sinceMs, queuedMs };
   }
 
   /**
-   * Ends the processing of `key`.
+   * Ends the processing of `key`. Returns how long it was in flight, in milliseconds.
    * @throws {Error} if the key is not in flight
    */
-  done(key: K): void {
-    const since = this.#processing.get(key);
-    if (since === undefined) throw new Error(`Key ${String(key)} is done but was not in flight`);
-    this.#processing.delete(key);
-    this.#metrics.finished(this.#clock.monotonic() - since);
+  done(key: K): number {
     const item = this.#items.get(key);
-    if (item?.state === 'held') {
-      this.#enqueue(item);
+    if (item?.state !== 'inFlight') {
+      throw new Error(`Key ${String(key)} is done but was not in flight`);
+    }
+    const { again } = item;
+    this.#inFlight.remove(item);
+    const tookMs = this.#clock.monotonic() - item.takenAtMs;
+    this.#metrics.finished(tookMs);
+    if (again) this.#items.set(key, again);
+    else this.#items.delete(key);
+    if (again?.state === 'held') {
+      this.#enqueue(again);
       this.#serveTakers();
     }
-    if (this.#processing.size === 0) {
+    if (!this.#inFlight.first) {
       this.#idle?.resolve();
       this.#idle = undefined;
     }
+    return tookMs;
   }
 
   /** Drops all queued keys and ignores additions. Final. */
   shutDown(): void {
     this.#isShutDown = true;
     this.#items.clear();
+    for (const item of this.#inFlight) {
+      item.again = undefined;
+      this.#items.set(item.key, item);
+    }
     this.#delayed.clear();
     this.#ready.clear();
     for (const taker of this.#takers) taker.resolve(undefined);
@@ -258,7 +279,7 @@ export class WorkQueue<K> {
 
   /** Resolves when no key is in flight. */
   async idle(): Promise<void> {
-    if (this.#processing.size === 0) return;
+    if (!this.#inFlight.first) return;
     this.#idle ??= new Deferred();
     await this.#idle.promise;
   }
@@ -266,58 +287,54 @@ export class WorkQueue<K> {
   /** Processing time of each key in flight so far, in milliseconds. */
   inFlightMs(): number[] {
     const now = this.#clock.monotonic();
-    return Array.from(this.#processing.values(), (since) => now - since);
+    return Array.from(this.#inFlight, ({ takenAtMs }) => now - takenAtMs);
   }
 
   /** Returns a copy of the current content. */
   snapshot(): WorkQueueSnapshot<K> {
-    return snapshotOf(this.#items, this.#processing, this.#clock.monotonic());
+    return snapshotOf(this.#items.values(), this.#inFlight, this.#clock.monotonic());
   }
 
-  /** Adds an item for `key`, or merges the addition into the existing one. */
-  #merge(key: K, readyAtMs: number, priority: number, cause: AddOptions['cause'], now: number) {
-    let item = this.#items.get(key);
-    if (!item) {
-      item = newQueueItem(key, this.#tenantOf(key), priority, now);
-      this.#items.set(key, item);
-    }
-    if (cause !== undefined) addCauses(item, cause);
-    if (priority > item.priority) {
-      if (item.state === 'ready') this.#ready.remove(key, item.priority, item.tenant);
-      item.priority = priority;
-      if (item.state === 'ready') this.#ready.add(key, priority, item.tenant);
-    }
-    if (item.state !== 'delayed' || readyAtMs >= item.readyAtMs) return;
-    item.readyAtMs = readyAtMs;
-    if (readyAtMs > now) {
-      this.#delayed.set(key, readyAtMs);
-    } else {
-      this.#delayed.delete(key);
-      this.#makeReady(item);
+  /** Raises the priority of an item that waits. */
+  #raise(item: QueueItem<K>, priority: number): void {
+    const isReady = item.state === 'ready';
+    if (isReady) this.#ready.remove(item);
+    item.priority = priority;
+    if (isReady) this.#ready.add(item);
+  }
+
+  /** Applies a further addition of a delayed item if it is due earlier. */
+  #advance(item: QueueItem<K>, afterMs: number, isInFlight: boolean): void {
+    const now = this.#clock.monotonic();
+    if (afterMs > 0) {
+      if (now + afterMs < item.readyAtMs) this.#delayed.set(item, now + afterMs);
+    } else if (now < item.readyAtMs) {
+      this.#delayed.delete(item);
+      item.readyAtMs = now;
+      this.#makeReady(item, isInFlight);
+      this.#serveTakers();
     }
   }
 
   /** Makes all due keys ready before one is taken, so that their priorities apply. */
-  #onDue(keys: readonly K[]): void {
-    for (const key of keys) {
-      const item = this.#items.get(key);
-      if (item) this.#makeReady(item);
-    }
+  #onDue(items: readonly QueueItem<K>[]): void {
+    for (const item of items) this.#makeReady(item, this.#items.get(item.key) !== item);
     this.#serveTakers();
   }
 
-  #makeReady(item: QueueItem<K>): void {
+  #makeReady(item: QueueItem<K>, isInFlight: boolean): void {
     this.#metrics.added();
-    if (this.#processing.has(item.key)) item.state = 'held';
+    if (isInFlight) item.state = 'held';
     else this.#enqueue(item);
   }
 
   #enqueue(item: QueueItem<K>): void {
     item.state = 'ready';
-    this.#ready.add(item.key, item.priority, item.tenant);
+    this.#ready.add(item);
   }
 
   #serveTakers(): void {
+    if (this.#takers.size === 0) return;
     for (const taker of this.#takers) {
       const taken = this.tryTake();
       if (!taken) return;

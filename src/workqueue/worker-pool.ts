@@ -5,6 +5,7 @@ import { backoffMs } from '../util/backoff.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
+import { Deferred } from '../util/deferred.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 import { AbruptStop } from '../util/runnable.ts';
@@ -138,6 +139,8 @@ export class WorkerPool<K> implements Runnable {
   readonly #errors: SyncErrorLog;
   /** Aborts the signal of all syncs when the drain timeout is over. */
   readonly #cutOff = new AbortController();
+  /** Number of syncs in flight. */
+  #inFlight = 0;
 
   constructor(deps: WorkerPoolDeps<K>, options: WorkerPoolOptions<K> = {}) {
     checkOptions(options, POOL_OPTIONS, 'WorkerPool');
@@ -182,32 +185,44 @@ export class WorkerPool<K> implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#log.info('Starting workers', { count: this.#concurrency });
-    const slots = new PQueue({ concurrency: this.#concurrency });
+    const stopping = new Deferred();
+    const stop = () => {
+      this.#queue.shutDown();
+      stopping.resolve();
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    const workers = new PQueue({ concurrency: this.#concurrency });
     const internalErrors: unknown[] = [];
-    for (;;) {
-      const taken = await this.#queue.take(signal);
-      if (!taken) break;
-      if (signal.aborted) {
-        // The queue returned it at the moment of the stop.
-        this.#queue.done(taken.key);
-        break;
-      }
+    for (let worker = 0; worker < this.#concurrency; worker++) {
       // `#sync` handles errors of the handler, so any other error is an internal one.
-      slots
-        .add(() => this.#sync(taken))
-        .catch((error: unknown) => {
-          internalErrors.push(error);
-          this.#queue.shutDown();
-        });
-      if (slots.pending === this.#concurrency) await freeSlot(slots, signal);
+      workers
+        .add(() => this.#work(signal))
+        .catch((error: unknown) => void internalErrors.push(error))
+        .finally(stop);
     }
-    await this.#drain(slots, signal);
+    await stopping.promise;
+    await this.#drain(workers, signal);
+    signal.removeEventListener('abort', stop);
     if (internalErrors.length > 0) throw internalErrors[0];
   }
 
-  async #drain(slots: PQueue, signal: AbortSignal): Promise<void> {
-    this.#queue.shutDown();
-    this.#log.info('Shutting down workers', { inFlight: slots.pending });
+  /** Syncs one key after another until the queue is shut down. */
+  async #work(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const taken = this.#queue.tryTake() ?? (await this.#queue.take());
+      if (!taken) return;
+      if (signal.aborted) {
+        // The queue returned it at the moment of the stop.
+        this.#queue.done(taken.key);
+        return;
+      }
+      await this.#sync(taken);
+    }
+  }
+
+  async #drain(workers: PQueue, signal: AbortSignal): Promise<void> {
+    this.#log.info('Shutting down workers', { inFlight: this.#inFlight });
     if (signal.reason instanceof AbruptStop) this.#cutOff.abort(signal.reason);
     const cancel = this.#clock.after(this.#drainTimeoutMs, () => {
       const keys = this.#queue.snapshot().processing.map(({ key }) => key);
@@ -218,7 +233,7 @@ export class WorkerPool<K> implements Runnable {
       });
       this.#cutOff.abort(new Error('The process is stopping and the drain timeout is over'));
     });
-    await slots.onIdle();
+    await workers.onIdle();
     cancel();
     this.#errors.flush();
   }
@@ -227,13 +242,13 @@ export class WorkerPool<K> implements Runnable {
     const { key } = taken;
     const sync = newSyncRun(taken, this.#queue.retries(key), this.#random);
     const log = this.#log.with({ [this.#keyName]: key, reconcileID: sync.reconcileID });
-    const startedMs = this.#clock.monotonic();
     this.#metrics.started();
+    this.#inFlight++;
     const ending = await this.#handle(key, sync, log);
+    this.#inFlight--;
     const settled = this.#settle(taken, ending, log);
-    const tookMs = this.#clock.monotonic() - startedMs;
+    const tookMs = this.#queue.done(key);
     this.#metrics.finished(settled.result, tookMs);
-    this.#queue.done(key);
     this.#onSyncEnd({ key, ...sync, ...settled, tookMs }, log);
   }
 
@@ -340,20 +355,6 @@ const MAX_BRIEF_LENGTH = 120;
 function brief(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.length > MAX_BRIEF_LENGTH ? `${text.slice(0, MAX_BRIEF_LENGTH)}…` : text;
-}
-
-/** Resolves when a sync ends or `signal` aborts. Requires that every slot is in use. */
-function freeSlot(slots: PQueue, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const settle = () => {
-      slots.removeEventListener('next', settle);
-      signal.removeEventListener('abort', settle);
-      resolve();
-    };
-    slots.addEventListener('next', settle);
-    signal.addEventListener('abort', settle);
-    if (signal.aborted) settle();
-  });
 }
 
 function isOutcome(result: unknown): result is Outcome {

@@ -2,14 +2,26 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { DelayedKeys } from '../../../src/workqueue/delayed-keys.ts';
+import { newQueueItem } from '../../../src/workqueue/queue-item.ts';
+import type { QueueItem } from '../../../src/workqueue/queue-item.ts';
 
 /** Records due keys as `<key>@<milliseconds>`. */
 function newDelays() {
   const clock = new FakeClock();
   const arrivals: string[] = [];
-  const delays = new DelayedKeys<string>(clock, (keys) => {
-    for (const key of keys) arrivals.push(`${key}@${clock.monotonic()}`);
+  const delayed = new DelayedKeys<QueueItem<string>>(clock, (items) => {
+    for (const { key } of items) arrivals.push(`${key}@${clock.monotonic()}`);
   });
+  const items = new Map<string, QueueItem<string>>();
+  const itemOf = (key: string) => {
+    const item = items.get(key) ?? newQueueItem(key, '', 0, 0);
+    items.set(key, item);
+    return item;
+  };
+  const delays = {
+    set: (key: string, dueMs: number) => delayed.set(itemOf(key), dueMs),
+    delete: (key: string) => delayed.delete(itemOf(key)),
+  };
   return { clock, delays, arrivals };
 }
 
